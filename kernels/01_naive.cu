@@ -1,0 +1,70 @@
+// Chapter 01: naive
+//
+// One thread computes one element of C and reads a whole row of A and a whole column of B for it.
+//
+//            n                        lanes of a warp, default variant: 32 neighbouring columns
+//        +---|------+                   A: one address, broadcast        (1 sector per request)
+//   k    | B |      |                   B: 32 neighbouring floats        (4 sectors per request)
+//        +---|------+                 lanes of a warp, `uncoalesced`: 32 neighbouring rows
+//  k                                    A: 32 addresses lda floats apart (32 sectors per request)
+// +------+ +---|------+                 B: one address, broadcast
+// |======| |   c      |  m            and the stores to C are scattered in the same way.
+// +------+ +----------+
+//
+// Traffic: 2k loads per element of C, none shared through on-chip memory by the program; only the caches
+// stand between this kernel and 8 bytes per multiply-add.
+// Limit: the load/store units. Every FMA waits for two load instructions.
+
+#include "ceil_div.hpp"
+#include "chapter.cuh"
+#include "epilogue.cuh"
+#include "problem.hpp"
+
+namespace sgemm {
+namespace {
+
+constexpr int BLOCK = 32;  // threads along each side of a square block
+
+/// Which axis of C the 32 threads of a warp spread along.
+enum class WarpAlong { columns, rows };
+
+template <WarpAlong ALONG>
+__global__ void __launch_bounds__(BLOCK* BLOCK) naive_kernel(Problem p) {
+  const std::int64_t blocks_n = ceil_div<std::int64_t>(p.n, BLOCK);
+  const int row_in_block = ALONG == WarpAlong::columns ? threadIdx.y : threadIdx.x;
+  const int col_in_block = ALONG == WarpAlong::columns ? threadIdx.x : threadIdx.y;
+  const std::int64_t row = blockIdx.x / blocks_n * BLOCK + row_in_block;
+  const std::int64_t col = blockIdx.x % blocks_n * BLOCK + col_in_block;
+  if (row >= p.m || col >= p.n) {
+    return;
+  }
+  const float* const a = p.a + row * p.lda;
+  const float* const b = p.b + col;
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < p.k; ++k) {
+    sum += a[k] * b[k * p.ldb];
+  }
+  update(p.c[row * p.ldc + col], sum, p.alpha, p.beta);
+}
+
+template <WarpAlong ALONG>
+Chapter chapter() {
+  return Chapter(1, "naive")
+      .source("MMUL notes, kernel 1; Matrix Multiplication in CUDA; Numba slides")
+      .launcher([](const Problem& p, cudaStream_t stream) {
+        const std::int64_t blocks = ceil_div<std::int64_t>(p.m, BLOCK) * ceil_div<std::int64_t>(p.n, BLOCK);
+        launch(naive_kernel<ALONG>, blocks, dim3(BLOCK, BLOCK), 0, stream, p);
+      })
+      .resources([] { return resources_of(naive_kernel<ALONG>, BLOCK * BLOCK); });
+}
+
+const Registration coalesced = chapter<WarpAlong::columns>()
+                                   .summary("one thread per element of C, a warp along a row of C")
+                                   .registration();
+const Registration uncoalesced = chapter<WarpAlong::rows>()
+                                     .variant("uncoalesced")
+                                     .summary("one thread per element of C, a warp along a column of C")
+                                     .registration();
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "problem.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+/// Whose memory a kernel's operands live in, and so which clock times it.
+enum class Platform { gpu, cpu };
+
+/// The error bound a kernel promises. runner/verify.hpp turns it into numbers.
+enum class AccuracyClass {
+  fp32,  ///< IEEE single-precision products and sums, in any order of summation
+  tf32,  ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
+};
+
+/// What one block of a GPU kernel occupies, as the CUDA runtime reports it.
+struct Resources {
+  int threads_per_block = 0;
+  int registers = 0;            ///< per thread
+  std::size_t smem_bytes = 0;   ///< static and dynamic shared memory of a block
+  std::size_t spill_bytes = 0;  ///< local memory of a thread: spilled registers and local arrays
+  int blocks_per_sm = 0;        ///< resident blocks on one multiprocessor, from the occupancy calculator
+};
+
+/// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
+/// Throws on a launch error.
+using Launch = std::function<void(const Problem&, cudaStream_t)>;
+
+/// A kernel made ready for problems of one shape. Libraries choose and load their algorithm while preparing, so that
+/// no choice is made inside a timed region. The launcher may be called with any operands of that shape and alignment.
+struct Prepared {
+  Launch launch;
+  std::string detail;  ///< what was chosen, for the record; empty when there was no choice
+};
+
+/// Everything the suite knows about one way to compute the product.
+struct Kernel {
+  int number = -1;      ///< chapter number; 0 is cuBLAS; -1 for baselines without a number
+  std::string name;     ///< without the number: "coarse_1d"
+  std::string variant;  ///< empty for the default variant
+  std::string summary;  ///< one line
+  std::string source;   ///< where the idea comes from; docs/sources.md lists the short names
+  Platform platform = Platform::gpu;
+  AccuracyClass accuracy = AccuracyClass::fp32;
+  int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
+
+  /// The reason why a problem can not be run by this kernel on any device, or nothing.
+  std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
+  std::function<Prepared(const Problem&)> prepare;
+  /// Resources on the current device for an aligned problem; empty for libraries and CPU kernels.
+  std::function<Resources()> resources;
+
+  /// "05_coarse_1d", or just the name for baselines.
+  std::string numbered_name() const;
+  /// "06_coarse_2d:vectorized": the name in --kernel, in benchmark names and in results.
+  std::string id() const;
+};
+
+/// Every registered kernel, baselines first (cuBLAS leading), then chapters by number; the default variant of each
+/// leads its other variants, which are sorted by name.
+const std::vector<Kernel>& kernels();
+
+/// Adds a kernel to the list when a namespace-scope Registration is initialised, so that a chapter is one file.
+/// Throws std::logic_error when the id is taken.
+class Registration {
+ public:
+  explicit Registration(Kernel kernel);
+};
+
+}  // namespace sgemm
