@@ -39,7 +39,9 @@ struct Coverage {
 };
 
 /// Double-precision alpha * A * B + beta * C0 with its error bound, for all elements of C or for sampled whole rows
-/// and whole columns. Computed once per problem and reused for every kernel.
+/// and whole columns. Computed once per problem and reused for every kernel. A sampled reference on a GPU also holds
+/// cuBLAS SGEMM's whole result, and check() compares every element with it: each of the two may be off by its own
+/// bound, so they may differ by the sum.
 class Reference {
  public:
   /// `problem` holds the operands on the GPU (`on_gpu`) or on the host; problem.c holds C0 where beta != 0, and is not
@@ -53,12 +55,5 @@ class Reference {
   /// Whether every element is covered.
   virtual bool full() const = 0;
 };
-
-/// Compares every element of two results of the same problem, one trusted (cuBLAS, in its own accuracy class): each
-/// may be off by its bound, so they may differ by the sum of both. `problem` supplies the operands for the bound.
-/// Complements a sampled Reference on large problems.
-/// GPU only; `c` and `trusted` have row distances ldc and ldtrusted.
-Verdict compare_with_trusted(const Problem& problem, const float* c, std::int64_t ldc, AccuracyClass accuracy,
-                             const float* trusted, std::int64_t ldtrusted, AccuracyClass trusted_accuracy);
 
 }  // namespace sgemm
