@@ -15,10 +15,10 @@
 // stand between this kernel and 8 bytes per multiply-add.
 // Limit: the load/store units. Every FMA waits for two load instructions.
 
-#include "ceil_div.hpp"
 #include "chapter.cuh"
 #include "epilogue.cuh"
 #include "problem.hpp"
+#include "tiling.cuh"
 
 namespace sgemm {
 namespace {
@@ -30,18 +30,17 @@ enum class WarpAlong { columns, rows };
 
 template <WarpAlong ALONG>
 __global__ void __launch_bounds__(BLOCK* BLOCK) naive_kernel(Problem p) {
-  const std::int64_t blocks_n = ceil_div<std::int64_t>(p.n, BLOCK);
-  const int row_in_block = ALONG == WarpAlong::columns ? threadIdx.y : threadIdx.x;
-  const int col_in_block = ALONG == WarpAlong::columns ? threadIdx.x : threadIdx.y;
-  const std::int64_t row = blockIdx.x / blocks_n * BLOCK + row_in_block;
-  const std::int64_t col = blockIdx.x % blocks_n * BLOCK + col_in_block;
+  const TileOrigin tile = tile_of_block<BLOCK, BLOCK>(p);
+  const std::int64_t row = tile.row + (ALONG == WarpAlong::columns ? threadIdx.y : threadIdx.x);
+  const std::int64_t col = tile.col + (ALONG == WarpAlong::columns ? threadIdx.x : threadIdx.y);
   if (row >= p.m || col >= p.n) {
     return;
   }
   const float* const a = p.a + row * p.lda;
   const float* const b = p.b + col;
+  const int depth = static_cast<int>(p.k);
   float sum = 0.0F;
-  for (std::int64_t k = 0; k < p.k; ++k) {
+  for (int k = 0; k < depth; ++k) {
     sum += a[k] * b[k * p.ldb];
   }
   update(p.c[row * p.ldc + col], sum, p.alpha, p.beta);
@@ -52,15 +51,13 @@ Chapter chapter() {
   return Chapter(1, "naive")
       .source("MMUL notes, kernel 1; Matrix Multiplication in CUDA; Numba slides")
       .launcher([](const Problem& p, cudaStream_t stream) {
-        const std::int64_t blocks = ceil_div<std::int64_t>(p.m, BLOCK) * ceil_div<std::int64_t>(p.n, BLOCK);
-        launch(naive_kernel<ALONG>, blocks, dim3(BLOCK, BLOCK), 0, stream, p);
+        launch(naive_kernel<ALONG>, tiles_of<BLOCK, BLOCK>(p), dim3(BLOCK, BLOCK), 0, stream, p);
       })
       .resources([] { return resources_of(naive_kernel<ALONG>, BLOCK * BLOCK); });
 }
 
-const Registration coalesced = chapter<WarpAlong::columns>()
-                                   .summary("one thread per element of C, a warp along a row of C")
-                                   .registration();
+const Registration coalesced =
+    chapter<WarpAlong::columns>().summary("one thread per element of C, a warp along a row of C").registration();
 const Registration uncoalesced = chapter<WarpAlong::rows>()
                                      .variant("uncoalesced")
                                      .summary("one thread per element of C, a warp along a column of C")

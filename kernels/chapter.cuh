@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,6 +91,10 @@ class Chapter {
   }
   Chapter& accuracy(AccuracyClass accuracy) {
     kernel_.accuracy = accuracy;
+    return *this;
+  }
+  Chapter& unsupported(std::function<std::optional<std::string>(const Problem&)> reason) {
+    kernel_.unsupported = std::move(reason);
     return *this;
   }
   Chapter& resources(std::function<Resources()> query) {

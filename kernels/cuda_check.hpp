@@ -24,10 +24,10 @@ class CudaError : public std::runtime_error {
 }  // namespace sgemm
 
 /// Throws sgemm::CudaError when a CUDA runtime call fails. A macro only because it names the call and its place.
-#define CUDA_CHECK(call)                                                \
-  do {                                                                  \
-    const cudaError_t cuda_check_code = (call);                         \
-    if (cuda_check_code != cudaSuccess) {                               \
+#define CUDA_CHECK(call)                                                  \
+  do {                                                                    \
+    const cudaError_t cuda_check_code = (call);                           \
+    if (cuda_check_code != cudaSuccess) {                                 \
       throw sgemm::CudaError(cuda_check_code, #call, __FILE__, __LINE__); \
-    }                                                                   \
+    }                                                                     \
   } while (false)

@@ -1,10 +1,27 @@
 #pragma once
 
+#include <cuda_runtime.h>
+
 namespace sgemm {
 
 /// Stores alpha * sum + beta * c. C is not read when beta is 0: it may hold anything then, NaN included.
 __device__ __forceinline__ void update(float& c, float sum, float alpha, float beta) {
   c = beta == 0.0F ? alpha * sum : alpha * sum + beta * c;
+}
+
+/// The same for the four neighbouring elements at `c`, which is aligned to 16 bytes, with 128-bit accesses. The store
+/// is write-through, as in Murray's kernel: C is not read again and need not push A and B out of the L2.
+__device__ __forceinline__ void update4(float* c, const float* sums, float alpha, float beta) {
+  float4* const destination = reinterpret_cast<float4*>(c);
+  float4 value{alpha * sums[0], alpha * sums[1], alpha * sums[2], alpha * sums[3]};
+  if (beta != 0.0F) {
+    const float4 old = *destination;
+    value.x += beta * old.x;
+    value.y += beta * old.y;
+    value.z += beta * old.z;
+    value.w += beta * old.w;
+  }
+  __stwt(destination, value);
 }
 
 }  // namespace sgemm

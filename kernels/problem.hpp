@@ -6,9 +6,9 @@ namespace sgemm {
 
 /// One C = alpha * A * B + beta * C, all matrices row-major, single precision.
 ///
-/// A is m x k, B is k x n, C is m x n. `lda`, `ldb` and `ldc` are the distances between the starts of two
-/// neighbouring rows, in elements; they are at least k, n and n. The pointers belong to the memory of the platform
-/// that runs the kernel and need no alignment beyond that of a float.
+/// A is m x k, B is k x n, C is m x n, each dimension below 2^31. `lda`, `ldb` and `ldc` are the distances between the
+/// starts of two neighbouring rows, in elements; they are at least k, n and n. The pointers belong to the memory of the
+/// platform that runs the kernel and need no alignment beyond that of a float.
 ///
 /// As in BLAS, C is not read when beta == 0, and A and B are not read when alpha == 0.
 struct Problem {

@@ -1,0 +1,198 @@
+// Chapter 06: two-dimensional thread coarsening
+//
+// Against 05: a thread computes an 8 x 8 patch of C. Per k it reads 8 elements of A and 8 of B from shared memory into
+// registers and makes 64 multiply-adds of them: an outer product.
+//
+//                     BN = 128                256 threads as 16 x 16, 8 x 8 elements of C each
+//               +------------------+
+//      BK = 16  |        Bs        |
+//               +------|8|---------+          per k:    b[8]
+//    BK = 16                                          +--------+
+//    +------+   +------------------+             a[8] | 8 x 8  |  += a[i] * b[j]
+//    |  As  |-8-|      [8x8]       | BM = 128         +--------+
+//    +------+   +------------------+
+//
+// Traffic per element of C: k / 128 loads of A and of B from global memory, k / 8 of each from shared memory.
+// Limit: instruction issue in the default variant: it copies float by float, and its threads' patches of 8
+// neighbouring columns put the 16 threads of a half warp on 4 of the 32 banks.
+//
+// Variant `vectorized`: 128-bit accesses everywhere. A is transposed on its way into shared memory, so that a thread's
+// 8 rows lie side by side; the patch is split into groups of 4 columns and rows, half a tile apart, so that the
+// threads of a quarter warp read neighbouring 16-byte words. It needs rows that split into aligned groups of four and
+// leaves other problems to the default variant's path.
+
+#include "chapter.cuh"
+#include "epilogue.cuh"
+#include "problem.hpp"
+#include "tiling.cuh"
+#include "vector_access.cuh"
+
+namespace sgemm {
+namespace {
+
+constexpr int BM = 128;
+constexpr int BN = 128;
+constexpr int BK = 16;
+constexpr int TM = 8;  // rows of C per thread
+constexpr int TN = 8;  // columns of C per thread
+constexpr int THREADS_N = BN / TN;
+constexpr int THREADS = BM / TM * THREADS_N;
+
+/// sums += a * b, the outer product of one column of A and one row of B.
+__device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+      sums[i][j] += a[i] * b[j];
+    }
+  }
+}
+
+__global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
+  __shared__ float a_tile[BM][BK];
+  __shared__ float b_tile[BK][BN];
+
+  const TileOrigin tile = tile_of_block<BM, BN>(p);
+  const int row = static_cast<int>(threadIdx.x) / THREADS_N * TM;
+  const int col = static_cast<int>(threadIdx.x) % THREADS_N * TN;
+  const int a_row = threadIdx.x / BK;
+  const int a_col = threadIdx.x % BK;
+  const int b_row = threadIdx.x / BN;
+  const int b_col = threadIdx.x % BN;
+  const std::int64_t a_rows_left = p.m - (tile.row + a_row);
+  const bool b_col_inside = tile.col + b_col < p.n;
+  const float* a_source = p.a + (tile.row + a_row) * p.lda + a_col;
+  const float* b_source = p.b + b_row * p.ldb + tile.col + b_col;
+  const unsigned depth = static_cast<unsigned>(p.k);
+  const unsigned a_depth = depth_inside(a_rows_left > 0, p.k, a_col);
+  const unsigned b_depth = depth_inside(b_col_inside, p.k, b_row);
+
+  float sums[TM][TN] = {};
+  for (unsigned k = 0; k < depth; k += BK) {
+#pragma unroll
+    for (int i = 0; i < BM; i += THREADS / BK) {
+      a_tile[a_row + i][a_col] = load_or_zero(a_source + i * p.lda, i < a_rows_left && k < a_depth);
+    }
+#pragma unroll
+    for (int i = 0; i < BK; i += THREADS / BN) {
+      b_tile[b_row + i][b_col] = load_or_zero(b_source + i * p.ldb, k + i < b_depth);
+    }
+    a_source += BK;
+    b_source += BK * p.ldb;
+    __syncthreads();
+#pragma unroll
+    for (int kk = 0; kk < BK; ++kk) {
+      float a[TM];
+      float b[TN];
+#pragma unroll
+      for (int i = 0; i < TM; ++i) {
+        a[i] = a_tile[row + i][kk];
+      }
+#pragma unroll
+      for (int j = 0; j < TN; ++j) {
+        b[j] = b_tile[kk][col + j];
+      }
+      add_outer_product(sums, a, b);
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+      if (tile.row + row + i < p.m && tile.col + col + j < p.n) {
+        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + j], sums[i][j], p.alpha, p.beta);
+      }
+    }
+  }
+}
+
+/// Needs rows_split_into_float4 for all three matrices.
+__global__ void __launch_bounds__(THREADS, 2) coarse_2d_vectorized_kernel(Problem p) {
+  constexpr int A_LD = BM + 4;  // one vector of padding spreads the transposed stores over the banks
+  __shared__ __align__(16) float a_tile[BK][A_LD];
+  __shared__ __align__(16) float b_tile[BK][BN];
+
+  const TileOrigin tile = tile_of_block<BM, BN>(p);
+  const int row = static_cast<int>(threadIdx.x) / THREADS_N * 4;
+  const int col = static_cast<int>(threadIdx.x) % THREADS_N * 4;
+  constexpr int A_VECTORS = BK / 4;  // per row of A's tile
+  constexpr int B_VECTORS = BN / 4;
+  const int a_row = threadIdx.x / A_VECTORS;
+  const int a_col = threadIdx.x % A_VECTORS * 4;
+  const int b_row = threadIdx.x / B_VECTORS;
+  const int b_col = threadIdx.x % B_VECTORS * 4;
+  const std::int64_t a_rows_left = p.m - (tile.row + a_row);
+  const bool b_col_inside = tile.col + b_col < p.n;
+  const float* a_source = p.a + (tile.row + a_row) * p.lda + a_col;
+  const float* b_source = p.b + b_row * p.ldb + tile.col + b_col;
+  const unsigned depth = static_cast<unsigned>(p.k);
+  const unsigned a_depth = depth_inside(a_rows_left > 0, p.k, a_col);
+  const unsigned b_depth = depth_inside(b_col_inside, p.k, b_row);
+
+  float sums[TM][TN] = {};
+  for (unsigned k = 0; k < depth; k += BK) {
+#pragma unroll
+    for (int i = 0; i < BM; i += THREADS / A_VECTORS) {
+      const float4 value = load_float4_or_zero(a_source + i * p.lda, i < a_rows_left && k < a_depth);
+      a_tile[a_col + 0][a_row + i] = value.x;
+      a_tile[a_col + 1][a_row + i] = value.y;
+      a_tile[a_col + 2][a_row + i] = value.z;
+      a_tile[a_col + 3][a_row + i] = value.w;
+    }
+#pragma unroll
+    for (int i = 0; i < BK; i += THREADS / B_VECTORS) {
+      store_float4(&b_tile[b_row + i][b_col], load_float4_or_zero(b_source + i * p.ldb, k + i < b_depth));
+    }
+    a_source += BK;
+    b_source += BK * p.ldb;
+    __syncthreads();
+#pragma unroll
+    for (int kk = 0; kk < BK; ++kk) {
+      float a[TM];
+      float b[TN];
+      load_groups_of_4<TM, BM / 2>(a, &a_tile[kk][row]);
+      load_groups_of_4<TN, BN / 2>(b, &b_tile[kk][col]);
+      add_outer_product(sums, a, b);
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    const std::int64_t c_row = tile.row + row + i / 4 * (BM / 2) + i % 4;
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+      const std::int64_t c_col = tile.col + col + j / 4 * (BN / 2);
+      if (c_row < p.m && c_col < p.n) {
+        update4(p.c + c_row * p.ldc + c_col, &sums[i][j], p.alpha, p.beta);
+      }
+    }
+  }
+}
+
+const Registration scalar = Chapter(6, "coarse_2d")
+                                .summary("128x128 tiles, each thread computes 8x8 elements of C")
+                                .source("Gautam, step 6")
+                                .launcher([](const Problem& p, cudaStream_t stream) {
+                                  launch(coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
+                                })
+                                .resources([] { return resources_of(coarse_2d_kernel, THREADS); })
+                                .registration();
+
+const Registration vectorized =
+    Chapter(6, "coarse_2d")
+        .variant("vectorized")
+        .summary("128x128 tiles, 8x8 per thread, 128-bit accesses, A transposed in shared memory")
+        .source("Gautam, step 6")
+        .launcher([](const Problem& p, cudaStream_t stream) {
+          const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) &&
+                                     rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
+          launch(vector_access ? coarse_2d_vectorized_kernel : coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0,
+                 stream, p);
+        })
+        .resources([] { return resources_of(coarse_2d_vectorized_kernel, THREADS); })
+        .registration();
+
+}  // namespace
+}  // namespace sgemm
