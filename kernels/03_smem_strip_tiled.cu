@@ -58,16 +58,15 @@ __global__ void __launch_bounds__(TILE* TILE) smem_strip_tiled_kernel(Problem p)
   }
 }
 
-const Registration registered = Chapter(3, "smem_strip_tiled")
-                                    .summary("one strip of A and one of B in shared memory per step of k")
-                                    .source("MMUL notes, kernel 3")
-                                    .launcher([](const Problem& p, cudaStream_t stream) {
-                                      const std::int64_t blocks =
-                                          ceil_div<std::int64_t>(p.m, TILE) * ceil_div<std::int64_t>(p.n, TILE);
-                                      launch(smem_strip_tiled_kernel, blocks, dim3(TILE, TILE), 0, stream, p);
-                                    })
-                                    .resources([] { return resources_of(smem_strip_tiled_kernel, TILE * TILE); })
-                                    .registration();
+const Registration registered =
+    Chapter(3, "smem_strip_tiled")
+        .summary("one strip of A and one of B in shared memory per step of k")
+        .source("MMUL notes, kernel 3")
+        .launcher([](const Problem& p, cudaStream_t stream) {
+          launch(smem_strip_tiled_kernel, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
+        })
+        .resources([] { return resources_of(smem_strip_tiled_kernel, TILE * TILE); })
+        .registration();
 
 }  // namespace
 }  // namespace sgemm

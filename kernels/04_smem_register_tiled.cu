@@ -78,16 +78,15 @@ __global__ void __launch_bounds__(TSZ_ROWS) smem_register_tiled_kernel(Problem p
   }
 }
 
-const Registration registered = Chapter(4, "smem_register_tiled")
-                                    .summary("A in registers, B in shared memory, a row of a 64x16 tile per thread")
-                                    .source("MMUL notes, kernel 4")
-                                    .launcher([](const Problem& p, cudaStream_t stream) {
-                                      const std::int64_t blocks =
-                                          ceil_div<std::int64_t>(p.m, TSZ_ROWS) * ceil_div<std::int64_t>(p.n, TSZ_COLS);
-                                      launch(smem_register_tiled_kernel, blocks, dim3(TSZ_ROWS), 0, stream, p);
-                                    })
-                                    .resources([] { return resources_of(smem_register_tiled_kernel, TSZ_ROWS); })
-                                    .registration();
+const Registration registered =
+    Chapter(4, "smem_register_tiled")
+        .summary("A in registers, B in shared memory, a row of a 64x16 tile per thread")
+        .source("MMUL notes, kernel 4")
+        .launcher([](const Problem& p, cudaStream_t stream) {
+          launch(smem_register_tiled_kernel, tiles_of<TSZ_ROWS, TSZ_COLS>(p), dim3(TSZ_ROWS), 0, stream, p);
+        })
+        .resources([] { return resources_of(smem_register_tiled_kernel, TSZ_ROWS); })
+        .registration();
 
 }  // namespace
 }  // namespace sgemm

@@ -83,9 +83,7 @@ const Registration registered = Chapter(5, "coarse_1d")
                                     .summary("64x64 tiles, each thread computes 8 elements of a column of C")
                                     .source("Gautam, step 5")
                                     .launcher([](const Problem& p, cudaStream_t stream) {
-                                      const std::int64_t blocks =
-                                          ceil_div<std::int64_t>(p.m, BM) * ceil_div<std::int64_t>(p.n, BN);
-                                      launch(coarse_1d_kernel, blocks, dim3(THREADS), 0, stream, p);
+                                      launch(coarse_1d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
                                     })
                                     .resources([] { return resources_of(coarse_1d_kernel, THREADS); })
                                     .registration();
