@@ -1,0 +1,51 @@
+// OpenBLAS: what the host's cores reach with a tuned library.
+
+#include "kernel.hpp"
+#include "size_cap.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+constexpr std::int64_t CAP = 4096;
+
+void multiply(const Problem& p, cudaStream_t) {
+  const auto leading = [](std::int64_t distance) {
+    return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
+  };
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(p.m), static_cast<blasint>(p.n),
+              static_cast<blasint>(p.k), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb), p.beta, p.c,
+              leading(p.ldc));
+}
+
+Kernel cpu_blas() {
+  Kernel kernel;
+  kernel.name = "cpu_blas";
+  kernel.summary = "OpenBLAS cblas_sgemm on all CPU cores";
+  kernel.source = "OpenBLAS";
+  kernel.platform = Platform::cpu;
+  kernel.unsupported = [](const Problem& p) -> std::optional<std::string> {
+    if (std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) > std::numeric_limits<blasint>::max()) {
+      return "the library takes dimensions as 32-bit integers";
+    }
+    return std::nullopt;
+  };
+  kernel.prepare = [](const Problem& p) {
+    cap_size(p, CAP);
+    return Prepared{multiply, fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads())};
+  };
+  return kernel;
+}
+
+const Registration registered(cpu_blas());
+
+}  // namespace
+}  // namespace sgemm

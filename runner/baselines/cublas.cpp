@@ -1,0 +1,69 @@
+// cuBLAS: the reference everything is compared with, and its TF32 mode as another precision beside it.
+//
+// cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so C = A B is asked for as
+// C^T = B^T A^T: the operands change places, and nothing is transposed in memory.
+
+#include "cublas_handle.hpp"
+#include "kernel.hpp"
+
+#include <cublas_v2.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace sgemm {
+namespace {
+
+/// Row distances may be 0 for matrices without elements, which cuBLAS refuses.
+int leading(std::int64_t distance) { return static_cast<int>(std::max<std::int64_t>(distance, 1)); }
+
+void sgemm(cublasHandle_t handle, const Problem& p) {
+  cublas_check(
+      cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m), static_cast<int>(p.k),
+                  &p.alpha, p.b, leading(p.ldb), p.a, leading(p.lda), &p.beta, p.c, leading(p.ldc)),
+      "cublasSgemm");
+}
+
+void tf32_gemm(cublasHandle_t handle, const Problem& p) {
+  cublas_check(
+      cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
+                   static_cast<int>(p.k), &p.alpha, p.b, CUDA_R_32F, leading(p.ldb), p.a, CUDA_R_32F, leading(p.lda),
+                   &p.beta, p.c, CUDA_R_32F, leading(p.ldc), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmEx");
+}
+
+template <void (*GEMM)(cublasHandle_t, const Problem&)>
+Prepared prepare(const Problem&) {
+  return {[handle = CublasHandle::shared()](const Problem& p, cudaStream_t stream) { GEMM(handle->on(stream), p); },
+          {}};
+}
+
+Kernel cublas() {
+  Kernel kernel;
+  kernel.number = 0;
+  kernel.name = "cublas";
+  kernel.summary = "cublasSgemm in FP32 (CUBLAS_DEFAULT_MATH, no TF32)";
+  kernel.source = "NVIDIA cuBLAS";
+  kernel.min_compute_capability = 75;
+  kernel.unsupported = beyond_int;
+  kernel.prepare = prepare<sgemm>;
+  return kernel;
+}
+
+Kernel cublas_tf32() {
+  Kernel kernel;
+  kernel.name = "cublas_tf32";
+  kernel.summary = "another precision: cublasGemmEx on tensor cores, operands rounded to TF32 (10 mantissa bits)";
+  kernel.source = "NVIDIA cuBLAS";
+  kernel.accuracy = AccuracyClass::tf32;
+  kernel.min_compute_capability = 80;
+  kernel.unsupported = beyond_int;
+  kernel.prepare = prepare<tf32_gemm>;
+  return kernel;
+}
+
+const Registration registered_cublas(cublas());
+const Registration registered_tf32(cublas_tf32());
+
+}  // namespace
+}  // namespace sgemm

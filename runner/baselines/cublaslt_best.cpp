@@ -1,0 +1,235 @@
+// cuBLASLt with its choice of algorithm put to the test: every algorithm its heuristic proposes is timed on the
+// operands at hand, with a cold L2 as in the default protocol, and the fastest one is kept and named.
+
+#include "cublas_handle.hpp"
+#include "cublaslt_names.hpp"
+#include "cuda_check.hpp"
+#include "cuda_handles.hpp"
+#include "kernel.hpp"
+#include "l2_flush.hpp"
+#include "outcome.hpp"
+#include "statistics.hpp"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+constexpr int MOST_ALGORITHMS = 64;
+constexpr int SAMPLES = 5;
+/// An algorithm whose first sample is this much slower than the best median so far gets no further ones.
+constexpr double HOPELESS = 1.25;
+
+template <auto DESTROY>
+struct Destroy {
+  template <class Handle>
+  void operator()(Handle* handle) const {
+    DESTROY(handle);
+  }
+};
+using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLtMatmulDescDestroy>>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
+using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>>;
+
+Layout make_layout(std::int64_t rows, std::int64_t columns, std::int64_t leading) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  cublas_check(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), leading),
+               "cublasLtMatrixLayoutCreate");
+  return Layout(layout);
+}
+
+/// The largest power of two, up to 256, that divides the address.
+std::uint32_t alignment_of(const float* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer) | 256U;
+  return static_cast<std::uint32_t>(address & (~address + 1));
+}
+
+/// What one shape and alignment of problems shares. Column-major, so A and B change places (cublas.cpp).
+class Matmul {
+ public:
+  explicit Matmul(const Problem& p)
+      : a_(make_layout(p.n, p.k, p.ldb)), b_(make_layout(p.k, p.m, p.lda)), c_(make_layout(p.n, p.m, p.ldc)) {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublas_check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    operation_.reset(operation);
+  }
+
+  std::vector<cublasLtMatmulAlgo_t> propose(const Problem& p) const {
+    cublasLtMatmulPreference_t created = nullptr;
+    cublas_check(cublasLtMatmulPreferenceCreate(&created), "cublasLtMatmulPreferenceCreate");
+    const Preference preference(created);
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      cublas_check(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
+                   "cublasLtMatmulPreferenceSetAttribute");
+    };
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{CUBLAS_WORKSPACE_BYTES});
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p.b));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(p.c));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(p.c));
+    std::vector<cublasLtMatmulHeuristicResult_t> results(MOST_ALGORITHMS);
+    int count = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(lt(nullptr), operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(),
+                                       preference.get(), MOST_ALGORITHMS, results.data(), &count);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+      cublas_check(status, "cublasLtMatmulAlgoGetHeuristic");
+    }
+    std::vector<cublasLtMatmulAlgo_t> algorithms;
+    for (int i = 0; i < count; ++i) {
+      if (results[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS) {
+        algorithms.push_back(results[static_cast<std::size_t>(i)].algo);
+      }
+    }
+    return algorithms;
+  }
+
+  cublasStatus_t run(const Problem& p, const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
+    return cublasLtMatmul(lt(stream), operation_.get(), &p.alpha, p.b, a_.get(), p.a, b_.get(), &p.beta, p.c, c_.get(),
+                          p.c, c_.get(), &algorithm, handle_->workspace(), CUBLAS_WORKSPACE_BYTES, stream);
+  }
+
+ private:
+  cublasLtHandle_t lt(cudaStream_t stream) const { return reinterpret_cast<cublasLtHandle_t>(handle_->on(stream)); }
+
+  std::shared_ptr<CublasHandle> handle_ = CublasHandle::shared();
+  Operation operation_;
+  Layout a_;
+  Layout b_;
+  Layout c_;
+};
+
+/// Times algorithms one sample at a time.
+class Trial {
+ public:
+  Trial(const Matmul& matmul, const Problem& problem)
+      : matmul_(matmul), problem_(problem), flush_(current_l2_bytes()) {}
+
+  /// Median microseconds, or nothing for an algorithm that is refused or slower than `best_us` from the start.
+  std::optional<double> time(const cublasLtMatmulAlgo_t& algorithm, double best_us) {
+    // The first launch loads the algorithm's code.
+    if (matmul_.run(problem_, algorithm, stream_.get()) != CUBLAS_STATUS_SUCCESS) {
+      return std::nullopt;
+    }
+    std::vector<double> times;
+    while (times.size() < SAMPLES) {
+      times.push_back(sample(algorithm));
+      if (times.front() > HOPELESS * best_us) {
+        return std::nullopt;
+      }
+    }
+    return median(times);
+  }
+
+ private:
+  static std::size_t current_l2_bytes() {
+    int device = 0;
+    int bytes = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
+    return static_cast<std::size_t>(bytes);
+  }
+
+  double sample(const cublasLtMatmulAlgo_t& algorithm) {
+    flush_.enqueue(stream_.get());
+    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
+    cublas_check(matmul_.run(problem_, algorithm, stream_.get()), "cublasLtMatmul");
+    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    float milliseconds = 0.0F;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
+    return double{milliseconds} * 1000.0;
+  }
+
+  const Matmul& matmul_;
+  const Problem& problem_;
+  Stream stream_ = make_stream();
+  Event start_ = make_event();
+  Event stop_ = make_event();
+  L2Flush flush_;
+};
+
+std::string name_in(std::string_view table, std::uint32_t id) {
+  for (const CublasLtName& name : CUBLASLT_NAMES) {
+    if (name.table == table && name.id == id) {
+      return std::string(name.text);
+    }
+  }
+  return fmt::format("#{}", id);
+}
+
+std::string describe(const cublasLtMatmulAlgo_t& algorithm, std::size_t candidates) {
+  const auto get = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
+    // What an algorithm does not have keeps its default, 0.
+    std::size_t written = 0;
+    cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written);
+    return value;
+  };
+  return fmt::format(
+      "algorithm {}, tile {}, stages {}, split-K {}, reduction scheme {}, swizzle {}, custom option {}, "
+      "cluster {}; fastest of {} proposed",
+      get(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}),
+      name_in("MATMUL_TILE", get(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{})),
+      name_in("MATMUL_STAGES", get(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{})),
+      get(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}), get(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}),
+      get(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, std::uint32_t{}),
+      get(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, std::uint32_t{}),
+      name_in("CLUSTER_SHAPE", get(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{})), candidates);
+}
+
+Prepared prepare(const Problem& problem) {
+  const auto matmul = std::make_shared<Matmul>(problem);
+  const std::vector<cublasLtMatmulAlgo_t> proposed = matmul->propose(problem);
+  std::optional<cublasLtMatmulAlgo_t> best;
+  double best_us = std::numeric_limits<double>::infinity();
+  Trial trial(*matmul, problem);
+  for (const cublasLtMatmulAlgo_t& algorithm : proposed) {
+    const std::optional<double> time = trial.time(algorithm, best_us);
+    if (time && *time < best_us) {
+      best = algorithm;
+      best_us = *time;
+    }
+  }
+  if (!best) {
+    throw CaseStopped(Outcome::not_supported, "cuBLASLt proposes no algorithm for this problem");
+  }
+  return {[matmul, algorithm = *best](const Problem& p, cudaStream_t stream) {
+            cublas_check(matmul->run(p, algorithm, stream), "cublasLtMatmul");
+          },
+          describe(*best, proposed.size())};
+}
+
+std::optional<std::string> unsupported(const Problem& problem) {
+  if (problem.k == 0) {
+    return "cuBLASLt takes no empty matrices";
+  }
+  return beyond_int(problem);
+}
+
+Kernel cublaslt_best() {
+  Kernel kernel;
+  kernel.name = "cublaslt_best";
+  kernel.summary = "cuBLASLt in FP32: every algorithm its heuristic proposes is timed and the fastest kept";
+  kernel.source = "NVIDIA cuBLAS";
+  kernel.min_compute_capability = 75;
+  kernel.unsupported = unsupported;
+  kernel.prepare = prepare;
+  return kernel;
+}
+
+const Registration registered(cublaslt_best());
+
+}  // namespace
+}  // namespace sgemm

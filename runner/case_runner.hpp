@@ -1,0 +1,49 @@
+#pragma once
+
+#include "device.hpp"
+#include "environment.hpp"
+#include "gpu_bench.hpp"
+#include "kernel.hpp"
+#include "operands.hpp"
+#include "options.hpp"
+#include "record.hpp"
+#include "sampling.hpp"
+#include "sizes.hpp"
+#include "verify.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+/// Takes cases one by one from kernel and size to a record, whatever happens on the way.
+class CaseRunner {
+ public:
+  /// `options` outlives the runner. With `use_gpu` and a device, the GPU is prepared; where that fails, gpu_error()
+  /// says why and GPU kernels are not supported.
+  CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu);
+  ~CaseRunner();
+
+  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped.
+  Record run(const Kernel& kernel, const Size& size, const Observer& observer);
+
+  /// Why no GPU kernel can be run; empty when they can.
+  const std::string& gpu_error() const { return gpu_error_; }
+  GpuFacts gpu_facts() const { return gpu_ ? gpu_->facts() : GpuFacts{}; }
+
+ private:
+  struct HostState;
+
+  HostState& host_state(const Size& size);
+  void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
+  Verdict check(const Kernel& kernel, HostState& state, const Observer& observer);
+
+  const Options& options_;
+  std::string gpu_error_;
+  std::unique_ptr<HostState> host_;
+  std::unique_ptr<GpuBench> gpu_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace sgemm {
+
+/// What the suite needs to know about one GPU.
+struct Device {
+  int index = 0;
+  std::string name;
+  std::string pci_bus_id;
+  int compute_capability = 0;  ///< 10 * major + minor
+  int multiprocessors = 0;
+  int max_threads_per_sm = 0;
+  std::size_t l2_bytes = 0;
+  std::size_t memory_bytes = 0;
+  std::size_t smem_per_sm_bytes = 0;
+  std::size_t smem_per_block_optin_bytes = 0;
+  int max_sm_clock_mhz = 0;
+  int max_memory_clock_mhz = 0;
+  int memory_bus_bits = 0;
+
+  /// Single-precision FMA units of one multiprocessor; nothing for a compute capability this suite does not know.
+  std::optional<int> fp32_lanes_per_sm() const;
+  /// Every lane doing one FMA a cycle at the maximum SM clock.
+  std::optional<double> fp32_peak_gflops() const;
+  std::string fp32_peak_basis() const;  ///< "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)"
+  /// Both edges of the maximum memory clock on the whole bus.
+  double dram_peak_gbytes_s() const;
+  std::string dram_peak_basis() const;
+};
+
+/// 90 -> "9.0".
+std::string capability_text(int compute_capability);
+
+/// A device, or one line that says why there is none.
+struct DeviceQuery {
+  std::optional<Device> device;
+  std::string error;
+};
+
+/// Looks at device number `index` and makes it the current one. Throws UsageError where there are devices but not
+/// that many.
+DeviceQuery query_device(int index);
+
+}  // namespace sgemm

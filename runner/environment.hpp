@@ -1,0 +1,29 @@
+#pragma once
+
+#include "device.hpp"
+#include "options.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace sgemm {
+
+/// "MAJOR.MINOR.PATCH" of the cuBLAS library that is loaded; needs no device.
+std::string cublas_version();
+/// Model name of the host's processor, "unknown" where the system does not say.
+std::string cpu_model();
+
+/// What preparing the GPU found out, for the context; zeros and an empty driver where no GPU kernel was to be run.
+struct GpuFacts {
+  std::string driver;
+  std::size_t flush_bytes = 0;
+  double empty_kernel_us = 0.0;
+  double event_resolution_us = 0.0;
+};
+
+/// The "context" of a results file (results.schema.json): host, device, libraries, build and protocol.
+nlohmann::ordered_json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts);
+
+}  // namespace sgemm

@@ -1,0 +1,216 @@
+#include "gpu_bench.hpp"
+
+#include "baselines/cublas_handle.hpp"
+#include "cuda_check.hpp"
+#include "outcome.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+constexpr std::string_view RIVAL = "cublas";
+
+const Kernel& rival() {
+  const auto found =
+      std::find_if(kernels().begin(), kernels().end(), [](const Kernel& kernel) { return kernel.id() == RIVAL; });
+  return *found;
+}
+
+constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/// What a reference takes at most: two doubles per element, its value and the scale of its bound, and the workspace
+/// that it is computed in.
+double reference_bytes(const Problem& shape) {
+  const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
+  const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
+  const double workspace = std::min(inputs * sizeof(double), static_cast<double>(Coverage{}.workspace_bytes));
+  return 2.0 * elements * sizeof(double) + workspace;
+}
+
+void require_memory(const Problem& shape, bool verify) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const double needed = DeviceProblem::bytes_needed(shape) + (verify ? reference_bytes(shape) : 0.0);
+  if (needed > static_cast<double>(free)) {
+    throw CaseStopped(Outcome::skipped, fmt::format("needs {:.1f} GiB of device memory, {:.1f} GiB are free",
+                                                    needed / GIB, static_cast<double>(free) / GIB));
+  }
+}
+
+double occupancy(const Resources& resources, int max_threads_per_sm) {
+  constexpr int WARP = 32;
+  const int warps_per_block = (resources.threads_per_block + WARP - 1) / WARP;
+  return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
+}
+
+}  // namespace
+
+struct GpuBench::SizeState {
+  SizeState(const Size& size, const Problem& shape, std::shared_ptr<const HostOperands> host, bool cold)
+      : size(size), inputs(std::move(host)), problem(shape, *inputs, cold) {}
+
+  Size size;
+  std::shared_ptr<const HostOperands> inputs;
+  DeviceProblem problem;
+  std::unique_ptr<Reference> reference;
+  Prepared cublas;
+  std::optional<double> cublas_alone_us;
+};
+
+GpuBench::GpuBench(const Device& device, const Options& options)
+    : device_(device),
+      options_(options),
+      stream_(make_stream()),
+      flush_(options.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
+      event_timer_(device, flush_.get(), stream_.get()),
+      end_to_end_timer_(flush_.get(), stream_.get()),
+      telemetry_(Telemetry::open(device.pci_bus_id)),
+      floor_(event_timer_.measure_floor()) {}
+
+GpuBench::~GpuBench() = default;
+
+GpuFacts GpuBench::facts() const {
+  return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
+          floor_.resolution_us};
+}
+
+void GpuBench::require_capable(const Kernel& kernel, const Problem& shape) const {
+  if (lost()) {
+    throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
+  }
+  if (kernel.min_compute_capability > device_.compute_capability) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
+                                                          capability_text(kernel.min_compute_capability),
+                                                          capability_text(device_.compute_capability)));
+  }
+  if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
+    throw CaseStopped(Outcome::not_supported, *reason);
+  }
+}
+
+GpuBench::SizeState& GpuBench::state_of(const Size& size, const InputsSource& inputs) {
+  if (!state_ || state_->size != size) {
+    state_.reset();  // first, so that its memory is free for the next
+    const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
+    require_memory(shape, options_.verify);
+    state_ = std::make_unique<SizeState>(size, shape, inputs(), options_.l2 == L2State::cold);
+  }
+  return *state_;
+}
+
+const Reference& GpuBench::reference(SizeState& state, const Observer& observer) {
+  if (!state.reference) {
+    observer("computing the reference");
+    state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, options_.seed);
+  }
+  return *state.reference;
+}
+
+Round GpuBench::round_of(SizeState& state, std::vector<Contender> contenders) {
+  if (options_.time == TimeMode::end_to_end) {
+    return [this, &state, contenders = std::move(contenders)](const std::vector<int>& order, int) {
+      return end_to_end_timer_.round(contenders, state.problem, *state.inputs, order);
+    };
+  }
+  return [this, &state, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
+    return event_timer_.round(contenders, state.problem, order, launches);
+  };
+}
+
+SamplingOptions GpuBench::sampling(int contenders) const {
+  return {contenders, options_.time == TimeMode::kernel, options_.max_seconds, options_.seed};
+}
+
+void GpuBench::measure_cublas_alone(SizeState& state, const Observer& observer) {
+  if (state.cublas_alone_us) {
+    return;
+  }
+  state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
+  const Observer alone = [&](std::string_view activity) { observer(fmt::format("cuBLAS alone: {}", activity)); };
+  const Timings timings = take_samples(round_of(state, {{state.cublas.launch, Owner::cublas}}), sampling(1), alone);
+  state.cublas_alone_us = median(timings.kernel_us);
+}
+
+void GpuBench::verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when,
+                      const Observer& observer, Record& record) {
+  const Reference& expected = reference(state, observer);
+  observer("verifying");
+  const Problem operands = state.problem.operands(Owner::kernel, launch);
+  const Verdict verdict = expected.check(operands.c, operands.ldc, kernel.accuracy);
+  record.rel_err = verdict.rel_err;
+  record.max_bound_ratio = verdict.max_bound_ratio;
+  if (!verdict.correct()) {
+    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
+  }
+  record.verified = true;
+}
+
+void GpuBench::run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+                   Record& record) {
+  require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
+  observer("preparing");
+  SizeState& state = state_of(size, inputs);
+  measure_cublas_alone(state, observer);
+
+  observer("preparing");
+  const Prepared prepared = kernel.prepare(state.problem.operands(Owner::kernel));
+  record.detail = prepared.detail;
+  if (kernel.resources) {
+    record.resources = kernel.resources();
+    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+  }
+  if (options_.verify) {
+    state.problem.restore(Owner::kernel, 1, stream_.get());
+    prepared.launch(state.problem.operands(Owner::kernel), stream_.get());
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    verify(kernel, state, 0, "", observer, record);
+  }
+
+  if (telemetry_) {
+    record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
+  }
+  Timings timings = take_samples(
+      round_of(state, {{prepared.launch, Owner::kernel}, {state.cublas.launch, Owner::cublas}}), sampling(2), observer);
+  if (telemetry_) {
+    record.telemetry->second = telemetry_->sample();
+  }
+  if (options_.verify) {
+    verify(kernel, state, timings.launches_per_sample - 1, "after timing: ", observer, record);
+  }
+
+  Measurement measurement = measurement_of(std::move(timings), size);
+  measurement.cublas_alone_us = state.cublas_alone_us;
+  measurement.vs_cublas_alone = *state.cublas_alone_us / measurement.time_us.median;
+  const std::optional<double> peak = device_.fp32_peak_gflops();
+  if (peak && kernel.accuracy == AccuracyClass::fp32) {
+    measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;
+  }
+  record.measurement = std::move(measurement);
+}
+
+Verdict GpuBench::check_host_result(const Size& size, const InputsSource& inputs, const std::vector<float>& c,
+                                    AccuracyClass accuracy, const Observer& observer) {
+  SizeState& state = state_of(size, inputs);
+  const Reference& expected = reference(state, observer);
+  observer("verifying");
+  const Problem operands = state.problem.operands(Owner::kernel);
+  CUDA_CHECK(cudaMemcpy(operands.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
+  return expected.check(operands.c, operands.ldc, accuracy);
+}
+
+void GpuBench::note_failure(const std::string& case_name) {
+  cudaGetLastError();
+  // An error that stays is returned by every call from now on.
+  if (!lost() && cudaDeviceSynchronize() != cudaSuccess) {
+    lost_after_ = case_name;
+  }
+}
+
+}  // namespace sgemm

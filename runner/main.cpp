@@ -1,0 +1,188 @@
+// Command line -> plan -> for each case: operands, verification, measurement, record -> table and results file.
+
+#include "benchmarks.hpp"
+#include "build_info.hpp"
+#include "case_runner.hpp"
+#include "console.hpp"
+#include "device.hpp"
+#include "environment.hpp"
+#include "interrupt.hpp"
+#include "kernel.hpp"
+#include "list.hpp"
+#include "options.hpp"
+#include "plan.hpp"
+#include "results_file.hpp"
+#include "selection.hpp"
+#include "sizes.hpp"
+#include "usage_error.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+enum ExitStatus { ALL_WELL = 0, CASES_WRONG = 1, BAD_USAGE = 2, NOTHING_MEASURED = 3, INTERRUPTED = 130 };
+
+/// What the reader of the table needs to know, one paragraph each.
+std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                 const std::string& results_path) {
+  std::vector<std::string> lines;
+  if (query.device) {
+    const Device& device = *query.device;
+    std::string line = fmt::format("{}: compute capability {}, {} SMs, {} MiB L2, {} GiB, up to {} MHz", device.name,
+                                   capability_text(device.compute_capability), device.multiprocessors,
+                                   device.l2_bytes >> 20U, device.memory_bytes >> 30U, device.max_sm_clock_mhz);
+    if (!facts.driver.empty()) {
+      line += ", driver " + facts.driver;
+    }
+    lines.push_back(line);
+    if (const std::optional<double> peak = device.fp32_peak_gflops()) {
+      lines.push_back(fmt::format("% peak: of {:.1f} TFLOP/s FP32 = {}", *peak / 1e3, device.fp32_peak_basis()));
+    }
+    lines.push_back(
+        fmt::format("cuBLAS {} (FP32) takes turns with every GPU kernel; vs cuBLAS: paired samples, "
+                    "vs alone: cuBLAS by itself; above 1 is faster than cuBLAS",
+                    cublas_version()));
+  }
+  lines.push_back(fmt::format("CPU: {}", cpu_model()));
+  lines.push_back(fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
+                              to_string(options.time), to_string(options.data), options.seed, options.alpha,
+                              options.beta, options.verify ? "" : ", NOT VERIFIED"));
+  lines.push_back("Results: " + results_path);
+  return lines;
+}
+
+void explain_no_gpu(const std::string& error) {
+  std::cerr << fmt::format(
+      "No usable CUDA device: {}\n"
+      "GPU kernels are recorded as not supported. Building, the CPU tests and the CPU baselines work without one:\n"
+      "  ./runner --kernel cpu_naive,cpu_blas --sizes 64:1024\n",
+      error);
+}
+
+std::size_t longest(const std::vector<Case>& plan, std::string (*text)(const Case&)) {
+  std::size_t longest = 0;
+  for (const Case& item : plan) {
+    longest = std::max(longest, text(item).size());
+  }
+  return longest;
+}
+
+ExitStatus exit_status(const std::map<Outcome, int>& counts) {
+  if (interrupted()) {
+    return INTERRUPTED;
+  }
+  if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
+    return CASES_WRONG;
+  }
+  return counts.contains(Outcome::measured) ? ALL_WELL : NOTHING_MEASURED;
+}
+
+ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
+  const DeviceQuery query = query_device(options.device);
+  if (options.out) {
+    require_writable(*options.out);
+  }
+  const std::filesystem::path path = options.out
+                                         ? std::filesystem::path(*options.out)
+                                         : default_results_path(query.device ? query.device->name : cpu_model());
+  require_writable(path);
+
+  const bool any_gpu_kernel =
+      std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+  catch_interrupts();
+  CaseRunner runner(options, query, any_gpu_kernel);
+  if (any_gpu_kernel && !runner.gpu_error().empty()) {
+    explain_no_gpu(runner.gpu_error());
+  }
+  ResultsFile file(path, describe_environment(options, query, runner.gpu_facts()));
+
+  const bool table_shown = !google.prints_results();
+  const bool progress_shown = isatty(STDERR_FILENO) != 0;
+  const std::size_t width = terminal_width();
+  Console console(std::cout, progress_shown ? &std::cerr : nullptr, width,
+                  Table(width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
+                        longest(plan, [](const Case& item) { return to_string(item.size); })));
+  if (table_shown) {
+    console.heading(heading(options, query, runner.gpu_facts(), path.string()));
+  }
+  std::map<Outcome, int> counts;
+  std::size_t started = 0;
+  google.run(
+      plan,
+      [&](const Case& item) {
+        Record record(*item.kernel, item.size);
+        if (interrupted()) {
+          record.stop(Outcome::skipped, "interrupted");
+          return record;  // an interrupted run's file ends with the case that was under way
+        }
+        const std::string place = fmt::format("[{}/{}] {}", ++started, plan.size(), item.name);
+        record = runner.run(*item.kernel, item.size, [&](std::string_view activity) {
+          console.progress(fmt::format("{}: {}", place, activity));
+        });
+        ++counts[record.outcome];
+        file.add(record);
+        if (table_shown) {
+          console.row(record);
+        }
+        return record;
+      },
+      [&](const std::string& text) { console.note(text); });
+  file.finish(interrupted());
+  if (table_shown) {
+    console.summary(path.string());
+  }
+  return exit_status(counts);
+}
+
+ExitStatus run(int argc, char** argv) {
+  const ParseResult parsed = parse_options(argc, argv, std::string(build_info().version));
+  if (parsed.text) {
+    std::cout << *parsed.text;
+    return ALL_WELL;
+  }
+  const Options& options = parsed.options;
+  if (options.list != ListMode::none) {
+    print_list(std::cout, kernels(), options.list, static_cast<int>(terminal_width()));
+    return ALL_WELL;
+  }
+  const std::vector<const Kernel*> selected = select_kernels(options.kernels, kernels());
+  const std::vector<Size> sizes = parse_sizes(options.sizes);
+  const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
+  const std::vector<Case> plan = make_plan(selected, sizes, google.filter());
+  if (plan.empty()) {
+    throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", google.filter()));
+  }
+  if (google.list_only()) {
+    for (const Case& item : plan) {
+      std::cout << item.name << '\n';
+    }
+    return ALL_WELL;
+  }
+  return measure(options, google, plan);
+}
+
+}  // namespace
+}  // namespace sgemm
+
+int main(int argc, char** argv) {
+  try {
+    return sgemm::run(argc, argv);
+  } catch (const sgemm::UsageError& error) {
+    std::cerr << "runner: " << error.what() << '\n';
+    return sgemm::BAD_USAGE;
+  } catch (const std::exception& error) {
+    std::cerr << "runner: " << error.what() << '\n';
+    return sgemm::CASES_WRONG;
+  }
+}

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// Something that a mistyped word may have been meant for; smaller distances are likelier.
+struct Candidate {
+  std::size_t distance = 0;
+  std::string name;
+};
+
+/// 0 when `candidate` contains `word`, otherwise the number of insertions, deletions and substitutions between them.
+std::size_t word_distance(std::string_view word, std::string_view candidate);
+
+/// The names of at most `limit` candidates, nearest first; equally near ones keep their order.
+std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t limit);
+
+}  // namespace sgemm

@@ -1,0 +1,232 @@
+#include "options.hpp"
+
+#include "nearest.hpp"
+#include "usage_error.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <system_error>
+
+namespace sgemm {
+namespace {
+
+constexpr std::string_view DESCRIPTION =
+    "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
+    "Results are printed and written to a JSON file.";
+
+constexpr std::string_view MORE_HELP = R"(
+Kernels, separated by commas (--list shows them):
+  5  coarse_1d  05_coarse_1d    one chapter, its default variant; 0 is cuBLAS
+  1-7                           chapters 1 to 7, default variants
+  1:uncoalesced  1:*            one variant, all variants
+  all  chapters  baselines      groups, all variants
+
+Sizes, separated by commas:
+  1000                          M = N = K = 1000
+  256:8192                      doubling
+  256:8192:256                  in steps of 256
+  4096x128x64                   MxNxK
+
+Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
+
+Examples:
+  runner --kernel 5 --sizes 256:8192
+  runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json
+  runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
+
+Exit status:
+  0    at least one case measured, the others measured, skipped or not supported
+  1    a case was incorrect or failed
+  2    bad usage or unwritable output, nothing measured
+  3    nothing could be measured
+  130  interrupted; what was measured so far is in the file
+)";
+
+constexpr std::array DISTRIBUTIONS{Distribution::uniform, Distribution::normal, Distribution::zeros};
+constexpr std::array L2_STATES{L2State::cold, L2State::warm};
+constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
+constexpr std::array LIST_MODES{ListMode::table, ListMode::json};
+
+std::string_view to_string(ListMode mode) { return mode == ListMode::json ? "json" : "table"; }
+
+[[noreturn]] void reject(std::string_view flag, std::string_view value, std::string_view expected) {
+  throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
+}
+
+template <class Number>
+Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
+                    std::string_view expected) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || !accepted(number)) {
+    reject(flag, text, expected);
+  }
+  return number;
+}
+
+float parse_factor(std::string_view flag, const std::string& text) {
+  return parse_number<float>(
+      flag, text, [](float x) { return std::isfinite(x); }, "a finite single-precision number");
+}
+
+template <class Choices>
+std::string words(const Choices& choices) {
+  std::vector<std::string_view> result;
+  for (const auto choice : choices) {
+    result.push_back(to_string(choice));
+  }
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+template <class Choice, std::size_t COUNT>
+Choice parse_choice(std::string_view flag, const std::string& text, const std::array<Choice, COUNT>& choices) {
+  const auto choice = std::find_if(choices.begin(), choices.end(), [&](Choice x) { return to_string(x) == text; });
+  if (choice == choices.end()) {
+    reject(flag, text, fmt::format("one of {}", words(choices)));
+  }
+  return *choice;
+}
+
+/// Declares the flags that take a value; the values go to `options` while `app` parses.
+void declare_values(CLI::App& app, Options& options) {
+  using Flag = std::string_view;
+  using Text = const std::string&;
+  const auto value = [&app](const std::string& flag, const std::string& placeholder, const std::string& description,
+                            const std::function<void(Flag, Text)>& store) {
+    return app
+        .add_option_function<std::string>(
+            flag,
+            [flag, store](Text text) {
+              if (text.empty() || text.starts_with("--")) {
+                throw UsageError(fmt::format("{} needs a value", flag));
+              }
+              store(flag, text);
+            },
+            description)
+        ->option_text(placeholder)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // parse_options() rejects repeated flags
+  };
+
+  app.option_defaults()->group("What to measure");
+  value("--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels),
+        [&](Flag, Text text) { options.kernels = text; });
+  value("--sizes", "SIZES", fmt::format("problem sizes, see below [{}]", options.sizes),
+        [&](Flag, Text text) { options.sizes = text; });
+  value("--alpha", "X", fmt::format("factor of A * B [{}]", options.alpha),
+        [&](Flag flag, Text text) { options.alpha = parse_factor(flag, text); });
+  value("--beta", "X", fmt::format("factor of C [{}]", options.beta),
+        [&](Flag flag, Text text) { options.beta = parse_factor(flag, text); });
+  value("--data", "KIND", fmt::format("operands: {} [{}]", words(DISTRIBUTIONS), to_string(options.data)),
+        [&](Flag flag, Text text) { options.data = parse_choice(flag, text, DISTRIBUTIONS); });
+  value("--seed", "N", fmt::format("seed of the operands [{}]", options.seed), [&](Flag flag, Text text) {
+    options.seed = parse_number<std::uint64_t>(
+        flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
+  });
+
+  app.option_defaults()->group("How to measure");
+  value("--device", "N", fmt::format("CUDA device [{}]", options.device), [&](Flag flag, Text text) {
+    options.device = parse_number<int>(
+        flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above");
+  });
+  value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(options.l2)),
+        [&](Flag flag, Text text) { options.l2 = parse_choice(flag, text, L2_STATES); });
+  value(
+      "--time", "SPAN",
+      fmt::format("{}, which adds the copies to and from the device [{}]", words(TIME_MODES), to_string(options.time)),
+      [&](Flag flag, Text text) { options.time = parse_choice(flag, text, TIME_MODES); });
+  value("--max-seconds", "S", fmt::format("sampling budget of one case [{}]", options.max_seconds),
+        [&](Flag flag, Text text) {
+          options.max_seconds = parse_number<double>(
+              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+        });
+
+  app.option_defaults()->group("Output");
+  value("--out", "FILE", "results file [named after the device and the time]",
+        [&](Flag, Text text) { options.out = text; });
+  value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_MODES)),
+        [&](Flag flag, Text text) { options.list = parse_choice(flag, text, LIST_MODES); })
+      ->expected(0, 1)
+      ->default_str("table");
+}
+
+/// "--flag" of "--flag=value".
+std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+
+/// The flags of Google Benchmark among what CLI11 did not know; anything else is an error.
+std::vector<std::string> benchmark_flags(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const std::string& argument : app.remaining()) {
+    if (argument.starts_with("--benchmark_")) {
+      flags.push_back(argument);
+    } else if (argument.starts_with('-') && argument != "-" && argument != "--") {
+      const std::string name = without_value(argument);
+      std::vector<Candidate> candidates;
+      for (const CLI::Option* const option : app.get_options()) {
+        candidates.push_back({word_distance(name, option->get_name()), option->get_name()});
+      }
+      throw UsageError(fmt::format("unknown flag '{}'; did you mean {}? (--help shows all)", name,
+                                   nearest(std::move(candidates), 1).front()));
+    } else {
+      throw UsageError(fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
+    }
+  }
+  return flags;
+}
+
+}  // namespace
+
+std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
+
+std::string_view to_string(TimeMode mode) { return mode == TimeMode::kernel ? "kernel" : "end-to-end"; }
+
+ParseResult parse_options(int argc, const char* const* argv, const std::string& version) {
+  ParseResult result;
+  Options& options = result.options;
+  options.argv.assign(argv, argv + argc);
+
+  CLI::App app(std::string(DESCRIPTION), "runner");
+  app.allow_extras();
+  declare_values(app, options);
+  app.get_formatter()->column_width(26);
+  std::string no_verify;
+  app.add_flag("--no-verify", no_verify, "do not check the results; their records say so")->group("How to measure");
+  app.set_help_flag("-h,--help", "print this text")->group("Output");
+  app.set_version_flag("--version", version, "print the version")->group("Output");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    result.text = app.help() + std::string(MORE_HELP);
+    return result;
+  } catch (const CLI::CallForVersion&) {
+    result.text = version + "\n";
+    return result;
+  } catch (const CLI::ArgumentMismatch&) {
+    // A flag takes whatever argument follows it, so the one without a value is the last.
+    throw UsageError(fmt::format("{} needs a value", without_value(options.argv.back())));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->count() > 1) {
+      throw UsageError(fmt::format("{} is given more than once", option->get_name()));
+    }
+  }
+  if (!no_verify.empty() && no_verify != "true") {
+    throw UsageError("--no-verify takes no value");
+  }
+  options.verify = no_verify.empty();
+  options.benchmark_flags = benchmark_flags(app);
+  return result;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace sgemm {
+
+/// How a case ended. Every case ends in exactly one.
+enum class Outcome {
+  measured,
+  incorrect,      ///< the result is outside the kernel's error bound
+  failed,         ///< a CUDA or library call returned an error
+  not_supported,  ///< the kernel or the device can not do this
+  skipped,        ///< it could be done, but not here and now
+};
+
+constexpr std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::measured:
+      return "measured";
+    case Outcome::incorrect:
+      return "incorrect";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::not_supported:
+      return "not_supported";
+    case Outcome::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+/// Thrown to end a case with any outcome but `measured`; the message is the reason, in one line.
+class CaseStopped : public std::runtime_error {
+ public:
+  CaseStopped(Outcome outcome, const std::string& reason) : std::runtime_error(reason), outcome_(outcome) {}
+
+  Outcome outcome() const { return outcome_; }
+
+ private:
+  Outcome outcome_;
+};
+
+}  // namespace sgemm

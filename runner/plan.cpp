@@ -1,0 +1,44 @@
+#include "plan.hpp"
+
+#include "record.hpp"
+#include "usage_error.hpp"
+
+#include <functional>
+#include <regex>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+std::function<bool(const std::string&)> matcher(std::string_view filter) {
+  if (filter.empty() || filter == "all") {
+    return [](const std::string&) { return true; };
+  }
+  const bool negative = filter.front() == '-';
+  try {
+    const std::regex pattern(std::string(filter.substr(negative ? 1 : 0)), std::regex::extended);
+    return [pattern, negative](const std::string& name) { return std::regex_search(name, pattern) != negative; };
+  } catch (const std::regex_error& error) {
+    throw UsageError(fmt::format("--benchmark_filter: '{}' is no regular expression ({})", filter, error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std::vector<Size>& sizes,
+                            std::string_view filter) {
+  const auto matches = matcher(filter);
+  std::vector<Case> plan;
+  for (const Size& size : sizes) {
+    for (const Kernel* const kernel : kernels) {
+      std::string name = case_name(*kernel, size);
+      if (matches(name)) {
+        plan.push_back({kernel, size, std::move(name)});
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace sgemm

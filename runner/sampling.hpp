@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+// When to stop warming up and sampling. This file knows nothing of GPUs: times come from a Round.
+
+/// Sampling goes on until the interval of every watched median is at most this wide to either side, relative to it...
+constexpr double TARGET_CI = 0.005;
+constexpr double CONFIDENCE = 0.95;
+/// ...with at least so many samples, or ends at this many, or when the time budget is used. A case over budget still
+/// gets its fewest samples.
+constexpr int MIN_SAMPLES = 7;
+constexpr int MAX_SAMPLES = 200;
+constexpr int FEWEST_SAMPLES = 3;
+
+/// Warm-up: at least two rounds and until two successive ones agree this well, for at most this long after the second.
+/// A first round that already took that long is enough of a warm-up by itself.
+constexpr double WARM_UP_AGREEMENT = 0.02;
+constexpr double WARM_UP_SECONDS = 0.25;
+
+/// Kernels shorter than this are launched several times within one sample, so that it lasts this long: events resolve
+/// about 0.5 us, 1 % of it.
+constexpr double SHORTEST_SAMPLE_US = 50.0;
+constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
+
+/// Times every contender once, in the given order, with so many launches each. Returns microseconds per launch,
+/// indexed by contender.
+using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
+
+/// Called before each round with what is going on; may throw to abandon the measurement.
+using Observer = std::function<void(std::string_view activity)>;
+
+struct SamplingOptions {
+  int contenders = 1;        ///< 1, or 2: a kernel (0) and the rival it is compared with (1)
+  bool batch_short = true;   ///< several launches per sample for short kernels
+  double max_seconds = 1.0;  ///< of sampling, warm-up excluded
+  std::uint64_t seed = 0;    ///< of the random order within each round
+};
+
+struct Timings {
+  std::vector<double> kernel_us;  ///< per launch
+  std::vector<double> rival_us;   ///< of the same rounds; empty without a rival
+  int launches_per_sample = 1;
+
+  /// rival / kernel of each round: how many times faster the kernel is. Drift of the clocks cancels within a round.
+  std::vector<double> ratios() const;
+};
+
+/// Warms up, then takes rounds until the median of the kernel's times, and that of the ratios where there is a rival,
+/// are known well enough.
+Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer);
+
+}  // namespace sgemm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+namespace sgemm {
+
+struct Interval {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+/// The middle value, or the mean of the middle two. `values` is not empty.
+double median(std::vector<double> values);
+
+/// A confidence interval for the median of the distribution that `values` were drawn from, between two of the sorted
+/// values. It assumes nothing about the distribution: the count of samples below its median is binomial(n, 1/2). The
+/// coverage is at least `confidence` where n samples can give that much, and otherwise the interval spans all of them
+/// (for 95 % that takes 6 samples). `values` is not empty.
+Interval median_interval(std::vector<double> values, double confidence);
+
+/// What a results file says about one set of times.
+struct Summary {
+  double median = 0.0;
+  Interval ci;  ///< of the median
+  double min = 0.0;
+  double max = 0.0;
+  double mean = 0.0;
+  double stddev = 0.0;  ///< of a sample (n - 1); 0 for a single value
+
+  /// Half the width of the interval over the median.
+  double spread() const { return (ci.high - ci.low) / 2.0 / median; }
+};
+
+/// `values` is not empty.
+Summary summarize(const std::vector<double>& values, double confidence);
+
+}  // namespace sgemm

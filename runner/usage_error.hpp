@@ -1,0 +1,25 @@
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace sgemm {
+
+/// Input the runner can not act on. The message is one line that names what is wrong; main() prints it and exits with
+/// status 2 before anything is measured.
+class UsageError : public std::runtime_error {
+ public:
+  explicit UsageError(std::string message) : std::runtime_error(one_line(std::move(message))) {}
+
+ private:
+  // Messages quote what was typed, which may hold anything.
+  static std::string one_line(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+    return text;
+  }
+};
+
+}  // namespace sgemm

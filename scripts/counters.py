@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Reads hardware counters of the chapters' kernels with Nsight Compute and writes them as JSON.
+
+    scripts/counters.py --build build --out results/nvidia-h200/counters.json
+    scripts/counters.py --build build 05_coarse_1d 06_coarse_2d:vectorized
+
+Runs on a machine with the GPU, `ncu` and nothing else but Python's standard library. Each kernel is profiled in one
+launch, as itself, at the clocks it finds and with the caches emptied before each pass of the profiler. A metric that
+this version of `ncu` rejects is reported, left out, and listed in the file.
+
+Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+SCHEMA_VERSION = 1
+RUN_LIMIT_SECONDS = 300
+SECTOR_BYTES = 32
+
+STALLS = (
+    "barrier",
+    "branch_resolving",
+    "dispatch_stall",
+    "drain",
+    "imc_miss",
+    "lg_throttle",
+    "long_scoreboard",
+    "math_pipe_throttle",
+    "membar",
+    "mio_throttle",
+    "misc",
+    "no_instruction",
+    "not_selected",
+    "selected",
+    "short_scoreboard",
+    "sleeping",
+    "tex_throttle",
+    "wait",
+)
+
+
+def stall_metric(reason: str) -> str:
+    return f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+
+
+METRICS = (
+    "gpu__time_duration.sum",
+    "sm__cycles_elapsed.max",
+    "smsp__cycles_elapsed.avg.per_second",
+    "smsp__inst_executed.sum",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__t_sectors.sum",
+    "lts__t_bytes.sum",
+    "lts__t_sector_hit_rate.pct",
+    "l1tex__t_sector_hit_rate.pct",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "sm__sass_inst_executed_op_ldgsts.sum",
+    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "smsp__sass_inst_executed_op_shared_st.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+    "launch__registers_per_thread",
+    "launch__waves_per_multiprocessor",
+    *(stall_metric(reason) for reason in STALLS),
+)
+
+Values = dict[str, dict]  # metric: {"value", "unit"}
+
+
+class ProfileError(Exception):
+    """A kernel that could not be profiled; the message is one line."""
+
+
+def parse_csv(text: str) -> Values:
+    """The first profiled launch in what `ncu --csv --page raw` printed: a row of names, one of units, then values.
+
+    Lines of other output and metrics without a number ("n/a") are left out.
+    """
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    rows = list(csv.reader(io.StringIO("\n".join(lines))))
+    header = next((i for i, row in enumerate(rows) if "Kernel Name" in row), None)
+    if header is None or len(rows) < header + 3:
+        return {}
+    values = {}
+    for name, unit, cell in zip(rows[header], rows[header + 1], rows[header + 2], strict=False):
+        try:
+            number = float(cell.replace(",", ""))
+        except ValueError:
+            continue
+        if "__" in name:
+            values[name] = {"value": number, "unit": unit}
+    return values
+
+
+def rejected(output: str, metrics: Sequence[str]) -> list[str]:
+    """The metrics that a line of an error or warning names, with or without their rollup (".sum")."""
+    complaints = " ".join(line for line in output.splitlines() if re.search(r"==(ERROR|WARNING)==|[Ff]ailed to", line))
+    words = set(re.findall(r"[a-z0-9]+__[a-z0-9_]+(?:\.[a-z0-9_.]*[a-z0-9_])?", complaints))
+    return [metric for metric in metrics if metric in words or metric.partition(".")[0] in words]
+
+
+def last_lines(text: str, count: int = 3) -> str:
+    return " / ".join([line.strip() for line in text.splitlines() if line.strip()][-count:]) or "no output"
+
+
+def function_pattern(kernel: str) -> str:
+    """What a kernel's device function is called: <name>_kernel or <name>_<how>_kernel; libraries say gemm."""
+    chapter = re.fullmatch(r"\d+_(\w+?)(?::.*)?", kernel)
+    return f"{chapter[1]}.*kernel" if chapter else "gemm"
+
+
+def profile(ncu: str, runner: Path, kernel: str, size: int, metrics: Sequence[str]) -> tuple[Values, dict, str]:
+    """One run of the runner under ncu: the counters, the runner's own context, and everything that was printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, results = Path(folder) / "ncu.csv", Path(folder) / "results.json"
+        command = [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+        command += ["--metrics", ",".join(metrics), "-k", f"regex:{function_pattern(kernel)}", "-c", "1"]
+        command += ["--log-file", str(log), str(runner), "--kernel", kernel, "--sizes", str(size), "--no-verify"]
+        command += ["--max-seconds", "0.1", "--out", str(results)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_LIMIT_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise ProfileError(f"it ran longer than {RUN_LIMIT_SECONDS} seconds") from None
+        logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        context = json.loads(results.read_text(encoding="utf-8"))["context"] if results.exists() else {}
+        return parse_csv(logged), context, "\n".join([done.stdout, done.stderr, logged])
+
+
+def ratio(numerator: float | None, denominator: float | None) -> float | None:
+    return numerator / denominator if numerator is not None and denominator else None
+
+
+def rounded(value):
+    """Five significant digits; counters are not more exact than that."""
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def derive(values: Values, size: int) -> dict:
+    """What the pages quote, from the raw counters; None where a counter is missing or a ratio has nothing below it."""
+
+    def raw(metric: str) -> float | None:
+        entry = values.get(metric)
+        return entry["value"] if entry else None
+
+    def total(*metrics: str) -> float | None:
+        known = [value for value in map(raw, metrics) if value is not None]
+        return sum(known) if known else None
+
+    flops = 2.0 * size**3
+    time_entry = values.get("gpu__time_duration.sum")
+    to_us = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3, "s": 1e6, "second": 1e6}
+    time_us = time_entry["value"] * to_us.get(time_entry["unit"], 1e-3) if time_entry else None
+    ffma = raw("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
+    dram = total("dram__bytes_read.sum", "dram__bytes_write.sum")
+    l2 = raw("lts__t_bytes.sum")
+    sectors = raw("lts__t_sectors.sum")
+    if l2 is None and sectors is not None:
+        l2 = sectors * SECTOR_BYTES
+    copied = total(
+        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
+    )
+    shared_load, shared_store = "smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed_op_shared_st.sum"
+    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+    stalls = {reason: raw(stall_metric(reason)) for reason in STALLS}
+    present = {reason: value for reason, value in stalls.items() if value is not None}
+    cycles = raw("sm__cycles_elapsed.max")
+    fma_pipe = raw("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active")
+    if fma_pipe is None:
+        fma_pipe = raw("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active")
+    derived = {
+        "time_us": time_us,
+        "tflops": ratio(flops, time_us * 1e6 if time_us else None),
+        "sm_clock_mhz": ratio(cycles, time_us),
+        "ffma": ffma,
+        "ffma_percent_of_instructions": ratio(
+            100 * ffma / 32 if ffma is not None else None, raw("smsp__inst_executed.sum")
+        ),
+        "fma_pipe_percent": fma_pipe,
+        "issue_slots_busy_percent": raw("smsp__issue_active.avg.pct_of_peak_sustained_active"),
+        "achieved_occupancy_percent": raw("sm__warps_active.avg.pct_of_peak_sustained_active"),
+        "registers": raw("launch__registers_per_thread"),
+        "dram_bytes": dram,
+        "dram_gbytes_s": ratio(dram, time_us * 1e3 if time_us else None),
+        "dram_percent_of_peak": raw("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+        "flop_per_dram_byte": ratio(flops, dram),
+        "l2_bytes": l2,
+        "l2_hit_percent": raw("lts__t_sector_hit_rate.pct"),
+        "l1_hit_percent": raw("l1tex__t_sector_hit_rate.pct"),
+        "flop_per_l2_byte": ratio(flops, l2),
+        "global_load_requests": raw("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        "global_load_sectors_per_request": ratio(
+            raw("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
+            raw("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        ),
+        "global_store_sectors_per_request": ratio(
+            raw("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"),
+            raw("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
+        ),
+        "async_copy_sectors_per_instruction": ratio(copied, raw("sm__sass_inst_executed_op_ldgsts.sum")),
+        "shared_load_wavefronts_per_request": ratio(raw(f"{wavefronts}_ld.sum"), raw(shared_load)),
+        "shared_store_wavefronts_per_request": ratio(raw(f"{wavefronts}_st.sum"), raw(shared_store)),
+        "shared_load_bank_conflicts": raw("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
+        "shared_store_bank_conflicts": raw("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),
+        "shared_pipe_percent": raw("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"),
+        "stalls": {reason: rounded(present[reason]) for reason in sorted(present, key=present.get, reverse=True)},
+    }
+    return {name: rounded(value) for name, value in derived.items()}
+
+
+def chapter_ids(listing: object) -> list[str]:
+    """The ids of all chapters and variants in what `runner --list=json` prints."""
+    entries = listing.get("kernels", []) if isinstance(listing, dict) else listing
+    ids = []
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and (entry.get("number") or 0) > 0:
+            variants = entry.get("variants") or [entry]
+            ids += [variant["id"] for variant in variants if isinstance(variant, dict) and "id" in variant]
+    return ids
+
+
+def list_chapters(runner: Path) -> list[str]:
+    done = subprocess.run([str(runner), "--list=json"], capture_output=True, text=True, check=False)
+    try:
+        ids = chapter_ids(json.loads(done.stdout))
+    except ValueError:
+        ids = []
+    if not ids:
+        raise ProfileError(f"{runner} --list=json names no chapters: {last_lines(done.stderr)}")
+    return ids
+
+
+def version_of(ncu: str) -> str:
+    done = subprocess.run([ncu, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"Version\s+(\S+)", done.stdout)
+    return found[1] if found else "unknown"
+
+
+def write_atomically(path: Path, document: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".counters-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class Profiler:
+    """Profiles kernels, and remembers the metrics that this ncu or this GPU does not have."""
+
+    def __init__(self, ncu: str, runner: Path, size: int):
+        self._ncu, self._runner, self._size = ncu, runner, size
+        self.dropped: list[str] = []
+        self.context: dict = {}
+
+    def counters(self, kernel: str) -> Values:
+        values = self._read(kernel, [metric for metric in METRICS if metric not in self.dropped])
+        if not values:
+            raise ProfileError("ncu gave no counters")
+        return values
+
+    def _read(self, kernel: str, metrics: list[str]) -> Values:
+        values, context, output = profile(self._ncu, self._runner, kernel, self._size, metrics)
+        self.context = context or self.context
+        unknown = rejected(output, metrics)
+        self._drop(unknown)
+        if values:
+            return values
+        if unknown:
+            rest = [metric for metric in metrics if metric not in unknown]
+            return self._read(kernel, rest) if rest else {}
+        if metrics == [METRICS[0]]:
+            raise ProfileError(f"ncu gave no counters: {last_lines(output)}")
+        if len(metrics) == 1:
+            self._drop(metrics)
+            return {}
+        # Something is refused and not named: make sure that anything can be profiled at all, then search by halves.
+        if METRICS[0] in metrics:
+            self._read(kernel, [METRICS[0]])
+        half = len(metrics) // 2
+        return self._read(kernel, metrics[:half]) | self._read(kernel, metrics[half:])
+
+    def _drop(self, metrics: Sequence[str]) -> None:
+        new = [metric for metric in metrics if metric not in self.dropped]
+        if new:
+            print(f"ncu rejects {', '.join(new)}; going on without", file=sys.stderr)
+            self.dropped += new
+
+
+def collect(ncu: str, runner: Path, kernels: Sequence[str], size: int, out: Path) -> int:
+    """Profiles the kernels one after another; the file holds what there is after each of them."""
+    profiler, failures = Profiler(ncu, runner, size), 0
+    document = {"schema_version": SCHEMA_VERSION, "context": {}, "kernels": {}, "derived": {}}
+    for kernel in kernels:
+        try:
+            values = profiler.counters(kernel)
+        except ProfileError as error:
+            print(f"{kernel}: {error}", file=sys.stderr)
+            failures += 1
+            continue
+        device = profiler.context.get("device") or {}
+        document["context"] = {
+            "device": device.get("name", "unknown"),
+            "compute_capability": device.get("compute_capability", "unknown"),
+            "driver": device.get("driver", "unknown"),
+            "ncu": version_of(ncu),
+            "size": size,
+            "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "git_commit": profiler.context.get("git_commit", "unknown"),
+            "git_dirty": profiler.context.get("git_dirty", False),
+            "dropped_metrics": profiler.dropped,
+        }
+        document["kernels"][kernel] = values
+        document["derived"][kernel] = derive(values, size)
+        write_atomically(out, document)
+        print(f"{kernel}: {len(values)} metrics", flush=True)
+    if document["kernels"]:
+        print(out)
+    return 1 if failures else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", metavar="ID", help="kernel ids (default: every chapter and variant)")
+    parser.add_argument("--build", type=Path, default=Path("build"), help="folder with the runner (default: build)")
+    parser.add_argument("--size", type=int, default=4096, help="M = N = K (default: 4096)")
+    parser.add_argument("--out", type=Path, default=Path("counters.json"), help="default: counters.json")
+    parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line (default: ncu)")
+    options = parser.parse_args(arguments)
+    if options.size < 1:
+        parser.error("--size takes a number above 0")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    runner = (options.build / "runner").resolve()
+    for program in (str(runner), options.ncu):
+        if shutil.which(program) is None:
+            print(f"counters.py: there is no program {program}", file=sys.stderr)
+            return 2
+    try:
+        kernels = options.kernels or list_chapters(runner)
+    except ProfileError as error:
+        print(f"counters.py: {error}", file=sys.stderr)
+        return 2
+    return collect(options.ncu, runner, kernels, options.size, options.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Measures everything that results/<device>/ holds, on the machine with the GPU:
+#
+#   cold.json, warm.json   all kernels over 256:8192
+#   end-to-end.json        with copies, from small sizes on, and the CPU baselines
+#   counters.json          Nsight Compute's counters of every chapter at 4096
+#   kernels.json           the list of kernels with their summaries
+#
+#   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...]
+#
+# A step that fails does not keep the next from running; the exit status is then 1. Nothing is installed.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+build=$ROOT/build
+out=
+logs=
+steps=build,test,list,cold,warm,end-to-end,counters
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out | --build | --logs | --steps)
+      [ $# -gt 1 ] || die "$1 needs a value"
+      case $1 in
+        --out) out=$2 ;;
+        --build) build=$2 ;;
+        --logs) logs=$2 ;;
+        --steps) steps=$2 ;;
+      esac
+      shift 2
+      ;;
+    *) die "usage: scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps LIST]" ;;
+  esac
+done
+
+device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+[ -n "$device" ] || die "This machine has no NVIDIA GPU that nvidia-smi knows."
+slug=$(printf '%s' "$device" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//')
+out=${out:-$ROOT/results/$slug}
+logs=${logs:-$build/logs}
+mkdir -p "$out" "$logs"
+out=$(cd "$out" && pwd)
+runner=$build/runner
+
+list_kernels() { "$runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"; }
+
+run_step() {
+  case $1 in
+    build) require_nvcc && build_in "$build" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
+    test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
+    list) list_kernels ;;
+    cold) "$runner" --kernel all --sizes 256:8192 --l2 cold --out "$out/cold.json" ;;
+    warm) "$runner" --kernel all --sizes 256:8192 --l2 warm --out "$out/warm.json" ;;
+    end-to-end)
+      "$runner" --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
+        --sizes 16:8192,24,40,48,56,80,96,10000 --out "$out/end-to-end.json"
+      ;;
+    counters) python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" ;;
+    *) die "unknown step $1" ;;
+  esac
+}
+
+failed=()
+for step in ${steps//,/ }; do
+  started=$SECONDS
+  say "== $step"
+  if run_step "$step" 2>&1 | tee "$logs/$step.log"; then
+    say "== $step took $((SECONDS - started)) s"
+  else
+    say "== $step FAILED after $((SECONDS - started)) s"
+    failed+=("$step")
+  fi
+done
+say
+say "Results: $out"
+say "Draw and write them up where there is matplotlib:"
+say "  scripts/plot.py $out && scripts/tables.py --results $out"
+[ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]}"

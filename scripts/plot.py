@@ -1,0 +1,831 @@
+#!/usr/bin/env python3
+"""Draws the charts from results files. Every number in a chart comes from the files.
+
+    scripts/plot.py results/nvidia-h200
+    scripts/plot.py cold.json end-to-end.json --out charts
+
+Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, and the file of
+scripts/counters.py; a folder stands for those in it that bear their usual names. A chart whose data is missing is skipped, and the reason is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Bbox
+
+from results import (
+    COUNTERS_FILE,
+    SWEEP_FILES,
+    Record,
+    Results,
+    ResultsError,
+    crossover,
+    is_counters,
+    load,
+    load_counters,
+    stop,
+)
+
+CARD = "#ffffff"  # the charts bring their own light background, so they read on dark pages too
+INK = "#1f2328"
+MUTED = "#656d76"
+GRID = "#e3e6ea"
+CUBLAS = "#000000"
+PEAK = "#b3261e"
+# Okabe and Ito's colours, for charts whose lines have no order.
+ORANGE, SKY, GREEN, BLUE, VERMILION = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00"
+MARKERS = "osD^vPX<>ph*d"
+PNG_DPI = 200
+WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
+
+plt.rcParams.update(
+    {
+        "figure.facecolor": CARD,
+        "axes.facecolor": CARD,
+        "savefig.facecolor": CARD,
+        "axes.edgecolor": MUTED,
+        "axes.labelcolor": INK,
+        "axes.titlecolor": INK,
+        "axes.titlelocation": "left",
+        "axes.titlesize": 13,
+        "axes.titleweight": "bold",
+        "axes.labelsize": 10.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.color": GRID,
+        "grid.linewidth": 0.8,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "xtick.labelsize": 10,
+        "ytick.labelsize": 10,
+        "font.family": "DejaVu Sans",
+        "font.size": 10,
+        "text.color": INK,
+        "lines.linewidth": 1.8,
+        "lines.markersize": 5.5,
+        "svg.hashsalt": "sgemm-worklog",
+    }
+)
+
+
+class NoData(Exception):
+    """A chart can not be drawn from the given files; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything the charts are drawn from."""
+
+    results: Results
+    counters: dict | None
+    ladder_size: int | None
+
+    def sweep(self, l2: str | None = None) -> list[Record]:
+        """Measured GPU products of square matrices timed as kernels; cold ones where there are any."""
+        records = self.results.pick(lambda r: r.is_gpu and r.size is not None, time="kernel")
+        states = {record.l2 for record in records}
+        wanted = l2 or ("cold" if "cold" in states else "warm")
+        return [record for record in records if record.l2 == wanted]
+
+    def subtitle(self, records: Sequence[Record]) -> str:
+        """The device and how it was measured, for the line under a title."""
+        context = records[0].context
+        device = (context["device"] or {}).get("name") or context["cpu"]
+        protocol = context["protocol"]
+        parts = [device]
+        if context.get("cublas_version") and records[0].is_gpu:
+            parts.append(f"cuBLAS {context['cublas_version']}")
+        if protocol["time"] == "kernel":
+            parts.append(f"{protocol['l2']} L2")
+        parts.append(f"{protocol.get('data', 'unknown')} data")
+        return " · ".join(parts)
+
+
+@dataclass(frozen=True)
+class Style:
+    color: object
+    linestyle: object
+    marker: str
+    width: float
+    zorder: float
+
+
+class Palette:
+    """One colour for each chapter on an ordered ramp, dashes for variants, black for cuBLAS."""
+
+    def __init__(self, records: Iterable[Record]):
+        ordered = {record.id: record for record in records}
+        self._numbers = sorted({record.number for record in ordered.values() if record.is_chapter})
+        self._variants: dict[int, list[str]] = {}
+        for record in ordered.values():
+            if record.variant:
+                self._variants.setdefault(record.number, []).append(record.variant)
+
+    def color(self, record: Record):
+        if not record.is_chapter:
+            return CUBLAS if record.id == "cublas" else "#57606a"
+        last = max(len(self._numbers) - 1, 1)
+        # Inside the ramp: its dark end looks like cuBLAS's black, and its pale end vanishes on the card.
+        return matplotlib.colormaps["inferno"](0.22 + 0.52 * self._numbers.index(record.number) / last)
+
+    def style(self, record: Record) -> Style:
+        if record.id == "cublas":
+            return Style(CUBLAS, "-", "", 3.2, 4.0)
+        if not record.is_chapter:
+            return Style(self.color(record), (0, (1, 1.2)), "", 2.2, 3.5)
+        marker = MARKERS[self._numbers.index(record.number) % len(MARKERS)]
+        if record.variant:
+            dashes = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1))]
+            index = self._variants[record.number].index(record.variant)
+            return Style(self.color(record), dashes[index % len(dashes)], marker, 1.5, 2.5)
+        return Style(self.color(record), "-", marker, 2.1, 3.0)
+
+
+def title_of(record: Record) -> str:
+    """ "05 coarse 1d", "06 vectorized"; libraries by their own name."""
+    if not record.is_chapter:
+        return {"cublas": "cuBLAS", "cublaslt_best": "cuBLASLt best", "cublas_tf32": "cuBLAS TF32"}.get(
+            record.id, record.id.replace("_", " ")
+        )
+    number, _, name = record.id.partition(":")[0].partition("_")
+    return f"{number} {(record.variant or name).replace('_', ' ')}"
+
+
+def by_kernel(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Records of each kernel in ascending size."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record.id, []).append(record)
+    return {name: sorted(group, key=lambda r: r.size) for name, group in groups.items()}
+
+
+def figure(height: float, title: str, subtitle: str, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    fig, axes = plt.subplots(rows, 1, figsize=(WIDTH, height), squeeze=False)
+    fig.text(0.02, 1 - 0.16 / height, title, fontsize=14, fontweight="bold", va="top")
+    fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
+    return fig, list(axes[:, 0])
+
+
+def lay_out(fig: Figure, *, right: float = 0.98, left: float = 0.09, bottom: float = 0.62) -> None:
+    height = fig.get_figheight()
+    fig.subplots_adjust(left=left, right=right, top=1 - 0.86 / height, bottom=bottom / height, hspace=0.22)
+
+
+def footnote(fig: Figure, text: str) -> None:
+    fig.text(0.02, 0.08 / fig.get_figheight(), text, fontsize=9, color=MUTED, va="bottom")
+
+
+def plain(value: float, _position=None) -> str:
+    return f"{value:g}"
+
+
+def speed_ticks(ax: Axes) -> None:
+    """Plain numbers 1, 2 and 5 of each decade on a logarithmic axis of speeds."""
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
+def size_axis(ax: Axes, sizes: Sequence[int], label: str = "M = N = K") -> None:
+    """A logarithmic axis of sizes with ticks at powers of two, labelled as plain integers."""
+    ax.set_xscale("log", base=2)
+    powers = [2**e for e in range(64) if min(sizes) <= 2**e <= max(sizes)]
+    ax.xaxis.set_major_locator(FixedLocator(powers if len(powers) > 1 else sorted(set(sizes))))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    ax.set_xlabel(label)
+
+
+def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Moves label centres apart until neighbours are at least `gap` apart, each close to its target."""
+    order = sorted(range(len(targets)), key=lambda i: targets[i])
+    blocks: list[list[float]] = []  # sum of (target - offset in block), count
+    for i in order:
+        blocks.append([targets[i], 1])
+        while len(blocks) > 1:
+            (sum_a, count_a), (sum_b, count_b) = blocks[-2:]
+            if sum_b / count_b - sum_a / count_a >= gap * count_a:
+                break
+            blocks[-2:] = [[sum_a + sum_b - count_b * count_a * gap, count_a + count_b]]
+    placed = []
+    for total, count in blocks:
+        placed += [total / count + gap * i for i in range(int(count))]
+    for i in range(len(placed) - 1, -1, -1):
+        placed[i] = min(placed[i], high if i == len(placed) - 1 else placed[i + 1] - gap)
+    for i in range(len(placed)):
+        placed[i] = max(placed[i], low if i == 0 else placed[i - 1] + gap)
+    result = [0.0] * len(targets)
+    for i, position in zip(order, placed, strict=True):
+        result[i] = position
+    return result
+
+
+@dataclass(frozen=True)
+class EndLabel:
+    x: float
+    y: float
+    text: str
+    color: object
+    bold: bool = False
+
+
+def readable(color) -> tuple[float, float, float]:
+    """The colour darkened, where it must be, until text in it has a contrast of 4.5 against the card."""
+    rgb = np.array(matplotlib.colors.to_rgb(color))
+    while True:
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        if 1.05 / (float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05) >= 4.5:
+            return tuple(rgb)
+        rgb = rgb * 0.97
+
+
+def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], left: bool = False, fontsize: float = 9.5) -> None:
+    """Writes each label beside the axes at its line's end, moved apart where lines end close together."""
+    fig.canvas.draw()
+    box = ax.get_window_extent()
+    ends = [ax.transData.transform((label.x, label.y)) for label in labels]
+    gap = fontsize * 1.22 * fig.dpi / 72
+    heights = spread([y for _, y in ends], gap, box.y0 + gap / 2, box.y1)
+    sign, edge = (-1, box.x0) if left else (1, box.x1)
+    to_axes = ax.transAxes.inverted().transform
+    for label, (x, y), height in zip(labels, ends, heights, strict=True):
+        leader = [(x + sign * 5, y), (edge + sign * 12, height), (edge + sign * 18, height), (edge + sign * 22, height)]
+        xs, ys = zip(*map(to_axes, leader), strict=True)
+        ax.plot(xs[:3], ys[:3], color=label.color, lw=0.8, alpha=0.8, transform=ax.transAxes, clip_on=False)
+        ax.text(
+            xs[3],
+            ys[3],
+            label.text,
+            transform=ax.transAxes,
+            ha="right" if left else "left",
+            va="center",
+            color=readable(label.color),
+            fontsize=fontsize,
+            fontweight="bold" if label.bold else "normal",
+        )
+
+
+def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: float = 9.5) -> None:
+    """Writes each label beside its point, at the nearest place that hides no other label or point."""
+    fig.canvas.draw()
+    scale = fig.dpi / 72
+    pixels = [ax.transData.transform((point.x, point.y)) for point in points]
+    markers = [Bbox.from_bounds(x - 5 * scale, y - 5 * scale, 10 * scale, 10 * scale) for x, y in pixels]
+    written: list[Bbox] = []
+    frame = ax.get_window_extent()
+    steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66)
+    places = [(sign * dx, dy) for dx in (8, 24, 48, 80, 120) for dy in steps for sign in (1, -1)]
+    for point, (x, y) in zip(points, pixels, strict=True):
+        others = written + [box for box in markers if not (box.x0 < x < box.x1 and box.y0 < y < box.y1)]
+        label = ax.annotate(point.text, (point.x, point.y), fontsize=fontsize, color=INK, va="center")
+        extent = label.get_window_extent()
+
+        def box_at(dx: float, dy: float, x: float = x, y: float = y, extent: Bbox = extent) -> Bbox:
+            left = x + dx * scale - (extent.width if dx < 0 else 0)
+            return Bbox.from_bounds(left, y + dy * scale - extent.height / 2, extent.width, extent.height)
+
+        def cost(place: tuple[float, float], box_at=box_at, others: list[Bbox] = others) -> tuple[bool, int]:
+            box = box_at(*place)
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+            return not inside, sum(box.overlaps(other) for other in others)
+
+        dx, dy = min(places, key=cost)
+        label.remove()
+        far = abs(dx) + abs(dy) > 16
+        ax.annotate(
+            point.text,
+            (point.x, point.y),
+            xytext=(dx, dy),
+            textcoords="offset points",
+            ha="left" if dx > 0 else "right",
+            va="center",
+            fontsize=fontsize,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 4} if far else None,
+        )
+        written.append(box_at(dx, dy))
+
+
+def peak_of(source: Source) -> float | None:
+    """The device's FP32 peak in TFLOP/s."""
+    peak = source.results.device.get("fp32_peak_gflops")
+    return peak / 1e3 if peak else None
+
+
+def draw_lines(ax: Axes, palette: Palette, groups: dict[str, list[Record]], value: Callable[[Record], float]) -> list:
+    labels = []
+    for records in groups.values():
+        style = palette.style(records[0])
+        ys = [value(record) for record in records]
+        ax.plot(
+            [record.size for record in records],
+            ys,
+            color=style.color,
+            linestyle=style.linestyle,
+            marker=style.marker,
+            linewidth=style.width,
+            zorder=style.zorder,
+            markeredgecolor=CARD,
+            markeredgewidth=0.6,
+        )
+        labels.append(
+            EndLabel(records[-1].size, ys[-1], title_of(records[0]), style.color, bold=records[0].id == "cublas")
+        )
+    return labels
+
+
+def gflops_over_size(source: Source) -> Figure:
+    records = source.sweep()
+    if not records:
+        raise NoData("no measured GPU kernel on square matrices")
+    drawn = by_kernel(record for record in records if record.is_fp32)
+    others = by_kernel(record for record in records if not record.is_fp32)
+    fig, (ax,) = figure(6.4, "Speed over matrix size", source.subtitle(records))
+    labels = draw_lines(ax, Palette(records), drawn, lambda record: record.tflops)
+    sizes = [record.size for record in records]
+    size_axis(ax, sizes)
+    ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
+    ax.set_ylabel("TFLOP/s")
+    ax.grid(axis="x", visible=False)
+    top = max(record.tflops for group in drawn.values() for record in group)
+    if peak := peak_of(source):
+        ax.axhline(peak, color=PEAK, lw=1.4, ls=(0, (6, 3)), zorder=1)
+        basis = source.results.device.get("fp32_peak_basis", "")
+        ax.annotate(
+            f"FP32 peak {peak:.1f} TFLOP/s: {basis}" if basis else f"FP32 peak {peak:.1f} TFLOP/s",
+            (0.01, peak),
+            xycoords=ax.get_yaxis_transform(),
+            xytext=(0, 4),
+            textcoords="offset points",
+            color=PEAK,
+            fontsize=9.5,
+        )
+        top = max(top, peak)
+    ax.set_ylim(0, top * 1.08)
+    lay_out(fig, right=0.80, bottom=0.78 if others else 0.62)
+    label_ends(fig, ax, labels)
+    if others:
+        tops = [max(group, key=lambda r: r.tflops) for group in others.values()]
+        text = "; ".join(f"{title_of(r)} reaches {r.tflops:.0f} TFLOP/s at {r.size}" for r in tops)
+        footnote(fig, f"Not drawn, because of its lower precision: {text}.")
+    return fig
+
+
+def percent_of_cublas(source: Source) -> Figure:
+    records = [r for r in source.sweep() if r.vs_cublas is not None and r.is_fp32 and r.id != "cublas"]
+    if not records:
+        raise NoData("no kernel was compared with cuBLAS")
+    groups = by_kernel(records)
+    fig, (ax,) = figure(6.4, "Speed relative to cuBLAS", source.subtitle(records))
+    labels = draw_lines(ax, Palette(records), groups, lambda record: 100 * record.vs_cublas)
+    sizes = [record.size for record in records]
+    size_axis(ax, sizes)
+    ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
+    ax.axhline(100, color=CUBLAS, lw=3.2, zorder=1.5)
+    ax.set_ylim(0, max(112.0, 1.06 * max(100 * record.vs_cublas for record in records)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    ax.set_ylabel("percent of cublasSgemm's speed")
+    ax.grid(axis="x", visible=False)
+    labels.append(EndLabel(max(sizes), 100.0, "cuBLAS", CUBLAS, bold=True))
+    lay_out(fig, left=0.105, right=0.80, bottom=0.78)
+    label_ends(fig, ax, labels)
+    footnote(fig, "The smaller of two ratios: to cuBLAS samples taken in turn with the kernel's, and to cuBLAS alone.")
+    return fig
+
+
+def ladder_size_of(source: Source) -> int:
+    """The size asked for, else 4096 where every kernel has it, else the largest size that every kernel has."""
+    groups = by_kernel(source.sweep())
+    if not groups:
+        raise NoData("no measured GPU kernel on square matrices")
+    if source.ladder_size is not None:
+        return source.ladder_size
+    common = set.intersection(*({record.size for record in group} for group in groups.values()))
+    if not common:
+        raise NoData("no size is common to all kernels")
+    return 4096 if 4096 in common else max(common)
+
+
+def ladder(source: Source) -> Figure:
+    size = ladder_size_of(source)
+    records = [r for r in source.sweep() if r.size == size]
+    if not records:
+        raise NoData(f"no kernel was measured at {size}")
+    drawn = [record for record in records if record.is_fp32]
+    rival = next((record for record in drawn if record.id == "cublas"), None)
+    palette = Palette(records)
+    height = 1.75 + 0.33 * len(drawn)
+    fig, (ax,) = figure(height, f"The ladder at {size} × {size} × {size}", source.subtitle(records))
+    peak = peak_of(source)
+    top = max([record.tflops for record in drawn] + ([peak] if peak else []))
+    for row, record in enumerate(drawn):
+        color = palette.color(record)
+        ax.barh(
+            row,
+            record.tflops,
+            height=0.66 if not record.variant else 0.5,
+            color=matplotlib.colors.to_rgba(color, 0.45) if record.variant else color,
+            edgecolor=color,
+            linewidth=1.0,
+            linestyle="--" if record.variant else "-",
+            zorder=2,
+        )
+        cells = [f"{record.tflops:#.3g}"]
+        if record.vs_cublas is not None:
+            cells.append("100 %" if record.id == "cublas" else f"{100 * record.vs_cublas:.1f} %")
+        for x, cell in zip((1.11, 1.26), cells, strict=False):
+            ax.text(x, row, cell, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=10)
+    for x, head in ((1.11, "TFLOP/s"), (1.26, "of cuBLAS")):
+        ax.text(x, -0.85, head, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=9.5, color=MUTED)
+    ax.set_yticks(range(len(drawn)), [title_of(record) for record in drawn])
+    for tick, record in zip(ax.get_yticklabels(), drawn, strict=True):
+        tick.set_fontsize(10 if not record.variant else 9.5)
+        tick.set_color(INK if not record.variant else MUTED)
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("TFLOP/s")
+    if rival:
+        ax.axvline(rival.tflops, color=CUBLAS, lw=2.2, zorder=3)
+    if peak:
+        ax.axvline(peak, color=PEAK, lw=1.4, ls=(0, (6, 3)), zorder=1)
+        ax.text(
+            peak,
+            -0.85,
+            f"FP32 peak {peak:.1f}",
+            ha="right",
+            va="center",
+            color=PEAK,
+            fontsize=9.5,
+        )
+    ax.set_xlim(0, top * 1.02)
+    ax.set_ylim(len(drawn) - 0.4, -0.6)
+    lay_out(fig, left=0.20, right=0.82)
+    return fig
+
+
+def resources(source: Source) -> Figure:
+    size = ladder_size_of(source)
+    records = [r for r in source.sweep() if r.size == size and r.get("registers") is not None]
+    if not records:
+        raise NoData(f"no kernel at {size} says what resources it takes")
+    palette = Palette(records)
+    fig, axes = figure(8.6, f"Resources and speed at {size} × {size} × {size}", source.subtitle(records), rows=2)
+    lay_out(fig)
+    panels = (
+        (axes[0], lambda r: r["registers"], "registers per thread"),
+        (axes[1], lambda r: 100 * (r.get("occupancy") or 0), "occupancy, % of the warps an SM can hold"),
+    )
+    top = max(record.tflops for record in records)
+    for ax, value, name in panels:
+        labels = []
+        for record in records:
+            style = palette.style(record)
+            ax.plot(
+                value(record),
+                record.tflops,
+                style.marker,
+                color=style.color,
+                markerfacecolor=CARD if record.variant else style.color,
+                markeredgewidth=1.6,
+                markersize=8,
+                zorder=3,
+            )
+            labels.append(EndLabel(value(record), record.tflops, title_of(record), style.color))
+        ax.set_xlim(0, max(max(value(record) for record in records) * 1.12, 1))
+        ax.set_yscale("log")
+        ax.set_ylim(min(record.tflops for record in records) / 1.5, top * 1.5)
+        speed_ticks(ax)
+        ax.set_xlabel(name)
+        ax.set_ylabel("TFLOP/s")
+        label_points(fig, ax, labels)
+    return fig
+
+
+def compulsory_intensity(m: int, n: int, k: int) -> float:
+    """FLOP for each byte when A and B are read and C is written exactly once."""
+    return 2 * m * n * k / (4 * (m * k + k * n + m * n))
+
+
+def roofline(source: Source) -> Figure:
+    device = source.results.device
+    peak, bandwidth = peak_of(source), device.get("dram_peak_gbytes_s")
+    if not peak or not bandwidth:
+        raise NoData("the device's FP32 and DRAM peaks are not known")
+    records = [record for record in source.sweep() if record.is_fp32]
+    if not records:
+        raise NoData("no measured GPU kernel on square matrices")
+    palette = Palette(records)
+    moved = (source.counters or {}).get("derived", {})
+    fig, (ax,) = figure(6.0, "Roofline", source.subtitle(records))
+    xs: list[float] = []
+    ys: list[float] = []
+    labels = []
+    size = source.counters["context"]["size"] if source.counters else None
+    at_size = [r for r in records if r.size == size and (moved.get(r.id) or {}).get("flop_per_dram_byte")]
+    if at_size:
+        for record in at_size:
+            style = palette.style(record)
+            ideal, actual = compulsory_intensity(*record.shape), moved[record.id]["flop_per_dram_byte"]
+            ax.plot([actual, ideal], [record.tflops] * 2, color=style.color, lw=1.0, alpha=0.6, zorder=2)
+            ax.plot(ideal, record.tflops, "|", color=style.color, markersize=10, zorder=3)
+            ax.plot(
+                actual,
+                record.tflops,
+                style.marker,
+                color=style.color,
+                markerfacecolor=CARD if record.variant else style.color,
+                markeredgewidth=1.6,
+                markersize=8,
+                zorder=4,
+            )
+            xs += [ideal, actual]
+            ys.append(record.tflops)
+            labels.append(EndLabel(max(actual, ideal), record.tflops, title_of(record), style.color))
+        note = f"At {size}: markers stand at the DRAM traffic Nsight Compute counted, ticks where A, B and C move once."
+    else:
+        for group in by_kernel(r for r in records if not r.variant).values():
+            style = palette.style(group[0])
+            intensities = [compulsory_intensity(*r.shape) for r in group]
+            speeds = [r.tflops for r in group]
+            ax.plot(
+                intensities,
+                speeds,
+                color=style.color,
+                marker=style.marker,
+                linestyle=style.linestyle,
+                linewidth=style.width,
+                zorder=style.zorder,
+                markeredgecolor=CARD,
+                markeredgewidth=0.6,
+            )
+            xs += intensities
+            ys += speeds
+            labels.append(
+                EndLabel(intensities[-1], speeds[-1], title_of(group[0]), style.color, group[0].id == "cublas")
+            )
+        note = "Intensity counts A, B and C once each (each line climbs through the sizes); caches can not do better."
+    ridge = peak * 1e3 / bandwidth
+    low, high = min([*xs, ridge / 4]) / 1.6, max([*xs, ridge]) * 1.6
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    roof = np.geomspace(low, high, 256)
+    ax.plot(roof, np.minimum(peak, roof * bandwidth / 1e3), color=PEAK, lw=2.0, zorder=1)
+    ax.set_xlim(low, high)
+    ax.set_ylim(min(ys) / 1.8, peak * 1.9)
+    ax.annotate(
+        f"FP32 peak {peak:.1f} TFLOP/s",
+        (high, peak),
+        xytext=(-4, 5),
+        textcoords="offset points",
+        ha="right",
+        color=PEAK,
+        fontsize=9.5,
+    )
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.xaxis.set_minor_locator(NullLocator())
+    speed_ticks(ax)
+    ax.set_xlabel("arithmetic intensity, FLOP per byte of DRAM traffic")
+    ax.set_ylabel("TFLOP/s")
+    lay_out(fig, right=0.80, bottom=0.80)
+    start = max(low, min(ys) / 1.8 * 1e3 / bandwidth)
+    middle = np.sqrt(start * ridge)
+    first, second = ax.transData.transform([(middle, middle * bandwidth / 1e3), (ridge, peak)])
+    ax.annotate(
+        f"DRAM peak {bandwidth / 1e3:.2f} TB/s",
+        (middle, middle * bandwidth / 1e3),
+        xytext=(-7, 7),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        color=PEAK,
+        fontsize=9.5,
+        rotation=np.degrees(np.arctan2(second[1] - first[1], second[0] - first[0])),
+    )
+    label_ends(fig, ax, labels)
+    footnote(fig, note)
+    return fig
+
+
+def duration(microseconds: float, _position=None) -> str:
+    for limit, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= limit:
+            return f"{microseconds / limit:g} {unit}"
+    return f"{microseconds:g} µs"
+
+
+def times_over_size(records: Iterable[Record]) -> dict[int, float]:
+    return {record.size: record.microseconds for record in records if record.size is not None}
+
+
+def cpu_against_gpu(source: Source) -> Figure:
+    gpu = source.results.pick(lambda r: r.is_gpu and r.size is not None, time="end-to-end")
+    # A CPU kernel has nothing to copy, so any record of it will do; an end-to-end sweep's own come last and win.
+    cpu = source.results.pick(lambda r: not r.is_gpu and r.size is not None)
+    cpu.sort(key=lambda r: r.time == "end-to-end")
+    if not gpu or not cpu:
+        raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
+    lines = {
+        "cpu_naive": ("CPU, three loops, one thread", VERMILION, "o", "-"),
+        "cpu_blas": ("CPU, OpenBLAS, all threads", ORANGE, "s", "-"),
+        "01_naive": ("GPU, chapter 01, with copies", SKY, "D", "-"),
+        "cublas": ("GPU, cuBLAS, with copies", CUBLAS, "", "-"),
+    }
+    times = {name: times_over_size(r for r in [*cpu, *gpu] if r.id == name) for name in lines}
+    times = {name: line for name, line in times.items() if line}
+    fig, (ax,) = figure(6.0, "CPU against GPU, copies included", source.subtitle(gpu))
+    labels = []
+    for name, line in times.items():
+        text, color, marker, linestyle = lines[name]
+        sizes = sorted(line)
+        ax.plot(
+            sizes,
+            [line[size] for size in sizes],
+            color=color,
+            marker=marker,
+            linestyle=linestyle,
+            linewidth=3.0 if name == "cublas" else 2.0,
+            markeredgecolor=CARD,
+            markeredgewidth=0.6,
+            zorder=3,
+        )
+        labels.append((sizes[-1], line[sizes[-1]], text, color))
+    every = sorted({size for line in times.values() for size in line})
+    size_axis(ax, every)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(FuncFormatter(duration))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.set_xlim(min(every) / 1.15, max(every) * 1.15)
+    all_times = [time for line in times.values() for time in line.values()]
+    low, high = min(all_times) / 6, max(all_times) * 2.2
+    ax.set_ylim(low, high)
+    ax.set_ylabel("time of one product")
+    rows = 0
+    for slow, fast in (("01_naive", "cpu_naive"), ("cublas", "cpu_blas")):
+        if not {slow, fast} <= times.keys():
+            continue
+        size = crossover(times[slow], times[fast])
+        if size is None:
+            continue
+        ax.axvline(size, color=lines[fast][1], lw=1.4, ls=(0, (2, 2)), zorder=1)
+        ax.annotate(
+            f"N ≈ {size:.0f}: {lines[slow][0].split(', with')[0]} overtakes\n{lines[fast][0]}",
+            (size, low),
+            xytext=(5, 6 + 32 * rows),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=9.5,
+            color=lines[fast][1] if lines[fast][1] != ORANGE else "#8a5f00",
+            bbox={"facecolor": CARD, "edgecolor": "none", "pad": 1.0},
+        )
+        rows += 1
+    handles = [plt.Line2D([], [], color=c, marker=m, ls=s, lw=2.4, label=t) for t, c, m, s in lines.values()]
+    present = [handle for handle, name in zip(handles, lines, strict=True) if name in times]
+    ax.legend(
+        handles=present, loc="upper left", frameon=True, framealpha=1, edgecolor=GRID, facecolor=CARD, fontsize=10
+    )
+    lay_out(fig, left=0.105, bottom=0.8)
+    memory = gpu[0].context["protocol"].get("host_memory")
+    copies = "GPU times include copying A and B to the device and C back"
+    footnote(fig, f"{copies}, from {memory} host memory." if memory else f"{copies}.")
+    return fig
+
+
+def cold_against_warm(source: Source) -> Figure:
+    cold = {(r.id, r.size): r for r in source.sweep("cold")}
+    warm = {(r.id, r.size): r for r in source.sweep("warm")}
+    common = [cold[key] for key in cold if key in warm and cold[key].is_fp32]
+    if not common:
+        raise NoData("it takes a cold and a warm sweep of the same kernels")
+    groups = by_kernel(record for record in common if not record.variant)
+    fig, (ax,) = figure(5.6, "What a warm L2 cache is worth", source.subtitle(common).replace("cold L2 · ", ""))
+    draw_lines(ax, Palette(common), groups, lambda r: r.microseconds / warm[r.id, r.size].microseconds)
+    starts = [group[0] for group in groups.values()]
+    labels = [
+        EndLabel(r.size, r.microseconds / warm[r.id, r.size].microseconds, title_of(r), color, r.id == "cublas")
+        for r, color in ((r, Palette(common).color(r)) for r in starts)
+    ]
+    sizes = [record.size for record in common]
+    size_axis(ax, sizes)
+    ax.set_xlim(min(sizes) / 1.08, max(sizes) * 1.12)
+    ax.axhline(1, color=MUTED, lw=1.0, zorder=1)
+    # The lines differ where problems fit in the cache and meet where they do not, so the names stand on the left.
+    ax.yaxis.tick_right()
+    ax.yaxis.set_label_position("right")
+    ax.spines[["left"]].set_visible(False)
+    ax.spines[["right"]].set_visible(True)
+    ax.set_ylabel("cold time / warm time")
+    ax.grid(axis="x", visible=False)
+    lay_out(fig, left=0.21, right=0.915)
+    label_ends(fig, ax, labels, left=True)
+    return fig
+
+
+CHARTS: dict[str, Callable[[Source], Figure]] = {
+    "gflops_over_size": gflops_over_size,
+    "percent_of_cublas": percent_of_cublas,
+    "ladder": ladder,
+    "resources": resources,
+    "roofline": roofline,
+    "cpu_against_gpu": cpu_against_gpu,
+    "cold_against_warm": cold_against_warm,
+}
+
+
+def save(fig: Figure, path: Path) -> None:
+    """Writes the figure in the format of the path's suffix; the same figure always gives the same bytes."""
+    kind = path.suffix[1:]
+    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
+    os.close(descriptor)
+    try:
+        fig.savefig(temporary, format=kind, dpi=PNG_DPI, metadata=metadata)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def draw(source: Source, folder: Path, formats: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Draws every chart there is data for; returns the files and, for the others, why not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written, skipped = [], []
+    for name, chart in CHARTS.items():
+        try:
+            fig = chart(source)
+        except NoData as reason:
+            skipped.append(f"{name}: {reason}")
+            continue
+        for kind in formats:
+            path = folder / f"{name}.{kind}"
+            save(fig, path)
+            written.append(path)
+        plt.close(fig)
+    return written, skipped
+
+
+def files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = [path / name for name in (*SWEEP_FILES, COUNTERS_FILE) if (path / name).exists()]
+    if not files:
+        raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")
+    return files
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of one device"
+    )
+    parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
+    parser.add_argument("--format", default="png,svg", help="png, svg or both (default: png,svg)")
+    parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
+    options = parser.parse_args(arguments)
+    options.format = options.format.split(",")
+    if unknown := set(options.format) - {"png", "svg"}:
+        parser.error(f"unknown format {', '.join(sorted(unknown))}")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        files = [file for path in options.results for file in files_of(path)]
+        of_ncu = [path for path in files if is_counters(path)]
+        of_runner = [path for path in files if path not in of_ncu]
+        source = Source(
+            results=load(of_runner),
+            counters=load_counters(of_ncu[-1]) if of_ncu else None,
+            ladder_size=options.ladder_size,
+        )
+        written, skipped = draw(source, options.out or files[0].parent / "charts", options.format)
+    except (ResultsError, OSError) as error:
+        stop(error)
+    for path in written:
+        print(path)
+    for reason in skipped:
+        print(f"skipped {reason}")
+    return 0 if written else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

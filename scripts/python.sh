@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Prints the path of a Python that has what the scripts need: python3 itself, or one in .venv, made where it is missing.
+#
+#   scripts/python.sh          for charts, comparisons and tables (requirements.txt)
+#   scripts/python.sh --dev    for the tests as well (requirements-dev.txt)
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+modules="matplotlib, numpy"
+requirements="requirements.txt"
+case ${1:-} in
+  "") ;;
+  --dev)
+    modules="$modules, jsonschema, pytest, ruff"
+    requirements="requirements-dev.txt"
+    ;;
+  *)
+    say "usage: scripts/python.sh [--dev]"
+    exit 2
+    ;;
+esac
+
+command -v python3 >/dev/null || install_packages python3 python3-venv
+command -v python3 >/dev/null || die "python3 (3.10 or newer) is missing"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10: $(python3 --version)"
+
+if python3 -c "import $modules" 2>/dev/null; then
+  python3 -c 'import sys; print(sys.executable)'
+  exit
+fi
+
+venv=$ROOT/.venv
+python=$venv/bin/python
+stamp=$venv/installed-$requirements
+wanted=$(cat "$ROOT"/scripts/requirements*.txt | sha256sum | cut -d ' ' -f 1)
+if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+  # Debian keeps the part of venv that brings pip in a package of its own.
+  python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+  say "Installing scripts/$requirements into .venv"
+  [ -x "$python" ] || python3 -m venv --clear "$venv" >&2
+  "$python" -m pip install --quiet --disable-pip-version-check -r "$ROOT/scripts/$requirements" >&2
+  "$python" -c "import $modules"
+  printf '%s\n' "$wanted" >"$stamp"
+fi
+printf '%s\n' "$python"

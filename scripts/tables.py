@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""Writes the tables in README.md and docs/*.md from the results, between markers:
+
+    <!-- generated: ladder 4096 -->
+    ...
+    <!-- end generated -->
+
+    scripts/tables.py           writes the blocks
+    scripts/tables.py --check   writes nothing, prints a diff and exits with 1 when a block is not what it would write
+
+Blocks, all from cold measurements unless they say otherwise:
+
+    ladder SIZE       every kernel at one size
+    sweep             TFLOP/s of every kernel over the sizes
+    chapter ID...     every size of the kernels, each in a table of its own, with its resources
+    resources ID...   what a block of each kernel takes
+    counters ID...    Nsight Compute's counters of the kernels, from counters.json
+    environment       the machine, the build and the protocol
+    claims            the claims of the source documents beside what was found
+
+An ID is a kernel's name ("05_coarse_1d", "06_coarse_2d:vectorized") or a chapter's number, which stands for all its
+variants. Markers in fenced code are left alone.
+
+Exit status: 0 fine, 1 stale (with --check), 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from claims import ABOUT, CLAIMS, SIZE, SOURCES, VERDICTS, Evidence, find
+from results import Record, Results, ResultsError, counters_of_folder, load_folder, read_json, stop
+
+ROOT = Path(__file__).resolve().parent.parent
+START = re.compile(r"^<!-- generated: (.*?) -->\s*$")
+END = re.compile(r"^<!-- end generated -->\s*$")
+FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json and
+    kernels.json (what `runner --list=json` prints)."""
+
+    path: Path
+
+    @cached_property
+    def results(self) -> Results:
+        return load_folder(self.path)
+
+    @cached_property
+    def counters(self) -> dict | None:
+        return counters_of_folder(self.path)
+
+    @cached_property
+    def summaries(self) -> dict[str, str]:
+        """One line about each kernel, by id."""
+        path = self.path / "kernels.json"
+        listing = read_json(path) if path.exists() else []
+        entries = listing.get("kernels", []) if isinstance(listing, dict) else listing
+        variants = [variant for entry in entries for variant in (entry.get("variants") or [entry])]
+        return {variant["id"]: variant.get("summary", "") for variant in variants if "id" in variant}
+
+    def cold(self, outcome: str | None = None, **fields) -> list[Record]:
+        """Records of the cold sweep, every outcome; CPU kernels among them."""
+        records = self.results.pick(lambda r: r.size is not None, outcome=outcome, l2="cold", time="kernel", **fields)
+        if not records:
+            raise ResultsError(f"{self.path} holds no cold measurement for {fields or 'any kernel'}")
+        return records
+
+    def ids(self, arguments: Sequence[str]) -> list[str]:
+        """The kernels that a block's arguments name."""
+        known = list(dict.fromkeys(record.id for record in self.cold()))
+        numbers = {record.id: record.number for record in self.cold()}
+        found: list[str] = []
+        for argument in arguments:
+            if argument.isdigit():
+                matches = [name for name in known if numbers[name] == int(argument)]
+            else:
+                matches = [name for name in known if name == argument]
+            if not matches:
+                raise ResultsError(f"there is no kernel {argument} in {self.path}; it has {', '.join(known)}")
+            found += matches
+        if not found:
+            raise ResultsError("the block names no kernel")
+        return list(dict.fromkeys(found))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table; the first `left` columns are text, the others numbers."""
+    rule = ["---" if column < left else "---:" for column in range(len(head))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Fixed notation with so many significant digits, all digits before the point."""
+    if value == 0:
+        return "0"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        text = f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}f}"
+    return text.rstrip(".")
+
+
+def tflops(record: Record | None) -> str:
+    if record is None:
+        return ""
+    return significant(record.tflops) if record.measured else record.outcome.replace("_", " ")
+
+
+def share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def error_size(value: float | None) -> str:
+    if value is None:
+        return ""
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def duration(microseconds: float) -> str:
+    for limit, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= limit:
+            return f"{significant(microseconds / limit, 4)} {unit}"
+    return f"{significant(microseconds, 4)} µs"
+
+
+def count(value: float | None) -> str:
+    """1234567 as 1.23 M."""
+    if value is None:
+        return ""
+    for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit:
+            return f"{significant(value / limit)} {unit}"
+    return significant(value)
+
+
+def cell(record: Record, field: str) -> str:
+    value = record.get(field)
+    return "" if value is None else f"{value}"
+
+
+def linked(kernel: str, page: Path) -> str:
+    """The kernel's name, as a link to its chapter's page where there is one that is not the page itself."""
+    target = ROOT / "docs" / f"{kernel.partition(':')[0]}.md"
+    if not target.exists() or target == page:
+        return f"`{kernel}`"
+    inside = target.name if page.parent == target.parent else f"docs/{target.name}"
+    return f"[`{kernel}`]({inside})"
+
+
+def ladder(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if len(arguments) != 1 or not arguments[0].isdigit():
+        raise ResultsError("ladder takes one size")
+    rows = []
+    for record in folder.cold(size=int(arguments[0])):
+        rows.append(
+            [
+                linked(record.id, page),
+                folder.summaries.get(record.id, ""),
+                tflops(record),
+                share(1.0 if record.id == "cublas" and record.measured else record.vs_cublas),
+                error_size(record.get("rel_err")),
+                cell(record, "registers"),
+            ]
+        )
+    return table(["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"], rows, left=2)
+
+
+def sweep(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if arguments:
+        raise ResultsError("sweep takes no argument")
+    records = folder.cold()
+    sizes = sorted({record.size for record in records})
+    cells = {(record.id, record.size): tflops(record) for record in records}
+    names = list(dict.fromkeys(record.id for record in records))
+    rows = [[linked(name, page), *(cells.get((name, size), "") for size in sizes)] for name in names]
+    return table(["TFLOP/s", *map(str, sizes)], rows)
+
+
+def resources_line(record: Record) -> str:
+    text = (
+        f"{record['threads_per_block']} threads a block, {record['registers']} registers a thread, "
+        f"{record['smem_bytes']} B of shared memory, {record['blocks_per_sm']} blocks an SM"
+    )
+    if record.get("occupancy") is not None:
+        text += f" (occupancy {share(record['occupancy'])})"
+    spills = record["spill_bytes"]
+    return text + (f", {spills} B of local memory a thread." if spills else ", no spills.")
+
+
+def chapter(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    parts = []
+    for name in folder.ids(arguments):
+        records = folder.cold(id=name)
+        rows = []
+        for record in records:
+            if not record.measured:
+                rows.append([str(record.size), tflops(record), *[""] * 5])
+                continue
+            percent = record.get("percent_of_peak")
+            rows.append(
+                [
+                    str(record.size),
+                    duration(record.microseconds),
+                    tflops(record),
+                    "" if percent is None else f"{percent:.1f} %",
+                    share(record.get("vs_cublas")),
+                    share(record.get("vs_cublas_alone")),
+                    error_size(record.get("rel_err")),
+                ]
+            )
+        head = [
+            "M = N = K",
+            "time",
+            "TFLOP/s",
+            "of FP32 peak",
+            "of cuBLAS, paired",
+            "of cuBLAS, alone",
+            "relative error",
+        ]
+        title = f"`{name}`"
+        if summary := folder.summaries.get(name):
+            title += f": {summary}"
+        part = f"{title}\n\n{table(head, rows, left=0)}"
+        with_resources = [record for record in records if record.get("registers") is not None]
+        if with_resources:
+            part += f"\n\n{resources_line(with_resources[-1])}"
+        parts.append(part)
+    return "\n\n".join(parts)
+
+
+def resources(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    rows = []
+    for name in folder.ids(arguments):
+        record = next((r for r in folder.cold(id=name) if r.get("registers") is not None), None)
+        if record is None:
+            raise ResultsError(f"the records of {name} hold no resources")
+        fields = ("threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm")
+        rows.append([linked(name, page), *(cell(record, field) for field in fields), share(record.get("occupancy"))])
+    head = ["kernel", "threads a block", "registers", "shared memory, B", "spills, B", "blocks an SM", "occupancy"]
+    return table(head, rows)
+
+
+def mebibytes(bytes_: float) -> str:
+    return f"{bytes_ / 2**20:,.0f} MiB".replace(",", " ")
+
+
+def environment(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if arguments:
+        raise ResultsError("environment takes no argument")
+    context = folder.cold()[0].context
+    device, build, protocol = context["device"] or {}, context.get("build", {}), context["protocol"]
+    commit = context.get("git_commit", "unknown")[:12] + (" with changes" if context.get("git_dirty") else "")
+    rows = [["measured", f"{context.get('date', 'unknown')}, commit {commit}, {context.get('library', 'unknown')}"]]
+    if device:
+        rows += [
+            [
+                "GPU",
+                f"{device['name']}, compute capability {device.get('compute_capability')}, "
+                f"{device.get('multiprocessors')} SMs, L2 {mebibytes(device.get('l2_bytes', 0))}, "
+                f"memory {mebibytes(device.get('memory_bytes', 0))}",
+            ],
+            ["driver, CUDA, cuBLAS", f"{device.get('driver', 'unknown')}, {context.get('cuda_runtime')}, "
+             f"{context.get('cublas_version')} ({context.get('cublas_math_mode')})"],
+        ]  # fmt: skip
+        if device.get("fp32_peak_gflops"):
+            peak = f"{device['fp32_peak_gflops'] / 1e3:.1f} TFLOP/s ({device.get('fp32_peak_basis')})"
+            rows.append(["FP32 peak", peak])
+        if device.get("dram_peak_gbytes_s"):
+            peak = f"{device['dram_peak_gbytes_s'] / 1e3:.2f} TB/s ({device.get('dram_peak_basis')})"
+            rows.append(["DRAM peak", peak])
+    rows += [
+        ["host", f"{context.get('cpu', 'unknown')}, {context.get('num_cpus', '?')} logical CPUs"],
+        [
+            "build",
+            f"{build.get('cxx_compiler')}, nvcc {build.get('nvcc')}, architectures {build.get('cuda_architectures')}, "
+            f"{build.get('build_type')}, `{build.get('nvcc_flags')}`",
+        ],
+        [
+            "protocol",
+            f"{protocol['l2']} L2, {protocol.get('data')} data (seed {protocol.get('seed')}), "
+            f"alpha {protocol.get('alpha'):g}, beta {protocol.get('beta'):g}, "
+            f"{protocol.get('min_samples')} to {protocol.get('max_samples')} samples within "
+            f"{protocol.get('max_seconds'):g} s, until the median's {100 * protocol.get('confidence', 0):g} % interval "
+            f"is within {100 * protocol.get('target_ci', 0):g} %",
+        ],
+        ["verified", "yes" if protocol.get("verify") else "no"],
+    ]
+    return table(["", ""], rows, left=2)
+
+
+COUNTER_ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("time under the profiler", "time_us", duration),
+    ("TFLOP/s", "tflops", significant),
+    ("FMA pipe busy", "fma_pipe_percent", lambda v: f"{v:.1f} %"),
+    ("issue slots busy", "issue_slots_busy_percent", lambda v: f"{v:.1f} %"),
+    ("FFMA among all instructions", "ffma_percent_of_instructions", lambda v: f"{v:.1f} %"),
+    ("achieved occupancy", "achieved_occupancy_percent", lambda v: f"{v:.1f} %"),
+    ("DRAM bytes", "dram_bytes", lambda v: f"{count(v)}B"),
+    ("DRAM throughput", "dram_gbytes_s", lambda v: f"{significant(v)} GB/s"),
+    ("FLOP per DRAM byte", "flop_per_dram_byte", significant),
+    ("L2 bytes", "l2_bytes", lambda v: f"{count(v)}B"),
+    ("L2 hit rate", "l2_hit_percent", lambda v: f"{v:.1f} %"),
+    ("L1 hit rate", "l1_hit_percent", lambda v: f"{v:.1f} %"),
+    ("global load requests", "global_load_requests", count),
+    ("sectors per global load request", "global_load_sectors_per_request", significant),
+    ("sectors per global store request", "global_store_sectors_per_request", significant),
+    ("sectors per asynchronous copy", "async_copy_sectors_per_instruction", significant),
+    ("wavefronts per shared load", "shared_load_wavefronts_per_request", significant),
+    ("wavefronts per shared store", "shared_store_wavefronts_per_request", significant),
+    ("bank conflicts, shared loads", "shared_load_bank_conflicts", count),
+    ("bank conflicts, shared stores", "shared_store_bank_conflicts", count),
+    ("shared-memory pipe busy", "shared_pipe_percent", lambda v: f"{v:.1f} %"),
+)
+STALLS_SHOWN = 4
+
+
+def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if folder.counters is None:
+        raise ResultsError(f"{folder.path} has no counters.json")
+    derived = folder.counters["derived"]
+    names = folder.ids(arguments)
+    if missing := [name for name in names if name not in derived]:
+        raise ResultsError(f"counters.json holds nothing about {', '.join(missing)}")
+    rows = []
+    for title, field, form in COUNTER_ROWS:
+        values = [derived[name].get(field) for name in names]
+        if any(value is not None for value in values):
+            rows.append([title, *("" if value is None else form(value) for value in values)])
+    stalls = []
+    for name in names:
+        reasons = {reason: value for reason, value in derived[name].get("stalls", {}).items() if reason != "selected"}
+        top = sorted(reasons, key=reasons.get, reverse=True)[:STALLS_SHOWN]
+        stalls.append(", ".join(f"{reason.replace('_', ' ')} {significant(reasons[reason], 2)}" for reason in top))
+    if any(stalls):
+        rows.append(["warps stalled per issued instruction", *stalls])
+    context = folder.counters["context"]
+    tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
+    source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
+    return f"{table([' ', *(f'`{name}`' for name in names)], rows)}\n\n{source}"
+
+
+def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if arguments:
+        raise ResultsError("claims takes no argument")
+    evidence = Evidence(folder.results, folder.counters)
+    findings = {claim.id: find(claim, evidence) for claim in CLAIMS}
+    tally = [f"{sum(f.verdict == verdict for f in findings.values())} {verdict}" for verdict in VERDICTS]
+    parts = [
+        f"{len(CLAIMS)} claims: {', '.join(tally)}. A measured value reproduces a claimed one when it is within "
+        f"{100 * ABOUT:g} % of it; where a document names no size, M = N = K = {SIZE}, cold."
+    ]
+    for source in SOURCES:
+        rows = [
+            [c.text, c.kind, findings[c.id].measured, findings[c.id].verdict, findings[c.id].why]
+            for c in CLAIMS
+            if c.source == source
+        ]
+        parts.append(f"### {source}\n\n{table(['claim', 'kind', 'here', 'verdict', 'why'], rows, left=5)}")
+    return "\n\n".join(parts)
+
+
+BLOCKS: dict[str, Callable[[Folder, Sequence[str], Path], str]] = {
+    "ladder": ladder,
+    "sweep": sweep,
+    "chapter": chapter,
+    "resources": resources,
+    "environment": environment,
+    "counters": counters,
+    "claims": claims,
+}
+
+
+def generate(header: str, folder: Folder, page: Path) -> str:
+    name, *arguments = header.split() or [""]
+    if name not in BLOCKS:
+        raise ResultsError(f"there is no block {name!r}; there are {', '.join(BLOCKS)}")
+    return BLOCKS[name](folder, arguments, page)
+
+
+def rewrite(text: str, folder: Folder, page: Path) -> str:
+    """The page with every block generated anew. Raises ResultsError, naming the line, for a block that is not right."""
+    output: list[str] = []
+    opened: int | None = None
+    fence: str | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        mark = FENCE.match(line)
+        if opened is None and mark:
+            if fence is None:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = None
+        if fence is not None:
+            output.append(line)
+        elif start := START.match(line):
+            if opened is not None:
+                raise ResultsError(f"{page}:{opened}: the block has no end marker before line {number}")
+            try:
+                block = generate(start[1], folder, page)
+            except ResultsError as error:
+                raise ResultsError(f"{page}:{number}: {error}") from None
+            opened = number
+            output += [line, "", block, ""]
+        elif END.match(line):
+            if opened is None:
+                raise ResultsError(f"{page}:{number}: an end marker without a start")
+            opened = None
+            output.append(line)
+        elif opened is None:
+            output.append(line)
+    if opened is not None:
+        raise ResultsError(f"{page}:{opened}: the block has no end marker")
+    return "\n".join(output) + "\n"
+
+
+def default_pages() -> list[Path]:
+    return [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
+
+
+def shown(page: Path) -> str:
+    return str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else str(page)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md and docs/*.md)")
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "nvidia-h200", help="folder of the results")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    folder = Folder(options.results.resolve())
+    stale = 0
+    try:
+        pages = [page.resolve() for page in options.pages] or default_pages()
+        new = {page: (old, rewrite(old, folder, page)) for page in pages for old in [page.read_text(encoding="utf-8")]}
+    except (ResultsError, OSError) as error:
+        stop(error)
+    for page, (before, after) in new.items():
+        if before == after:
+            continue
+        stale += 1
+        if options.check:
+            names = (f"{shown(page)} (as it is)", f"{shown(page)} (generated)")
+            sys.stdout.writelines(
+                difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), *names)
+            )
+        else:
+            page.write_text(after, encoding="utf-8")
+            print(f"wrote {shown(page)}")
+    if options.check and stale:
+        print(f"{stale} of {len(new)} pages are stale: run scripts/tables.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,133 @@
+#include "console.hpp"
+
+#include "record_samples.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+namespace sgemm {
+namespace {
+
+/// Of text with no multi-byte character but the plus-minus sign.
+std::size_t columns_of(const std::string& line) {
+  return line.size() - (line.find("\u00b1") == std::string::npos ? 0 : 1);
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Table table(std::size_t width) {
+  return {width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+}
+
+TEST(Table, ShowsAllColumnsWhereThereIsRoom) {
+  const std::string heading = table(0).heading();
+  for (const char* const name : {"kernel", "size", "time", "\u00b1%", "GFLOP/s", "% peak", "vs cuBLAS", "vs alone",
+                                 "rel err", "regs", "smem B", "spill B", "blk/SM"}) {
+    EXPECT_NE(heading.find(name), std::string::npos) << name;
+  }
+  const std::string row = table(0).row(measured_record());
+  for (const char* const value : {"06_coarse_2d:vectorized", "1024x1024x1024", "100.00 us", "21474.8", "32.1", "0.800",
+                                  "0.780", "3.2e-07", "128", "16384", "throttled"}) {
+    EXPECT_NE(row.find(value), std::string::npos) << value;
+  }
+}
+
+TEST(Table, LeavesOutResourcesFirstAndSpeedNever) {
+  const std::string at100 = table(100).heading();
+  EXPECT_LE(columns_of(at100), 100U);
+  EXPECT_EQ(at100.find("regs"), std::string::npos);
+  EXPECT_NE(at100.find("vs cuBLAS"), std::string::npos);
+  const std::string at60 = table(60).heading();
+  EXPECT_LE(columns_of(at60), 63U) << "the essential columns, however narrow the terminal";
+  EXPECT_NE(at60.find("GFLOP/s"), std::string::npos);
+  EXPECT_EQ(at60.find("vs"), std::string::npos);
+}
+
+TEST(Table, RowsLineUpWithTheHeading) {
+  Record record = measured_record();
+  record.telemetry.reset();
+  for (const std::size_t width : {0U, 80U, 100U, 120U, 140U}) {
+    EXPECT_EQ(columns_of(table(width).heading()), columns_of(table(width).row(record))) << width;
+  }
+}
+
+TEST(Table, CaseWithoutMeasurementSaysWhyInOneLine) {
+  const Record record = stopped_record(Outcome::not_supported, "needs compute capability 9.0, this device has 8.0");
+  const std::string whole = table(0).row(record);
+  EXPECT_NE(whole.find("not supported: needs compute capability 9.0, this device has 8.0"), std::string::npos);
+  const std::string cut_row = table(60).row(record);
+  EXPECT_EQ(cut_row.size(), 60U);
+  EXPECT_EQ(cut_row.substr(57), "...");
+}
+
+TEST(Text, CutsAndWraps) {
+  EXPECT_EQ(cut("abcdef", 0), "abcdef");
+  EXPECT_EQ(cut("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut("abcdefg", 6), "abc...");
+  EXPECT_EQ(cut("ab\u00b1cdef", 6), "ab...") << "never half a character";
+  EXPECT_EQ(cut("abcdef", 2), "..");
+  EXPECT_EQ(wrap("one two three", 0), "one two three");
+  EXPECT_EQ(wrap("one two three", 8), "one two\n  three");
+  EXPECT_EQ(wrap("overlong", 3), "overlong");
+}
+
+TEST(Text, TerminalWidthIsThatOfTheEnvironment) {
+  setenv("COLUMNS", "72", 1);
+  EXPECT_EQ(terminal_width(), 72U);
+  setenv("COLUMNS", "wide", 1);
+  EXPECT_NO_THROW(terminal_width());
+  unsetenv("COLUMNS");
+}
+
+TEST(Console, ProgressIsErasedBeforeARow) {
+  std::ostringstream out;
+  std::ostringstream progress;
+  Console console(out, &progress, 60, table(60));
+  console.progress(std::string(200, 'x'));
+  EXPECT_EQ(progress.str(), "\r\033[K" + std::string(56, 'x') + "...");
+  console.row(measured_record());
+  EXPECT_EQ(progress.str().substr(progress.str().size() - 4), "\r\033[K");
+  EXPECT_EQ(out.str().find('\033'), std::string::npos);
+}
+
+TEST(Console, NoProgressLineWithoutATerminal) {
+  std::ostringstream out;
+  Console console(out, nullptr, 0, table(0));
+  console.progress("working");
+  console.row(measured_record());
+  EXPECT_EQ(first_line(out.str()), table(0).row(measured_record()));
+}
+
+TEST(Console, SizesWithSeveralKernelsAreSetApart) {
+  std::ostringstream out;
+  Console console(out, nullptr, 0, table(0));
+  Record record = stopped_record(Outcome::skipped, "x");
+  for (const std::int64_t m : {1, 1, 2, 3}) {
+    record.size.m = m;
+    console.row(record);
+  }
+  std::string starts;
+  std::istringstream in(out.str());
+  for (std::string line; std::getline(in, line);) {
+    starts += line.empty() ? '-' : 'x';
+  }
+  EXPECT_EQ(starts, "xx-xx");
+}
+
+TEST(Console, SummaryCountsOutcomes) {
+  std::ostringstream out;
+  Console console(out, nullptr, 0, table(0));
+  console.row(measured_record());
+  console.row(measured_record());
+  console.row(stopped_record(Outcome::not_supported, "x"));
+  console.row(stopped_record(Outcome::incorrect, "x"));
+  out.str("");
+  console.summary("results/x.json");
+  EXPECT_EQ(out.str(), "\n2 measured, 1 incorrect, 1 not supported, 2 throttled. Results: results/x.json\n");
+}
+
+}  // namespace
+}  // namespace sgemm

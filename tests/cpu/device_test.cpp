@@ -1,0 +1,41 @@
+#include "device.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sgemm {
+namespace {
+
+Device h200() {
+  Device device;
+  device.compute_capability = 90;
+  device.multiprocessors = 132;
+  device.max_sm_clock_mhz = 1980;
+  device.max_memory_clock_mhz = 3201;
+  device.memory_bus_bits = 6144;
+  return device;
+}
+
+TEST(Device, PeaksAreThoseOfTheDatasheet) {
+  EXPECT_NEAR(*h200().fp32_peak_gflops(), 66.9e3, 50.0);
+  EXPECT_EQ(h200().fp32_peak_basis(), "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)");
+  EXPECT_NEAR(h200().dram_peak_gbytes_s(), 4.9e3, 50.0);
+  Device a100;
+  a100.compute_capability = 80;
+  a100.multiprocessors = 108;
+  a100.max_sm_clock_mhz = 1410;
+  EXPECT_NEAR(*a100.fp32_peak_gflops(), 19.5e3, 50.0);
+}
+
+TEST(Device, PeakOfAnUnknownArchitectureIsAbsent) {
+  Device device = h200();
+  device.compute_capability = 250;
+  EXPECT_FALSE(device.fp32_peak_gflops());
+}
+
+TEST(Device, CapabilityText) {
+  EXPECT_EQ(capability_text(90), "9.0");
+  EXPECT_EQ(capability_text(121), "12.1");
+}
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,251 @@
+#include "options.hpp"
+
+#include "usage_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+ParseResult parse(const Arguments& arguments) {
+  std::vector<const char*> argv{"./runner"};
+  for (const std::string& argument : arguments) {
+    argv.push_back(argument.c_str());
+  }
+  return parse_options(static_cast<int>(argv.size()), argv.data(), "sgemm-worklog 1.2.3");
+}
+
+Options options(const Arguments& arguments) {
+  const ParseResult result = parse(arguments);
+  EXPECT_FALSE(result.text.has_value());
+  return result.options;
+}
+
+std::string error(const Arguments& arguments) {
+  return usage_message([&] { parse(arguments); });
+}
+
+TEST(Options, Defaults) {
+  const Options defaults = options({});
+  EXPECT_EQ(defaults.kernels, "all");
+  EXPECT_EQ(defaults.sizes, "256:8192");
+  EXPECT_EQ(defaults.alpha, 1.0F);
+  EXPECT_EQ(defaults.beta, 0.0F);
+  EXPECT_EQ(defaults.seed, 42U);
+  EXPECT_EQ(defaults.data, Distribution::uniform);
+  EXPECT_EQ(defaults.l2, L2State::cold);
+  EXPECT_EQ(defaults.time, TimeMode::kernel);
+  EXPECT_EQ(defaults.device, 0);
+  EXPECT_FALSE(defaults.out.has_value());
+  EXPECT_EQ(defaults.max_seconds, 1.0);
+  EXPECT_TRUE(defaults.verify);
+  EXPECT_EQ(defaults.list, ListMode::none);
+  EXPECT_TRUE(defaults.benchmark_flags.empty());
+  EXPECT_EQ(defaults.argv, Arguments{"./runner"});
+}
+
+TEST(Options, EveryFlag) {
+  const Options given = options({"--kernel",      "5,6:*",
+                                 "--sizes",       "256:8192",
+                                 "--alpha",       "-2.5",
+                                 "--beta",        "1e-3",
+                                 "--seed",        "18446744073709551615",
+                                 "--data",        "normal",
+                                 "--l2",          "warm",
+                                 "--device",      "3",
+                                 "--out",         "results/a b.json",
+                                 "--time",        "end-to-end",
+                                 "--max-seconds", "0.25",
+                                 "--no-verify"});
+  EXPECT_EQ(given.kernels, "5,6:*");
+  EXPECT_EQ(given.sizes, "256:8192");
+  EXPECT_EQ(given.alpha, -2.5F);
+  EXPECT_EQ(given.beta, 1e-3F);
+  EXPECT_EQ(given.seed, 18446744073709551615U);
+  EXPECT_EQ(given.data, Distribution::normal);
+  EXPECT_EQ(given.l2, L2State::warm);
+  EXPECT_EQ(given.device, 3);
+  EXPECT_EQ(given.out, "results/a b.json");
+  EXPECT_EQ(given.time, TimeMode::end_to_end);
+  EXPECT_EQ(given.max_seconds, 0.25);
+  EXPECT_FALSE(given.verify);
+}
+
+TEST(Options, ValueAfterAnEqualsSign) {
+  const Options given =
+      options({"--kernel=1:uncoalesced", "--alpha=-0.5", "--out=a=b.json", "--data=zeros", "--time=kernel"});
+  EXPECT_EQ(given.kernels, "1:uncoalesced");
+  EXPECT_EQ(given.alpha, -0.5F);
+  EXPECT_EQ(given.out, "a=b.json");
+  EXPECT_EQ(given.data, Distribution::zeros);
+  EXPECT_EQ(given.time, TimeMode::kernel);
+}
+
+TEST(Options, ExpressionsAreNotInterpreted) {
+  EXPECT_EQ(options({"--kernel", "no_such_kernel"}).kernels, "no_such_kernel");
+  EXPECT_EQ(options({"--sizes", "[1,2]"}).sizes, "[1,2]");
+  EXPECT_EQ(options({"--sizes", "-5"}).sizes, "-5");
+}
+
+TEST(Options, List) {
+  EXPECT_EQ(options({"--list"}).list, ListMode::table);
+  EXPECT_EQ(options({"--list=table"}).list, ListMode::table);
+  EXPECT_EQ(options({"--list=json"}).list, ListMode::json);
+  EXPECT_EQ(options({"--list", "json"}).list, ListMode::json);
+  const Options followed = options({"--list", "--kernel", "5"});
+  EXPECT_EQ(followed.list, ListMode::table);
+  EXPECT_EQ(followed.kernels, "5");
+  EXPECT_EQ(error({"--list=xml"}), "--list: 'xml' is not one of table, json");
+}
+
+TEST(Options, BenchmarkFlagsAreCollected) {
+  const Options given =
+      options({"--benchmark_filter=.*/1024.*", "--kernel", "5", "--benchmark_repetitions=3", "--benchmark_list_tests"});
+  EXPECT_EQ(given.benchmark_flags,
+            (Arguments{"--benchmark_filter=.*/1024.*", "--benchmark_repetitions=3", "--benchmark_list_tests"}));
+  EXPECT_EQ(given.kernels, "5");
+}
+
+TEST(Options, ArgvIsKept) {
+  const Arguments arguments{"--kernel", "5", "--benchmark_repetitions=3", "--no-verify"};
+  Arguments expected{"./runner"};
+  expected.insert(expected.end(), arguments.begin(), arguments.end());
+  EXPECT_EQ(options(arguments).argv, expected);
+}
+
+TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
+  for (const Arguments& arguments : {Arguments{"--help"}, Arguments{"-h"}, Arguments{"--kernel", "5", "--help"}}) {
+    const ParseResult result = parse(arguments);
+    ASSERT_TRUE(result.text.has_value());
+    for (const std::string word : {"--kernel",
+                                   "--sizes",
+                                   "--alpha",
+                                   "--beta",
+                                   "--seed",
+                                   "--data",
+                                   "--l2",
+                                   "--device",
+                                   "--out",
+                                   "--time",
+                                   "--max-seconds",
+                                   "--no-verify",
+                                   "--list",
+                                   "--help",
+                                   "--version",
+                                   "--benchmark_",
+                                   "Usage: runner",
+                                   "Examples:",
+                                   "Exit status:",
+                                   "uniform, normal, zeros [uniform]",
+                                   "cold, warm [cold]",
+                                   "[256:8192]"}) {
+      EXPECT_NE(result.text->find(word), std::string::npos) << word;
+    }
+    EXPECT_EQ(result.text->back(), '\n');
+  }
+}
+
+TEST(Options, HelpFitsATerminal) {
+  const std::string text = parse({"--help"}).text.value();
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    EXPECT_LE(end - start, 100U) << text.substr(start, end - start);
+    start = end + 1;
+  }
+}
+
+TEST(Options, Version) { EXPECT_EQ(parse({"--version"}).text, "sgemm-worklog 1.2.3\n"); }
+
+TEST(Options, UnknownFlagNamesTheNearest) {
+  EXPECT_EQ(error({"--kernal", "5"}), "unknown flag '--kernal'; did you mean --kernel? (--help shows all)");
+  EXPECT_EQ(error({"--size=5"}), "unknown flag '--size'; did you mean --sizes? (--help shows all)");
+  EXPECT_EQ(error({"--verify"}), "unknown flag '--verify'; did you mean --no-verify? (--help shows all)");
+  EXPECT_EQ(error({"--max_seconds", "1"}),
+            "unknown flag '--max_seconds'; did you mean --max-seconds? (--help shows all)");
+  EXPECT_EQ(error({"-k5"}).rfind("unknown flag '-k5'; did you mean --", 0), 0U);
+}
+
+TEST(Options, PositionalArguments) {
+  const auto message = [](const std::string& argument) {
+    return "unexpected argument '" + argument + "' (--help shows the flags)";
+  };
+  EXPECT_EQ(error({"5"}), message("5"));
+  EXPECT_EQ(error({"--kernel", "5", "6"}), message("6"));
+  EXPECT_EQ(error({"--benchmark_filter", "x"}), message("x"));
+  EXPECT_EQ(error({""}), message(""));
+  EXPECT_EQ(error({"-"}), message("-"));
+  EXPECT_EQ(error({"--", "x"}), message("--"));
+  EXPECT_EQ(error({"a\nb"}), message("a?b"));
+}
+
+TEST(Options, MissingValues) {
+  for (const std::string flag : {"--kernel", "--sizes", "--alpha", "--beta", "--seed", "--data", "--l2", "--device",
+                                 "--out", "--time", "--max-seconds"}) {
+    EXPECT_EQ(error({flag}), flag + " needs a value");
+    EXPECT_EQ(error({flag + "="}), flag + " needs a value");
+    EXPECT_EQ(error({flag, ""}), flag + " needs a value");
+    EXPECT_EQ(error({flag, "--no-verify"}), flag + " needs a value");
+    EXPECT_EQ(error({flag, "--"}), flag + " needs a value");
+  }
+}
+
+TEST(Options, RepeatedFlags) {
+  EXPECT_EQ(error({"--alpha", "1", "--alpha=1"}), "--alpha is given more than once");
+  EXPECT_EQ(error({"--kernel", "1", "--kernel", "5"}), "--kernel is given more than once");
+  EXPECT_EQ(error({"--no-verify", "--no-verify"}), "--no-verify is given more than once");
+}
+
+TEST(Options, NoVerifyTakesNoValue) {
+  EXPECT_EQ(error({"--no-verify=false"}), "--no-verify takes no value");
+  EXPECT_EQ(error({"--no-verify", "false"}), "unexpected argument 'false' (--help shows the flags)");
+}
+
+TEST(Options, BadFactors) {
+  for (const std::string flag : {"--alpha", "--beta"}) {
+    for (const std::string value :
+         {"x", "1x", "1,5", "1 ", " 1", "nan", "-nan", "inf", "-inf", "1e40", "-1e40", "+1", "0x"}) {
+      EXPECT_EQ(error({flag, value}), flag + ": '" + value + "' is not a finite single-precision number");
+    }
+  }
+}
+
+TEST(Options, BadSeeds) {
+  for (const std::string value : {"-1", "x", "1.5", "1e3", "18446744073709551616"}) {
+    EXPECT_EQ(error({"--seed", value}), "--seed: '" + value + "' is not a whole number between 0 and 2^64 - 1");
+  }
+}
+
+TEST(Options, BadDevices) {
+  for (const std::string value : {"-1", "x", "0.5", "2147483648"}) {
+    EXPECT_EQ(error({"--device", value}), "--device: '" + value + "' is not a device index, 0 or above");
+  }
+}
+
+TEST(Options, BadBudgets) {
+  for (const std::string value : {"0", "-1", "x", "1s", "nan", "inf", "1e400"}) {
+    EXPECT_EQ(error({"--max-seconds", value}), "--max-seconds: '" + value + "' is not a finite number above 0");
+  }
+}
+
+TEST(Options, BadChoices) {
+  EXPECT_EQ(error({"--data", "ones"}), "--data: 'ones' is not one of uniform, normal, zeros");
+  EXPECT_EQ(error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
+  EXPECT_EQ(error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");
+  EXPECT_EQ(error({"--l2", "Cold"}), "--l2: 'Cold' is not one of cold, warm");
+}
+
+TEST(Options, Words) {
+  EXPECT_EQ(to_string(L2State::cold), "cold");
+  EXPECT_EQ(to_string(L2State::warm), "warm");
+  EXPECT_EQ(to_string(TimeMode::kernel), "kernel");
+  EXPECT_EQ(to_string(TimeMode::end_to_end), "end-to-end");
+}
+
+}  // namespace
+}  // namespace sgemm

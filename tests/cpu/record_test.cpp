@@ -1,0 +1,99 @@
+#include "record.hpp"
+
+#include "record_samples.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+TEST(Record, MeasuredCaseCarriesEverything) {
+  const Json json = to_json(measured_record(), 1);
+  EXPECT_EQ(json.at("name"), "sgemm/06_coarse_2d:vectorized/1024x1024x1024");
+  EXPECT_EQ(json.at("run_name"), json.at("name"));
+  EXPECT_EQ(json.at("run_type"), "iteration");
+  EXPECT_EQ(json.at("kernel"), "06_coarse_2d:vectorized");
+  EXPECT_EQ(json.at("number"), 6);
+  EXPECT_EQ(json.at("variant"), "vectorized");
+  EXPECT_EQ(json.at("platform"), "gpu");
+  EXPECT_EQ(json.at("outcome"), "measured");
+  EXPECT_EQ(json.at("reason"), "");
+  EXPECT_EQ(json.at("iterations"), 7);
+  EXPECT_DOUBLE_EQ(json.at("real_time"), 100.0);
+  EXPECT_DOUBLE_EQ(json.at("cpu_time"), 100.0);
+  EXPECT_EQ(json.at("time_unit"), "us");
+  EXPECT_DOUBLE_EQ(json.at("gflops"), 2.0 * 1024 * 1024 * 1024 / 100e3);
+  EXPECT_NEAR(json.at("vs_cublas"), 0.8, 1e-3);
+  EXPECT_LE(json.at("vs_cublas_ci")[0], json.at("vs_cublas"));
+  EXPECT_GE(json.at("vs_cublas_ci")[1], json.at("vs_cublas"));
+  EXPECT_EQ(json.at("samples_us").size(), json.at("cublas_samples_us").size());
+  EXPECT_EQ(json.at("registers"), 128);
+  EXPECT_EQ(json.at("telemetry").at("end").at("throttle_reasons"), Json::array({"sw_power_cap"}));
+  EXPECT_EQ(json.at("throttled"), true);
+}
+
+TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
+  Timings timings;
+  timings.kernel_us = {100.0, 200.0, 400.0};  // the clock halves twice, for both
+  timings.rival_us = {50.0, 100.0, 200.0};
+  EXPECT_DOUBLE_EQ(*measurement_of(timings, CUBE).vs_cublas, 0.5);
+  timings.rival_us = {400.0, 50.0, 100.0};
+  EXPECT_DOUBLE_EQ(*measurement_of(timings, CUBE).vs_cublas, 0.25);
+}
+
+TEST(Record, CaseWithoutMeasurementHasNoTimesAndNoSpeed) {
+  for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
+    Record record = measured_record();
+    record.stop(outcome, "because");
+    const Json json = to_json(record, 1);
+    EXPECT_EQ(json.at("outcome"), to_string(outcome));
+    EXPECT_EQ(json.at("reason"), "because");
+    EXPECT_EQ(json.at("verified"), false);
+    for (const char* const absent :
+         {"real_time", "cpu_time", "iterations", "gflops", "percent_of_peak", "vs_cublas", "vs_cublas_ci",
+          "vs_cublas_alone", "cublas_alone_us", "time_us", "samples_us", "cublas_samples_us", "launches_per_sample"}) {
+      EXPECT_FALSE(json.contains(absent)) << absent;
+    }
+    EXPECT_TRUE(json.contains("rel_err"));
+  }
+}
+
+TEST(Record, CpuCaseHasNoPairsAndNoResources) {
+  Record record(fake_cpu_kernel("cpu_blas"), CUBE);
+  Timings timings;
+  timings.kernel_us = {5000.0};
+  record.measurement = measurement_of(timings, CUBE);
+  const Json json = to_json(record, 1);
+  EXPECT_EQ(json.at("platform"), "cpu");
+  EXPECT_TRUE(json.at("telemetry").is_null());
+  for (const char* const absent : {"vs_cublas", "vs_cublas_ci", "cublas_samples_us", "percent_of_peak", "registers"}) {
+    EXPECT_FALSE(json.contains(absent)) << absent;
+  }
+}
+
+TEST(Record, NumbersThatJsonCanNotSayAreAbsent) {
+  Record record = stopped_record(Outcome::incorrect, "all of it");
+  record.rel_err = std::numeric_limits<double>::quiet_NaN();
+  record.max_bound_ratio = std::numeric_limits<double>::infinity();
+  const Json json = to_json(record, 1);
+  EXPECT_FALSE(json.contains("rel_err"));
+  EXPECT_FALSE(json.contains("max_bound_ratio"));
+}
+
+TEST(Telemetry, ReasonsHaveNamesAndOnlySomeThrottle) {
+  EXPECT_EQ(throttle_reason_names(0), std::vector<std::string>{});
+  EXPECT_EQ(throttle_reason_names(0x1 | 0x4 | 0x40),
+            (std::vector<std::string>{"gpu_idle", "sw_power_cap", "hw_thermal_slowdown"}));
+  TelemetrySample sample;
+  sample.throttle_reasons = {"gpu_idle", "applications_clocks_setting"};
+  EXPECT_FALSE(sample.throttled());
+  sample.throttle_reasons = {"hw_power_brake_slowdown"};
+  EXPECT_TRUE(sample.throttled());
+}
+
+}  // namespace
+}  // namespace sgemm

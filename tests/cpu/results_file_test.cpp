@@ -1,0 +1,198 @@
+#include "results_file.hpp"
+
+#include "environment.hpp"
+#include "json_schema.hpp"
+#include "record_samples.hpp"
+#include "usage_error.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class ResultsFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "sgemm-test-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    before_ = fs::current_path();
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+
+ private:
+  fs::path before_;
+};
+
+nlohmann::ordered_json context_with_device() {
+  Options options;
+  options.argv = {"./runner", "--kernel", "caf\xe9"};  // not UTF-8
+  options.time = TimeMode::end_to_end;
+  Device device;
+  device.name = "NVIDIA H200";
+  device.compute_capability = 90;
+  device.multiprocessors = 132;
+  device.max_threads_per_sm = 2048;
+  device.l2_bytes = std::size_t{60} << 20U;
+  device.memory_bytes = std::size_t{141} << 30U;
+  device.smem_per_sm_bytes = 233472;
+  device.smem_per_block_optin_bytes = 232448;
+  device.max_sm_clock_mhz = 1980;
+  device.max_memory_clock_mhz = 3201;
+  device.memory_bus_bits = 6144;
+  return describe_environment(options, {device, ""}, {"580.1", std::size_t{1} << 28U, 2.1, 0.03});
+}
+
+nlohmann::ordered_json context_without_device() {
+  return describe_environment(Options{}, {std::nullopt, "no driver"}, {});
+}
+
+TEST(Slug, IsLowerCaseWithSingleHyphens) {
+  EXPECT_EQ(slug("NVIDIA H200"), "nvidia-h200");
+  EXPECT_EQ(slug("Intel(R) Xeon(R) CPU @ 2.70GHz"), "intel-r-xeon-r-cpu-2-70ghz");
+  EXPECT_EQ(slug("../"), "unknown");
+}
+
+TEST_F(ResultsFileTest, DefaultPathNeverMeetsAnExistingFile) {
+  std::vector<fs::path> seen;
+  for (int i = 0; i < 3; ++i) {
+    const fs::path path = default_results_path("NVIDIA H200");
+    EXPECT_EQ(path.parent_path(), fs::path("results/nvidia-h200"));
+    EXPECT_FALSE(fs::exists(path));
+    std::ofstream(path) << "mine";
+    seen.push_back(path);
+  }
+  for (const fs::path& path : seen) {
+    EXPECT_EQ(read(path), "mine");
+  }
+}
+
+TEST_F(ResultsFileTest, DefaultPathSaysWhenItsFolderCanNotBeMade) {
+  std::ofstream("results") << "a file in the way";
+  EXPECT_THROW(default_results_path("NVIDIA H200"), UsageError);
+}
+
+TEST_F(ResultsFileTest, UnwritablePathsAreRefused) {
+  EXPECT_THROW(require_writable("missing/out.json"), UsageError);
+  EXPECT_THROW(require_writable("."), UsageError);
+  EXPECT_THROW(require_writable("/dev/null"), UsageError);
+  EXPECT_NO_THROW(require_writable("out.json"));
+  EXPECT_EQ(files(), 0U) << "asking leaves nothing behind";
+  std::ofstream("out.json") << "old";
+  EXPECT_NO_THROW(require_writable("out.json"));
+  EXPECT_EQ(read("out.json"), "old");
+  if (geteuid() != 0) {  // root may write everywhere
+    fs::permissions("out.json", fs::perms::owner_read);
+    EXPECT_THROW(require_writable("out.json"), UsageError);
+  }
+}
+
+TEST_F(ResultsFileTest, FailedWriteKeepsTheOldFileAndNoTemporaryOne) {
+  fs::create_directory("target");
+  std::ofstream("target/in") << "";
+  EXPECT_THROW(write_atomically("target", "new"), std::system_error);
+  EXPECT_EQ(files(), 1U);
+  EXPECT_TRUE(fs::exists("target/in"));
+}
+
+TEST_F(ResultsFileTest, ReadersNeverSeeAPartOfAFile) {
+  const std::string a(1 << 20, 'a');
+  const std::string b(1 << 19, 'b');
+  write_atomically("out", a);
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 0; i < 50; ++i) {
+      write_atomically("out", i % 2 == 0 ? b : a);
+    }
+    done = true;
+  });
+  int torn = 0;
+  while (!done) {
+    const std::string seen = read("out");
+    torn += seen == a || seen == b ? 0 : 1;
+  }
+  writer.join();
+  EXPECT_EQ(torn, 0);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(ResultsFileTest, IsValidJsonAfterEveryCase) {
+  ResultsFile file("out.json", context_with_device());
+  EXPECT_TRUE(Json::parse(read("out.json")).at("benchmarks").empty());
+  file.add(measured_record());
+  const Json one = Json::parse(read("out.json"));
+  EXPECT_EQ(one.at("benchmarks").size(), 1U);
+  EXPECT_EQ(one.at("interrupted"), true) << "a run that is killed leaves this behind";
+  file.add(stopped_record(Outcome::failed, "\"quoted\" and \\ and \n"));
+  file.finish(false);
+  const Json two = Json::parse(read("out.json"));
+  EXPECT_EQ(two.at("benchmarks").size(), 2U);
+  EXPECT_EQ(two.at("interrupted"), false);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
+  ResultsFile file("out.json", context_without_device());
+  for (int i = 0; i < 3; ++i) {
+    file.add(measured_record());
+  }
+  file.add(stopped_record(Outcome::skipped, "another case"));
+  const Json cases = Json::parse(read("out.json")).at("benchmarks");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetition_index"), i);
+    EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetitions"), 3);
+  }
+  EXPECT_EQ(cases[3].at("repetitions"), 1);
+}
+
+TEST_F(ResultsFileTest, AgreesWithTheSchema) {
+  const JsonSchema schema(Json::parse(read(SGEMM_SOURCE_DIR "/runner/results.schema.json")));
+  for (const auto& context : {context_with_device(), context_without_device()}) {
+    ResultsFile file("out.json", context);
+    file.add(measured_record());
+    Record cpu(fake_cpu_kernel("cpu_blas"), Size{1, 2, 3});
+    Timings timings;
+    timings.kernel_us = {5000.0};
+    cpu.measurement = measurement_of(timings, cpu.size);
+    file.add(cpu);
+    for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
+      file.add(stopped_record(outcome, "because"));
+    }
+    file.finish(false);
+    EXPECT_EQ(schema.errors(Json::parse(read("out.json"))), std::vector<std::string>{});
+  }
+  Json wrong = Json::parse(read("out.json"));
+  wrong.at("benchmarks")[0].erase("gflops");
+  wrong.at("benchmarks")[2]["gflops"] = 1.0;
+  wrong.at("benchmarks")[3]["surprise"] = 1;
+  wrong.at("context").at("protocol")["l2"] = "hot";
+  EXPECT_EQ(schema.errors(wrong).size(), 4U);
+}
+
+}  // namespace
+}  // namespace sgemm

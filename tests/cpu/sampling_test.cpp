@@ -1,0 +1,157 @@
+#include "sampling.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+void ignore(std::string_view) {}
+
+/// Rounds of constant times, which note how they were asked for.
+struct FakeRounds {
+  std::vector<double> times_us;
+  std::vector<std::vector<int>> orders;
+  std::vector<int> launches;
+
+  Round round() {
+    return [this](const std::vector<int>& order, int count) {
+      orders.push_back(order);
+      launches.push_back(count);
+      return times_us;
+    };
+  }
+};
+
+TEST(Sampling, SteadyTimesEndAfterTheFewestSamplesThatAreTrusted) {
+  FakeRounds rounds{{200.0, 100.0}, {}, {}};
+  const Timings timings = take_samples(rounds.round(), {2, true, 10.0, 1}, ignore);
+  EXPECT_EQ(timings.kernel_us, std::vector<double>(MIN_SAMPLES, 200.0));
+  EXPECT_EQ(timings.rival_us, std::vector<double>(MIN_SAMPLES, 100.0));
+  EXPECT_EQ(timings.ratios(), std::vector<double>(MIN_SAMPLES, 0.5));
+  EXPECT_EQ(timings.launches_per_sample, 1);
+  EXPECT_EQ(rounds.orders.size(), 2U + MIN_SAMPLES) << "two rounds of warm-up";
+}
+
+TEST(Sampling, NoisyTimesGoOnUntilTheMostSamples) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(50.0, 150.0);
+  const Timings timings = take_samples([&](const std::vector<int>&, int) { return std::vector<double>{noise(random)}; },
+                                       {1, false, 10.0, 1}, ignore);
+  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
+  EXPECT_TRUE(timings.rival_us.empty());
+  EXPECT_TRUE(timings.ratios().empty());
+}
+
+TEST(Sampling, NoiseOfTheRatioAloneKeepsSampling) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(50.0, 150.0);
+  const Timings timings = take_samples(
+      [&](const std::vector<int>&, int) {
+        return std::vector<double>{100.0, noise(random)};
+      },
+      {2, true, 10.0, 1}, ignore);
+  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
+}
+
+TEST(Sampling, BudgetEndsAfterTheFewestSamples) {
+  int rounds = 0;
+  const Timings timings = take_samples(
+      [&](const std::vector<int>&, int) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        return std::vector<double>{++rounds % 2 == 0 ? 100.0 : 200.0};
+      },
+      {1, false, 0.001, 1}, ignore);
+  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(FEWEST_SAMPLES));
+}
+
+TEST(Sampling, SlowKernelsWarmUpOnce) {
+  int rounds = 0;
+  take_samples(
+      [&](const std::vector<int>&, int) {
+        if (++rounds == 1) {
+          std::this_thread::sleep_for(std::chrono::duration<double>(1.2 * WARM_UP_SECONDS));
+        }
+        return std::vector<double>{1e6};
+      },
+      {1, true, 10.0, 1}, ignore);
+  EXPECT_EQ(rounds, 1 + MIN_SAMPLES);
+}
+
+TEST(Sampling, WarmUpWaitsForTwoRoundsThatAgree) {
+  const std::vector<double> settling{900.0, 500.0, 300.0, 201.0, 200.0};
+  std::size_t rounds = 0;
+  const Timings timings = take_samples(
+      [&](const std::vector<int>&, int) {
+        const std::size_t round = rounds++;
+        return std::vector<double>{round < settling.size() ? settling[round] : 200.0};
+      },
+      {1, true, 10.0, 1}, ignore);
+  EXPECT_EQ(rounds, settling.size() + MIN_SAMPLES);
+  EXPECT_DOUBLE_EQ(timings.kernel_us.front(), 200.0);
+}
+
+TEST(Sampling, ShortKernelsAreBatchedForTheFasterOfTheTwo) {
+  const auto launches = [](double kernel_us, double rival_us, bool batch) {
+    FakeRounds rounds{{kernel_us, rival_us}, {}, {}};
+    const Timings timings = take_samples(rounds.round(), {2, batch, 10.0, 1}, ignore);
+    EXPECT_EQ(rounds.launches.front(), 1) << "in the warm-up";
+    EXPECT_EQ(rounds.launches.back(), timings.launches_per_sample);
+    return timings.launches_per_sample;
+  };
+  EXPECT_EQ(launches(20.0, 10.0, true), 5);
+  EXPECT_EQ(launches(24.9, 100.0, true), 3);
+  EXPECT_EQ(launches(50.0, 60.0, true), 1);
+  EXPECT_EQ(launches(0.1, 0.1, true), MAX_LAUNCHES_PER_SAMPLE);
+  EXPECT_EQ(launches(0.1, 0.1, false), 1);
+}
+
+TEST(Sampling, OrderIsRandomAndRepeatable) {
+  const auto orders = [](std::uint64_t seed) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<double> noise(50.0, 150.0);
+    std::vector<std::vector<int>> seen;
+    take_samples(
+        [&](const std::vector<int>& order, int) {
+          seen.push_back(order);
+          return std::vector<double>{noise(random), 100.0};
+        },
+        {2, false, 10.0, seed}, ignore);
+    seen.resize(MAX_SAMPLES);
+    return seen;
+  };
+  const auto first = orders(1);
+  std::size_t kernel_first = 0;
+  for (const std::vector<int>& order : first) {
+    EXPECT_EQ(std::set<int>(order.begin(), order.end()), (std::set<int>{0, 1}));
+    kernel_first += order.front() == 0 ? 1 : 0;
+  }
+  EXPECT_GT(kernel_first, first.size() / 3);
+  EXPECT_LT(kernel_first, first.size() * 2 / 3);
+  EXPECT_EQ(first, orders(1));
+  EXPECT_NE(first, orders(2));
+}
+
+TEST(Sampling, ObserverCanAbandon) {
+  int calls = 0;
+  const Observer observer = [&](std::string_view) {
+    if (++calls == 5) {
+      throw std::runtime_error("enough");
+    }
+  };
+  FakeRounds rounds{{100.0}, {}, {}};
+  EXPECT_THROW(take_samples(rounds.round(), {1, true, 10.0, 1}, observer), std::runtime_error);
+  EXPECT_EQ(rounds.orders.size(), 4U);
+}
+
+}  // namespace
+}  // namespace sgemm

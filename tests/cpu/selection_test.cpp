@@ -1,0 +1,181 @@
+#include "selection.hpp"
+
+#include "fake_kernels.hpp"
+#include "nearest.hpp"
+#include "usage_message.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names selected(std::string_view expression) {
+  const std::vector<Kernel> available = fake_kernels();
+  Names ids;
+  for (const Kernel* const kernel : select_kernels(expression, available)) {
+    ids.push_back(kernel->id());
+  }
+  return ids;
+}
+
+std::string error(std::string_view expression) {
+  const std::vector<Kernel> available = fake_kernels();
+  return usage_message([&] { select_kernels(expression, available); });
+}
+
+TEST(Selection, NumberIsTheDefaultVariant) {
+  EXPECT_EQ(selected("5"), Names{"05_coarse_1d"});
+  EXPECT_EQ(selected("6"), Names{"06_coarse_2d"});
+  EXPECT_EQ(selected("06"), Names{"06_coarse_2d"});
+  EXPECT_EQ(selected("0"), Names{"cublas"});
+}
+
+TEST(Selection, NameWithAndWithoutNumber) {
+  EXPECT_EQ(selected("coarse_1d"), Names{"05_coarse_1d"});
+  EXPECT_EQ(selected("05_coarse_1d"), Names{"05_coarse_1d"});
+  EXPECT_EQ(selected("cublas"), Names{"cublas"});
+  EXPECT_EQ(selected("cpu_blas"), Names{"cpu_blas"});
+}
+
+TEST(Selection, RangeOfNumbers) {
+  const Names expected{"01_naive", "02_smem_tiled", "03_strip_tiled", "05_coarse_1d", "06_coarse_2d"};
+  EXPECT_EQ(selected("1-7"), expected);
+  EXPECT_EQ(selected("1:7"), expected);
+  EXPECT_EQ(selected("1-99999999999999999999"), expected);  // 10 has no default variant
+  EXPECT_EQ(selected("0-1"), (Names{"cublas", "01_naive"}));
+  EXPECT_EQ(selected("4-5"), Names{"05_coarse_1d"});
+  EXPECT_EQ(selected("6-6"), Names{"06_coarse_2d"});
+}
+
+TEST(Selection, Variant) {
+  EXPECT_EQ(selected("1:uncoalesced"), Names{"01_naive:uncoalesced"});
+  EXPECT_EQ(selected("naive:uncoalesced"), Names{"01_naive:uncoalesced"});
+  EXPECT_EQ(selected("01_naive:uncoalesced"), Names{"01_naive:uncoalesced"});
+  EXPECT_EQ(selected("2:tile32"), Names{"02_smem_tiled:tile32"});
+  EXPECT_EQ(selected("10:reduce"), Names{"10_split_k:reduce"});
+  EXPECT_EQ(selected("1-7:uncoalesced"), Names{"01_naive:uncoalesced"});
+}
+
+TEST(Selection, VariantCalledByANumberNeedsTheName) {
+  EXPECT_EQ(selected("smem_tiled:32"), Names{"02_smem_tiled:32"});
+  EXPECT_EQ(selected("2:32"), (Names{"02_smem_tiled", "03_strip_tiled", "05_coarse_1d", "06_coarse_2d"}));
+}
+
+TEST(Selection, DefaultVariantByName) {
+  EXPECT_EQ(selected("6:default"), Names{"06_coarse_2d"});
+  EXPECT_EQ(selected("coarse_2d:default"), Names{"06_coarse_2d"});
+}
+
+TEST(Selection, AllVariants) {
+  const Names expected{"02_smem_tiled", "02_smem_tiled:32", "02_smem_tiled:tile32"};
+  EXPECT_EQ(selected("2:*"), expected);
+  EXPECT_EQ(selected("smem_tiled:*"), expected);
+  EXPECT_EQ(selected("02_smem_tiled:*"), expected);
+  EXPECT_EQ(selected("5:*"), Names{"05_coarse_1d"});
+  EXPECT_EQ(selected("10:*"), (Names{"10_split_k:atomic", "10_split_k:reduce"}));
+  EXPECT_EQ(selected("5-6:*"), (Names{"05_coarse_1d", "06_coarse_2d", "06_coarse_2d:vectorized"}));
+}
+
+TEST(Selection, Groups) {
+  EXPECT_EQ(selected("baselines"), (Names{"cublas", "cpu_blas", "cublas_tf32"}));
+  EXPECT_EQ(selected("all").size(), fake_kernels().size());
+  Names chapters = selected("all");
+  chapters.erase(chapters.begin(), chapters.begin() + 3);
+  EXPECT_EQ(selected("chapters"), chapters);
+  EXPECT_EQ(selected("baselines,chapters"), selected("all"));
+}
+
+TEST(Selection, KeepsTheRegistrysOrderWithoutDuplicates) {
+  EXPECT_EQ(selected("6,1,cublas,5,1-2,coarse_2d"),
+            (Names{"cublas", "01_naive", "02_smem_tiled", "05_coarse_1d", "06_coarse_2d"}));
+  EXPECT_EQ(selected("all,5,naive:*"), selected("all"));
+}
+
+TEST(Selection, PointsIntoTheGivenList) {
+  const std::vector<Kernel> available = fake_kernels();
+  for (const Kernel* const kernel : select_kernels("all", available)) {
+    EXPECT_TRUE(&available.front() <= kernel && kernel <= &available.back());
+  }
+}
+
+TEST(Selection, EmptyTerms) {
+  EXPECT_EQ(error(""), "bad kernels '': a term is empty");
+  EXPECT_EQ(error("5,"), "bad kernels '5,': a term is empty");
+  EXPECT_EQ(error(",5"), "bad kernels ',5': a term is empty");
+  EXPECT_EQ(error("5,,6"), "bad kernels '5,,6': a term is empty");
+}
+
+std::string unknown(std::string_view kernel, std::string_view nearest) {
+  return fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", kernel, nearest);
+}
+
+TEST(Selection, UnknownNameListsTheNearest) {
+  EXPECT_EQ(error("coarse_1"), unknown("coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"));
+  EXPECT_EQ(error("5,cublsa"), unknown("cublsa", "cublas, cpu_blas, all"));
+  EXPECT_EQ(error("tiled"), unknown("tiled", "02_smem_tiled, 03_strip_tiled, all"));
+  EXPECT_EQ(error("chapter"), unknown("chapter", "chapters, 01_naive, all"));
+  EXPECT_EQ(error("05_coarse_2d"), unknown("05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"));
+  EXPECT_EQ(error("ALL"), unknown("ALL", "all, 01_naive, cublas"));
+  EXPECT_EQ(error("nave:uncoalesced"), unknown("nave", "01_naive, all, chapters"));
+  EXPECT_EQ(error(":uncoalesced"), unknown("", "all, chapters, baselines"));
+  EXPECT_EQ(error("-1"), unknown("-1", "all, 01_naive, cublas"));
+  EXPECT_EQ(error(" 5"), unknown(" 5", "all, 01_naive, cublas"));
+  EXPECT_EQ(error("1-2-3"), unknown("1-2-3", "all, 01_naive, cublas"));
+  EXPECT_EQ(error("7-"), unknown("7-", "all, 01_naive, cublas"));
+}
+
+TEST(Selection, UnknownNumberListsTheNearest) {
+  EXPECT_EQ(error("4"), unknown("4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"));
+  EXPECT_EQ(error("99"), unknown("99", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+  EXPECT_EQ(error("99999999999999999999"), unknown("99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+  EXPECT_EQ(error("7-9"), unknown("7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"));
+  EXPECT_EQ(error("20:30"), unknown("20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+}
+
+TEST(Selection, EmptyRange) {
+  EXPECT_EQ(error("7-1"), "bad kernels '7-1': the range is empty, 7 is above 1");
+  EXPECT_EQ(error("7:1"), "bad kernels '7:1': the range is empty, 7 is above 1");
+}
+
+TEST(Selection, UnknownVariantListsTheKernelsVariants) {
+  EXPECT_EQ(error("2:tile64"), "kernel '2' has no variant 'tile64'; its variants: default, 32, tile32");
+  EXPECT_EQ(error("coarse_1d:vectorized"), "kernel 'coarse_1d' has no variant 'vectorized'; its variants: default");
+  EXPECT_EQ(error("5:"), "kernel '5' has no variant ''; its variants: default");
+  EXPECT_EQ(error("10"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
+  EXPECT_EQ(error("10:default"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
+  EXPECT_EQ(error("1-2:tile64"),
+            "kernel '1-2' has no variant 'tile64'; its variants: default, uncoalesced, 32, tile32");
+  EXPECT_EQ(error("naive:uncoalesced:x"),
+            "kernel 'naive' has no variant 'uncoalesced:x'; its variants: default, uncoalesced");
+}
+
+TEST(Selection, NoKernelsAtAll) {
+  EXPECT_TRUE(select_kernels("all", {}).empty());
+  EXPECT_NE(usage_message([] { select_kernels("5", {}); }).find("unknown kernel '5'"), std::string::npos);
+}
+
+TEST(Nearest, DistanceCountsEdits) {
+  EXPECT_EQ(word_distance("naive", "naive"), 0U);
+  EXPECT_EQ(word_distance("nave", "naive"), 1U);    // insertion
+  EXPECT_EQ(word_distance("nnaive", "naive"), 1U);  // deletion
+  EXPECT_EQ(word_distance("noive", "naive"), 1U);   // substitution
+  EXPECT_EQ(word_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(word_distance("abc", ""), 3U);
+  EXPECT_EQ(word_distance("tile", "smem_tiled"), 0U);  // contained
+}
+
+TEST(Nearest, OrdersByDistanceAndKeepsTies) {
+  EXPECT_EQ(nearest({{2, "a"}, {1, "b"}, {2, "c"}, {0, "d"}}, 3), (Names{"d", "b", "a"}));
+  EXPECT_EQ(nearest({{2, "a"}}, 3), Names{"a"});
+  EXPECT_TRUE(nearest({}, 3).empty());
+}
+
+}  // namespace
+}  // namespace sgemm

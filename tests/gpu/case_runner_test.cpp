@@ -1,0 +1,204 @@
+// The whole path of a case on a real device, with kernels that misbehave in the ways a kernel can.
+
+#include "case_runner.hpp"
+
+#include "cuda_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace sgemm {
+namespace {
+
+constexpr Size SMALL{192, 160, 224};
+
+const Kernel& cublas() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "cublas"; });
+}
+
+/// cuBLAS under another name, with its operands tampered with by `change`.
+template <class Change>
+Kernel tampered(Change change) {
+  Kernel kernel = cublas();
+  kernel.number = -1;
+  kernel.name = "tampered";
+  kernel.prepare = [change](const Problem& problem) {
+    return Prepared{[inner = cublas().prepare(problem).launch, change](Problem p, cudaStream_t stream) {
+                      change(p);
+                      inner(p, stream);
+                    },
+                    {}};
+  };
+  return kernel;
+}
+
+Kernel with_launch(Launch launch) {
+  Kernel kernel = cublas();
+  kernel.number = -1;
+  kernel.name = "with_launch";
+  kernel.prepare = [launch](const Problem&) { return Prepared{launch, {}}; };
+  return kernel;
+}
+
+class CaseRunnerTest : public testing::Test {
+ protected:
+  Record run(const Kernel& kernel, const Size& size = SMALL) {
+    if (!runner_) {
+      runner_ = std::make_unique<CaseRunner>(options_, query_device(0), true);
+      EXPECT_EQ(runner_->gpu_error(), "");
+    }
+    return runner_->run(kernel, size, [](std::string_view) {});
+  }
+
+  static void expect_complete(const Record& record) {
+    ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_LT(*record.rel_err, record.accuracy == AccuracyClass::tf32 ? 1e-2 : 1e-5);
+    const Measurement& measurement = *record.measurement;
+    EXPECT_GE(measurement.timings.kernel_us.size(), static_cast<std::size_t>(FEWEST_SAMPLES));
+    EXPECT_EQ(measurement.timings.kernel_us.size(), measurement.timings.rival_us.size());
+    EXPECT_GT(measurement.time_us.min, 0.0);
+    EXPECT_GT(*measurement.vs_cublas, 0.0);
+    EXPECT_GT(*measurement.vs_cublas_alone, 0.0);
+  }
+
+  Options options_;
+  std::unique_ptr<CaseRunner> runner_;
+};
+
+TEST_F(CaseRunnerTest, CublasAgainstItselfIsAsFastAsItself) {
+  const Record record = run(cublas(), {1024, 1024, 1024});
+  expect_complete(record);
+  EXPECT_NEAR(*record.measurement->vs_cublas, 1.0, 0.05);
+  EXPECT_NEAR(*record.measurement->vs_cublas_alone, 1.0, 0.1);
+  const GpuFacts facts = runner_->gpu_facts();
+  EXPECT_GT(facts.flush_bytes, 0U);
+  EXPECT_GT(facts.empty_kernel_us, 0.0);
+  EXPECT_LT(facts.empty_kernel_us, 100.0);
+  EXPECT_GT(facts.event_resolution_us, 0.0);
+}
+
+TEST_F(CaseRunnerTest, ShortKernelsAreBatched) {
+  const Record record = run(cublas());
+  expect_complete(record);
+  EXPECT_GT(record.measurement->timings.launches_per_sample, 1);
+}
+
+TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.platform == Platform::gpu) {
+      SCOPED_TRACE(kernel.id());
+      const Record record = run(kernel);
+      if (record.outcome != Outcome::not_supported) {
+        expect_complete(record);
+      }
+    }
+  }
+}
+
+class ProtocolTest : public CaseRunnerTest, public testing::WithParamInterface<std::tuple<L2State, TimeMode, float>> {};
+
+TEST_P(ProtocolTest, IsMeasuredAndVerifiedBeforeAndAfter) {
+  std::tie(options_.l2, options_.time, options_.beta) = GetParam();
+  options_.alpha = -2.5F;
+  const Record record = run(cublas());
+  expect_complete(record);
+  if (options_.time == TimeMode::end_to_end) {
+    EXPECT_EQ(record.measurement->timings.launches_per_sample, 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, ProtocolTest,
+                         testing::Combine(testing::Values(L2State::cold, L2State::warm),
+                                          testing::Values(TimeMode::kernel, TimeMode::end_to_end),
+                                          testing::Values(0.0F, 0.5F)));
+
+TEST_F(CaseRunnerTest, CpuResultsAreCheckedToo) {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.platform == Platform::cpu) {
+      const Record record = run(kernel);
+      EXPECT_EQ(record.outcome, Outcome::measured) << record.reason;
+      EXPECT_TRUE(record.verified);
+      EXPECT_FALSE(record.measurement->vs_cublas);
+    }
+  }
+}
+
+TEST_F(CaseRunnerTest, ResultThatIsNeverWrittenIsIncorrect) {
+  const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
+  EXPECT_EQ(record.outcome, Outcome::incorrect);
+  EXPECT_FALSE(record.measurement);
+  EXPECT_FALSE(record.verified);
+}
+
+TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
+  auto launches = std::make_shared<int>(0);
+  const Launch honest = cublas().prepare({}).launch;
+  const Record record = run(with_launch([=](const Problem& p, cudaStream_t stream) {
+    if (++*launches <= 1) {
+      honest(p, stream);
+    }
+  }));
+  EXPECT_EQ(record.outcome, Outcome::incorrect);
+  EXPECT_EQ(record.reason.rfind("after timing: ", 0), 0U) << record.reason;
+}
+
+TEST_F(CaseRunnerTest, WithoutVerificationTheRecordSaysSo) {
+  options_.verify = false;
+  const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
+  EXPECT_EQ(record.outcome, Outcome::measured);
+  EXPECT_FALSE(record.verified);
+  EXPECT_FALSE(record.rel_err);
+}
+
+TEST_F(CaseRunnerTest, FailedLaunchIsReportedAndTheNextCaseRuns) {
+  const Record record =
+      run(with_launch([](const Problem&, cudaStream_t) { CUDA_CHECK(cudaErrorInvalidConfiguration); }));
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_NE(record.reason.find("cudaErrorInvalidConfiguration"), std::string::npos);
+  expect_complete(run(cublas()));
+}
+
+TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
+  Kernel future = cublas();
+  future.min_compute_capability = 990;
+  EXPECT_EQ(run(future).outcome, Outcome::not_supported);
+  Kernel picky = cublas();
+  picky.unsupported = [](const Problem&) { return "not this shape"; };
+  const Record record = run(picky);
+  EXPECT_EQ(record.outcome, Outcome::not_supported);
+  EXPECT_EQ(record.reason, "not this shape");
+}
+
+TEST_F(CaseRunnerTest, ProblemLargerThanMemoryIsSkipped) {
+  const Record record = run(cublas(), {1 << 19, 1 << 19, 1});  // C alone has 1 TiB
+  EXPECT_EQ(record.outcome, Outcome::skipped);
+  EXPECT_NE(record.reason.find("GiB"), std::string::npos) << record.reason;
+  expect_complete(run(cublas()));
+}
+
+// In a process of its own, as the device is unusable afterwards.
+TEST(CaseRunnerDeathTest, LostDeviceSkipsTheRestOfTheRun) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto provoke = [] {
+    const Options options;
+    CaseRunner runner(options, query_device(0), true);
+    const auto run = [&](const Kernel& kernel) { return runner.run(kernel, SMALL, [](std::string_view) {}); };
+    const Record broken = run(tampered([](Problem& p) { p.c = reinterpret_cast<float*>(std::uintptr_t{1} << 12U); }));
+    const Record next = run(cublas());
+    const bool as_expected =
+        broken.outcome == Outcome::failed && next.outcome == Outcome::skipped && next.reason.find("device lost") == 0;
+    std::_Exit(as_expected ? 0 : 1);
+  };
+  EXPECT_EXIT(provoke(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace sgemm

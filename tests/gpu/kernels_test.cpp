@@ -1,0 +1,122 @@
+// Every registered GPU kernel and variant against double precision.
+//
+// SGEMM_TEST_SMALL=1 leaves out all cases with more than 300 rows, columns or products, for tools such as
+// compute-sanitizer's racecheck that slow kernels down a hundredfold.
+
+#include "cuda_check.hpp"
+#include "fixtures/device_case.hpp"
+#include "fixtures/product_case.hpp"
+#include "fixtures/tested_kernel.hpp"
+#include "kernel.hpp"
+#include "outcome.hpp"
+#include "verify.hpp"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sgemm::test {
+namespace {
+
+std::int64_t largest_extent() {
+  constexpr std::int64_t SMALL = 300;
+  const char* const small = std::getenv("SGEMM_TEST_SMALL");
+  return small != nullptr && std::string_view(small) == "1" ? SMALL : std::numeric_limits<std::int64_t>::max();
+}
+
+/// 10 * major + minor of the current device.
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess || devices == 0) {
+      GTEST_SKIP() << "no usable CUDA device: " << cudaGetErrorString(error);
+    }
+    const Kernel& kernel = *GetParam().kernel;
+    if (kernel.min_compute_capability > compute_capability()) {
+      GTEST_SKIP() << "needs compute capability " << kernel.min_compute_capability / 10 << '.'
+                   << kernel.min_compute_capability % 10;
+    }
+  }
+
+  static void TearDownTestSuite() { cases().clear(); }
+
+  /// Operands and references are made once and serve every kernel.
+  static DeviceCase& device_case(const ProductCase& product) {
+    std::unique_ptr<DeviceCase>& entry = cases()[product.describe()];
+    if (!entry) {
+      entry = std::make_unique<DeviceCase>(product);
+    }
+    return *entry;
+  }
+
+  /// Runs one case; returns why the kernel does not take it, if so.
+  static std::optional<std::string> run_case(const Kernel& kernel, const ProductCase& product) {
+    DeviceCase& on_device = device_case(product);
+    const Problem problem = on_device.problem();
+    if (const std::optional<std::string> reason = kernel.unsupported(problem)) {
+      return reason;
+    }
+    try {
+      const Prepared prepared = kernel.prepare(problem);  // a library may try algorithms on C here
+      const Verdict verdict = on_device.run(prepared.launch, kernel.accuracy);
+      EXPECT_TRUE(verdict.correct()) << verdict.describe();
+      EXPECT_EQ(verdict.compared, product.m * product.n);
+      EXPECT_TRUE(on_device.result().same_outside(on_device.host().c)) << "something around C was overwritten";
+    } catch (const CaseStopped& stopped) {
+      if (stopped.outcome() == Outcome::failed || stopped.outcome() == Outcome::incorrect) {
+        throw;
+      }
+      return stopped.what();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static std::map<std::string, std::unique_ptr<DeviceCase>>& cases() {
+    static std::map<std::string, std::unique_ptr<DeviceCase>> all;
+    return all;
+  }
+};
+
+TEST_P(GpuKernelTest, AgreesWithDoublePrecision) {
+  std::size_t run = 0;
+  std::string refusal;
+  for (const ProductCase& product : GetParam().group.cases) {
+    SCOPED_TRACE(product.describe());
+    if (const std::optional<std::string> reason = run_case(*GetParam().kernel, product)) {
+      refusal = *reason;
+    } else {
+      ++run;
+    }
+  }
+  if (run == 0) {
+    GTEST_SKIP() << refusal;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, GpuKernelTest,
+                         testing::ValuesIn(kernels_and_groups(Platform::gpu, largest_extent())),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace sgemm::test

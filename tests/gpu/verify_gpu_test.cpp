@@ -1,0 +1,169 @@
+// The verifier on a GPU: it accepts a right kernel, rejects each of the deliberately wrong ones, and finds the same as
+// the verifier on the host.
+
+#include "cuda_check.hpp"
+#include "fixtures/device_case.hpp"
+#include "fixtures/product_case.hpp"
+#include "fixtures/wrong_kernels.hpp"
+#include "verify.hpp"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// Nothing is covered in full, and operands are copied in panels of a few columns.
+Coverage sampled() {
+  Coverage coverage;
+  coverage.max_full_products = -1.0;
+  coverage.workspace_bytes = std::size_t{1} << 16U;
+  return coverage;
+}
+
+/// Multiples of the fixtures' tile along no axis, with several tiles along each.
+ProductCase odd_shape() { return {101, 75, 70}; }
+
+class GpuVerifierTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess || devices == 0) {
+      GTEST_SKIP() << "no usable CUDA device: " << cudaGetErrorString(error);
+    }
+  }
+};
+
+TEST_F(GpuVerifierTest, AcceptsRightKernel) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    for (const float beta : {0.0F, -2.5F}) {
+      ProductCase product = odd_shape();
+      product.beta = beta;
+      DeviceCase on_device(product, coverage);
+      const Verdict verdict = on_device.run(right_kernel(), AccuracyClass::fp32);
+      EXPECT_TRUE(verdict.correct()) << verdict.describe();
+      EXPECT_GT(verdict.rel_err, 0.0);
+      EXPECT_LT(verdict.rel_err, 1e-6);
+      EXPECT_LE(verdict.max_bound_ratio, 1.0);
+    }
+  }
+}
+
+TEST_F(GpuVerifierTest, RejectsEveryWrongKernel) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    DeviceCase on_device(odd_shape(), coverage);
+    for (const WrongKernel& kernel : wrong_kernels()) {
+      const Verdict verdict = on_device.run(kernel.launch, AccuracyClass::fp32);
+      EXPECT_FALSE(verdict.correct()) << kernel.name << ": " << verdict.describe();
+    }
+  }
+}
+
+TEST_F(GpuVerifierTest, AcceptsTf32PrecisionOnlyWhereItIsPromised) {
+  for (const std::int64_t k : {64, 512, 2048}) {
+    DeviceCase on_device({128, 128, k});
+    for (const WrongKernel& kernel : wrong_kernels()) {
+      if (kernel.name == "tf32_precision") {
+        EXPECT_FALSE(on_device.run(kernel.launch, AccuracyClass::fp32).correct());
+        const Verdict verdict = on_device.run(kernel.launch, AccuracyClass::tf32);
+        EXPECT_TRUE(verdict.correct()) << verdict.describe();
+      }
+    }
+  }
+}
+
+TEST_F(GpuVerifierTest, AcceptsEdgeMistakesWhereThereIsNoEdge) {
+  DeviceCase on_device({96, 80, 64});
+  for (const WrongKernel& kernel : wrong_kernels()) {
+    if (kernel.name == "off_by_one_edge" || kernel.name == "forgotten_k_tail") {
+      const Verdict verdict = on_device.run(kernel.launch, AccuracyClass::fp32);
+      EXPECT_TRUE(verdict.correct()) << kernel.name << ": " << verdict.describe();
+    }
+  }
+}
+
+TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
+  const ProductCase product{100, 90, 33};
+  DeviceCase on_device(product, sampled());
+  ASSERT_FALSE(on_device.reference().full());
+  ASSERT_TRUE(on_device.run(right_kernel(), AccuracyClass::fp32).correct());
+  const Matrix right = on_device.result();
+  const Problem problem = on_device.problem();
+  for (std::int64_t row = 0; row < product.m; row += 9) {
+    for (std::int64_t col = 0; col < product.n; col += 7) {
+      Matrix wrong = right;
+      wrong.at(row, col) += 0.01F;
+      on_device.set_result(wrong);
+      const Verdict verdict = on_device.reference().check(problem.c, problem.ldc, AccuracyClass::fp32);
+      ASSERT_FALSE(verdict.correct());
+      ASSERT_EQ(verdict.first_wrong_row, row);
+      ASSERT_EQ(verdict.first_wrong_col, col);
+      ASSERT_FLOAT_EQ(static_cast<float>(verdict.first_wrong_value), wrong.at(row, col));
+    }
+  }
+}
+
+TEST_F(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
+  for (const CaseGroup& group : case_groups(300)) {
+    for (const ProductCase& product : group.cases) {
+      SCOPED_TRACE(product.describe());
+      DeviceCase on_device(product, sampled());
+      // The fixtures' kernel follows BLAS where A and B are not read if it is told so as the chapters are.
+      const Launch launch = [](Problem p, cudaStream_t stream) {
+        p.k = p.alpha == 0.0F ? 0 : p.k;
+        p.alpha = p.k == 0 ? 0.0F : p.alpha;
+        right_kernel()(p, stream);
+      };
+      const Verdict verdict = on_device.run(launch, AccuracyClass::fp32);
+      EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    }
+  }
+}
+
+void expect_same(const Verdict& gpu, const Verdict& cpu) {
+  EXPECT_EQ(gpu.compared, cpu.compared);
+  EXPECT_EQ(gpu.wrong, cpu.wrong);
+  EXPECT_NEAR(gpu.rel_err, cpu.rel_err, 1e-6 * cpu.rel_err + 1e-12);
+  EXPECT_NEAR(gpu.max_bound_ratio, cpu.max_bound_ratio, 1e-5 * cpu.max_bound_ratio);
+  EXPECT_EQ(gpu.first_wrong_row, cpu.first_wrong_row);
+  EXPECT_EQ(gpu.first_wrong_col, cpu.first_wrong_col);
+  EXPECT_NEAR(gpu.first_wrong_expected, cpu.first_wrong_expected, 1e-12);
+  EXPECT_NEAR(gpu.first_wrong_bound, cpu.first_wrong_bound, 1e-12);
+}
+
+TEST_F(GpuVerifierTest, FindsWhatTheHostFinds) {
+  ProductCase product{131, 77, 65, -2.5F, 1.0F};
+  product.c = {1, 3, 1};
+  DeviceCase on_device(product);
+  Matrix c0 = on_device.host().c;
+  const auto on_host = Reference::compute(on_device.host().problem(c0), Platform::cpu, HostCase::SEED);
+
+  ASSERT_TRUE(on_device.run(right_kernel(), AccuracyClass::fp32).correct());
+  Matrix c = on_device.result();
+  const auto compare = [&] {
+    on_device.set_result(c);
+    const Problem problem = on_device.problem();
+    expect_same(on_device.reference().check(problem.c, problem.ldc, AccuracyClass::fp32),
+                on_host->check(c.data(), c.ld(), AccuracyClass::fp32));
+  };
+  compare();
+  c.at(130, 76) = 1000.0F;
+  compare();
+  c.at(64, 13) += 0.5F;
+  compare();
+  c.at(3, 70) = std::numeric_limits<float>::quiet_NaN();
+  c.at(3, 71) = std::numeric_limits<float>::infinity();
+  compare();
+  c.fill(std::numeric_limits<float>::quiet_NaN());
+  compare();
+}
+
+}  // namespace
+}  // namespace sgemm::test

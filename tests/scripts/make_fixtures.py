@@ -1,0 +1,327 @@
+"""Writes tests/scripts/fixtures/synthetic-gpu: results of a GPU that does not exist.
+
+Every number comes from the simple model below and a seeded generator; none was measured. Run it again after a change
+of the results' schema: python3 tests/scripts/make_fixtures.py
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from counters import derive, stall_metric
+
+FOLDER = Path(__file__).parent / "fixtures" / "synthetic-gpu"
+SAMPLES = 5
+CUBLAS_TFLOPS = 50.0
+CPU_TFLOPS = {"cpu_naive": 0.0012, "cpu_blas": 0.9}
+CPU_CAPS = {"cpu_naive": 1024, "cpu_blas": 4096}
+LAUNCH_US = 4.0
+COPY_BYTES_PER_US = 12e3
+COPY_START_US = 40.0
+SIZES = [256, 512, 1024, 2048, 4096, 8192]
+
+DEVICE = {
+    "index": 0,
+    "name": "Synthetic GPU",
+    "compute_capability": "9.0",
+    "multiprocessors": 132,
+    "l2_bytes": 60 << 20,
+    "memory_bytes": 100 << 30,
+    "smem_per_sm_bytes": 228 << 10,
+    "smem_per_block_optin_bytes": 227 << 10,
+    "max_sm_clock_mhz": 1980,
+    "max_memory_clock_mhz": 2600,
+    "memory_bus_bits": 5120,
+    "fp32_peak_gflops": 66908.16,
+    "fp32_peak_basis": "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)",
+    "dram_peak_gbytes_s": 3328.0,
+    "dram_peak_basis": "2 x 2600 MHz x 5120 bits",
+    "driver": "000.00 (synthetic)",
+}
+
+# id: number, saturated TFLOP/s, half-speed size, threads, registers, shared memory, blocks per SM, summary
+CHAPTERS = {
+    "01_naive": (1, 6.3, 350, 1024, 32, 0, 2, "one thread per element of C, a warp along a row of C"),
+    "01_naive:uncoalesced": (1, 0.52, 100, 1024, 32, 0, 2, "one thread per element of C, a warp along a column of C"),
+    "02_smem_tiled": (2, 9.3, 400, 1024, 38, 8192, 1, "square tiles of A and B in shared memory"),
+    "02_smem_tiled:numba_mapping": (2, 2.6, 400, 256, 36, 2048, 7, "tiles of 16, the slides' thread mapping"),
+    "02_smem_tiled:tile16": (2, 8.4, 400, 256, 38, 2048, 6, "tiles of 16"),
+    "03_smem_strip_tiled": (3, 2.1, 300, 1024, 30, 256, 2, "one strip of A and one of B per step"),
+    "04_smem_register_tiled": (4, 5.8, 500, 64, 64, 256, 16, "A in registers, B in shared memory"),
+    "05_coarse_1d": (5, 17.2, 420, 512, 48, 4096, 2, "each thread computes 8 elements of a column of C"),
+    "06_coarse_2d": (6, 26.5, 900, 256, 128, 16384, 2, "each thread computes 8 x 8 elements of C"),
+    "06_coarse_2d:vectorized": (6, 35.0, 950, 256, 128, 16384, 2, "8 x 8 elements, 128-bit copies"),
+    "07_warptile_hilbert": (7, 48.6, 1000, 256, 226, 49152, 1, "warp tiles in Hilbert-curve order"),
+    "07_warptile_hilbert:row_order": (7, 46.0, 1000, 256, 222, 49152, 1, "the same in row-major order"),
+}
+LIBRARIES = {
+    "cublas": (0, CUBLAS_TFLOPS, 700, "cublasSgemm"),
+    "cublaslt_best": (-1, 51.0, 650, "the fastest of cuBLASLt's heuristic results"),
+    "cublas_tf32": (-1, 410.0, 1900, "cuBLAS in TF32, another precision"),
+}
+
+
+def context(l2: str, time: str) -> dict:
+    protocol = {
+        "l2": l2,
+        "time": time,
+        "data": "uniform",
+        "seed": 42,
+        "alpha": 1.0,
+        "beta": 0.0,
+        "max_seconds": 1.0,
+        "verify": True,
+        "flush_bytes": 256 << 20 if l2 == "cold" else 0,
+        "min_samples": SAMPLES,
+        "max_samples": SAMPLES,
+        "target_ci": 0.005,
+        "confidence": 0.95,
+        "empty_kernel_us": 2.0,
+        "event_resolution_us": 0.5,
+    }
+    if time == "end-to-end":
+        protocol["host_memory"] = "pageable"
+    return {
+        "schema_version": 1,
+        "date": "2000-01-01T00:00:00+00:00",
+        "host_name": "synthetic",
+        "executable": "./runner",
+        "argv": ["./runner", "--l2", l2, "--time", time],
+        "num_cpus": 16,
+        "cpu": "Synthetic CPU",
+        "library": "sgemm-worklog 0.0.0",
+        "git_commit": "0" * 40,
+        "git_dirty": False,
+        "device": DEVICE,
+        "device_error": "",
+        "cuda_runtime": "13.0",
+        "cuda_driver_api": "13.0",
+        "cublas_version": "13.1.0",
+        "cublas_math_mode": "CUBLAS_DEFAULT_MATH (FP32, no TF32)",
+        "cublas_workspace_bytes": 32 << 20,
+        "nvidia_tf32_override": None,
+        "build": {
+            "cxx_compiler": "GNU 12.2.0",
+            "cxx_flags": "-O3",
+            "nvcc": "13.0.88",
+            "nvcc_flags": "-lineinfo",
+            "cuda_architectures": "90a-real",
+            "build_type": "Release",
+        },
+        "protocol": protocol,
+    }
+
+
+def seconds_us(size: int, tflops: float, half: float, warm: bool) -> float:
+    """Time of one product on the modelled GPU."""
+    efficiency = size**2 / (size**2 + half**2)
+    if warm:
+        efficiency = efficiency ** (0.8 if size <= 2048 else 0.99)
+    return LAUNCH_US + 2 * size**3 / (tflops * efficiency * 1e6)
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def record(rng: random.Random, kernel: str, number: int, size: int, time: float | None, rival: float | None) -> dict:
+    variant = kernel.partition(":")[2]
+    data = {
+        "name": f"sgemm/{kernel}/{size}x{size}x{size}",
+        "run_name": f"sgemm/{kernel}/{size}x{size}x{size}",
+        "run_type": "aggregate" if time is None else "iteration",
+        "time_unit": "none" if time is None else "us",
+        "repetitions": 1,
+        "repetition_index": 0,
+        "threads": 1,
+    }
+    tail = {
+        "kernel": kernel,
+        "number": number,
+        "variant": variant,
+        "platform": "cpu" if kernel in CPU_TFLOPS else "gpu",
+        "accuracy_class": "tf32" if "tf32" in kernel else "fp32",
+        "m": size,
+        "n": size,
+        "k": size,
+    }
+    if time is None:
+        reason = f"the product needs more operations than the cap of {CPU_CAPS[kernel]} cubed"
+        tail |= {"outcome": "skipped", "reason": reason, "verified": False, "detail": ""}
+        return data | tail | {"telemetry": None, "throttled": False}
+    samples = sorted(round(time * rng.gauss(1, 0.004), 3) for _ in range(SAMPLES))
+    rng.shuffle(samples)
+    middle = median(samples)
+    data |= {"iterations": SAMPLES, "real_time": middle, "cpu_time": middle}
+    tail |= {
+        "outcome": "measured",
+        "reason": "",
+        "verified": True,
+        "detail": "",
+        "gflops": round(2 * size**3 / middle / 1e3, 4),
+    }
+    if rival is not None:
+        if "tf32" not in kernel:
+            tail["percent_of_peak"] = round(100 * tail["gflops"] / DEVICE["fp32_peak_gflops"], 4)
+        rivals = [round(rival * rng.gauss(1.01, 0.004), 3) for _ in samples]
+        ratios = sorted(b / a for a, b in zip(samples, rivals, strict=True))
+        tail |= {
+            "vs_cublas": round(median(ratios), 6),
+            "vs_cublas_ci": [round(ratios[1], 6), round(ratios[-2], 6)],
+            "vs_cublas_alone": round(rival / middle, 6),
+            "cublas_alone_us": round(rival, 3),
+            "cublas_samples_us": rivals,
+        }
+    scale = 1e-4 if "tf32" in kernel else 1e-6
+    tail |= {"rel_err": float(f"{scale * (size / 4096) ** 0.5 * rng.uniform(1.0, 1.4):.3e}"), "max_bound_ratio": 0.01}
+    if kernel in CHAPTERS:
+        _, _, _, threads, registers, smem, blocks, _ = CHAPTERS[kernel]
+        tail |= {
+            "registers": registers,
+            "smem_bytes": smem,
+            "spill_bytes": 0,
+            "blocks_per_sm": blocks,
+            "threads_per_block": threads,
+            "occupancy": threads * blocks / 2048,
+        }
+    tail["time_us"] = {
+        "median": middle,
+        "ci_low": sorted(samples)[1],
+        "ci_high": sorted(samples)[-2],
+        "min": min(samples),
+        "max": max(samples),
+        "mean": round(sum(samples) / SAMPLES, 3),
+        "stddev": round(time * 0.004, 4),
+    }
+    tail |= {"samples_us": samples, "launches_per_sample": 1, "telemetry": None, "throttled": False}
+    return data | tail
+
+
+def kernel_records(rng: random.Random, sizes: list[int], warm: bool) -> list[dict]:
+    records = []
+    for size in sizes:
+        rival = seconds_us(size, *LIBRARIES["cublas"][1:3], warm)
+        for kernel, (number, tflops, half, *_) in {**LIBRARIES, **CHAPTERS}.items():
+            records.append(record(rng, kernel, number, size, seconds_us(size, tflops, half, warm), rival))
+    return records
+
+
+def cpu_records(rng: random.Random, sizes: list[int]) -> list[dict]:
+    records = []
+    for size in sizes:
+        for kernel, tflops in CPU_TFLOPS.items():
+            time = (0.2 if kernel == "cpu_naive" else 2.0) + 2 * size**3 / (tflops * 1e6)
+            records.append(record(rng, kernel, -1, size, time if size <= CPU_CAPS[kernel] else None, None))
+    return records
+
+
+def end_to_end_records(rng: random.Random) -> list[dict]:
+    sizes = [16, 32, 64, 512, 1024, 4096, 10000]
+    records = cpu_records(rng, sizes)
+    for size in sizes:
+        copies = 3 * COPY_START_US + 12 * size**2 / COPY_BYTES_PER_US
+        for kernel in ("cublas", "01_naive"):
+            number, tflops, half, *_ = {**LIBRARIES, **CHAPTERS}[kernel]
+            rival = copies + seconds_us(size, *LIBRARIES["cublas"][1:3], False)
+            records.append(record(rng, kernel, number, size, copies + seconds_us(size, tflops, half, False), rival))
+    return records
+
+
+def counters() -> dict:
+    """What scripts/counters.py writes, from made-up counts."""
+    size = 4096
+    kernels = {}
+    for kernel, (_, tflops, half, threads, registers, smem, blocks, _) in CHAPTERS.items():
+        time_us = seconds_us(size, tflops, half, False)
+        reuse = {1: 1, 2: 16 if threads == 256 else 32, 3: 16, 4: 16, 5: 64, 6: 128, 7: 170}[int(kernel[:2])]
+        dram = 4 * size**2 * (4 + size / reuse / 40) * (1.25 if "row_order" in kernel else 1)
+        requests = 2 * size**3 / 32 / reuse
+        sectors = requests * (16.5 if "uncoalesced" in kernel else 2.5 if reuse == 1 else 4)
+        shared = size**3 / 32 / 4 if smem else 0
+        metrics = {
+            "gpu__time_duration.sum": (time_us * 1e3, "ns"),
+            "sm__cycles_elapsed.max": (time_us * DEVICE["max_sm_clock_mhz"], "cycle"),
+            "smsp__inst_executed.sum": (size**3 / 32 * 1.6, "inst"),
+            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": (size**3, "inst"),
+            "smsp__issue_active.avg.pct_of_peak_sustained_active": (70, "%"),
+            "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active": (100 * tflops / 67, "%"),
+            "sm__warps_active.avg.pct_of_peak_sustained_active": (98 * threads * blocks / 2048, "%"),
+            "dram__bytes_read.sum": (dram * 0.8, "byte"),
+            "dram__bytes_write.sum": (dram * 0.2, "byte"),
+            "lts__t_bytes.sum": (sectors * 32, "byte"),
+            "lts__t_sector_hit_rate.pct": (75 if "row_order" in kernel else 85, "%"),
+            "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": (requests, ""),
+            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": (sectors, "sector"),
+            "smsp__sass_inst_executed_op_shared_ld.sum": (shared, "inst"),
+            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": (shared * 1.1, ""),
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": (shared * 0.1, ""),
+            "launch__registers_per_thread": (registers, "register/thread"),
+            stall_metric("long_scoreboard"): (4 / reuse, "inst"),
+            stall_metric("barrier"): (2.5 if "strip" in kernel else 0.4, "inst"),
+        }
+        kernels[kernel] = {name: {"value": round(value, 4), "unit": unit} for name, (value, unit) in metrics.items()}
+    return {
+        "schema_version": 1,
+        "context": {
+            "device": "Synthetic GPU",
+            "compute_capability": "9.0",
+            "ncu": "0000.0.0 (synthetic)",
+            "size": size,
+            "date": "2000-01-01T00:00:00+00:00",
+            "git_commit": "0" * 40,
+            "git_dirty": False,
+            "dropped_metrics": [],
+        },
+        "kernels": kernels,
+        "derived": {kernel: derive(values, size) for kernel, values in kernels.items()},
+    }
+
+
+def listing() -> list[dict]:
+    """What `runner --list=json` prints."""
+    chapters: dict[str, dict] = {}
+    for kernel, (number, *_, summary) in CHAPTERS.items():
+        name, _, variant = kernel.partition(":")
+        entry = chapters.setdefault(name, {"number": number, "name": name[3:], "id": name, "variants": []})
+        entry["variants"].append({"variant": variant, "id": kernel, "summary": summary})
+    libraries = [
+        {
+            "number": None if number < 0 else number,
+            "name": name,
+            "id": name,
+            "variants": [{"variant": "", "id": name, "summary": summary}],
+        }
+        for name, (number, _, _, summary) in LIBRARIES.items()
+    ]
+    return libraries + list(chapters.values())
+
+
+def write(name: str, text: str) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / name).write_text(text + "\n", encoding="utf-8")
+
+
+def write_results(name: str, context_: dict, records: list[dict]) -> None:
+    lines = ",\n".join(json.dumps(r, separators=(",", ":")) for r in records)
+    head = f'"context": {json.dumps(context_, indent=1)},\n"interrupted": false'
+    write(name, f'{{\n{head},\n"benchmarks": [\n{lines}\n]\n}}')
+
+
+def main() -> None:
+    rng = random.Random(20000101)
+    write_results(
+        "cold.json", context("cold", "kernel"), [*kernel_records(rng, SIZES, False), *cpu_records(rng, [256, 4096])]
+    )
+    write_results("warm.json", context("warm", "kernel"), kernel_records(rng, [256, 4096], True))
+    write_results("end-to-end.json", context("cold", "end-to-end"), end_to_end_records(rng))
+    write("counters.json", json.dumps(counters()).replace('}, "', '},\n"'))
+    write("kernels.json", json.dumps(listing(), indent=1))
+
+
+if __name__ == "__main__":
+    main()
