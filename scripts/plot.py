@@ -5,7 +5,8 @@
     scripts/plot.py cold.json end-to-end.json --out charts
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, and the file of
-scripts/counters.py; a folder stands for those in it that bear their usual names. A chart whose data is missing is skipped, and the reason is printed.
+scripts/counters.py; a folder stands for those in it that bear their usual names. A chart whose data is missing is
+skipped, and the reason is printed.
 """
 
 from __future__ import annotations

@@ -21,8 +21,10 @@ void multiply(const Problem& p, cudaStream_t) {
   const auto leading = [](std::int64_t distance) {
     return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
   };
+  // BLAS does not read A and B where alpha is 0; OpenBLAS's kernels for small matrices do.
+  const std::int64_t depth = p.alpha == 0.0F ? 0 : p.k;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(p.m), static_cast<blasint>(p.n),
-              static_cast<blasint>(p.k), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb), p.beta, p.c,
+              static_cast<blasint>(depth), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb), p.beta, p.c,
               leading(p.ldc));
 }
 

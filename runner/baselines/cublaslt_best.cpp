@@ -215,6 +215,9 @@ std::optional<std::string> unsupported(const Problem& problem) {
   if (problem.k == 0) {
     return "cuBLASLt takes no empty matrices";
   }
+  if (problem.alpha == 0.0F) {
+    return "cuBLASLt reads A and B where alpha is 0";
+  }
   return beyond_int(problem);
 }
 

@@ -1,0 +1,379 @@
+// The verifier on the host: what it accepts, and the wrong results that it has to reject.
+
+#include "verify.hpp"
+
+#include "../fixtures/matrix.hpp"
+#include "../fixtures/product_case.hpp"
+#include "verify_element.hpp"
+#include "verify_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+constexpr double NAN_DOUBLE = std::numeric_limits<double>::quiet_NaN();
+constexpr double INF = std::numeric_limits<double>::infinity();
+constexpr float NAN_FLOAT = HostCase::NAN_FLOAT;
+constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
+
+/// Rounded to the nearest number with 10 mantissa bits.
+float rounded_to_tf32(float x) {
+  constexpr std::uint32_t HALF = 1U << 12U;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + HALF) >> 13U << 13U);
+}
+
+/// A single-precision product, written to C as a kernel does. `operand` is applied to every element of A and B.
+template <class Operand>
+void multiply(const Problem& p, const Operand& operand) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < p.k && p.alpha != 0.0F; ++k) {
+        sum += operand(p.a[i * p.lda + k]) * operand(p.b[k * p.ldb + j]);
+      }
+      float& c = p.c[i * p.ldc + j];
+      c = p.beta == 0.0F ? p.alpha * sum : p.alpha * sum + p.beta * c;
+    }
+  }
+}
+
+float unchanged(float x) { return x; }
+
+Coverage sampled() {
+  Coverage coverage;
+  coverage.max_full_products = 0.0;
+  return coverage;
+}
+
+/// A problem, a right result in single precision, and its reference.
+class Fixture {
+ public:
+  explicit Fixture(const ProductCase& product, const Coverage& coverage = {}) : host(product), c(host.c) {
+    Matrix c0 = host.c;
+    reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
+    multiply(host.problem(c), unchanged);
+  }
+
+  Verdict check(AccuracyClass accuracy = AccuracyClass::fp32) const {
+    return reference->check(c.data(), c.ld(), accuracy);
+  }
+
+  HostCase host;
+  Matrix c;
+  std::unique_ptr<Reference> reference;
+};
+
+TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
+}
+
+TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
+  EXPECT_FALSE(is_wrong(1.0, 1.0, 0.0));
+  EXPECT_FALSE(is_wrong(1.5, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(1.5, 1.0, 0.49));
+  EXPECT_TRUE(is_wrong(NAN_DOUBLE, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(INF, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(-INF, 1.0, 0.5));
+}
+
+TEST(ElementTest, BoundThatIsNanAcceptsNothingFinite) { EXPECT_TRUE(is_wrong(1.0, 1.0, NAN_DOUBLE)); }
+
+TEST(ElementTest, NonFiniteExpectationNeedsTheSame) {
+  EXPECT_FALSE(is_wrong(NAN_DOUBLE, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_TRUE(is_wrong(1.0, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_TRUE(is_wrong(INF, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_FALSE(is_wrong(INF, INF, INF));
+  EXPECT_FALSE(is_wrong(-INF, -INF, INF));
+  EXPECT_TRUE(is_wrong(-INF, INF, INF));
+  EXPECT_TRUE(is_wrong(FLOAT_MAX, INF, INF));
+  EXPECT_TRUE(is_wrong(NAN_DOUBLE, INF, INF));
+}
+
+TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
+  const double beyond = 4e38;
+  EXPECT_FALSE(is_wrong(INF, beyond, 1e32));
+  EXPECT_FALSE(is_wrong(-INF, -beyond, 1e32));
+  EXPECT_TRUE(is_wrong(-INF, beyond, 1e32));
+  EXPECT_TRUE(is_wrong(FLOAT_MAX, beyond, 1e32));
+  EXPECT_FALSE(is_wrong(FLOAT_MAX, beyond, 1e38));
+  EXPECT_FALSE(is_wrong(INF, FLOAT_MAX, 1e32));  // the next value up, inside the bound, rounds to Inf
+  EXPECT_TRUE(is_wrong(INF, 0.9 * FLOAT_MAX, 1e32));
+}
+
+TEST(TallyTest, MergesInAnyOrder) {
+  Tally one;
+  one.add(1.0, 1.0, 0.1, 0);
+  one.add(2.0, 1.0, 0.5, 7);
+  Tally two;
+  two.add(NAN_DOUBLE, 3.0, 0.25, 3);
+  two.add(INF, INF, NAN_DOUBLE, 4);
+  Tally forward = one;
+  forward.merge(two);
+  Tally backward = two;
+  backward.merge(one);
+  for (const Tally& merged : {forward, backward}) {
+    EXPECT_EQ(merged.compared, 4);
+    EXPECT_EQ(merged.wrong, 2);
+    EXPECT_EQ(merged.first_wrong, 3);
+    EXPECT_TRUE(std::isnan(merged.first_wrong_value));
+    EXPECT_DOUBLE_EQ(merged.first_wrong_expected, 3.0);
+    EXPECT_DOUBLE_EQ(merged.first_wrong_bound, 0.25);
+    EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 2.0);
+    EXPECT_DOUBLE_EQ(merged.error_squares, 1.0);
+    EXPECT_DOUBLE_EQ(merged.reference_squares, 2.0);
+  }
+}
+
+TEST(SamplesTest, HaveOneLineInEveryBandAndTheEdges) {
+  Problem problem;
+  problem.m = 1000;
+  problem.n = 37;
+  const Samples samples = make_samples(problem, 16, 5);
+  for (const auto& [lines, extent] : {std::pair(samples.rows, problem.m), std::pair(samples.columns, problem.n)}) {
+    EXPECT_EQ(lines.front(), 0);
+    EXPECT_EQ(lines.back(), extent - 1);
+    EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end()));
+    EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end());
+    for (std::int64_t band = 0; band < extent; band += 16) {
+      EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](std::int64_t x) { return x >= band && x < band + 16; }));
+    }
+  }
+  EXPECT_LE(samples.rows.size(), 65U);
+  EXPECT_EQ(samples.rows, make_samples(problem, 16, 5).rows);
+  EXPECT_NE(samples.rows, make_samples(problem, 16, 6).rows);
+}
+
+TEST(PanelDepthTest, StaysInsideTheWorkspace) {
+  EXPECT_EQ(panel_depth(4096, 16384, 8, std::size_t{1} << 29U), 4096);
+  EXPECT_EQ(panel_depth(16384, 32768, 8, std::size_t{1} << 29U), 2048);
+  EXPECT_EQ(panel_depth(100, 1000000, 8, 1), 1);
+  EXPECT_EQ(panel_depth(0, 10, 8, 1000), 1);
+}
+
+TEST(VerifierTest, AcceptsSinglePrecisionForEveryKindOfCase) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    for (const CaseGroup& group : case_groups(140)) {
+      for (const ProductCase& product : group.cases) {
+        SCOPED_TRACE(product.describe());
+        const Fixture fixture(product, coverage);
+        const Verdict verdict = fixture.check();
+        EXPECT_TRUE(verdict.correct()) << verdict.describe();
+        EXPECT_LE(verdict.max_bound_ratio, 1.0);
+        EXPECT_LT(verdict.rel_err, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {
+  for (const std::int64_t k : {1, 64, 4096, 65536}) {
+    const ProductCase product{8, 8, k};
+    HostCase host(product);
+    for (float& x : host.a.storage()) {
+      x = std::fabs(x);
+    }
+    for (float& x : host.b.storage()) {
+      x = std::fabs(x);
+    }
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+    multiply(host.problem(c), unchanged);
+    const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_LT(verdict.max_bound_ratio, 0.75);
+  }
+}
+
+TEST(VerifierTest, PanelsAlongKGiveTheSameReference) {
+  Coverage narrow;
+  narrow.workspace_bytes = 10000;
+  const ProductCase product{33, 29, 301, -2.5F, 1.0F};
+  const Verdict whole = Fixture(product).check();
+  const Verdict in_panels = Fixture(product, narrow).check();
+  EXPECT_TRUE(in_panels.correct()) << in_panels.describe();
+  EXPECT_NEAR(in_panels.rel_err, whole.rel_err, 1e-12);
+}
+
+TEST(VerifierTest, SamplesAboveEitherLimit) {
+  EXPECT_TRUE(Fixture({40, 50, 60}).reference->full());
+  EXPECT_FALSE(Fixture({40, 50, 60}, sampled()).reference->full());
+  Coverage few_elements;
+  few_elements.max_full_elements = 1999;
+  EXPECT_FALSE(Fixture({40, 50, 60}, few_elements).reference->full());
+}
+
+TEST(VerifierTest, RejectsOneElementInTheWrongPlace) {
+  Fixture fixture({40, 50, 60});
+  std::swap(fixture.c.at(17, 20), fixture.c.at(17, 21));
+  const Verdict verdict = fixture.check();
+  EXPECT_EQ(verdict.wrong, 2);
+  EXPECT_EQ(verdict.first_wrong_row, 17);
+  EXPECT_EQ(verdict.first_wrong_col, 20);
+  EXPECT_GT(verdict.max_bound_ratio, 1.0);
+}
+
+TEST(VerifierTest, RejectsASumOneTermShort) {
+  Fixture fixture({40, 50, 60});
+  Problem shortened = fixture.host.problem(fixture.c);
+  shortened.k -= 1;
+  multiply(shortened, unchanged);
+  EXPECT_GT(fixture.check().wrong, 1900);
+}
+
+TEST(VerifierTest, RejectsNan) {
+  Fixture fixture({40, 50, 60});
+  fixture.c.at(39, 49) = NAN_FLOAT;
+  const Verdict verdict = fixture.check();
+  EXPECT_FALSE(verdict.correct());
+  EXPECT_EQ(verdict.wrong, 1);
+  EXPECT_EQ(verdict.first_wrong_row, 39);
+  EXPECT_EQ(verdict.first_wrong_col, 49);
+}
+
+TEST(VerifierTest, RejectsInf) {
+  Fixture fixture({40, 50, 60});
+  fixture.c.at(0, 0) = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(fixture.check().wrong, 1);
+}
+
+TEST(VerifierTest, RejectsSwappedRows) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    Fixture fixture({40, 50, 60}, coverage);
+    for (std::int64_t col = 0; col < 50; ++col) {
+      std::swap(fixture.c.at(4, col), fixture.c.at(5, col));
+    }
+    EXPECT_FALSE(fixture.check().correct());
+  }
+}
+
+TEST(VerifierTest, RejectsUnwrittenC) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    Fixture fixture({40, 50, 60}, coverage);
+    fixture.c.fill(NAN_FLOAT);
+    const Verdict verdict = fixture.check();
+    EXPECT_EQ(verdict.wrong, verdict.compared);
+    EXPECT_GE(verdict.compared, 500);
+  }
+}
+
+TEST(VerifierTest, SamplesSeeEveryUnwrittenTile) {
+  constexpr std::int64_t TILE = 16;
+  const Fixture right({100, 90, 20}, sampled());
+  for (std::int64_t row = 0; row < 100; row += TILE) {
+    for (std::int64_t col = 0; col < 90; col += TILE) {
+      Matrix c = right.c;
+      for (std::int64_t i = row; i < std::min<std::int64_t>(row + TILE, 100); ++i) {
+        for (std::int64_t j = col; j < std::min<std::int64_t>(col + TILE, 90); ++j) {
+          c.at(i, j) = NAN_FLOAT;
+        }
+      }
+      EXPECT_FALSE(right.reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+    }
+  }
+}
+
+TEST(VerifierTest, SamplesSeeTheEdges) {
+  const Fixture right({100, 90, 20}, sampled());
+  for (const auto& [row, col] : {std::pair(0, 45), std::pair(99, 45), std::pair(50, 0), std::pair(50, 89)}) {
+    Matrix c = right.c;
+    c.at(row, col) += 0.01F;
+    const Verdict verdict = right.reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_FALSE(verdict.correct());
+    EXPECT_EQ(verdict.first_wrong_row, row);
+    EXPECT_EQ(verdict.first_wrong_col, col);
+  }
+}
+
+TEST(VerifierTest, RejectsTf32PrecisionAsSinglePrecision) {
+  for (const std::int64_t k : {64, 256, 1024, 2048, 8192}) {
+    SCOPED_TRACE(k);
+    Fixture fixture({64, 64, k});
+    multiply(fixture.host.problem(fixture.c), rounded_to_tf32);
+    EXPECT_FALSE(fixture.check().correct());
+    EXPECT_GT(fixture.check().rel_err, 1e-4);
+    const Verdict verdict = fixture.check(AccuracyClass::tf32);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+  }
+}
+
+TEST(VerifierTest, RejectsUseOfAWrongBeta) {
+  Fixture fixture({40, 50, 60, 1.0F, -2.5F});
+  Problem other = fixture.host.problem(fixture.c);
+  fixture.c.assign(make_operands(other, Distribution::uniform, HostCase::SEED).c0);
+  other.beta = 1.0F;
+  multiply(other, unchanged);
+  EXPECT_GT(fixture.check().wrong, 1900);
+}
+
+TEST(VerifierTest, AcceptsResultsThatUnderflow) {
+  HostCase host({8, 8, 32});
+  for (float& x : host.a.storage()) {
+    x *= 0x1p-72F;
+  }
+  for (float& x : host.b.storage()) {
+    x *= 0x1p-72F;
+  }
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  multiply(host.problem(c), unchanged);
+  const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+  EXPECT_TRUE(verdict.correct()) << verdict.describe();
+}
+
+TEST(VerifierTest, AcceptsZeros) {
+  HostCase host({8, 8, 32});
+  host.a.fill(0.0F);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  c.fill(0.0F);
+  EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+  c.at(1, 1) = 1e-30F;
+  EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+}
+
+TEST(VerifierTest, OverflowExpectsInf) {
+  HostCase host({4, 4, 2});
+  host.a.fill(FLOAT_MAX);
+  host.b.fill(1.0F);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  c.fill(std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+  c.fill(FLOAT_MAX);
+  EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+}
+
+TEST(VerifierTest, NothingComparedIsNotCorrect) { EXPECT_FALSE(Verdict{}.correct()); }
+
+TEST(VerdictTest, DescribesItselfInOneLine) {
+  Verdict verdict;
+  EXPECT_EQ(verdict.describe(), "nothing was compared");
+  verdict.compared = 4096;
+  verdict.rel_err = 1.25e-7;
+  verdict.max_bound_ratio = 0.03;
+  EXPECT_EQ(verdict.describe(), "4096 elements right, relative error 1.2e-07, at most 0.03 of the bound");
+  verdict.wrong = 17;
+  verdict.first_wrong_row = 3;
+  verdict.first_wrong_col = 5;
+  verdict.first_wrong_value = NAN_DOUBLE;
+  verdict.first_wrong_expected = 0.25;
+  verdict.first_wrong_bound = 1e-6;
+  EXPECT_EQ(verdict.describe(), "17 of 4096 elements wrong, first C[3][5] = nan, expected 0.25 (bound 1e-06)");
+}
+
+}  // namespace
+}  // namespace sgemm::test

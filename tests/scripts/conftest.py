@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SYNTHETIC = Path(__file__).parent / "fixtures" / "synthetic-gpu"
+
+
+@pytest.fixture
+def synthetic(tmp_path: Path) -> Path:
+    """A copy of the synthetic results that a test may change."""
+    return Path(shutil.copytree(SYNTHETIC, tmp_path / "synthetic-gpu"))
+
+
+@pytest.fixture
+def edited(synthetic: Path) -> Callable[[str, Callable[[dict], None]], Path]:
+    """Changes one of the synthetic files in place and returns its path."""
+
+    def edit(name: str, change: Callable[[dict], None]) -> Path:
+        path = synthetic / name
+        document = json.loads(path.read_text(encoding="utf-8"))
+        change(document)
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return path
+
+    return edit
+
+
+def case(document: dict, kernel: str, size: int) -> dict:
+    return next(r for r in document["benchmarks"] if r["kernel"] == kernel and r["m"] == size)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from conftest import SYNTHETIC, case
+
+import claims
+from claims import CLAIMS, NOT_COMPARABLE, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED, Evidence, find
+from results import Results
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+
+
+def finding(id_: str, evidence: Evidence) -> claims.Finding:
+    return find(BY_ID[id_], evidence)
+
+
+@pytest.fixture
+def evidence() -> Evidence:
+    return claims.gather(SYNTHETIC)
+
+
+def test_every_claim_has_an_id_of_its_own_a_known_source_and_a_known_kind():
+    assert len(BY_ID) == len(CLAIMS)
+    assert {claim.source for claim in CLAIMS} == set(claims.SOURCES)
+    assert {claim.kind for claim in CLAIMS} <= {claims.ARITHMETIC, claims.KERNEL, claims.SPEED, claims.DEVICE}
+
+
+def test_every_claim_ends_in_a_verdict(evidence):
+    for claim in CLAIMS:
+        found = find(claim, evidence)
+        assert found.verdict in claims.VERDICTS, claim.id
+        assert found.measured or found.why, claim.id
+        if found.verdict != REPRODUCED:
+            assert found.why or claim.kind == claims.SPEED, claim.id
+
+
+def test_without_results_only_arithmetic_holds():
+    nothing = Evidence(Results((), ()))
+    for claim in CLAIMS:
+        found = find(claim, nothing)
+        if claim.kind == claims.ARITHMETIC:
+            assert found.verdict == REPRODUCED, claim.id
+        else:
+            assert found.verdict == NOT_MEASURED, claim.id
+            assert found.why, claim.id
+
+
+def test_reads_of_tile_grids():
+    assert claims.slices_read(64, 1) == 16512
+    assert claims.slices_read(8, 8) == 3072
+    assert claims.best_of_64_tiles() == (3072, ["4×16", "8×8"])
+    assert claims.idle_loaders(32) == 63
+    assert claims.product_shape((2, 2), (2, 4)) == (2, 4)
+    assert claims.product_shape((2, 3), (2, 4)) is None
+
+
+@pytest.mark.parametrize(
+    ("id_", "verdict", "measured"),
+    [
+        ("smem_1d", REPRODUCED, "4096 B"),
+        ("smem_tiled", REPRODUCED, "8192 B"),
+        ("smem_per_sm", REPRODUCED, "228 KiB"),
+        ("register_file", REPRODUCED, "33 MiB"),
+        ("pipeline", REPRODUCED, "49152 B"),
+        ("reads", REPRODUCED, "16×"),
+        ("sms", NOT_COMPARABLE, "132 SMs"),
+        ("threads_per_sm", NOT_COMPARABLE, "2048"),
+        ("registers", NOT_REPRODUCED, "226"),
+        ("cublas_uses", NOT_REPRODUCED, "FP32"),
+        ("partial_sync", NOT_MEASURED, ""),
+    ],
+)
+def test_findings_from_the_synthetic_results(evidence, id_, verdict, measured):
+    found = finding(id_, evidence)
+    assert found.verdict == verdict
+    assert measured in found.measured
+
+
+def test_a_share_of_cublas_takes_the_smaller_ratio_and_fifteen_percent(edited, synthetic):
+    def verdict_with(paired: float, alone: float) -> claims.Finding:
+        edited(
+            "cold.json",
+            lambda document: case(document, "05_coarse_1d", 4096).update(vs_cublas=paired, vs_cublas_alone=alone),
+        )
+        return finding("share_1d", claims.gather(synthetic))
+
+    assert verdict_with(0.37, 0.38).verdict == REPRODUCED
+    assert verdict_with(0.60, 0.40) == claims.Finding("40.0 % at 4096", REPRODUCED, "")
+    assert verdict_with(0.30, 0.60).verdict == NOT_REPRODUCED
+    assert verdict_with(0.43, 0.60).verdict == NOT_REPRODUCED
+
+
+def test_the_crossover_comes_from_the_end_to_end_sweep(evidence, edited, synthetic):
+    assert finding("crossover", evidence).measured.startswith("N ≈ ")
+
+    def gpu_always_faster(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "01_naive":
+                record["time_us"]["median"] = 1e-3
+
+    edited("end-to-end.json", gpu_always_faster)
+    assert finding("crossover", claims.gather(synthetic)).why == "the times of 01_naive and cpu_naive do not cross"
+
+
+def test_a_variant_decides_where_there_is_one(edited, synthetic):
+    def add(document: dict) -> None:
+        original = case(document, "07_warptile_hilbert", 4096)
+        slower = {**original, "kernel": "07_warptile_hilbert:block_barrier", "variant": "block_barrier"}
+        document["benchmarks"].append({**slower, "gflops": original["gflops"] / 2})
+
+    edited("cold.json", add)
+    found = finding("partial_sync", claims.gather(synthetic))
+    assert found.verdict == REPRODUCED
+    assert "2×" in found.measured
+
+
+def test_counters_are_optional(evidence):
+    without = Evidence(evidence.results)
+    assert finding("hilbert", without).verdict == REPRODUCED
+    assert "DRAM" not in finding("hilbert", without).measured
+    assert "DRAM" in finding("hilbert", evidence).measured
+    assert finding("reads", without).verdict == NOT_MEASURED

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+import struct
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from conftest import SYNTHETIC
+
+import plot
+
+FILES = [str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json")]
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    return struct.unpack(">II", head[16:24])
+
+
+def test_draws_every_chart_in_both_formats(tmp_path, capsys):
+    assert plot.main([*FILES, "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"{c}.{f}" for c in plot.CHARTS for f in ("png", "svg")}
+    for path in tmp_path.glob("*.png"):
+        width, height = png_size(path)
+        assert width == plot.WIDTH * plot.PNG_DPI
+        assert height > 800
+        assert path.stat().st_size > 20_000
+    for path in tmp_path.glob("*.svg"):
+        assert "<svg" in path.read_text(encoding="utf-8")
+    assert "skipped" not in capsys.readouterr().out
+
+
+def test_svg_is_the_same_every_time(tmp_path):
+    for folder in ("first", "second"):
+        assert plot.main([*FILES, "--out", str(tmp_path / folder), "--format", "svg"]) == 0
+    for path in (tmp_path / "first").iterdir():
+        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
+
+
+def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic):
+    assert plot.main([str(synthetic), "--format", "svg"]) == 0
+    assert len(list((synthetic / "charts").iterdir())) == len(plot.CHARTS)
+
+
+def test_says_what_is_missing(tmp_path, capsys):
+    assert plot.main([FILES[0], "--out", str(tmp_path), "--format", "svg"]) == 0
+    output = capsys.readouterr().out
+    assert "skipped cpu_against_gpu: it takes an end-to-end sweep" in output
+    assert "skipped cold_against_warm: it takes a cold and a warm sweep" in output
+    assert not (tmp_path / "cpu_against_gpu.svg").exists()
+
+
+def test_without_gpu_kernels_there_is_nothing_to_draw(edited, capsys):
+    def cpu_alone(document: dict) -> None:
+        document["context"]["device"] = None
+        document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
+
+    assert plot.main([str(edited("cold.json", cpu_alone)), "--format", "svg"]) == 1
+    assert capsys.readouterr().out.count("skipped") == len(plot.CHARTS)
+
+
+def test_wrong_cases_are_not_drawn(edited):
+    def spoil(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "07_warptile_hilbert":
+                record["outcome"] = "incorrect"
+
+    results = plot.load([edited("cold.json", spoil)])
+    fig = plot.gflops_over_size(plot.Source(results, None, None))
+    texts = [text.get_text() for text in fig.axes[0].texts]
+    plt.close(fig)
+    assert "07 row order" in texts
+    assert "07 warptile hilbert" not in texts
+
+
+def test_the_ladder_is_at_the_size_asked_for_or_the_largest_common_one(edited):
+    cold = plot.load([SYNTHETIC / "cold.json"])
+    assert plot.ladder_size_of(plot.Source(cold, None, None)) == 4096
+    assert plot.ladder_size_of(plot.Source(cold, None, 512)) == 512
+
+    def drop(document: dict) -> None:
+        document["benchmarks"] = [
+            r for r in document["benchmarks"] if r["m"] < 4096 and (r["kernel"], r["m"]) != ("05_coarse_1d", 2048)
+        ]
+
+    assert plot.ladder_size_of(plot.Source(plot.load([edited("cold.json", drop)]), None, None)) == 1024
+
+
+def test_the_crossover_is_written_into_the_chart():
+    results = plot.load(FILES[:3])
+    fig = plot.cpu_against_gpu(plot.Source(results, None, None))
+    texts = " ".join(text.get_text() for text in fig.axes[0].texts)
+    plt.close(fig)
+    naive = {
+        name: {r.size: r.microseconds for r in results.pick(id=name, time="end-to-end")}
+        for name in ("01_naive", "cpu_naive")
+    }
+    assert f"N ≈ {plot.crossover(naive['01_naive'], naive['cpu_naive']):.0f}" in texts
+
+
+@pytest.mark.parametrize("name", [name for name in plot.CHARTS if name != "resources"])
+def test_texts_are_large_enough_and_do_not_overlap(name):
+    source = plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), None)
+    fig = plot.CHARTS[name](source)
+    fig.canvas.draw()
+    ax = fig.axes[0]
+    labels = [t for t in ax.texts if t.get_text().strip()]
+    assert all(text.get_fontsize() >= 9 for text in [*labels, *fig.texts, *ax.get_xticklabels(), *ax.get_yticklabels()])
+    boxes = [text.get_window_extent() for text in labels if not text.get_rotation()]
+    overlapping = [
+        (labels[i].get_text(), labels[j].get_text())
+        for i in range(len(boxes))
+        for j in range(i)
+        if boxes[i].padded(-2).overlaps(boxes[j].padded(-2))
+    ]
+    frame = fig.bbox
+    outside = [t.get_text() for t in [*labels, *fig.texts] if not frame.contains(t.get_window_extent().x1, frame.y0)]
+    plt.close(fig)
+    assert overlapping == []
+    assert outside == []
+
+
+def test_labels_are_moved_apart_within_bounds():
+    placed = plot.spread([5.0, 5.1, 5.2, 50.0], gap=2.0, low=0.0, high=100.0)
+    assert all(b - a >= 2.0 - 1e-9 for a, b in pairwise(sorted(placed)))
+    assert placed[3] == 50.0
+    assert sum(placed[:3]) / 3 == pytest.approx(5.1)
+    low = plot.spread([0.0, 0.0], gap=2.0, low=1.0, high=100.0)
+    assert sorted(low) == [1.0, 3.0]
+    high = plot.spread([99.0, 99.0], gap=2.0, low=0.0, high=100.0)
+    assert sorted(high) == [98.0, 100.0]
+    assert plot.spread([], 1.0, 0.0, 1.0) == []
+
+
+def test_text_colours_stand_out_from_the_card():
+    pale = plot.readable("#fdb42f")
+    assert max(pale) < 0.8
+    assert plot.readable("#000000") == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("arguments", [["--format", "pdf"], ["--ladder-size", "big"]])
+def test_bad_options_exit_with_2(arguments):
+    with pytest.raises(SystemExit) as exit_:
+        plot.main([FILES[0], *arguments])
+    assert exit_.value.code == 2
+
+
+def test_bad_files_exit_with_2(tmp_path, capsys):
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps({"context": {"schema_version": 99}, "benchmarks": []}), encoding="utf-8")
+    for argument in (path, tmp_path / "absent.json", tmp_path):
+        with pytest.raises(SystemExit) as exit_:
+            plot.main([str(argument)])
+        assert exit_.value.code == 2
+    assert "schema_version is 99" in capsys.readouterr().err

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import ROOT, SYNTHETIC, case
+
+import make_fixtures
+from results import Results, ResultsError, crossover, load, load_counters, load_folder
+
+
+def test_loads_all_files_of_a_device_in_chapter_order():
+    results = load_folder(SYNTHETIC)
+    chapters = [name for name in results.ids if name[0].isdigit()]
+    assert results.ids[: len(chapters)] == chapters == sorted(chapters)
+    assert results.ids[len(chapters)] == "cublas"
+    assert results.ids[-2:] == ["cpu_blas", "cpu_naive"]
+    assert results.device["name"] == "Synthetic GPU"
+    assert {record.l2 for record in results} == {"cold", "warm"}
+    assert {record.time for record in results} == {"kernel", "end-to-end"}
+
+
+def test_picks_by_outcome_and_field():
+    results = load([SYNTHETIC / "cold.json"])
+    skipped = results.pick(outcome="skipped")
+    assert [record.id for record in skipped] == ["cpu_naive"]
+    assert results.one(id="cpu_naive", size=4096) is None
+    assert results.one(id="cpu_naive", size=4096, outcome=None) is skipped[0]
+    with pytest.raises(ResultsError, match="has no gflops"):
+        _ = skipped[0].tflops
+
+
+def test_quotes_the_smaller_ratio():
+    record = load([SYNTHETIC / "cold.json"]).one(id="05_coarse_1d", size=4096)
+    assert record.vs_cublas == min(record["vs_cublas"], record["vs_cublas_alone"])
+
+
+def test_the_last_file_wins(synthetic, edited):
+    def slower(document: dict) -> None:
+        case(document, "01_naive", 256)["time_us"]["median"] = 1e6
+
+    old = (SYNTHETIC / "cold.json", edited("cold.json", slower))
+    assert load(old).one(id="01_naive", size=256, l2="cold").microseconds == 1e6
+    assert load(reversed(old)).one(id="01_naive", size=256, l2="cold").microseconds < 1e6
+
+
+def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):
+    def repeat(outcomes: list[str]):
+        def change(document: dict) -> None:
+            original = case(document, "01_naive", 256)
+            copies = []
+            for index, outcome in enumerate(outcomes):
+                copy = {**original, "repetition_index": index, "outcome": outcome}
+                copies.append({**copy, "time_us": {**original["time_us"], "median": 100.0 * (index + 1)}})
+            document["benchmarks"] = copies
+
+        return change
+
+    results = load([edited("cold.json", repeat(["measured"] * 3))])
+    assert [record.microseconds for record in results] == [200.0]
+    results = load([edited("cold.json", repeat(["measured", "incorrect", "measured"]))])
+    assert [record.outcome for record in results] == ["incorrect"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "not a results file"),
+        ('{"context": {"schema_version": 1}, "kernels": {}}', "not a results file"),
+        ('{"context": {"schema_version": 2}, "benchmarks": []}', "schema_version is 2, this script reads 1"),
+        ('{"context": {}, "benchmarks": []}', "schema_version is None"),
+        ('{"context": {"schema_version": 1}, "benchmarks": []}', "names no device or protocol"),
+    ],
+)
+def test_refuses_other_files(tmp_path, content, message):
+    path = tmp_path / "file.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ResultsError, match=message):
+        load([path])
+
+
+def test_refuses_what_it_can_not_read(tmp_path):
+    with pytest.raises(ResultsError, match="No such file"):
+        load([tmp_path / "absent.json"])
+    with pytest.raises(ResultsError, match="directory"):
+        load([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.pop("outcome"), "lacks outcome"),
+        (lambda r: r.update(outcome="fine"), "unknown outcome 'fine'"),
+        (lambda r: r.pop("samples_us"), "lacks its times"),
+    ],
+)
+def test_refuses_malformed_records(edited, change, message):
+    path = edited("cold.json", lambda document: change(document["benchmarks"][0]))
+    with pytest.raises(ResultsError, match=message):
+        load([path])
+
+
+def test_refuses_to_join_devices(edited):
+    other = edited("warm.json", lambda document: document["context"]["device"].update(name="Another GPU"))
+    with pytest.raises(ResultsError, match="Another GPU, Synthetic GPU"):
+        load([SYNTHETIC / "cold.json", other])
+
+
+def test_a_file_without_a_gpu_has_an_empty_device(edited):
+    path = edited("cold.json", lambda document: document["context"].update(device=None))
+    assert load([path]).device == {}
+    assert Results((), ()).device == {}
+
+
+def test_counters_of_another_schema_are_refused(tmp_path):
+    path = tmp_path / "counters.json"
+    path.write_text('{"schema_version": 7, "kernels": {}}', encoding="utf-8")
+    with pytest.raises(ResultsError, match="schema_version is 7"):
+        load_counters(path)
+    with pytest.raises(ResultsError, match="not a file of scripts/counters"):
+        load_counters(SYNTHETIC / "cold.json")
+
+
+def test_crossover_is_interpolated_and_counts_from_the_right():
+    assert crossover({1: 4.0, 4: 4.0, 16: 4.0}, {1: 1.0, 4: 4.0, 16: 16.0}) == pytest.approx(4.0)
+    assert crossover({10: 1.0, 1000: 1.0}, {10: 0.1, 1000: 10.0}) == pytest.approx(100.0)
+    assert crossover({10: 1.0, 20: 1.0}, {10: 2.0, 20: 3.0}) is None  # faster from the start
+    assert crossover({10: 3.0, 20: 3.0}, {10: 2.0, 20: 2.0}) is None  # never faster
+    assert crossover({1: 3.0, 2: 1.0, 4: 3.0}, {1: 2.0, 2: 2.0, 4: 2.0}) is None  # faster only in between
+    assert crossover({}, {}) is None
+
+
+@pytest.mark.parametrize("name", ["cold.json", "warm.json", "end-to-end.json"])
+def test_the_fixtures_match_the_schema(name):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema_path = ROOT / "runner" / "results.schema.json"
+    schema = json.loads(schema_path.read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    document = json.loads((SYNTHETIC / name).read_text(encoding="utf-8"))
+    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "results").glob("*/*.json")), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_the_committed_results_match_the_schema(path):
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if "benchmarks" not in document:
+        pytest.skip("not a file of the runner")
+    schema = json.loads((ROOT / "runner" / "results.schema.json").read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
+
+
+def test_the_fixtures_are_what_their_script_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_fixtures, "FOLDER", tmp_path)
+    make_fixtures.main()
+    for path in SYNTHETIC.iterdir():
+        assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
+
+
+def test_the_fixtures_say_that_they_are_synthetic():
+    for record in load_folder(SYNTHETIC):
+        assert record.context["device"]["name"] == "Synthetic GPU"
+    assert load_counters(SYNTHETIC / "counters.json")["context"]["device"] == "Synthetic GPU"

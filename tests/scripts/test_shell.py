@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+SCRIPTS = ROOT / "scripts"
+
+
+def bash(*command: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize("script", [*sorted(SCRIPTS.glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name)
+def test_scripts_parse_and_can_be_run(script):
+    assert bash("bash", "-n", str(script)).returncode == 0
+    assert os.access(script, os.X_OK) == (script.name != "lib.sh")
+
+
+def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
+    here = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for options, modules in (((), "matplotlib, numpy"), (("--dev",), "matplotlib, numpy, jsonschema, pytest, ruff")):
+        done = bash(str(SCRIPTS / "python.sh"), *options, path=here)
+        assert done.returncode == 0, done.stderr
+        interpreter = done.stdout.strip()
+        assert done.stdout == f"{interpreter}\n"
+        assert bash(interpreter, "-c", f"import {modules}").returncode == 0
+
+
+def test_python_sh_refuses_unknown_options():
+    assert bash(str(SCRIPTS / "python.sh"), "--fast").returncode == 2
+
+
+def minimal_path(tmp_path: Path, *programs: str) -> str:
+    """A PATH with the basics and no apt, nvcc or nvidia-smi."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for program in ("bash", "env", "dirname", "cat", "head", "tr", "printf", *programs):
+        (folder / program).symlink_to(shutil.which(program))
+    return str(folder)
+
+
+def lib(command: str, path: str) -> subprocess.CompletedProcess[str]:
+    return bash("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", path=path)
+
+
+def test_without_apt_packages_are_listed(tmp_path):
+    done = lib("install_packages cmake libfmt-dev", minimal_path(tmp_path))
+    assert done.returncode == 0
+    assert "no apt" in done.stderr
+    assert "cmake libfmt-dev" in done.stderr
+
+
+def fake(folder: str, name: str, text: str) -> None:
+    program = Path(folder) / name
+    program.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def test_apt_is_asked_only_for_what_is_missing(tmp_path):
+    path = minimal_path(tmp_path)
+    log = tmp_path / "apt.log"
+    fake(path, "dpkg-query", 'if [ "${@: -1}" = cmake ]; then printf installed; else exit 1; fi')
+    fake(path, "apt-get", f'echo "$@" >>{log}')
+    fake(path, "id", "echo 0")
+    assert lib("install_packages cmake", path).returncode == 0
+    assert not log.exists()
+    assert lib("install_packages cmake libfmt-dev", path).returncode == 0
+    update, install = log.read_text(encoding="utf-8").splitlines()
+    assert update.startswith("update")
+    assert install.endswith(" libfmt-dev")
+    assert "cmake" not in install
+
+
+def test_without_root_and_sudo_the_command_is_named(tmp_path):
+    path = minimal_path(tmp_path)
+    fake(path, "dpkg-query", "exit 1")
+    fake(path, "apt-get", "exit 1")
+    fake(path, "id", "echo 1000")
+    done = lib("install_packages cmake", path)
+    assert done.returncode == 1
+    assert "as root: apt-get install cmake" in done.stderr
+
+
+@pytest.mark.skipif(os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="nvcc is where it is always found")
+def test_without_nvcc_the_way_to_it_is_named(tmp_path):
+    done = lib("require_nvcc", minimal_path(tmp_path))
+    assert done.returncode == 1
+    assert "cuda-keyring" in done.stderr
+
+
+@pytest.mark.parametrize(("capability", "expected"), [("9.0", "90a-real"), ("8.9", "89-real"), ("12.0", "120-real")])
+def test_the_architecture_of_the_gpu_here(tmp_path, capability, expected):
+    path = minimal_path(tmp_path)
+    fake(path, "nvidia-smi", f"echo {capability}")
+    assert lib("native_architecture", path).stdout == expected
+
+
+def test_without_a_gpu_no_architecture_is_named(tmp_path):
+    assert lib("native_architecture", minimal_path(tmp_path)).stdout == ""

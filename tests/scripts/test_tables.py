@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SYNTHETIC, case
+
+import tables
+
+ALL_BLOCKS = ("ladder 4096", "sweep", "chapter 6", "resources 1 05_coarse_1d", "environment", "counters 7", "claims")
+
+
+def write_page(folder: Path, *blocks: str) -> Path:
+    page = folder / "page.md"
+    parts = [f"<!-- generated: {block} -->\n<!-- end generated -->\n" for block in blocks]
+    page.write_text("# Title\n\nText before.\n\n" + "\n".join(parts) + "\nText after.\n", encoding="utf-8")
+    return page
+
+
+def run(page: Path, *options: str, results: Path = SYNTHETIC) -> int:
+    return tables.main([str(page), "--results", str(results), *options])
+
+
+def refusal(page: Path, capsys, **kwargs) -> str:
+    before = page.read_text(encoding="utf-8")
+    with pytest.raises(SystemExit) as exit_:
+        run(page, **kwargs)
+    assert exit_.value.code == 2
+    assert page.read_text(encoding="utf-8") == before
+    return capsys.readouterr().err
+
+
+def test_the_pages_of_the_repository_are_not_stale(capsys):
+    assert tables.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_writes_every_block_and_is_then_content(tmp_path, capsys):
+    page = write_page(tmp_path, *ALL_BLOCKS)
+    assert run(page, "--check") == 1
+    assert run(page) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Title\n\nText before.\n")
+    assert text.endswith("\nText after.\n")
+    capsys.readouterr()
+    assert run(page, "--check") == 0
+    assert capsys.readouterr().out == ""
+    assert run(page) == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_every_table_is_rectangular(tmp_path):
+    page = write_page(tmp_path, *ALL_BLOCKS)
+    run(page)
+    widths = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            widths = []
+            continue
+        widths.append(line.count("|"))
+        assert len(set(widths)) == 1, line
+
+
+def test_check_prints_what_is_stale_and_writes_nothing(tmp_path, edited, synthetic, capsys):
+    page = write_page(tmp_path, "ladder 4096")
+    run(page)
+    before = page.read_text(encoding="utf-8")
+    edited("cold.json", lambda document: case(document, "05_coarse_1d", 4096).update(gflops=12345.0))
+    capsys.readouterr()
+    assert run(page, "--check", results=synthetic) == 1
+    output = capsys.readouterr()
+    assert re.search(r"^-.*05_coarse_1d.* 17\.0 ", output.out, re.M)
+    assert re.search(r"^\+.*05_coarse_1d.* 12\.3 ", output.out, re.M)
+    assert "run scripts/tables.py" in output.err
+    assert page.read_text(encoding="utf-8") == before
+
+
+def test_an_edit_by_hand_is_stale(tmp_path):
+    page = write_page(tmp_path, "sweep")
+    run(page)
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("`05_coarse_1d` | 2.", "`05_coarse_1d` | 9."), encoding="utf-8"
+    )
+    assert run(page, "--check") == 1
+
+
+def test_the_ladder_quotes_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
+    page = write_page(tmp_path, "ladder 4096")
+    run(page)
+    text = page.read_text(encoding="utf-8")
+    record = tables.load_folder(SYNTHETIC).one(id="05_coarse_1d", size=4096, l2="cold", time="kernel")
+    row = next(line for line in text.splitlines() if "`05_coarse_1d`" in line)
+    assert f"| {100 * min(record['vs_cublas'], record['vs_cublas_alone']):.1f} % |" in row
+    assert "each thread computes 8 elements" in row
+    assert re.search(r"`cpu_naive` \|  \| skipped \|  \|", text)
+
+
+def test_markers_in_fenced_code_are_left_alone(tmp_path):
+    page = tmp_path / "page.md"
+    text = "````md\n```\n<!-- generated: nonsense -->\n```\n<!-- end generated -->\n````\n"
+    page.write_text(text, encoding="utf-8")
+    assert run(page) == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ("nonsense", "there is no block 'nonsense'"),
+        ("", "there is no block ''"),
+        ("ladder", "ladder takes one size"),
+        ("ladder 31", "no cold measurement"),
+        ("chapter", "names no kernel"),
+        ("chapter 08_unknown", "there is no kernel 08_unknown"),
+        ("resources 42", "there is no kernel 42"),
+        ("resources cublas", "hold no resources"),
+        ("counters cublas", "counters.json holds nothing about cublas"),
+        ("sweep 4096", "takes no argument"),
+    ],
+)
+def test_blocks_that_can_not_be_written(tmp_path, capsys, block, message):
+    errors = refusal(write_page(tmp_path, block), capsys)
+    assert message in errors
+    assert "page.md:5:" in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- generated: sweep -->\n", "page.md:1: the block has no end marker"),
+        (
+            "<!-- generated: sweep -->\n<!-- generated: sweep -->\n<!-- end generated -->\n",
+            "no end marker before line 2",
+        ),
+        ("text\n<!-- end generated -->\n", "page.md:2: an end marker without a start"),
+    ],
+)
+def test_markers_that_do_not_match(tmp_path, capsys, text, message):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    assert message in refusal(page, capsys)
+
+
+def test_missing_results_are_bad_input_only_where_they_are_needed(tmp_path, capsys):
+    plain = tmp_path / "plain.md"
+    plain.write_text("Nothing generated.\n", encoding="utf-8")
+    assert run(plain, results=tmp_path / "absent") == 0
+    assert "cold.json" in refusal(write_page(tmp_path, "sweep"), capsys, results=tmp_path / "absent")
+
+
+def test_chapters_link_to_their_pages(tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "05_coarse_1d.md").write_text("", encoding="utf-8")
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    readme, page, own = tmp_path / "README.md", tmp_path / "docs" / "other.md", tmp_path / "docs" / "05_coarse_1d.md"
+    assert tables.linked("05_coarse_1d", readme) == "[`05_coarse_1d`](docs/05_coarse_1d.md)"
+    assert tables.linked("05_coarse_1d:wide", page) == "[`05_coarse_1d:wide`](05_coarse_1d.md)"
+    assert tables.linked("05_coarse_1d", own) == "`05_coarse_1d`"
+    assert tables.linked("cublas", readme) == "`cublas`"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5187, "0.519"),
+        (6.2, "6.20"),
+        (50.26, "50.3"),
+        (412.3, "412"),
+        (1234.5, "1234"),
+        (0.00123, "0.00123"),
+        (0, "0"),
+    ],
+)
+def test_significant_digits(value, text):
+    assert tables.significant(value) == text
+
+
+def test_units():
+    assert tables.duration(12.345) == "12.35 µs"
+    assert tables.duration(12345.6) == "12.35 ms"
+    assert tables.duration(1.5e6) == "1.500 s"
+    assert tables.count(1.234e9) == "1.23 G"
+    assert tables.count(None) == ""
+    assert tables.error_size(1.234e-6) == "1.2e-6"
