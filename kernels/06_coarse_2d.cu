@@ -13,13 +13,11 @@
 //    +------+   +------------------+
 //
 // Traffic per element of C: k / 128 loads of A and of B from global memory, k / 8 of each from shared memory.
-// Limit: instruction issue in the default variant: it copies float by float, and its threads' patches of 8
-// neighbouring columns put the 16 threads of a half warp on 4 of the 32 banks.
+// Limit: issue slots. The default variant copies float by float and reads A float by float from shared memory.
 //
 // Variant `vectorized`: 128-bit accesses everywhere. A is transposed on its way into shared memory, so that a thread's
-// 8 rows lie side by side; the patch is split into groups of 4 columns and rows, half a tile apart, so that the
-// threads of a quarter warp read neighbouring 16-byte words. It needs rows that split into aligned groups of four and
-// leaves other problems to the default variant's path.
+// rows lie side by side there, in groups of four like its columns. It needs rows that split into aligned groups of
+// four and leaves other problems to the default variant's path.
 
 #include "chapter.cuh"
 #include "epilogue.cuh"
@@ -38,6 +36,10 @@ constexpr int TN = 8;  // columns of C per thread
 constexpr int THREADS_N = BN / TN;
 constexpr int THREADS = BM / TM * THREADS_N;
 
+/// Where column j of a thread's patch lies: in two groups of four, half a tile apart. Neighbouring threads then read
+/// neighbouring groups of a row of B; with eight columns in a row they would meet on half of the banks.
+__device__ constexpr int column_offset(int j) { return j / 4 * (BN / 2) + j % 4; }
+
 /// sums += a * b, the outer product of one column of A and one row of B.
 __device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
 #pragma unroll
@@ -50,12 +52,13 @@ __device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const f
 }
 
 __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
-  __shared__ float a_tile[BM][BK];
+  // One float of padding, or the two rows of threads in a warp would read the same bank.
+  __shared__ float a_tile[BM][BK + 1];
   __shared__ float b_tile[BK][BN];
 
   const TileOrigin tile = tile_of_block<BM, BN>(p);
   const int row = static_cast<int>(threadIdx.x) / THREADS_N * TM;
-  const int col = static_cast<int>(threadIdx.x) % THREADS_N * TN;
+  const int col = static_cast<int>(threadIdx.x) % THREADS_N * 4;
   const int a_row = threadIdx.x / BK;
   const int a_col = threadIdx.x % BK;
   const int b_row = threadIdx.x / BN;
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
       }
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
-        b[j] = b_tile[kk][col + j];
+        b[j] = b_tile[kk][col + column_offset(j)];
       }
       add_outer_product(sums, a, b);
     }
@@ -101,8 +104,8 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
   for (int i = 0; i < TM; ++i) {
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
-      if (tile.row + row + i < p.m && tile.col + col + j < p.n) {
-        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + j], sums[i][j], p.alpha, p.beta);
+      if (tile.row + row + i < p.m && tile.col + col + column_offset(j) < p.n) {
+        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + column_offset(j)], sums[i][j], p.alpha, p.beta);
       }
     }
   }
@@ -163,7 +166,7 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_vectorized_kernel(Proble
     const std::int64_t c_row = tile.row + row + i / 4 * (BM / 2) + i % 4;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      const std::int64_t c_col = tile.col + col + j / 4 * (BN / 2);
+      const std::int64_t c_col = tile.col + col + column_offset(j);
       if (c_row < p.m && c_col < p.n) {
         update4(p.c + c_row * p.ldc + c_col, &sums[i][j], p.alpha, p.beta);
       }

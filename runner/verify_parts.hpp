@@ -5,6 +5,7 @@
 #include "verify.hpp"
 #include "verify_element.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -347,6 +347,13 @@ def tiling_gain(evidence: Evidence) -> Finding:
     return judge(is_about(gain, 2), f"{tiled.id} over 01_naive: {times(gain)}", why)
 
 
+def usual_tile(evidence: Evidence) -> Finding:
+    small, large = evidence.tiled(16), evidence.tiled(32)
+    shown = [f"{r.tflops:.3g} TFLOP/s with {kib(r['smem_bytes'])}" for r in (small, large)]
+    why = f"larger tiles fit: an SM has {kib(evidence.of_device('smem_per_sm_bytes'))}"
+    return judge(small.tflops >= large.tflops, f"tiles of 16: {shown[0]}; of 32: {shown[1]}", why)
+
+
 def cublas_gain(evidence: Evidence) -> Finding:
     cublas, naive, tiled = evidence.cold("cublas"), evidence.cold("01_naive"), evidence.tiled(16)
     gain = cublas.tflops / naive.tflops
@@ -630,6 +637,7 @@ CLAIMS: tuple[Claim, ...] = (
         "ten_thousand", CUDA_POST, SPEED, "the simple kernel takes 0.85 s near N = 10000, copies included", ten_thousand
     ),
     Claim("tiling", CUDA_POST, SPEED, "16×16 tiles make the simple kernel about 2 times as fast", tiling_gain),
+    Claim("tile_16", CUDA_POST, SPEED, "16 is the usual tile, shared memory being scarce", usual_tile),
     Claim("cublas", CUDA_POST, SPEED, "cuBLAS is about 4 times as fast", cublas_gain),
     Claim("tensor_cores", CUDA_POST, SPEED, "tensor cores do 8 to 16 times the FP32 units' work", tensor_core_gain),
     Claim("cublas_uses", CUDA_POST, SPEED, "cuBLAS runs this product on tensor cores", cublas_on_tensor_cores),

@@ -13,6 +13,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
 logs=
@@ -46,7 +47,7 @@ list_kernels() { "$runner" --list=json >"$out/kernels.json.new" && mv "$out/kern
 
 run_step() {
   case $1 in
-    build) require_nvcc && build_in "$build" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
+    build) require_nvcc && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
     list) list_kernels ;;
     cold) "$runner" --kernel all --sizes 256:8192 --l2 cold --out "$out/cold.json" ;;

@@ -7,13 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <memory>
 
 namespace sgemm::test {
 namespace {
-
-constexpr std::int64_t LARGEST = 300;
 
 class CpuKernelTest : public testing::TestWithParam<KernelAndGroup> {};
 
@@ -35,7 +32,7 @@ TEST_P(CpuKernelTest, AgreesWithDoublePrecision) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, CpuKernelTest, testing::ValuesIn(kernels_and_groups(Platform::cpu, LARGEST)),
+INSTANTIATE_TEST_SUITE_P(Registered, CpuKernelTest, testing::ValuesIn(kernels_and_groups(Platform::cpu, FEW_PRODUCTS)),
                          [](const auto& info) { return test_name(info.param); });
 
 }  // namespace

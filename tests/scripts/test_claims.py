@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SYNTHETIC, case
 
 import claims
 from claims import CLAIMS, NOT_COMPARABLE, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED, Evidence, find
+from conftest import SYNTHETIC, case
 from results import Results
 
 BY_ID = {claim.id: claim for claim in CLAIMS}

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SYNTHETIC, case
 
 import compare
+from conftest import SYNTHETIC, case
 
 COLD = str(SYNTHETIC / "cold.json")
 

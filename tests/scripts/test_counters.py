@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SYNTHETIC
 
 import counters
+from conftest import SYNTHETIC
 
 LISTING = json.loads((SYNTHETIC / "kernels.json").read_text(encoding="utf-8"))
 

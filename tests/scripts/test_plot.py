@@ -7,9 +7,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from conftest import SYNTHETIC
 
 import plot
+from conftest import SYNTHETIC
 
 FILES = [str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json")]
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import ROOT, SYNTHETIC, case
 
 import make_fixtures
+from conftest import ROOT, SYNTHETIC, case
 from results import Results, ResultsError, crossover, load, load_counters, load_folder
 
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SYNTHETIC, case
 
 import tables
+from conftest import SYNTHETIC, case
 
 ALL_BLOCKS = ("ladder 4096", "sweep", "chapter 6", "resources 1 05_coarse_1d", "environment", "counters 7", "claims")
 
