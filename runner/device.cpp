@@ -93,6 +93,10 @@ DeviceQuery query_device(int index) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     cudaGetLastError();
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) {
+      return {std::nullopt, "no NVIDIA driver is installed"};  // the runtime would call it an old one
+    }
     return {std::nullopt, fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status))};
   }
   if (count == 0) {

@@ -145,8 +145,14 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
   return exit_status(counts);
 }
 
+std::string version_line() {
+  const BuildInfo& build = build_info();
+  return fmt::format("sgemm-worklog {}, commit {}{}", build.version, build.git_commit,
+                     build.git_dirty ? " with changes" : "");
+}
+
 ExitStatus run(int argc, char** argv) {
-  const ParseResult parsed = parse_options(argc, argv, std::string(build_info().version));
+  const ParseResult parsed = parse_options(argc, argv, version_line());
   if (parsed.text) {
     std::cout << *parsed.text;
     return ALL_WELL;
