@@ -13,7 +13,8 @@
 //
 // Traffic: 2k loads per element of C, none shared through on-chip memory by the program; only the caches
 // stand between this kernel and 8 bytes per multiply-add.
-// Limit: the load/store units. Every FMA waits for two load instructions.
+// Limit: the data pipe of the L1 cache, one wavefront per cycle and SM. Every FMA of a warp needs two, one for A and
+// one for B, where the SM could issue four FMAs per cycle; uncoalesced it needs 33.
 
 #include "chapter.cuh"
 #include "epilogue.cuh"

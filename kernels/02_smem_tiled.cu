@@ -13,8 +13,9 @@
 //  +------+   +----------+
 //
 // Traffic per element of C: 2k / TILE loads from global memory (01: 2k) and 2k from shared memory.
-// Limit: shared memory now feeds the FMAs: with one element per thread each FMA needs an element of B from it (A's
-// are the same for a whole warp and come four at a time), so at most one in four FMA slots can be filled.
+// Limit: the same data pipe as before, which serves shared memory too: with one element per thread each FMA needs an
+// element of B from it. A's elements are the same for a whole warp and come four at a time, which leaves about one and
+// a half wavefronts per FMA where 01 needs two.
 //
 // Variants: `tile16` uses 16 x 16 tiles. `numba_mapping` is tile16 with the thread mapping of the Numba slides:
 // threadIdx.x counts rows, which scatters a warp's loads over 16 rows of A, B and C and piles its shared-memory

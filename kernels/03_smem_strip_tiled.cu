@@ -1,20 +1,22 @@
 // Chapter 03: strips instead of tiles
 //
 // Against 02: the tiles shrink to one column of A and one row of B per step. Every element copied is still used TILE
-// times, so the traffic to global memory is the same; what changes is the work between barriers.
+// times, so the elements that come from global memory are the same; what changes is the work between barriers, and that
+// every warp fetches its element of A by an instruction of its own.
 //
 //              n
 //          +-|====|-+  <- strip of B: 1 x TILE, loaded by the first row of threads
 //      k   | |    | |
 //          +--------+
-//  +-|-+   +--------+       per k:  copy 2 * TILE elements (2 * TILE - 1 threads load, the others wait)
+//  +-|-+   +--------+       per k:  copy 2 * TILE elements (2 * TILE - 1 threads load, the others are idle)
 //  | | |   | | C  | |               __syncthreads
 //  | | |   +--------+               one multiply-add per thread
 //  +-|-+                            __syncthreads
 //    strip of A: TILE x 1, loaded by the first column of threads
 //
 // Traffic per element of C: 2k / TILE loads from global memory, 2k from shared memory, and 2k barriers.
-// Limit: latency. Each multiply-add waits for a round trip to global memory and two barriers of the whole block.
+// Limit: the instructions and the waiting around each multiply-add: two barriers of the whole block, and for warp 0 two
+// loads from global memory one after the other.
 
 #include "chapter.cuh"
 #include "epilogue.cuh"

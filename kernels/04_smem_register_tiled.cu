@@ -15,11 +15,10 @@
 // TSZ_STRIPS is TSZ_ROWS / TSZ_COLS: with it the tile of B has as many elements as the block has threads, and nobody
 // idles while it is copied.
 //
-// Traffic per element of C: k / TSZ_COLS loads of A and k / TSZ_ROWS of B from global memory; k / 1 of B from shared
+// Traffic per element of C: k / TSZ_COLS loads of A and k / TSZ_ROWS of B from global memory; k of B from shared
 // memory, each a broadcast to the warp.
-// Limit: the loads of A. The 32 threads of a warp read 32 different rows, a sector each, of which TSZ_STRIPS
-// elements are used before the next step comes back to it. Registers hold TSZ_COLS sums: more reuse of A would cost
-// more of them.
+// Limit: the loads of A. The 32 threads of a warp read 32 different rows, so that each such load occupies the L1's data
+// pipe for 32 wavefronts. More reuse of A would need more sums in registers.
 
 #include "chapter.cuh"
 #include "epilogue.cuh"

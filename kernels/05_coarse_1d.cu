@@ -15,7 +15,8 @@
 // Shared memory: (64 * 8 + 8 * 64) * 4 B = 4096 B.
 // Traffic per element of C: k / 64 loads of A and of B from global memory; from shared memory k of A, broadcast to
 // the warp, and k / 8 of B.
-// Limit: still shared memory: 9 values are read for 8 multiply-adds.
+// Limit: still the data pipe of shared memory and L1: 9 values are read for 8 multiply-adds, A's four at a time, which
+// makes three wavefronts for four FMAs of a warp.
 
 #include "chapter.cuh"
 #include "epilogue.cuh"

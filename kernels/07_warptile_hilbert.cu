@@ -17,12 +17,12 @@
 //              Two named barriers, of half and of a quarter of the block, replace the full one.
 //   fragments  the operands of step k + 1 are read from shared memory while step k is multiplied.
 //   order      blocks take tiles along a Hilbert curve, so that those at work at one time cover a compact part of C
-//              and share rows of A and columns of B in the L2.
+//              and share rows of A and columns of B in the L2, whatever the number of SMs.
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: the FMA pipe's issue slots: 9 of 10 instructions in the main loop are FMAs. What is left are shared-memory
-// loads, addresses, and stalls on register ports.
+// Limit: issue slots. 9 of 10 instructions in the main loop are FMAs and 7 of 8 slots are used. What is left are
+// shared-memory loads and addresses, stalls at dispatch and on instruction fetch, and an idle last wave of blocks.
 //
 // Variants: `row_order` takes the tiles row by row; `block_barrier` synchronises the whole block once per stage.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.

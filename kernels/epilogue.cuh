@@ -10,7 +10,7 @@ __device__ __forceinline__ void update(float& c, float sum, float alpha, float b
 }
 
 /// The same for the four neighbouring elements at `c`, which is aligned to 16 bytes, with 128-bit accesses. The store
-/// is write-through, as in Murray's kernel: C is not read again and need not push A and B out of the L2.
+/// is write-through, as in Murray's kernel; in chapter 07 that measured 1 % faster than a plain one.
 __device__ __forceinline__ void update4(float* c, const float* sums, float alpha, float beta) {
   float4* const destination = reinterpret_cast<float4*>(c);
   float4 value{alpha * sums[0], alpha * sums[1], alpha * sums[2], alpha * sums[3]};

@@ -24,8 +24,9 @@ struct TileOrigin {
 };
 
 /// The tile of this block, counted down the columns of C. Blocks that run at the same time then lie above each other
-/// and read the same columns of B, row after row, from the L2; a row of A, which each block has to itself, comes from
-/// DRAM a sector of 8 elements at a time. Counted along the rows it would be B that comes from DRAM, for every k anew.
+/// and read the same few columns of B from the L2, while the rows of A, shared by few of them, come from DRAM a sector
+/// of 8 elements at a time: a thread meets the DRAM's latency at every eighth k. Counted along the rows the bytes would
+/// be the same, but it would be B that comes from DRAM, and the latency would be met at every k.
 template <int BM, int BN>
 __device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
   const unsigned tiles_m = static_cast<unsigned>(ceil_div<std::int64_t>(p.m, BM));

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from itertools import pairwise
+from math import log2
+
 import pytest
 
 import claims
@@ -52,6 +55,24 @@ def test_reads_of_tile_grids():
     assert claims.idle_loaders(32) == 63
     assert claims.product_shape((2, 2), (2, 4)) == (2, 4)
     assert claims.product_shape((2, 3), (2, 4)) is None
+
+
+def test_the_hilbert_curve():
+    cells = claims.hilbert_curve(3)
+    assert sorted(cells) == [(row, column) for row in range(8) for column in range(8)]
+    assert cells[0] == (0, 0)
+    assert cells[-1] == (0, 7)
+    assert all(abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1 for a, b in pairwise(cells))
+    assert claims.next_square_is_adjacent(8, 16)
+    assert claims.next_square_is_adjacent(2, 4)
+
+
+def test_another_order_of_tiles_is_no_hilbert_curve(monkeypatch):
+    def row_by_row(order: int) -> list[tuple[int, int]]:
+        return [(row, column) for row in range(2**order) for column in range(2**order)]
+
+    monkeypatch.setattr(claims, "hilbert_curve", row_by_row)
+    assert not claims.next_square_is_adjacent(8, 16)
 
 
 @pytest.mark.parametrize(
@@ -120,3 +141,45 @@ def test_counters_are_optional(evidence):
     assert "DRAM" not in finding("hilbert", without).measured
     assert "DRAM" in finding("hilbert", evidence).measured
     assert finding("reads", without).verdict == NOT_MEASURED
+
+
+def set_smem(kernel: str, bytes_: int):
+    def change(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == kernel:
+                record["smem_bytes"] = bytes_
+
+    return change
+
+
+def test_padding_is_not_held_against_the_size_of_tiles(edited, synthetic):
+    edited("cold.json", set_smem("06_coarse_2d", 16896))
+    found = finding("smem_2d", claims.gather(synthetic))
+    assert found.verdict == REPRODUCED
+    assert "padding 512 B" in found.measured
+    edited("cold.json", set_smem("06_coarse_2d", 8192))
+    assert finding("smem_2d", claims.gather(synthetic)).verdict == NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(("bytes_", "verdict"), [(49152, REPRODUCED), (99328, NOT_COMPARABLE), (5000, NOT_REPRODUCED)])
+def test_a_deeper_pipeline_is_another_design_not_a_failure(edited, synthetic, bytes_, verdict):
+    edited("cold.json", set_smem("07_warptile_hilbert", bytes_))
+    assert finding("pipeline", claims.gather(synthetic)).verdict == verdict
+
+
+@pytest.mark.parametrize(("growth", "verdict"), [(1.0, REPRODUCED), (1.1, REPRODUCED), (1.3, NOT_REPRODUCED)])
+def test_flat_means_little_growth_for_each_doubling(edited, synthetic, growth, verdict):
+    def change(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "01_naive" and record["m"] <= 64:
+                record["time_us"]["median"] = 20 * growth ** log2(record["m"])
+
+    edited("end-to-end.json", change)
+    assert finding("flat", claims.gather(synthetic)).verdict == verdict
+
+
+def test_gains_with_copies_come_from_the_largest_common_size(evidence):
+    naive, cublas = evidence.end_to_end("01_naive"), evidence.end_to_end("cublas")
+    size = max(naive.keys() & cublas.keys())
+    assert claims.end_to_end_gain(evidence, "cublas") == f"{claims.times(naive[size] / cublas[size])} at {size}"
+    assert claims.end_to_end_gain(evidence, "no_such_kernel") is None
