@@ -13,6 +13,7 @@
 #include <ctime>
 #include <fstream>
 #include <optional>
+#include <regex>
 #include <string_view>
 #include <thread>
 
@@ -85,11 +86,16 @@ Json describe(const Device& device, const std::string& driver) {
   return json;
 }
 
+/// Without the flag that names the folder of the sources: it changes nothing that is measured.
+std::string without_source_folder(std::string_view flags) {
+  return std::regex_replace(std::string(flags), std::regex("[ ,]-ffile-prefix-map=[^ ,]*"), "");
+}
+
 Json describe(const BuildInfo& build) {
   return {{"cxx_compiler", build.cxx_compiler},
-          {"cxx_flags", build.cxx_flags},
+          {"cxx_flags", without_source_folder(build.cxx_flags)},
           {"nvcc", build.nvcc},
-          {"nvcc_flags", build.nvcc_flags},
+          {"nvcc_flags", without_source_folder(build.nvcc_flags)},
           {"cuda_architectures", build.cuda_architectures},
           {"build_type", build.build_type}};
 }

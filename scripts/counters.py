@@ -60,18 +60,18 @@ def stall_metric(reason: str) -> str:
 METRICS = (
     "gpu__time_duration.sum",
     "sm__cycles_elapsed.max",
-    "smsp__cycles_elapsed.avg.per_second",
     "smsp__inst_executed.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
     "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__m_xbar2l1tex_read_bytes.sum",
     "lts__t_sectors.sum",
-    "lts__t_bytes.sum",
+    "lts__t_sectors_srcunit_tex.sum",
+    "lts__t_sectors_srcunit_ltcfabric.sum",
     "lts__t_sector_hit_rate.pct",
     "l1tex__t_sector_hit_rate.pct",
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -79,14 +79,14 @@ METRICS = (
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
     "sm__sass_inst_executed_op_ldgsts.sum",
-    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
-    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
     "smsp__sass_inst_executed_op_shared_ld.sum",
     "smsp__sass_inst_executed_op_shared_st.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
     "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
     "launch__registers_per_thread",
     "launch__waves_per_multiprocessor",
@@ -152,7 +152,10 @@ def profile(ncu: str, runner: Path, kernel: str, size: int, metrics: Sequence[st
             raise ProfileError(f"it ran longer than {RUN_LIMIT_SECONDS} seconds") from None
         logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         context = json.loads(results.read_text(encoding="utf-8"))["context"] if results.exists() else {}
-        return parse_csv(logged), context, "\n".join([done.stdout, done.stderr, logged])
+        # ncu adds what it knows about the device and the launch, and other rollups of the metrics.
+        printed = parse_csv(logged)
+        asked = {metric: printed[metric] for metric in metrics if metric in printed}
+        return asked, context, "\n".join([done.stdout, done.stderr, logged])
 
 
 def ratio(numerator: float | None, denominator: float | None) -> float | None:
@@ -165,7 +168,15 @@ def rounded(value):
 
 
 def derive(values: Values, size: int) -> dict:
-    """What the pages quote, from the raw counters; None where a counter is missing or a ratio has nothing below it."""
+    """What the pages quote, from the raw counters; None where a counter is missing or says nothing about this kernel.
+
+    fma_pipe_percent counts integer multiply-adds as well: they take the same pipe. Global loads include asynchronous
+    copies. l2_to_sm_bytes is what the SMs read from the L2; l2_bytes is all that the L2's slices looked up: writes,
+    and a second time what one half of the L2 fetches from the other (l2_fabric_bytes), but a sector that neighbouring
+    SMs ask for together only once. The L2's hit rate is over the same look-ups. A bank conflict is a wavefront beyond
+    those that the access needs; a few come from other traffic that had the banks at that moment.
+    shared_pipe_percent is the data pipe that shared memory and the L1 cache have in common.
+    """
 
     def raw(metric: str) -> float | None:
         entry = values.get(metric)
@@ -181,56 +192,61 @@ def derive(values: Values, size: int) -> dict:
     time_us = time_entry["value"] * to_us.get(time_entry["unit"], 1e-3) if time_entry else None
     ffma = raw("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
     dram = total("dram__bytes_read.sum", "dram__bytes_write.sum")
-    l2 = raw("lts__t_bytes.sum")
-    sectors = raw("lts__t_sectors.sum")
-    if l2 is None and sectors is not None:
-        l2 = sectors * SECTOR_BYTES
-    copied = total(
-        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
-        "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
-    )
-    shared_load, shared_store = "smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed_op_shared_st.sum"
-    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+    l2_to_sm = raw("l1tex__m_xbar2l1tex_read_bytes.sum")
+    l2_sectors = raw("lts__t_sectors.sum")
+    fabric_sectors = raw("lts__t_sectors_srcunit_ltcfabric.sum")
+    load_requests = raw("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
+    # How often shared memory was accessed: by loads, by stores, by asynchronous copies into it.
+    accesses = {
+        "ld": raw("smsp__sass_inst_executed_op_shared_ld.sum"),
+        "st": raw("smsp__sass_inst_executed_op_shared_st.sum"),
+        "ldgsts": raw("sm__sass_inst_executed_op_ldgsts.sum"),
+    }
+
+    def wavefronts_per_access(how: str) -> float | None:
+        return ratio(raw(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{how}.sum"), accesses[how])
+
+    def bank_conflicts(how: str) -> float | None:
+        return raw(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{how}.sum") if accesses[how] else None
+
     stalls = {reason: raw(stall_metric(reason)) for reason in STALLS}
     present = {reason: value for reason, value in stalls.items() if value is not None}
-    cycles = raw("sm__cycles_elapsed.max")
-    fma_pipe = raw("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active")
-    if fma_pipe is None:
-        fma_pipe = raw("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active")
     derived = {
         "time_us": time_us,
         "tflops": ratio(flops, time_us * 1e6 if time_us else None),
-        "sm_clock_mhz": ratio(cycles, time_us),
+        "sm_clock_mhz": ratio(raw("sm__cycles_elapsed.max"), time_us),
         "ffma": ffma,
         "ffma_percent_of_instructions": ratio(
             100 * ffma / 32 if ffma is not None else None, raw("smsp__inst_executed.sum")
         ),
-        "fma_pipe_percent": fma_pipe,
+        "fma_pipe_percent": raw("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"),
         "issue_slots_busy_percent": raw("smsp__issue_active.avg.pct_of_peak_sustained_active"),
         "achieved_occupancy_percent": raw("sm__warps_active.avg.pct_of_peak_sustained_active"),
         "registers": raw("launch__registers_per_thread"),
+        "waves": raw("launch__waves_per_multiprocessor"),
         "dram_bytes": dram,
         "dram_gbytes_s": ratio(dram, time_us * 1e3 if time_us else None),
         "dram_percent_of_peak": raw("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
         "flop_per_dram_byte": ratio(flops, dram),
-        "l2_bytes": l2,
+        "l2_to_sm_bytes": l2_to_sm,
+        "flop_per_l2_to_sm_byte": ratio(flops, l2_to_sm),
+        "l2_bytes": None if l2_sectors is None else l2_sectors * SECTOR_BYTES,
+        "l2_fabric_bytes": None if fabric_sectors is None else fabric_sectors * SECTOR_BYTES,
         "l2_hit_percent": raw("lts__t_sector_hit_rate.pct"),
         "l1_hit_percent": raw("l1tex__t_sector_hit_rate.pct"),
-        "flop_per_l2_byte": ratio(flops, l2),
-        "global_load_requests": raw("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
-        "global_load_sectors_per_request": ratio(
-            raw("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
-            raw("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
-        ),
+        "global_load_requests": load_requests,
+        "global_load_sectors_per_request": ratio(raw("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"), load_requests),
         "global_store_sectors_per_request": ratio(
             raw("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"),
             raw("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
         ),
-        "async_copy_sectors_per_instruction": ratio(copied, raw("sm__sass_inst_executed_op_ldgsts.sum")),
-        "shared_load_wavefronts_per_request": ratio(raw(f"{wavefronts}_ld.sum"), raw(shared_load)),
-        "shared_store_wavefronts_per_request": ratio(raw(f"{wavefronts}_st.sum"), raw(shared_store)),
-        "shared_load_bank_conflicts": raw("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
-        "shared_store_bank_conflicts": raw("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),
+        "async_copy_percent_of_loads": ratio(100 * accesses["ldgsts"], load_requests) if accesses["ldgsts"] else None,
+        "shared_load_wavefronts_per_request": wavefronts_per_access("ld"),
+        "shared_store_wavefronts_per_request": wavefronts_per_access("st"),
+        "async_copy_wavefronts_per_request": wavefronts_per_access("ldgsts"),
+        "shared_load_bank_conflicts": bank_conflicts("ld"),
+        "shared_store_bank_conflicts": bank_conflicts("st"),
+        "async_copy_bank_conflicts": bank_conflicts("ldgsts"),
         "shared_pipe_percent": raw("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"),
         "stalls": {reason: rounded(present[reason]) for reason in sorted(present, key=present.get, reverse=True)},
     }

@@ -6,6 +6,8 @@
 #   counters.json          Nsight Compute's counters of every chapter at 4096
 #   kernels.json           the list of kernels with their summaries
 #
+# Before that it builds, runs the tests, and runs compute-sanitizer over them.
+#
 #   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...]
 #
 # A step that fails does not keep the next from running; the exit status is then 1. Nothing is installed.
@@ -17,7 +19,7 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-steps=build,test,list,cold,warm,end-to-end,counters
+steps=build,test,sanitize,list,cold,warm,end-to-end,counters
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
@@ -41,20 +43,33 @@ out=${out:-$ROOT/results/$slug}
 logs=${logs:-$build/logs}
 mkdir -p "$out" "$logs"
 out=$(cd "$out" && pwd)
-runner=$build/runner
 
-list_kernels() { "$runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"; }
+list_kernels() {
+  "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"
+}
+
+# measure FILE OPTION... runs the runner as anyone would, from the build folder, so that the command line in the results
+# holds no path of this machine. What was measured before a failure is kept.
+measure() {
+  local file=$1 status=0
+  shift
+  rm -f "$build/$file"
+  (cd "$build" && ./runner "$@" --out "$file") || status=$?
+  [ ! -s "$build/$file" ] || mv "$build/$file" "$out/$file"
+  return "$status"
+}
 
 run_step() {
   case $1 in
     build) require_nvcc && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
+    sanitize) "$ROOT/scripts/sanitize.sh" --build "$build" --logs "$logs" ;;
     list) list_kernels ;;
-    cold) "$runner" --kernel all --sizes 256:8192 --l2 cold --out "$out/cold.json" ;;
-    warm) "$runner" --kernel all --sizes 256:8192 --l2 warm --out "$out/warm.json" ;;
+    cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
+    warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
     end-to-end)
-      "$runner" --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
-        --sizes 16:8192,24,40,48,56,80,96,10000 --out "$out/end-to-end.json"
+      measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
+        --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
     counters) python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" ;;
     *) die "unknown step $1" ;;

@@ -12,10 +12,12 @@ skipped, and the reason is printed.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -28,6 +30,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
+from PIL import Image
 
 from results import (
     COUNTERS_FILE,
@@ -48,6 +51,7 @@ MUTED = "#656d76"
 GRID = "#e3e6ea"
 CUBLAS = "#000000"
 PEAK = "#b3261e"
+BEFORE = "#8c959f"  # what a chapter is compared with
 # Okabe and Ito's colours, for charts whose lines have no order.
 ORANGE, SKY, GREEN, BLUE, VERMILION = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00"
 MARKERS = "osD^vPX<>ph*d"
@@ -110,12 +114,12 @@ class Source:
     def subtitle(self, records: Sequence[Record]) -> str:
         """The device and how it was measured, for the line under a title."""
         context = records[0].context
-        device = (context["device"] or {}).get("name") or context["cpu"]
+        device = context["device"]["name"] if records[0].is_gpu else context["cpu"]
         protocol = context["protocol"]
         parts = [device]
         if context.get("cublas_version") and records[0].is_gpu:
             parts.append(f"cuBLAS {context['cublas_version']}")
-        if protocol["time"] == "kernel":
+        if protocol["time"] == "kernel" and records[0].is_gpu:
             parts.append(f"{protocol['l2']} L2")
         parts.append(f"{protocol.get('data', 'unknown')} data")
         return " · ".join(parts)
@@ -150,7 +154,7 @@ class Palette:
 
     def style(self, record: Record) -> Style:
         if record.id == "cublas":
-            return Style(CUBLAS, "-", "", 3.2, 4.0)
+            return Style(CUBLAS, "-", "", 3.2, 2.0)  # wide and below, so that a line as fast as it stays in sight
         if not record.is_chapter:
             return Style(self.color(record), (0, (1, 1.2)), "", 2.2, 3.5)
         marker = MARKERS[self._numbers.index(record.number) % len(MARKERS)]
@@ -285,19 +289,40 @@ def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], left: bool = F
         )
 
 
+def clusters(positions: Sequence[tuple[float, float]], distance: float) -> list[list[int]]:
+    """Indices of positions, those closer to each other than `distance` along both axes together."""
+    groups: list[list[int]] = []
+    for i, (x, y) in enumerate(positions):
+        near = [
+            group
+            for group in groups
+            if any(abs(x - positions[j][0]) < distance and abs(y - positions[j][1]) < distance for j in group)
+        ]
+        groups = [group for group in groups if group not in near]
+        groups.append([*(j for group in near for j in group), i])
+    return groups
+
+
 def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: float = 9.5) -> None:
-    """Writes each label beside its point, at the nearest place that hides no other label or point."""
+    """Writes each label beside its point, at the nearest place that hides no other label or point.
+
+    Points whose markers overlap share a label of several lines, the fastest first.
+    """
     fig.canvas.draw()
     scale = fig.dpi / 72
     pixels = [ax.transData.transform((point.x, point.y)) for point in points]
-    markers = [Bbox.from_bounds(x - 5 * scale, y - 5 * scale, 10 * scale, 10 * scale) for x, y in pixels]
+    markers = [Bbox.from_bounds(x - 6 * scale, y - 6 * scale, 12 * scale, 12 * scale) for x, y in pixels]
     written: list[Bbox] = []
     frame = ax.get_window_extent()
     steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66)
-    places = [(sign * dx, dy) for dx in (8, 24, 48, 80, 120) for dy in steps for sign in (1, -1)]
-    for point, (x, y) in zip(points, pixels, strict=True):
-        others = written + [box for box in markers if not (box.x0 < x < box.x1 and box.y0 < y < box.y1)]
-        label = ax.annotate(point.text, (point.x, point.y), fontsize=fontsize, color=INK, va="center")
+    places = [(sign * dx, dy) for dx in (11, 24, 48, 80, 120) for dy in steps for sign in (1, -1)]
+    for members in clusters(pixels, 11 * scale):
+        members = sorted(members, key=lambda i: -points[i].y)
+        x, y = np.mean([pixels[i] for i in members], axis=0)
+        anchor = ax.transData.inverted().transform((x, y))
+        text = "\n".join(points[i].text for i in members)
+        others = [*written, *markers]
+        label = ax.annotate(text, anchor, fontsize=fontsize, color=INK, va="center")
         extent = label.get_window_extent()
 
         def box_at(dx: float, dy: float, x: float = x, y: float = y, extent: Bbox = extent) -> Bbox:
@@ -313,8 +338,8 @@ def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: fl
         label.remove()
         far = abs(dx) + abs(dy) > 16
         ax.annotate(
-            point.text,
-            (point.x, point.y),
+            text,
+            anchor,
             xytext=(dx, dy),
             textcoords="offset points",
             ha="left" if dx > 0 else "right",
@@ -331,10 +356,12 @@ def peak_of(source: Source) -> float | None:
     return peak / 1e3 if peak else None
 
 
-def draw_lines(ax: Axes, palette: Palette, groups: dict[str, list[Record]], value: Callable[[Record], float]) -> list:
+def draw_lines(
+    ax: Axes, style_of: Callable[[Record], Style], groups: dict[str, list[Record]], value: Callable[[Record], float]
+) -> list[EndLabel]:
     labels = []
     for records in groups.values():
-        style = palette.style(records[0])
+        style = style_of(records[0])
         ys = [value(record) for record in records]
         ax.plot(
             [record.size for record in records],
@@ -360,7 +387,7 @@ def gflops_over_size(source: Source) -> Figure:
     drawn = by_kernel(record for record in records if record.is_fp32)
     others = by_kernel(record for record in records if not record.is_fp32)
     fig, (ax,) = figure(6.4, "Speed over matrix size", source.subtitle(records))
-    labels = draw_lines(ax, Palette(records), drawn, lambda record: record.tflops)
+    labels = draw_lines(ax, Palette(records).style, drawn, lambda record: record.tflops)
     sizes = [record.size for record in records]
     size_axis(ax, sizes)
     ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
@@ -369,7 +396,7 @@ def gflops_over_size(source: Source) -> Figure:
     top = max(record.tflops for group in drawn.values() for record in group)
     if peak := peak_of(source):
         ax.axhline(peak, color=PEAK, lw=1.4, ls=(0, (6, 3)), zorder=1)
-        basis = source.results.device.get("fp32_peak_basis", "")
+        basis = source.results.device.get("fp32_peak_basis", "").replace(" x ", " × ")
         ax.annotate(
             f"FP32 peak {peak:.1f} TFLOP/s: {basis}" if basis else f"FP32 peak {peak:.1f} TFLOP/s",
             (0.01, peak),
@@ -390,13 +417,53 @@ def gflops_over_size(source: Source) -> Figure:
     return fig
 
 
+def chapter(source: Source, number: int) -> Figure:
+    """The variants of one chapter between the chapter before and cuBLAS. Logarithmic, as steps are factors."""
+    records = [record for record in source.sweep() if record.is_fp32]
+    own = [record for record in records if record.number == number]
+    if not own:
+        raise NoData(f"chapter {number} was not measured")
+    earlier = [record for record in records if record.is_chapter and record.number < number and not record.variant]
+    before = [record for record in earlier if record.number == max(r.number for r in earlier)]
+    drawn = [*before, *own, *(record for record in records if record.id == "cublas")]
+    palette = Palette(records)
+
+    def style_of(record: Record) -> Style:
+        style = palette.style(record)
+        return replace(style, color=BEFORE, width=1.8, zorder=2.2) if record in before else style
+
+    name = own[0].id.partition(":")[0].partition("_")[2]
+    fig, (ax,) = figure(4.8, f"Chapter {number:02d}: {name}", source.subtitle(own))
+    groups = by_kernel(drawn)
+    labels = draw_lines(ax, style_of, groups, lambda record: record.tflops)
+    # Variants may lie on each other; their numbers tell them apart.
+    labels = [
+        replace(label, text=f"{label.text}  {group[-1].tflops:#.3g}")
+        for label, group in zip(labels, groups.values(), strict=True)
+    ]
+    sizes = [record.size for record in drawn]
+    size_axis(ax, sizes)
+    ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
+    ax.set_yscale("log")
+    speeds = [record.tflops for record in drawn]
+    ax.set_ylim(min(speeds) / 1.3, max(speeds) * 1.4)
+    speed_ticks(ax)
+    ax.set_ylabel("TFLOP/s, logarithmic")
+    ax.grid(axis="x", visible=False)
+    lay_out(fig, right=0.75, bottom=0.80)
+    label_ends(fig, ax, labels)
+    note = f"Beside the names: TFLOP/s at {max(sizes)}."
+    footnote(fig, f"{note} Grey: the chapter before." if before else note)
+    return fig
+
+
 def percent_of_cublas(source: Source) -> Figure:
     records = [r for r in source.sweep() if r.vs_cublas is not None and r.is_fp32 and r.id != "cublas"]
     if not records:
         raise NoData("no kernel was compared with cuBLAS")
     groups = by_kernel(records)
     fig, (ax,) = figure(6.4, "Speed relative to cuBLAS", source.subtitle(records))
-    labels = draw_lines(ax, Palette(records), groups, lambda record: 100 * record.vs_cublas)
+    labels = draw_lines(ax, Palette(records).style, groups, lambda record: 100 * record.vs_cublas)
     sizes = [record.size for record in records]
     size_axis(ax, sizes)
     ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
@@ -644,30 +711,30 @@ def cpu_against_gpu(source: Source) -> Figure:
     if not gpu or not cpu:
         raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
     lines = {
-        "cpu_naive": ("CPU, three loops, one thread", VERMILION, "o", "-"),
-        "cpu_blas": ("CPU, OpenBLAS, all threads", ORANGE, "s", "-"),
-        "01_naive": ("GPU, chapter 01, with copies", SKY, "D", "-"),
-        "cublas": ("GPU, cuBLAS, with copies", CUBLAS, "", "-"),
+        "cpu_naive": ("three loops on the CPU, one thread", VERMILION, "o"),
+        "cpu_blas": ("OpenBLAS on the CPU, all threads", ORANGE, "s"),
+        "01_naive": ("chapter 01 on the GPU, with copies", SKY, "D"),
+        "cublas": ("cuBLAS on the GPU, with copies", CUBLAS, ""),
     }
     times = {name: times_over_size(r for r in [*cpu, *gpu] if r.id == name) for name in lines}
     times = {name: line for name, line in times.items() if line}
-    fig, (ax,) = figure(6.0, "CPU against GPU, copies included", source.subtitle(gpu))
-    labels = []
+    context = gpu[0].context
+    subtitle = f"{source.subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
+    fig, (ax,) = figure(6.0, "CPU against GPU, copies included", subtitle)
     for name, line in times.items():
-        text, color, marker, linestyle = lines[name]
+        text, color, marker = lines[name]
         sizes = sorted(line)
         ax.plot(
             sizes,
             [line[size] for size in sizes],
             color=color,
             marker=marker,
-            linestyle=linestyle,
             linewidth=3.0 if name == "cublas" else 2.0,
             markeredgecolor=CARD,
             markeredgewidth=0.6,
-            zorder=3,
+            zorder=2 if name == "cublas" else 3,
+            label=text,
         )
-        labels.append((sizes[-1], line[sizes[-1]], text, color))
     every = sorted({size for line in times.values() for size in line})
     size_axis(ax, every)
     ax.set_yscale("log")
@@ -678,34 +745,56 @@ def cpu_against_gpu(source: Source) -> Figure:
     low, high = min(all_times) / 6, max(all_times) * 2.2
     ax.set_ylim(low, high)
     ax.set_ylabel("time of one product")
-    rows = 0
+    lay_out(fig, left=0.105, bottom=0.8)
+    crossings = []
     for slow, fast in (("01_naive", "cpu_naive"), ("cublas", "cpu_blas")):
-        if not {slow, fast} <= times.keys():
-            continue
-        size = crossover(times[slow], times[fast])
-        if size is None:
-            continue
-        ax.axvline(size, color=lines[fast][1], lw=1.4, ls=(0, (2, 2)), zorder=1)
-        ax.annotate(
-            f"N ≈ {size:.0f}: {lines[slow][0].split(', with')[0]} overtakes\n{lines[fast][0]}",
+        size = crossover(times[slow], times[fast]) if {slow, fast} <= times.keys() else None
+        if size is not None:
+            line = times[slow]
+            sizes = sorted(line)
+            meeting = np.exp(np.interp(np.log(size), np.log(sizes), np.log([line[s] for s in sizes])))
+            crossings.append((size, meeting, lines[slow][0], lines[fast][0], lines[fast][1]))
+    # From left to right, the texts climb, and each line ends at its text: no line runs through another's text.
+    for row, (size, meeting, slow, fast, color) in enumerate(sorted(crossings)):
+        text = ax.annotate(
+            f"N ≈ {size:.0f}: {slow.partition(',')[0]} overtakes\n{fast.partition(',')[0]}",
             (size, low),
-            xytext=(5, 6 + 32 * rows),
+            xytext=(5, 6 + 34 * row),
             textcoords="offset points",
             va="bottom",
             fontsize=9.5,
-            color=lines[fast][1] if lines[fast][1] != ORANGE else "#8a5f00",
-            bbox={"facecolor": CARD, "edgecolor": "none", "pad": 1.0},
+            color=readable(color),
         )
-        rows += 1
-    handles = [plt.Line2D([], [], color=c, marker=m, ls=s, lw=2.4, label=t) for t, c, m, s in lines.values()]
-    present = [handle for handle, name in zip(handles, lines, strict=True) if name in times]
-    ax.legend(
-        handles=present, loc="upper left", frameon=True, framealpha=1, edgecolor=GRID, facecolor=CARD, fontsize=10
-    )
-    lay_out(fig, left=0.105, bottom=0.8)
-    memory = gpu[0].context["protocol"].get("host_memory")
+        foot = ax.transData.inverted().transform((0, text.get_window_extent().y0))[1] if row else low
+        ax.plot([size, size], [foot, meeting], color=color, lw=1.4, ls=(0, (2, 2)), zorder=1)
+        ax.plot(size, meeting, "o", color=color, markerfacecolor="none", markersize=13, markeredgewidth=1.4, zorder=4)
+    ax.legend(loc="upper left", frameon=True, framealpha=1, edgecolor=GRID, facecolor=CARD, fontsize=10)
+    memory = context["protocol"].get("host_memory")
     copies = "GPU times include copying A and B to the device and C back"
     footnote(fig, f"{copies}, from {memory} host memory." if memory else f"{copies}.")
+    return fig
+
+
+def cpu_speed(source: Source) -> Figure:
+    """What can be shown without a GPU: the CPU kernels over the sizes."""
+    records = source.results.pick(lambda r: not r.is_gpu and r.size is not None)
+    if not records:
+        raise NoData("no measured kernel on square matrices")
+    styles = {"cpu_naive": Style(VERMILION, "-", "o", 2.0, 3.0), "cpu_blas": Style(ORANGE, "-", "s", 2.0, 3.0)}
+    fig, (ax,) = figure(4.8, "Speed on the CPU over matrix size", source.subtitle(records))
+    labels = draw_lines(
+        ax, lambda r: styles.get(r.id) or Palette(records).style(r), by_kernel(records), lambda r: r["gflops"]
+    )
+    sizes = [record.size for record in records]
+    size_axis(ax, sizes)
+    ax.set_xlim(min(sizes) / 1.12, max(sizes) * 1.06)
+    ax.set_yscale("log")
+    ax.set_ylim(min(r["gflops"] for r in records) / 1.4, max(r["gflops"] for r in records) * 1.4)
+    speed_ticks(ax)
+    ax.set_ylabel("GFLOP/s, logarithmic")
+    ax.grid(axis="x", visible=False)
+    lay_out(fig, right=0.84)
+    label_ends(fig, ax, labels)
     return fig
 
 
@@ -717,7 +806,7 @@ def cold_against_warm(source: Source) -> Figure:
         raise NoData("it takes a cold and a warm sweep of the same kernels")
     groups = by_kernel(record for record in common if not record.variant)
     fig, (ax,) = figure(5.6, "What a warm L2 cache is worth", source.subtitle(common).replace("cold L2 · ", ""))
-    draw_lines(ax, Palette(common), groups, lambda r: r.microseconds / warm[r.id, r.size].microseconds)
+    draw_lines(ax, Palette(common).style, groups, lambda r: r.microseconds / warm[r.id, r.size].microseconds)
     starts = [group[0] for group in groups.values()]
     labels = [
         EndLabel(r.size, r.microseconds / warm[r.id, r.size].microseconds, title_of(r), color, r.id == "cublas")
@@ -750,14 +839,37 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
 }
 
 
+def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
+    """The charts above, and one for each chapter: chapter_01, chapter_02, ... Without GPU kernels, the CPU's alone."""
+    if not any(record.is_gpu for record in source.results.pick()):
+        return {"cpu_speed": cpu_speed}
+    numbers = sorted({record.number for record in source.sweep() if record.is_chapter})
+    return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
+
+
+def png(fig: Figure) -> bytes:
+    """With a palette of 256 colours, which looks the same on a drawing and takes a third of the space."""
+    full, small = io.BytesIO(), io.BytesIO()
+    fig.savefig(full, format="png", dpi=PNG_DPI)
+    with Image.open(full) as image:
+        reduced = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(small, format="png", optimize=True, dpi=(PNG_DPI, PNG_DPI))
+    return small.getvalue()
+
+
+def svg(fig: Figure) -> bytes:
+    text = io.BytesIO()
+    fig.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()
+
+
 def save(fig: Figure, path: Path) -> None:
     """Writes the figure in the format of the path's suffix; the same figure always gives the same bytes."""
-    kind = path.suffix[1:]
-    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    content = {".png": png, ".svg": svg}[path.suffix](fig)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-    os.close(descriptor)
     try:
-        fig.savefig(temporary, format=kind, dpi=PNG_DPI, metadata=metadata)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:
@@ -769,7 +881,7 @@ def draw(source: Source, folder: Path, formats: Sequence[str]) -> tuple[list[Pat
     """Draws every chart there is data for; returns the files and, for the others, why not."""
     folder.mkdir(parents=True, exist_ok=True)
     written, skipped = [], []
-    for name, chart in CHARTS.items():
+    for name, chart in charts_of(source).items():
         try:
             fig = chart(source)
         except NoData as reason:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh Debian or Ubuntu machine to measured charts: installs what is missing, builds, measures every kernel over
-# all sizes, and draws the charts. Options are handed to the runner:
+# all sizes, the GPU with copies against the CPU, and draws the charts. Options are handed to the runner, for one
+# measurement of another kind:
 #
 #   scripts/quickstart.sh
 #   scripts/quickstart.sh --kernel 1-7 --sizes 1024:4096
@@ -17,27 +18,38 @@ architecture=$(native_architecture)
 [ -z "$architecture" ] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$architecture")
 build_in "$ROOT/build" "${options[@]}"
 
-job=("$@")
-if ! has_gpu && [ $# = 0 ]; then
-  say "This machine has no NVIDIA GPU: measuring the CPU baselines alone, at small sizes."
-  job=(--kernel "cpu_naive,cpu_blas" --sizes 64:512)
-fi
-
-folder=$ROOT/build/measurements/$(date +%Y%m%d-%H%M%S)
+cd "$ROOT/build"
+folder=measurements/$(date +%Y%m%d-%H%M%S)
 mkdir -p "$folder"
 status=0
-(cd "$ROOT/build" && ./runner "${job[@]}" --out "$folder/results.json") || status=$?
-if [ ! -s "$folder/results.json" ]; then
-  exit "$status"
+if [ $# -gt 0 ]; then
+  ./runner "$@" --out "$folder/results.json" || status=$?
+elif has_gpu; then
+  ./runner --kernel all --sizes 256:8192 --out "$folder/results.json" || status=$?
+  [ "$status" -gt 1 ] ||
+    ./runner --kernel 01_naive,cublas,cpu_naive,cpu_blas --time end-to-end --sizes 16:4096 \
+      --out "$folder/end-to-end.json" || status=$?
+else
+  say "This machine has no NVIDIA GPU: measuring the CPU baselines alone, at small sizes."
+  ./runner --kernel cpu_naive,cpu_blas --sizes 64:512 --out "$folder/results.json" || status=$?
 fi
 
+results=()
+for file in "$folder"/*.json; do
+  [ ! -s "$file" ] || results+=("$file")
+done
+if [ ${#results[@]} = 0 ]; then
+  rmdir "$folder"
+  exit "$status"
+fi
 charts=0
-"$python" "$ROOT/scripts/plot.py" "$folder/results.json" || charts=$?
+"$python" "$ROOT/scripts/plot.py" "${results[@]}" || charts=$?
 say
-say "Results: $folder/results.json"
+say "Results: ${results[*]/#/$ROOT/build/}"
 case $charts in
-  0) say "Charts:  $folder/charts" ;;
-  1) say "Charts:  none; they show GPU kernels, and CPU kernels beside an end-to-end sweep of the GPU." ;;
+  0) say "Charts:  $ROOT/build/$folder/charts" ;;
+  1) say "Charts:  none, as nothing was measured on square matrices" ;;
   *) exit "$charts" ;;
 esac
+has_gpu || say "What the GPU kernels reach on an NVIDIA H200 is in $ROOT/results/nvidia-h200."
 exit "$status"

@@ -156,6 +156,13 @@ TEST_F(ResultsFileTest, IsValidJsonAfterEveryCase) {
   EXPECT_EQ(files(), 1U);
 }
 
+TEST_F(ResultsFileTest, SaysHowItWasCalledAndNotWhereItWasBuilt) {
+  const nlohmann::ordered_json context = context_with_device();
+  EXPECT_EQ(context.at("executable"), "./runner");
+  EXPECT_NE(context.at("build").at("cxx_flags").get<std::string>().find("-Wall"), std::string::npos);
+  EXPECT_EQ(context.at("build").dump().find(SGEMM_SOURCE_DIR), std::string::npos);
+}
+
 TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
   ResultsFile file("out.json", context_without_device());
   for (int i = 0; i < 3; ++i) {

@@ -33,6 +33,9 @@ with open(log, "w") as file:
     names = ["ID", "Kernel Name", *metrics]
     units = ["", "", *("ns" if "time" in m else "" for m in metrics)]
     cells = ["0", "f", *("n/a" if "misc" in m else "2,000" if "time" in m else "8" for m in metrics)]
+    names += ["device__attribute_clock_rate", "launch__grid_size"]
+    units += ["", ""]
+    cells += ["1980000", "256"]
     for row in (names, units, cells):
         print(",".join('"' + cell + '"' for cell in row), file=file)
 """
@@ -65,12 +68,13 @@ def test_profiles_every_chapter_by_default(tmp_path):
     values = document["kernels"]["05_coarse_1d"]
     assert values["gpu__time_duration.sum"] == {"value": 2000.0, "unit": "ns"}
     assert counters.stall_metric("misc") not in values
+    assert set(values) < set(counters.METRICS)
     assert document["derived"]["05_coarse_1d"]["time_us"] == 2.0
 
 
 @pytest.mark.parametrize("named", [True, False])
 def test_rejected_metrics_are_dropped_and_listed(tmp_path, capsys, named):
-    refused = ["dram__bytes_read.sum", "lts__t_bytes.sum"]
+    refused = ["dram__bytes_read.sum", "lts__t_sectors.sum"]
     assert counters.main([*install(tmp_path, refused, named), "05_coarse_1d", "01_naive"]) == 0
     document = written(tmp_path)
     assert sorted(document["context"]["dropped_metrics"]) == refused
@@ -133,6 +137,12 @@ def test_derived_figures():
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": {"value": 0.0, "unit": ""},
         "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": {"value": 0.0, "unit": ""},
         "lts__t_sectors.sum": {"value": 10.0, "unit": "sector"},
+        "sm__sass_inst_executed_op_ldgsts.sum": {"value": 0.0, "unit": "inst"},
+        "smsp__sass_inst_executed_op_shared_ld.sum": {"value": 4.0, "unit": "inst"},
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": {"value": 6.0, "unit": ""},
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum": {"value": 0.0, "unit": ""},
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": {"value": 0.0, "unit": ""},
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum": {"value": 0.0, "unit": ""},
         counters.stall_metric("wait"): {"value": 0.5, "unit": ""},
         counters.stall_metric("barrier"): {"value": 2.5, "unit": ""},
     }
@@ -141,5 +151,13 @@ def test_derived_figures():
     assert derived["flop_per_dram_byte"] == pytest.approx(500.0)
     assert derived["l2_bytes"] == 320.0
     assert derived["global_load_sectors_per_request"] is None
+    assert derived["shared_load_wavefronts_per_request"] == 1.5
+    assert derived["shared_load_bank_conflicts"] == 0.0
+    # A kernel without asynchronous copies has no figures about them, rather than zeros.
+    assert {name: value for name, value in derived.items() if name.startswith("async")} == {
+        "async_copy_percent_of_loads": None,
+        "async_copy_wavefronts_per_request": None,
+        "async_copy_bank_conflicts": None,
+    }
     assert list(derived["stalls"]) == ["barrier", "wait"]
     assert counters.derive({}, 1000)["time_us"] is None

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
 
 import plot
 from conftest import SYNTHETIC
 
+CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
+NAMES = [*plot.CHARTS, *CHAPTERS]
 FILES = [str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json")]
 
 
@@ -22,7 +25,7 @@ def png_size(path: Path) -> tuple[int, int]:
 
 def test_draws_every_chart_in_both_formats(tmp_path, capsys):
     assert plot.main([*FILES, "--out", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {f"{c}.{f}" for c in plot.CHARTS for f in ("png", "svg")}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{c}.{f}" for c in NAMES for f in ("png", "svg")}
     for path in tmp_path.glob("*.png"):
         width, height = png_size(path)
         assert width == plot.WIDTH * plot.PNG_DPI
@@ -33,16 +36,16 @@ def test_draws_every_chart_in_both_formats(tmp_path, capsys):
     assert "skipped" not in capsys.readouterr().out
 
 
-def test_svg_is_the_same_every_time(tmp_path):
+def test_charts_are_the_same_every_time(tmp_path):
     for folder in ("first", "second"):
-        assert plot.main([*FILES, "--out", str(tmp_path / folder), "--format", "svg"]) == 0
+        assert plot.main([*FILES, "--out", str(tmp_path / folder)]) == 0
     for path in (tmp_path / "first").iterdir():
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
 
 
 def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic):
     assert plot.main([str(synthetic), "--format", "svg"]) == 0
-    assert len(list((synthetic / "charts").iterdir())) == len(plot.CHARTS)
+    assert len(list((synthetic / "charts").iterdir())) == len(NAMES)
 
 
 def test_says_what_is_missing(tmp_path, capsys):
@@ -53,13 +56,24 @@ def test_says_what_is_missing(tmp_path, capsys):
     assert not (tmp_path / "cpu_against_gpu.svg").exists()
 
 
-def test_without_gpu_kernels_there_is_nothing_to_draw(edited, capsys):
-    def cpu_alone(document: dict) -> None:
-        document["context"]["device"] = None
-        document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
+def cpu_alone(document: dict) -> None:
+    document["context"]["device"] = None
+    document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
 
-    assert plot.main([str(edited("cold.json", cpu_alone)), "--format", "svg"]) == 1
-    assert capsys.readouterr().out.count("skipped") == len(plot.CHARTS)
+
+def test_without_gpu_kernels_the_cpu_is_drawn(edited):
+    path = edited("cold.json", cpu_alone)
+    assert plot.main([str(path), "--format", "svg"]) == 0
+    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["cpu_speed.svg"]
+
+
+def test_without_measurements_there_is_nothing_to_draw(edited, capsys):
+    def skipped(document: dict) -> None:
+        cpu_alone(document)
+        document["benchmarks"] = [r for r in document["benchmarks"] if r["outcome"] == "skipped"]
+
+    assert plot.main([str(edited("cold.json", skipped)), "--format", "svg"]) == 1
+    assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
 
 
 def test_wrong_cases_are_not_drawn(edited):
@@ -101,15 +115,39 @@ def test_the_crossover_is_written_into_the_chart():
     assert f"N ≈ {plot.crossover(naive['01_naive'], naive['cpu_naive']):.0f}" in texts
 
 
-@pytest.mark.parametrize("name", [name for name in plot.CHARTS if name != "resources"])
+def test_a_chapter_stands_between_the_one_before_and_cublas():
+    source = plot.Source(plot.load(FILES[:1]), None, None)
+    for number, expected in (
+        (1, ["01 naive", "01 uncoalesced", "cuBLAS"]),
+        (6, ["05 coarse 1d", "06 coarse 2d", "06 vectorized", "cuBLAS"]),
+    ):
+        fig = plot.chapter(source, number)
+        labels = sorted(text.get_text().rpartition("  ")[0] for text in fig.axes[0].texts)
+        texts = [text.get_text() for text in fig.texts]
+        grey = [line for line in fig.axes[0].lines if line.get_color() == plot.BEFORE and len(line.get_xdata()) > 3]
+        plt.close(fig)
+        assert labels == expected
+        assert f"Chapter {number:02d}: {'naive' if number == 1 else 'coarse_2d'}" in texts
+        assert len(grey) == (number > 1)
+    with pytest.raises(plot.NoData):
+        plot.chapter(source, 42)
+
+
+def test_points_that_touch_share_a_label():
+    positions = [(0.0, 0.0), (50.0, 0.0), (8.0, 6.0), (16.0, 9.0), (50.0, 30.0)]
+    assert sorted(map(sorted, plot.clusters(positions, 10.0))) == [[0, 2, 3], [1], [4]]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_texts_are_large_enough_and_do_not_overlap(name):
     source = plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), None)
-    fig = plot.CHARTS[name](source)
+    fig = plot.charts_of(source)[name](source)
     fig.canvas.draw()
-    ax = fig.axes[0]
+    ax = fig.axes[-1]
     labels = [t for t in ax.texts if t.get_text().strip()]
     assert all(text.get_fontsize() >= 9 for text in [*labels, *fig.texts, *ax.get_xticklabels(), *ax.get_yticklabels()])
-    boxes = [text.get_window_extent() for text in labels if not text.get_rotation()]
+    # Of an annotation, the text without its leader line.
+    boxes = [Text.get_window_extent(text) for text in labels if not text.get_rotation()]
     overlapping = [
         (labels[i].get_text(), labels[j].get_text())
         for i in range(len(boxes))

@@ -105,3 +105,88 @@ def test_the_architecture_of_the_gpu_here(tmp_path, capability, expected):
 
 def test_without_a_gpu_no_architecture_is_named(tmp_path):
     assert lib("native_architecture", minimal_path(tmp_path)).stdout == ""
+
+
+FAKE_SANITIZER = """
+case "$*" in
+  *racecheck*) summary="RACECHECK SUMMARY: {hazards} hazards displayed ({hazards} errors, 0 warnings)" ;;
+  *) summary="ERROR SUMMARY: 0 errors" ;;
+esac
+echo "$SGEMM_TEST_SMALL $@" >>{log}
+echo "[  PASSED  ] {tests} tests."
+echo "========= $summary"
+case "$*" in *racecheck*) exit {status} ;; esac
+"""
+
+
+def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
+    build, log = tmp_path / "build", tmp_path / "calls"
+    (build / "tests").mkdir(parents=True)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake(str(build / "tests"), "gpu_tests", "")
+    text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
+    fake(str(programs), "compute-sanitizer", text)
+    path = f"{programs}:{os.environ['PATH']}"
+    done = bash(str(SCRIPTS / "sanitize.sh"), "--build", str(build), *options, path=path)
+    return done, log.read_text(encoding="utf-8") if log.exists() else ""
+
+
+def test_sanitize_looks_at_the_kernels_of_every_chapter(tmp_path):
+    done, calls = sanitize(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
+        "memcheck: clean",
+        "racecheck: clean",
+        "initcheck: clean",
+    ]
+    assert len(calls.splitlines()) == 3
+    assert all(call.startswith("1 --tool") for call in calls.splitlines())
+    chapters = sorted((ROOT / "kernels").glob("[0-9][0-9]_*.cu"))
+    assert chapters
+    for chapter in chapters:
+        names = [word for word in calls.split() if word.startswith("kns=") and word[4:] in chapter.read_text("utf-8")]
+        assert names, chapter.name
+    assert (tmp_path / "build" / "logs" / "memcheck.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"hazards": 3, "status": 9}, "racecheck: FAILED, 3 hazards displayed"),
+        ({"hazards": 3}, "racecheck: FAILED, 3 hazards displayed"),
+        ({"tests": 0}, "racecheck: FAILED, no test ran"),
+        ({"status": 77}, "racecheck: FAILED, no usable GPU"),
+        ({"status": 1}, "racecheck: FAILED, the tests ended with exit status 1"),
+    ],
+)
+def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
+    done, _ = sanitize(tmp_path, "--tools", "racecheck", "--logs", str(tmp_path / "logs"), **facts)
+    assert done.returncode == 1
+    assert done.stdout.startswith(words)
+    assert (tmp_path / "logs" / "racecheck.log").exists()
+
+
+@pytest.mark.parametrize("options", [["--tools", "synccheck"], ["--tools", ""], ["--logs"], ["--fast"]])
+def test_sanitize_refuses_unknown_options(tmp_path, options):
+    assert sanitize(tmp_path, *options)[0].returncode == 2
+
+
+def test_measured_results_hold_no_path_of_the_machine(tmp_path):
+    build, out = tmp_path / "build", tmp_path / "out"
+    build.mkdir()
+    record = 'while [ "$1" != --out ]; do shift; done; echo "$2" >"$2"; exit 1'
+    fake(str(build), "runner", record)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake(str(programs), "nvidia-smi", "echo NVIDIA H200")
+    out.mkdir()
+    done = bash(
+        str(SCRIPTS / "measure_device.sh"), "--build", str(build), "--out", str(out), "--steps", "cold,end-to-end",
+        path=f"{programs}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "Failed: cold end-to-end" in done.stderr
+    for name in ("cold.json", "end-to-end.json"):
+        assert (out / name).read_text(encoding="utf-8") == f"{name}\n"

@@ -78,9 +78,9 @@ def test_check_prints_what_is_stale_and_writes_nothing(tmp_path, edited, synthet
 def test_an_edit_by_hand_is_stale(tmp_path):
     page = write_page(tmp_path, "sweep")
     run(page)
-    page.write_text(
-        page.read_text(encoding="utf-8").replace("`05_coarse_1d` | 2.", "`05_coarse_1d` | 9."), encoding="utf-8"
-    )
+    text, edits = re.subn(r"(05_coarse_1d\S* \| )2\.", r"\g<1>9.", page.read_text(encoding="utf-8"))
+    assert edits == 1
+    page.write_text(text, encoding="utf-8")
     assert run(page, "--check") == 1
 
 

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Runs compute-sanitizer's memcheck, racecheck and initcheck over the chapters' GPU tests, on a machine with a GPU and
+# after the tests were built. One line for each tool; its report is in the folder of logs.
+#
+#   scripts/sanitize.sh [--build FOLDER] [--logs FOLDER] [--tools memcheck,racecheck,initcheck]
+#
+# Only the chapters' own kernels are looked at: the reference of the tests comes from cuBLAS, some of whose kernels read
+# memory that was never written. What the chapters read was copied there, never written by a kernel that is left out.
+#
+# Exit status: 0 every tool is content, 1 one found something or could not run, 2 bad usage.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+export PATH=$PATH:/usr/local/cuda/bin
+build=$ROOT/build
+logs=
+tools=memcheck,racecheck,initcheck
+usage="usage: scripts/sanitize.sh [--build FOLDER] [--logs FOLDER] [--tools LIST]"
+while [ $# -gt 0 ]; do
+  case $1 in
+    --build | --logs | --tools)
+      [ $# -gt 1 ] || { say "$1 needs a value"; exit 2; }
+      case $1 in
+        --build) build=$2 ;;
+        --logs) logs=$2 ;;
+        --tools) tools=$2 ;;
+      esac
+      shift 2
+      ;;
+    *)
+      say "$usage"
+      exit 2
+      ;;
+  esac
+done
+read -ra tools <<<"${tools//,/ }"
+for tool in "${tools[@]:-none}"; do
+  case $tool in
+    memcheck | racecheck | initcheck) ;;
+    *)
+      say "$usage"
+      exit 2
+      ;;
+  esac
+done
+logs=${logs:-$build/logs}
+tests=$build/tests/gpu_tests
+command -v compute-sanitizer >/dev/null || die "compute-sanitizer is missing; it comes with the CUDA Toolkit"
+[ -x "$tests" ] || die "There is no $tests: build with -DSGEMM_BUILD_TESTS=ON first"
+mkdir -p "$logs"
+
+# The names of the chapters' kernels, from their sources; a substring of the mangled name is what the filter takes.
+only=()
+while read -r name; do
+  only+=(--kernel-name "kns=$name")
+done < <(sed -nE 's/^__global__ .*[ *&]([a-z0-9_]+_kernel)\(.*/\1/p' "$ROOT"/kernels/[0-9][0-9]_*.cu | sort -u)
+[ ${#only[@]} -gt 0 ] || die "No kernel was found in $ROOT/kernels"
+
+# Tests are called <chapter's id>_<group of cases>. racecheck slows a kernel down a hundredfold and more: it gets the
+# groups that take every path, aligned and not, of every kernel and variant, without the long lists of edges.
+declare -A tests_of=(
+  [memcheck]='*/??_*'
+  [initcheck]='*/??_*'
+  [racecheck]='*/??_*_primes:*/??_*_whole_tiles:*/??_*_scalars'
+)
+
+found=9 # the exit status that tells findings from failing tests
+failed=0
+for tool in "${tools[@]}"; do
+  log=$logs/$tool.log
+  started=$SECONDS
+  status=0
+  SGEMM_TEST_SMALL=1 compute-sanitizer --tool "$tool" --error-exitcode "$found" --print-limit 20 "${only[@]}" \
+    "$tests" --gtest_filter="${tests_of[$tool]}" >"$log" 2>&1 || status=$?
+  took="$((SECONDS - started)) s, $log"
+  ran=$(sed -nE 's/^\[ +PASSED +\] ([0-9]+) tests?\.$/\1/p' "$log" | tail -n 1)
+  summary=$(sed -nE 's/^=+ (RACECHECK|ERROR) SUMMARY: //p' "$log" | tail -n 1)
+  if [ "$status" = 0 ] && [ "${ran:-0}" -gt 0 ] && [[ $summary == "0 "* ]]; then
+    printf '%s: clean, %s tests in %s\n' "$tool" "$ran" "$took"
+    continue
+  fi
+  failed=1
+  case $status in
+    0 | "$found") why=${summary:-it ended without a summary} ;;
+    77) why="no usable GPU" ;;
+    *) why="the tests ended with exit status $status" ;;
+  esac
+  [ "$status" != 0 ] || [ "${ran:-0}" -gt 0 ] || why="no test ran"
+  printf '%s: FAILED, %s, after %s\n' "$tool" "$why" "$took"
+done
+exit $failed
