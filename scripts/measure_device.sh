@@ -4,6 +4,7 @@
 #   cold.json, warm.json   all kernels over 256:8192
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   counters.json          Nsight Compute's counters of every chapter at 4096
+#   counters_8192.json     and of both tile orders of chapter 07 at 8192, where DRAM traffic tells them apart
 #   kernels.json           the list of kernels with their summaries
 #
 # Before that it builds, runs the tests, and runs compute-sanitizer over them.
@@ -71,7 +72,11 @@ run_step() {
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
-    counters) python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" ;;
+    counters)
+      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" &&
+        python3 "$ROOT/scripts/counters.py" --build "$build" --size 8192 --out "$out/counters_8192.json" \
+          07_warptile_hilbert 07_warptile_hilbert:row_order
+      ;;
     *) die "unknown step $1" ;;
   esac
 }

@@ -241,8 +241,8 @@ def load_folder(folder: Path) -> Results:
     return load([first, *(path for path in others if path.exists())])
 
 
-def counters_of_folder(folder: Path) -> dict | None:
-    path = folder / COUNTERS_FILE
+def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
+    path = folder / file
     return load_counters(path) if path.exists() else None
 
 

@@ -14,7 +14,7 @@ Blocks, all from cold measurements unless they say otherwise:
     sweep             TFLOP/s of every kernel over the sizes
     chapter ID...     every size of the kernels, each in a table of its own, with its resources
     resources ID...   what a block of each kernel takes
-    counters ID...    Nsight Compute's counters of the kernels, from counters.json
+    counters ID...    Nsight Compute's counters of the kernels, from counters.json or from the file named before the IDs
     environment       the machine, the build and the protocol
     claims            the claims of the source documents beside what was found
 
@@ -36,7 +36,7 @@ from functools import cached_property
 from pathlib import Path
 
 from claims import ABOUT, CLAIMS, SIZE, SOURCES, VERDICTS, Evidence, find
-from results import Record, Results, ResultsError, counters_of_folder, load_folder, read_json, stop
+from results import COUNTERS_FILE, Record, Results, ResultsError, counters_of_folder, load_folder, read_json, stop
 
 ROOT = Path(__file__).resolve().parent.parent
 START = re.compile(r"^<!-- generated: (.*?) -->\s*$")
@@ -329,12 +329,16 @@ STALLS_SHOWN = 4
 
 
 def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
-    if folder.counters is None:
-        raise ResultsError(f"{folder.path} has no counters.json")
-    derived = folder.counters["derived"]
+    file = COUNTERS_FILE
+    if arguments and arguments[0].endswith(".json"):
+        file, arguments = arguments[0], arguments[1:]
+    document = counters_of_folder(folder.path, file)
+    if document is None:
+        raise ResultsError(f"{folder.path} has no {file}")
+    derived = document["derived"]
     names = folder.ids(arguments)
     if missing := [name for name in names if name not in derived]:
-        raise ResultsError(f"counters.json holds nothing about {', '.join(missing)}")
+        raise ResultsError(f"{file} holds nothing about {', '.join(missing)}")
     rows = []
     for title, field, form in COUNTER_ROWS:
         values = [derived[name].get(field) for name in names]
@@ -347,7 +351,7 @@ def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
         stalls.append(", ".join(f"{reason.replace('_', ' ')} {significant(reasons[reason], 2)}" for reason in top))
     if any(stalls):
         rows.append(["warps stalled per issued instruction", *stalls])
-    context = folder.counters["context"]
+    context = document["context"]
     tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
     source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
     return f"{table([' ', *(f'`{name}`' for name in names)], rows)}\n\n{source}"

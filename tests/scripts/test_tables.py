@@ -8,7 +8,16 @@ import pytest
 import tables
 from conftest import SYNTHETIC, case
 
-ALL_BLOCKS = ("ladder 4096", "sweep", "chapter 6", "resources 1 05_coarse_1d", "environment", "counters 7", "claims")
+ALL_BLOCKS = (
+    "ladder 4096",
+    "sweep",
+    "chapter 6",
+    "resources 1 05_coarse_1d",
+    "environment",
+    "counters 7",
+    "counters counters.json 7",
+    "claims",
+)
 
 
 def write_page(folder: Path, *blocks: str) -> Path:
@@ -115,6 +124,7 @@ def test_markers_in_fenced_code_are_left_alone(tmp_path):
         ("resources 42", "there is no kernel 42"),
         ("resources cublas", "hold no resources"),
         ("counters cublas", "counters.json holds nothing about cublas"),
+        ("counters counters_31.json 7", "has no counters_31.json"),
         ("sweep 4096", "takes no argument"),
     ],
 )
