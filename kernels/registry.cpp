@@ -21,6 +21,11 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
+/// Whether the two are the compilations of one chapter for different targets.
+bool complement(const Kernel& x, const Kernel& y) {
+  return !x.prepare != !y.prepare && !x.prepare_on_executor != !y.prepare_on_executor;
+}
+
 }  // namespace
 
 std::string Kernel::numbered_name() const {
@@ -40,7 +45,14 @@ Registration::Registration(Kernel kernel) {
   const auto place = std::lower_bound(list.begin(), list.end(), kernel,
                                       [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
   if (place != list.end() && place->id() == kernel.id()) {
-    throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    if (!complement(*place, kernel)) {
+      throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    }
+    if (!place->prepare) {
+      std::swap(*place, kernel);
+    }
+    place->prepare_on_executor = std::move(kernel.prepare_on_executor);
+    return;
   }
   list.insert(place, std::move(kernel));
 }
