@@ -318,26 +318,40 @@ void Block::fail(const std::string& what, Site site) const {
 }
 
 std::string Block::describe_stuck() const {
-  const auto same_wait = [](const Thread& a, const Thread& b) {
-    const bool same = a.wait == Wait::barrier ? a.barrier == b.barrier : a.mask == b.mask;
-    return !a.finished && !b.finished && a.wait == b.wait && same;
+  const auto numbers = [this](auto which) {
+    std::vector<Number> found;
+    for (Number number = 0; number < threads_; ++number) {
+      if (which(number)) {
+        found.push_back(number);
+      }
+    }
+    return found;
   };
-  const auto* const begin = state_.data();
-  const auto* const end = begin + threads_;
-  const auto waiting = std::find_if(begin, end, [](const Thread& thread) { return !thread.finished; });
-  const auto arrived = std::count_if(begin, end, [&](const Thread& thread) { return same_wait(*waiting, thread); });
-  const auto missing = std::find_if(begin, end, [&](const Thread& thread) { return !same_wait(*waiting, thread); });
+  const Number stuck = numbers([&](Number number) { return !state_[number].finished; }).front();
+  const Thread& waiting = state_[stuck];
   std::ostringstream text;
-  text << place_of(static_cast<Number>(waiting - begin)) << ", " << to_string(waiting->site) << ": waits for ever at ";
-  if (waiting->wait == Wait::barrier) {
-    text << "barrier " << unsigned{waiting->barrier} << ", which " << arrived << " of "
-         << barriers_[waiting->barrier].expected << " threads reach";
+  text << place_of(stuck) << ", " << to_string(waiting.site) << ": waits for ever at ";
+  std::vector<Number> missing;
+  if (waiting.wait == Wait::barrier) {
+    const Barrier& barrier = barriers_[waiting.barrier];
+    text << "barrier " << unsigned{waiting.barrier} << ", which " << barrier.waiting.size << " of " << barrier.expected
+         << " threads reach";
+    missing = numbers([&](Number number) {
+      const Thread& other = state_[number];
+      return other.finished || other.wait != Wait::barrier || other.barrier != waiting.barrier;
+    });
   } else {
     text << "a warp-level operation that not all lanes of its mask reach";
+    missing = numbers([&](Number number) {
+      const Thread& other = state_[number];
+      const bool needed = number / WARP == stuck / WARP && (waiting.mask >> number % WARP & 1U) != 0;
+      return needed && (other.finished || other.wait != Wait::warp_barrier || other.mask != waiting.mask);
+    });
   }
-  if (missing != end) {
-    text << "; thread " << to_string(positions_[static_cast<std::size_t>(missing - begin)])
-         << (missing->finished ? " has finished" : " waits at " + to_string(missing->site));
+  if (!missing.empty()) {
+    const Thread& other = state_[missing.front()];
+    text << "; thread " << to_string(positions_[missing.front()])
+         << (other.finished ? " has finished" : " waits at " + to_string(other.site));
   }
   return text.str();
 }

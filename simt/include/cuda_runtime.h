@@ -103,8 +103,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
 }
 
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize,
-                  simt::Site site = simt::Site::current()) {
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, simt::Site site = simt::Site::current()) {
   const unsigned lane = simt::lane();
   const unsigned source = lane ^ static_cast<unsigned>(lanes);
   return simt::shuffle(mask, value, source / width > lane / width ? lane : source, site);
