@@ -100,7 +100,7 @@ class Chapter {
     return *this;
   }
   Chapter& resources(std::function<Resources()> query) {
-    if constexpr (!ON_EXECUTOR) {
+    if constexpr (TARGET == Target::for_gpu) {
       kernel_.resources = std::move(query);
     }
     return *this;
@@ -108,7 +108,9 @@ class Chapter {
   /// `launch` sees k == 0 where A and B must not be read (alpha == 0), and alpha == 0 where k == 0, so that a kernel
   /// whose sum over k is empty stores beta * C, as BLAS does, without further cases.
   Chapter& launcher(Launch launch) {
-    auto& prepare = ON_EXECUTOR ? kernel_.prepare_on_executor : kernel_.prepare;
+    auto& prepare = TARGET == Target::for_gpu        ? kernel_.prepare
+                    : TARGET == Target::for_executor ? kernel_.prepare_on_executor
+                                                     : kernel_.prepare_checked;
     prepare = [launch = std::move(launch)](const Problem&) {
       return Prepared{[launch](Problem p, cudaStream_t stream) {
                         if (p.alpha == 0.0F || p.k == 0) {

@@ -59,6 +59,8 @@ struct Kernel {
   /// The same for the executor, which runs a chapter's kernel on the CPU, on operands in the host's memory. Empty for
   /// libraries, CPU kernels and chapters that were not compiled for it.
   std::function<Prepared(const Problem&)> prepare_on_executor;
+  /// The same with every access to memory observed.
+  std::function<Prepared(const Problem&)> prepare_checked;
   /// Resources on the current device for an aligned problem; empty for libraries and CPU kernels.
   std::function<Resources()> resources;
 
@@ -73,8 +75,8 @@ struct Kernel {
 const std::vector<Kernel>& kernels();
 
 /// Adds a kernel to the list when a namespace-scope Registration is initialised, so that a chapter is one file. A
-/// chapter that was compiled twice, for GPUs and for the executor, registers twice and becomes one kernel. Throws
-/// std::logic_error when the id is taken otherwise.
+/// chapter that was compiled for several targets registers for each and becomes one kernel. Throws std::logic_error
+/// when the id is taken otherwise.
 class Registration {
  public:
   explicit Registration(Kernel kernel);

@@ -21,9 +21,20 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
-/// Whether the two are the compilations of one chapter for different targets.
-bool complement(const Kernel& x, const Kernel& y) {
-  return !x.prepare != !y.prepare && !x.prepare_on_executor != !y.prepare_on_executor;
+/// Takes from `other` what it can prepare and `kernel` can not. Returns whether the two had nothing in common there,
+/// which says that they are compilations of one chapter for different targets.
+bool merge(Kernel& kernel, Kernel& other) {
+  bool different = true;
+  for (const auto prepare : {&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked}) {
+    different = different && !(kernel.*prepare && other.*prepare);
+    if (!(kernel.*prepare)) {
+      kernel.*prepare = std::move(other.*prepare);
+    }
+  }
+  if (!kernel.resources) {
+    kernel.resources = std::move(other.resources);
+  }
+  return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
 }
 
 }  // namespace
@@ -45,13 +56,9 @@ Registration::Registration(Kernel kernel) {
   const auto place = std::lower_bound(list.begin(), list.end(), kernel,
                                       [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
   if (place != list.end() && place->id() == kernel.id()) {
-    if (!complement(*place, kernel)) {
+    if (!merge(*place, kernel)) {
       throw std::logic_error("kernel " + kernel.id() + " is registered twice");
     }
-    if (!place->prepare) {
-      std::swap(*place, kernel);
-    }
-    place->prepare_on_executor = std::move(kernel.prepare_on_executor);
     return;
   }
   list.insert(place, std::move(kernel));

@@ -1,7 +1,9 @@
 #include "case_runner.hpp"
 
+#include "checked_operands.hpp"
 #include "interrupt.hpp"
 #include "outcome.hpp"
+#include "simt/checked_arrays.hpp"
 #include "simt/executor.hpp"
 
 #include <chrono>
@@ -173,15 +175,23 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   record.measurement = measurement_of(std::move(timings), size);
 }
 
+void CaseRunner::execute(const Kernel& kernel, const Problem& problem) {
+  if (!options_.check) {
+    kernel.prepare_on_executor(problem).launch(problem, nullptr);
+    return;
+  }
+  const simt::CheckedArrays arrays(arrays_of(problem));
+  kernel.prepare_checked(problem).launch(problem, nullptr);
+}
+
 double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) {
   const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id(), 0.0);
   if (is_new) {
     constexpr Size SMALL{256, 256, 64};
     HostState small(SMALL, options_);
-    const Prepared prepared = kernel.prepare_on_executor(small.shape);
     const Problem problem = small.fresh_operands();
     const auto start = std::chrono::steady_clock::now();
-    prepared.launch(problem, nullptr);
+    execute(kernel, problem);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     entry->second = products(small.shape) / time.count();
   }
@@ -191,6 +201,9 @@ double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) 
 void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {
   if (!kernel.prepare_on_executor) {
     throw CaseStopped(Outcome::not_supported, "needs a CUDA device");  // the context says why there is none
+  }
+  if (options_.check && !kernel.prepare_checked) {
+    throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
   }
   const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
   if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
@@ -206,10 +219,8 @@ void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const O
   }
   HostState& state = host_state(size);
   const Problem problem = state.fresh_operands();
-  const Prepared prepared = kernel.prepare_on_executor(problem);
-  record.detail = prepared.detail;
   observer("executing");
-  prepared.launch(problem, nullptr);
+  execute(kernel, problem);
   if (options_.verify) {
     verify(state, "", observer, record);
   }

@@ -43,6 +43,8 @@ class CaseRunner {
   void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Problem& shape);
+  /// Runs the executor's launch of `kernel` on the problem, checked where the options say so.
+  void execute(const Kernel& kernel, const Problem& problem);
   void verify(HostState& state, std::string_view when, const Observer& observer, Record& record);
   Verdict check(HostState& state, const Observer& observer, const Record& record);
 

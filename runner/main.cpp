@@ -58,8 +58,9 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                     gpu_libraries().cublas.value_or("")));
   }
   if (executing) {
-    lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads and verified; they have no times there",
-                                simt::workers()));
+    lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
+                                simt::workers(),
+                                options.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
   lines.push_back(fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
@@ -88,8 +89,8 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
 }
 
 ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
-  const DeviceQuery query =
-      options.on_executor ? DeviceQuery{std::nullopt, "--device cpu"} : query_device(options.device);
+  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check ? "--check" : "--device cpu"}
+                                                : query_device(options.device);
   if (options.out) {
     require_writable(*options.out);
   }

@@ -211,8 +211,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 2> switches{{
+  const std::array<Switch, 3> switches{{
       {"--no-verify", "do not check the results; their records say so", false, &options.verify},
+      {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
       {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
   }};
   std::array<std::string, switches.size()> given;
@@ -250,6 +251,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     }
     *switches[i].option = switches[i].value;
   }
+  options.on_executor = options.on_executor || options.check;
   options.benchmark_flags = benchmark_flags(app);
   return result;
 }

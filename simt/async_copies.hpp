@@ -19,8 +19,9 @@ class AsyncCopies {
   void start(const Copy& copy) { copies_.push_back(copy); }
   void commit() { group_ends_.push_back(copies_.size()); }
 
-  /// Lets all groups arrive but the `pending` youngest.
-  void wait(std::size_t pending) {
+  /// Lets all groups arrive but the `pending` youngest; `arrives` is told of each copy.
+  template <class Arrives>
+  void wait(std::size_t pending, const Arrives& arrives) {
     if (group_ends_.size() - groups_arrived_ <= pending) {
       return;
     }
@@ -32,6 +33,7 @@ class AsyncCopies {
       } else {
         std::memset(copy.destination, 0, copy.bytes);
       }
+      arrives(copy);
     }
     groups_arrived_ = groups;
     constexpr std::size_t ENOUGH_TO_MOVE = 256;

@@ -26,6 +26,15 @@ alignas(128) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
 /// The block that this OS thread runs.
 thread_local Block* here = nullptr;
 
+/// Lasts while a thread of a kernel is in the executor's code.
+class InExecutor {
+ public:
+  InExecutor() { here->set_in_kernel(false); }
+  ~InExecutor() { here->set_in_kernel(true); }
+  InExecutor(const InExecutor&) = delete;
+  InExecutor& operator=(const InExecutor&) = delete;
+};
+
 /// Boost.Context asks for a way to give stacks back; they stay with the Block.
 struct KeepStack {
   static boost::context::stack_context allocate() { return {}; }
@@ -75,8 +84,14 @@ void Block::make_fiber(Number number) {
                           });
 }
 
-void Block::begin(const Launch& launch) {
+Block* Block::on_this_thread() { return here; }
+
+void Block::begin(const Launch& launch, bool checked) {
   launch_ = &launch;
+  checked_ = checked;
+  if (checked && !checker_) {
+    checker_ = std::make_unique<BlockChecker>();
+  }
   threads_ = launch.block.x * launch.block.y * launch.block.z;
   positions_.clear();
   for (Index3 at; at.z < launch.block.z; ++at.z) {
@@ -95,10 +110,13 @@ void Block::begin(const Launch& launch) {
   gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
 }
 
-void Block::run(const Index3& block) {
+void Block::run(const Index3& block, std::uint64_t number) {
   block_ = block;
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
+  if (checked_) {
+    checker_->begin(*launch_, threads_, number);
+  }
   finished_ = 0;
   for (Number number = 0; number < threads_; ++number) {
     Thread& thread = state_[number];
@@ -123,6 +141,7 @@ void Block::live() {
     thread.started = true;
     bool failed = false;
     try {
+      in_kernel_ = true;
       launch_->thread(launch_->kernel);
     } catch (const Abandoned&) {
       failed = true;
@@ -130,9 +149,10 @@ void Block::live() {
       error_ = std::current_exception();
       failed = true;
     }
+    in_kernel_ = false;
     // Fibers change places outside of the handlers: what is being handled is a property of the OS thread.
     thread.finished = true;
-    copies().clear();
+    copies_[current_].clear();
     finished_ += failed ? 0 : 1;
     switch_to(failed ? MAIN : take_ready());
   }
@@ -141,7 +161,12 @@ void Block::live() {
 void Block::abandon() {
   abandoning_ = true;
   for (Number number = 0; number < threads_; ++number) {
-    if (state_[number].started && !state_[number].finished) {
+    if (state_[number].frozen) {
+      std::construct_at(&fibers_[number]);  // forgets the fiber, which a destructor would unwind
+      make_fiber(number);
+      copies_[number].clear();
+      state_[number].frozen = false;
+    } else if (state_[number].started && !state_[number].finished) {
       switch_to(number);
     }
   }
@@ -149,6 +174,56 @@ void Block::abandon() {
   ready_ = {};
   barriers_ = {};
   warps_ = {};
+}
+
+void Block::freeze(const std::string& what) {
+  error_ = std::make_exception_ptr(Error(what));
+  state_[current_].frozen = true;
+  switch_to(MAIN);
+}
+
+void Block::check(const Access& access, const void* code) {
+  const InExecutor in_executor;
+  const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
+  const bool argument = static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes;
+  if (argument || stacks_.contain(access.address)) {
+    return;
+  }
+  if (const auto wrong = checker_->access(current_, access)) {
+    freeze(place_of(current_) + ", " + source_line(code) + ": " + *wrong);
+  }
+}
+
+void Block::copy_async(const AsyncCopies::Copy& copy, Site site) {
+  if (reinterpret_cast<std::uintptr_t>(copy.destination) % copy.bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(copy.source) % copy.bytes != 0) {
+    fail("an asynchronous copy of " + std::to_string(copy.bytes) + " bytes is not aligned to them", site);
+  }
+  if (checked_) {
+    if (const auto wrong = checker_->copy_starts(current_, copy.destination, copy.source, copy.bytes)) {
+      fail("an asynchronous copy " + *wrong, site);
+    }
+  }
+  copies_[current_].start(copy);
+}
+
+void Block::wait_for_copies(unsigned pending) {
+  copies_[current_].wait(pending, [this](const AsyncCopies::Copy& copy) {
+    if (checked_) {
+      if (const auto wrong = checker_->copy_arrives(current_, copy.destination, copy.bytes)) {
+        throw Error(place_of(current_) + ": an asynchronous copy that arrives " + *wrong);
+      }
+    }
+  });
+}
+
+void Block::meet(const List& list) {
+  meeting_.assign(1, current_);
+  Number number = list.first;
+  for (unsigned i = 0; i < list.size; ++i, number = next_[number]) {
+    meeting_.push_back(number);
+  }
+  checker_->join(meeting_);
 }
 
 void Block::append(List& list, Number number) {
@@ -250,6 +325,9 @@ void Block::barrier(unsigned id, unsigned threads, Site site) {
          site);
   }
   if (barrier.waiting.size + 1 == threads) {
+    if (checked_) {
+      meet(barrier.waiting);
+    }
     append(ready_, barrier.waiting);
     return;
   }
@@ -278,9 +356,14 @@ void Block::warp_barrier(unsigned mask, Site site) {
   }
   if (complete) {
     warp.waiting &= ~others;
+    List lanes_waiting;
     for (unsigned left = others; left != 0; left &= left - 1) {
-      append(ready_, static_cast<Number>(first + std::countr_zero(left)));
+      append(lanes_waiting, static_cast<Number>(first + std::countr_zero(left)));
     }
+    if (checked_) {
+      meet(lanes_waiting);
+    }
+    append(ready_, lanes_waiting);
     return;
   }
   Thread& thread = state_[current_];
@@ -358,13 +441,31 @@ std::string Block::describe_stuck() const {
 
 // ---- thread.hpp ----
 
-void barrier(unsigned id, unsigned threads, Site site) { here->barrier(id, threads, site); }
-void block_barrier(Site site) { here->block_barrier(site); }
-void warp_barrier(unsigned mask, Site site) { here->warp_barrier(mask, site); }
-void give_way() { here->give_way(); }
+void barrier(unsigned id, unsigned threads, Site site) {
+  const InExecutor in_executor;
+  here->barrier(id, threads, site);
+}
+
+void block_barrier(Site site) {
+  const InExecutor in_executor;
+  here->block_barrier(site);
+}
+
+void warp_barrier(unsigned mask, Site site) {
+  const InExecutor in_executor;
+  here->warp_barrier(mask, site);
+}
+
+void give_way() {
+  const InExecutor in_executor;
+  here->give_way();
+}
+
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
+  const InExecutor in_executor;
   return here->exchange(mask, value, source, site);
 }
+
 unsigned lane() { return here->lane(); }
 
 void* dynamic_shared_memory() { return dynamic_memory; }
@@ -374,16 +475,20 @@ unsigned shared_address(const void* pointer) {
 }
 
 void copy_async(unsigned destination, const void* source, unsigned bytes, Site site) {
+  const InExecutor in_executor;
   // Static shared memory may lie below the dynamic one: the difference is signed.
-  std::byte* const to = dynamic_memory + static_cast<int>(destination);
-  if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0 || reinterpret_cast<std::uintptr_t>(source) % bytes != 0) {
-    here->fail("an asynchronous copy of " + std::to_string(bytes) + " bytes is not aligned to them", site);
-  }
-  here->copies().start({to, source, bytes});
+  here->copy_async({dynamic_memory + static_cast<int>(destination), source, bytes}, site);
 }
 
-void commit_copies() { here->copies().commit(); }
-void wait_for_copies(unsigned pending) { here->copies().wait(pending); }
+void commit_copies() {
+  const InExecutor in_executor;
+  here->commit_copies();
+}
+
+void wait_for_copies(unsigned pending) {
+  const InExecutor in_executor;
+  here->wait_for_copies(pending);
+}
 
 void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "async_copies.hpp"
+#include "checker.hpp"
 #include "executor.hpp"
 #include "stacks.hpp"
 #include "thread.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,10 +30,13 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// The launch that the blocks to come belong to; it outlives them.
-  void begin(const Launch& launch);
-  /// Throws what a thread throws, and Error where threads are left waiting.
-  void run(const Index3& block);
+  /// The one that runs on this OS thread, or null.
+  static Block* on_this_thread();
+
+  /// The launch that the blocks to come belong to; it outlives them. `checked` says to watch instrumented kernels.
+  void begin(const Launch& launch, bool checked);
+  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks.
+  void run(const Index3& block, std::uint64_t number);
 
   // What thread.hpp declares, for the thread whose turn it is.
   void barrier(unsigned id, unsigned threads, Site site);
@@ -40,13 +45,23 @@ class Block {
   std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
   void give_way();
   unsigned lane() const { return current_ % WARP; }
-  AsyncCopies& copies() { return copies_[current_]; }
+  void copy_async(const AsyncCopies::Copy& copy, Site site);
+  void commit_copies() { copies_[current_].commit(); }
+  void wait_for_copies(unsigned pending);
+
+  /// Whether the code of a checked kernel is what runs at the moment, and not the executor's: the linker may have given
+  /// both the same instrumented copy of an inline function.
+  bool checked() const { return checked_ && in_kernel_; }
+  /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
+  void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
+  /// Ends the launch where the access, made by the instruction before `code`, is wrong.
+  void check(const Access& access, const void* code);
   /// "block (1,0,0), thread (3,2,0) of sgemm::naive_kernel<...>, file:line: `what`".
   [[noreturn]] void fail(const std::string& what, Site site) const;
 
  private:
   using Fiber = boost::context::fiber;
-  using Number = std::uint16_t;  ///< of a thread in its block, or MAIN
+  using Number = ThreadNumber;  ///< or MAIN
   static constexpr Number MAIN = MAX_THREADS_PER_BLOCK;
   static constexpr unsigned BARRIERS = 16;
 
@@ -59,6 +74,7 @@ class Block {
     Wait wait = Wait::nothing;
     bool started = false;
     bool finished = false;
+    bool frozen = false;  ///< stopped where it can not be unwound
   };
 
   struct List {
@@ -80,6 +96,10 @@ class Block {
   void make_fiber(Number number);
   /// What each fiber does until quitting_: its thread of one block after the other.
   void live();
+  /// Ends the launch from within an access, which must not happen and can not be unwound.
+  void freeze(const std::string& what);
+  /// Tells the checker that the threads in the list and the current one have met.
+  void meet(const List& list);
   void append(List& list, Number number);
   void append(List& list, List& other);
   /// The first thread that is ready, or MAIN where none is.
@@ -110,6 +130,10 @@ class Block {
   std::vector<Index3> positions_;  ///< of the threads in the block
   std::array<Thread, MAX_THREADS_PER_BLOCK> state_;
   std::vector<AsyncCopies> copies_;
+  std::unique_ptr<BlockChecker> checker_;  ///< made for the first checked launch
+  bool checked_ = false;
+  bool in_kernel_ = false;
+  std::vector<Number> meeting_;
   Stacks stacks_;
   std::array<Fiber, MAX_THREADS_PER_BLOCK + 1> fibers_;  ///< the last is the OS thread's own, MAIN
 #ifdef __SANITIZE_ADDRESS__

@@ -48,6 +48,9 @@ class Workers {
 
   void run(const Launch& launch) {
     std::unique_lock lock(mutex_);
+    if (CheckedArrays* const arrays = CheckedArrays::current()) {
+      arrays->begin_launch();
+    }
     launch_ = &launch;
     blocks_ = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
@@ -91,14 +94,15 @@ class Workers {
   }
 
   void run_blocks(Block& block, const Launch& launch) {
-    block.begin(launch);
+    block.begin(launch, CheckedArrays::current() != nullptr);
     for (std::uint64_t index = next_block_++; index < blocks_; index = next_block_++) {
       if (bool (*const asked)() = stop; asked != nullptr && asked()) {
         throw Stopped("interrupted");
       }
       const std::uint64_t row = index / launch.grid.x;
       block.run({static_cast<unsigned>(index % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
-                 static_cast<unsigned>(row / launch.grid.y)});
+                 static_cast<unsigned>(row / launch.grid.y)},
+                index);
     }
   }
 

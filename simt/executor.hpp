@@ -31,6 +31,7 @@ struct Launch {
   std::size_t dynamic_smem = 0;        ///< bytes, MAX_DYNAMIC_SMEM at most
   void (*thread)(const void* kernel);  ///< what each thread does: calls `kernel` with its arguments
   const void* kernel = nullptr;
+  std::size_t kernel_bytes = 0;  ///< of what `kernel` points to: threads may read it
 };
 
 /// A kernel did what no kernel may, such as leaving a barrier incomplete. The message is one line that names the

@@ -42,4 +42,8 @@ boost::context::stack_context Stacks::operator[](std::size_t index) const {
   return stack;
 }
 
+bool Stacks::contain(const void* address) const {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) < count_ * STRIDE;
+}
+
 }  // namespace simt

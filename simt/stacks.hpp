@@ -17,6 +17,7 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   boost::context::stack_context operator[](std::size_t index) const;
+  bool contain(const void* address) const;
 
  private:
   std::size_t count_;

@@ -178,6 +178,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
              {config->blockDim.x, config->blockDim.y, config->blockDim.z},
              config->dynamicSmemBytes,
              simt::Call<Parameters...>::run,
-             &call});
+             &call,
+             sizeof call});
   return cudaSuccess;
 }

@@ -136,6 +136,7 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--max-seconds",
                                    "--no-verify",
                                    "--force",
+                                   "--check",
                                    "--list",
                                    "--help",
                                    "--version",
@@ -232,6 +233,12 @@ TEST(Options, CpuIsADevice) {
   EXPECT_FALSE(options({}).on_executor);
   EXPECT_FALSE(options({"--device", "0"}).on_executor);
   EXPECT_TRUE(options({"--device", "cpu"}).on_executor);
+}
+
+TEST(Options, ChecksAreMadeOnTheCpu) {
+  EXPECT_FALSE(options({"--device", "cpu"}).check);
+  EXPECT_TRUE(options({"--check"}).check);
+  EXPECT_TRUE(options({"--check"}).on_executor);
 }
 
 TEST(Options, FlagsWithoutAValue) {

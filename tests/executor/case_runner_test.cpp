@@ -62,6 +62,14 @@ TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
   }
 }
 
+TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
+  options_.check = true;
+  const Record record = run(chapter("07_warptile_hilbert"));
+  const bool built_with_checks = static_cast<bool>(chapter("07_warptile_hilbert").prepare_checked);
+  EXPECT_EQ(record.outcome, built_with_checks ? Outcome::executed : Outcome::not_supported) << record.reason;
+  EXPECT_EQ(record.verified, built_with_checks);
+}
+
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {
   options_.verify = false;
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
