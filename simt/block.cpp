@@ -29,10 +29,13 @@ thread_local Block* here = nullptr;
 /// Lasts while a thread of a kernel is in the executor's code.
 class InExecutor {
  public:
-  InExecutor() { here->set_in_kernel(false); }
-  ~InExecutor() { here->set_in_kernel(true); }
+  InExecutor() { block_.set_in_kernel(false); }
+  ~InExecutor() { block_.set_in_kernel(true); }
   InExecutor(const InExecutor&) = delete;
   InExecutor& operator=(const InExecutor&) = delete;
+
+ private:
+  Block& block_ = *here;
 };
 
 /// Boost.Context asks for a way to give stacks back; they stay with the Block.
@@ -307,23 +310,28 @@ void Block::arrive([[maybe_unused]] void* frames) {
 #endif
 }
 
-void Block::barrier(unsigned id, unsigned threads, Site site) {
-  if (id >= BARRIERS || threads == 0 || threads % WARP != 0) {
-    // __syncthreads takes blocks that are no whole warps; PTX counts those warps as whole.
-    if (id != 0 || threads != threads_) {
-      fail("a barrier takes a number from 0 to 15 and a multiple of 32 threads, not " + std::to_string(id) + " and " +
-               std::to_string(threads),
-           site);
-    }
+void Block::refuse_barrier(unsigned id, unsigned threads, Site site) const {
+  // __syncthreads takes blocks that are no whole warps; PTX counts those warps as whole.
+  const bool of_block = id == 0 && threads == threads_;
+  if (!of_block && (id >= BARRIERS || threads == 0 || threads % WARP != 0)) {
+    fail("a barrier takes a number from 0 to 15 and a multiple of 32 threads, not " + std::to_string(id) + " and " +
+             std::to_string(threads),
+         site);
   }
-  Barrier& barrier = barriers_[id];
-  if (barrier.waiting.size == 0) {
-    barrier.expected = threads;
-  } else if (barrier.expected != threads) {
+  const Barrier& barrier = barriers_[id];
+  if (barrier.waiting.size > 0 && barrier.expected != threads) {
     fail("barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " threads here and for " +
              std::to_string(barrier.expected) + " in thread " + to_string(positions_[barrier.waiting.first]),
          site);
   }
+}
+
+void Block::barrier(unsigned id, unsigned threads, Site site) {
+  if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
+    refuse_barrier(id, threads, site);
+  }
+  Barrier& barrier = barriers_[id];
+  barrier.expected = threads;
   if (barrier.waiting.size + 1 == threads) {
     if (checked_) {
       meet(barrier.waiting);

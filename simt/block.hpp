@@ -96,6 +96,8 @@ class Block {
   void make_fiber(Number number);
   /// What each fiber does until quitting_: its thread of one block after the other.
   void live();
+  /// Fails where a barrier can not be called like this; kept apart, as barriers are called very often.
+  [[gnu::noinline, gnu::cold]] void refuse_barrier(unsigned id, unsigned threads, Site site) const;
   /// Ends the launch from within an access, which must not happen and can not be unwound.
   void freeze(const std::string& what);
   /// Tells the checker that the threads in the list and the current one have met.
