@@ -13,15 +13,17 @@ endfunction()
 
 include(CheckLanguage)
 check_language(CUDA)
-if(NOT CMAKE_CUDA_COMPILER)
-  message(FATAL_ERROR "nvcc is missing. Install the CUDA Toolkit 12.4 or newer "
-                      "(https://developer.nvidia.com/cuda-downloads) and put its bin folder on PATH, "
-                      "or name the compiler with -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc")
+if(CMAKE_CUDA_COMPILER)
+  set(SGEMM_CUDA ON)
+  enable_language(CUDA)
+  require_package(CUDAToolkit "cuda-toolkit (NVIDIA's repository)")
+else()
+  set(SGEMM_CUDA OFF)
+  message(STATUS "No nvcc: building for the CPU alone, which executes the kernels without timing them "
+                 "(for a GPU: CUDA Toolkit 12.4 or newer, with nvcc on PATH or -DCMAKE_CUDA_COMPILER=<its nvcc>)")
 endif()
-enable_language(CUDA)
-
-require_package(CUDAToolkit "cuda-toolkit (NVIDIA's repository)")
 require_package(Threads libc6-dev)
+require_package(Boost libboost-context-dev COMPONENTS context)
 require_package(fmt libfmt-dev)
 require_package(nlohmann_json nlohmann-json3-dev)
 require_package(CLI11 libcli11-dev)

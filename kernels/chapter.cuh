@@ -4,6 +4,7 @@
 
 #include "cuda_check.hpp"
 #include "kernel.hpp"
+#include "target.hpp"
 
 #include <cuda_runtime.h>
 
@@ -14,6 +15,7 @@
 #include <utility>
 
 namespace sgemm {
+inline namespace SGEMM_TARGET {
 
 /// Blocks and shared memory above this need the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
 constexpr std::size_t DEFAULT_DYNAMIC_SMEM_LIMIT = 48 * 1024;
@@ -98,13 +100,18 @@ class Chapter {
     return *this;
   }
   Chapter& resources(std::function<Resources()> query) {
-    kernel_.resources = std::move(query);
+    if constexpr (TARGET == Target::for_gpu) {
+      kernel_.resources = std::move(query);
+    }
     return *this;
   }
   /// `launch` sees k == 0 where A and B must not be read (alpha == 0), and alpha == 0 where k == 0, so that a kernel
   /// whose sum over k is empty stores beta * C, as BLAS does, without further cases.
   Chapter& launcher(Launch launch) {
-    kernel_.prepare = [launch = std::move(launch)](const Problem&) {
+    auto& prepare = TARGET == Target::for_gpu        ? kernel_.prepare
+                    : TARGET == Target::for_executor ? kernel_.prepare_on_executor
+                                                     : kernel_.prepare_checked;
+    prepare = [launch = std::move(launch)](const Problem&) {
       return Prepared{[launch](Problem p, cudaStream_t stream) {
                         if (p.alpha == 0.0F || p.k == 0) {
                           p.alpha = 0.0F;
@@ -122,4 +129,5 @@ class Chapter {
   Kernel kernel_;
 };
 
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm

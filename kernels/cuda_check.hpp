@@ -1,11 +1,14 @@
 #pragma once
 
+#include "target.hpp"
+
 #include <cuda_runtime_api.h>
 
 #include <stdexcept>
 #include <string>
 
 namespace sgemm {
+inline namespace SGEMM_TARGET {
 
 /// A CUDA runtime call that did not succeed. The runner turns it into the outcome `failed`.
 class CudaError : public std::runtime_error {
@@ -21,6 +24,7 @@ class CudaError : public std::runtime_error {
   cudaError_t code_;
 };
 
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm
 
 /// Throws sgemm::CudaError when a CUDA runtime call fails. A macro only because it names the call and its place.

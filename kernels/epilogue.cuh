@@ -1,8 +1,11 @@
 #pragma once
 
+#include "target.hpp"
+
 #include <cuda_runtime.h>
 
 namespace sgemm {
+inline namespace SGEMM_TARGET {
 
 /// Stores alpha * sum + beta * c. C is not read when beta is 0: it may hold anything then, NaN included.
 __device__ __forceinline__ void update(float& c, float sum, float alpha, float beta) {
@@ -24,4 +27,5 @@ __device__ __forceinline__ void update4(float* c, const float* sums, float alpha
   __stwt(destination, value);
 }
 
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm

@@ -54,7 +54,13 @@ struct Kernel {
 
   /// The reason why a problem can not be run by this kernel on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
+  /// Empty for a chapter that was compiled for the executor alone.
   std::function<Prepared(const Problem&)> prepare;
+  /// The same for the executor, which runs a chapter's kernel on the CPU, on operands in the host's memory. Empty for
+  /// libraries, CPU kernels and chapters that were not compiled for it.
+  std::function<Prepared(const Problem&)> prepare_on_executor;
+  /// The same with every access to memory observed.
+  std::function<Prepared(const Problem&)> prepare_checked;
   /// Resources on the current device for an aligned problem; empty for libraries and CPU kernels.
   std::function<Resources()> resources;
 
@@ -68,8 +74,9 @@ struct Kernel {
 /// leads its other variants, which are sorted by name.
 const std::vector<Kernel>& kernels();
 
-/// Adds a kernel to the list when a namespace-scope Registration is initialised, so that a chapter is one file.
-/// Throws std::logic_error when the id is taken.
+/// Adds a kernel to the list when a namespace-scope Registration is initialised, so that a chapter is one file. A
+/// chapter that was compiled for several targets registers for each and becomes one kernel. Throws std::logic_error
+/// when the id is taken otherwise.
 class Registration {
  public:
   explicit Registration(Kernel kernel);

@@ -21,6 +21,22 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
+/// Takes from `other` what it can prepare and `kernel` can not. Returns whether the two had nothing in common there,
+/// which says that they are compilations of one chapter for different targets.
+bool merge(Kernel& kernel, Kernel& other) {
+  bool different = true;
+  for (const auto prepare : {&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked}) {
+    different = different && !(kernel.*prepare && other.*prepare);
+    if (!(kernel.*prepare)) {
+      kernel.*prepare = std::move(other.*prepare);
+    }
+  }
+  if (!kernel.resources) {
+    kernel.resources = std::move(other.resources);
+  }
+  return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
+}
+
 }  // namespace
 
 std::string Kernel::numbered_name() const {
@@ -40,7 +56,10 @@ Registration::Registration(Kernel kernel) {
   const auto place = std::lower_bound(list.begin(), list.end(), kernel,
                                       [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
   if (place != list.end() && place->id() == kernel.id()) {
-    throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    if (!merge(*place, kernel)) {
+      throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    }
+    return;
   }
   list.insert(place, std::move(kernel));
 }

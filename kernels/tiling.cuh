@@ -4,12 +4,14 @@
 
 #include "ceil_div.hpp"
 #include "problem.hpp"
+#include "target.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 namespace sgemm {
+inline namespace SGEMM_TARGET {
 
 /// How many BM x BN tiles cover C: the grid of a kernel with one block per tile.
 template <int BM, int BN>
@@ -43,4 +45,5 @@ __device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std:
 /// nothing to a sum of products.
 __device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
 
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm

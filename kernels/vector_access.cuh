@@ -3,12 +3,14 @@
 // When and how a kernel may move four neighbouring floats in one 128-bit access.
 
 #include "problem.hpp"
+#include "target.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 namespace sgemm {
+inline namespace SGEMM_TARGET {
 
 /// Whether every row of a matrix with `columns` columns starts on a 16-byte boundary and splits into whole groups of
 /// four, so that 128-bit accesses neither misalign nor cross the end of a row.
@@ -44,4 +46,5 @@ __device__ __forceinline__ void load_groups_of_4(float (&registers)[COUNT], cons
   }
 }
 
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm

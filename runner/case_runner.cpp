@@ -1,15 +1,15 @@
 #include "case_runner.hpp"
 
-#include "baselines/cublas_handle.hpp"
-#include "cuda_check.hpp"
-#include "device_problem.hpp"
+#include "checked_operands.hpp"
 #include "interrupt.hpp"
 #include "outcome.hpp"
+#include "simt/checked_arrays.hpp"
+#include "simt/executor.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -18,8 +18,22 @@
 namespace sgemm {
 namespace {
 
-bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
-bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
+/// An executor's case that is expected to take longer needs --force.
+constexpr double MOST_SECONDS = 60.0;
+/// Problems with fewer products, of which the slowest kernel does some ten million a second, are not worth an estimate.
+constexpr double FEW_PRODUCTS = 5e7;
+
+double products(const Problem& shape) { return flops(shape) / 2.0; }
+
+/// "90 s", "25 min", "3.5 h".
+std::string duration_text(double seconds) {
+  constexpr double MINUTE = 60.0;
+  constexpr double HOUR = 60.0 * MINUTE;
+  if (seconds < 2 * MINUTE) {
+    return fmt::format("{:.0f} s", seconds);
+  }
+  return seconds < 2 * HOUR ? fmt::format("{:.0f} min", seconds / MINUTE) : fmt::format("{:.1f} h", seconds / HOUR);
+}
 
 }  // namespace
 
@@ -54,12 +68,13 @@ struct CaseRunner::HostState {
 
 CaseRunner::CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu)
     : options_(options), gpu_error_(query.error) {
+  simt::stop_when(interrupted);
   if (!query.device || !use_gpu) {
     return;
   }
   try {
-    gpu_ = std::make_unique<GpuBench>(*query.device, options);
-  } catch (const CudaError& error) {
+    gpu_ = GpuBench::open(*query.device, options);
+  } catch (const std::runtime_error& error) {
     gpu_error_ = error.what();
   }
 }
@@ -82,16 +97,6 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
     }
     observer(activity);
   };
-  const auto library_failed = [&](const auto& error) {
-    if (out_of_memory(error)) {
-      record.stop(Outcome::skipped, "not enough device memory");
-    } else {
-      record.stop(Outcome::failed, error.what());
-    }
-    if (gpu_) {
-      gpu_->note_failure(record.name);
-    }
-  };
   try {
     if (kernel.platform == Platform::cpu) {
       run_on_cpu(kernel, size, interruptible, record);
@@ -99,29 +104,26 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
       gpu_->run(
           kernel, size, [&] { return host_state(size).inputs; }, interruptible, record);
     } else {
-      record.stop(Outcome::not_supported, "no usable CUDA device");  // the context says why
+      run_on_executor(kernel, size, interruptible, record);
     }
   } catch (const CaseStopped& stopped) {
     record.stop(stopped.outcome(), stopped.what());
-  } catch (const CudaError& error) {
-    library_failed(error);
-  } catch (const CublasError& error) {
-    library_failed(error);
+  } catch (const simt::NotSupported& error) {
+    record.stop(Outcome::not_supported, error.what());
+  } catch (const simt::Stopped& error) {
+    record.stop(Outcome::skipped, error.what());
   } catch (const std::bad_alloc&) {
     record.stop(Outcome::skipped, "not enough host memory");
   } catch (const std::exception& error) {
     record.stop(Outcome::failed, error.what());
-    if (gpu_) {
-      gpu_->note_failure(record.name);
-    }
   }
   return record;
 }
 
-Verdict CaseRunner::check(const Kernel& kernel, HostState& state, const Observer& observer) {
+Verdict CaseRunner::check(HostState& state, const Observer& observer, const Record& record) {
   if (gpu_ && !gpu_->lost()) {
     return gpu_->check_host_result(
-        state.size, [&] { return state.inputs; }, state.c, kernel.accuracy, observer);
+        record, [&] { return state.inputs; }, state.c, observer);
   }
   if (!state.reference) {
     observer("computing the reference");
@@ -132,7 +134,17 @@ Verdict CaseRunner::check(const Kernel& kernel, HostState& state, const Observer
     state.reference = Reference::compute(problem, Platform::cpu, options_.seed);
   }
   observer("verifying");
-  return state.reference->check(state.c.data(), state.size.n, kernel.accuracy);
+  return state.reference->check(state.c.data(), state.size.n, record.accuracy);
+}
+
+void CaseRunner::verify(HostState& state, std::string_view when, const Observer& observer, Record& record) {
+  const Verdict verdict = check(state, observer, record);
+  record.rel_err = verdict.rel_err;
+  record.max_bound_ratio = verdict.max_bound_ratio;
+  if (!verdict.correct()) {
+    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
+  }
+  record.verified = true;
 }
 
 void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {
@@ -145,15 +157,6 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   record.detail = prepared.detail;
   observer("preparing");
   HostState& state = host_state(size);
-  const auto verify = [&](std::string_view when) {
-    const Verdict verdict = check(kernel, state, observer);
-    record.rel_err = verdict.rel_err;
-    record.max_bound_ratio = verdict.max_bound_ratio;
-    if (!verdict.correct()) {
-      throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
-    }
-    record.verified = true;
-  };
   const Round round = [&](const std::vector<int>&, int) {
     const Problem problem = state.fresh_operands();
     const auto start = std::chrono::steady_clock::now();
@@ -163,13 +166,65 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   };
   if (options_.verify) {
     round({0}, 1);
-    verify("");
+    verify(state, "", observer, record);
   }
   Timings timings = take_samples(round, {1, false, options_.max_seconds, options_.seed}, observer);
   if (options_.verify) {
-    verify("after timing: ");
+    verify(state, "after timing: ", observer, record);
   }
   record.measurement = measurement_of(std::move(timings), size);
+}
+
+void CaseRunner::execute(const Kernel& kernel, const Problem& problem) {
+  if (!options_.check) {
+    kernel.prepare_on_executor(problem).launch(problem, nullptr);
+    return;
+  }
+  const simt::CheckedArrays arrays(arrays_of(problem));
+  kernel.prepare_checked(problem).launch(problem, nullptr);
+}
+
+double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) {
+  const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id(), 0.0);
+  if (is_new) {
+    constexpr Size SMALL{256, 256, 64};
+    HostState small(SMALL, options_);
+    const Problem problem = small.fresh_operands();
+    const auto start = std::chrono::steady_clock::now();
+    execute(kernel, problem);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    entry->second = products(small.shape) / time.count();
+  }
+  return products(shape) / entry->second;
+}
+
+void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {
+  if (!kernel.prepare_on_executor) {
+    throw CaseStopped(Outcome::not_supported, "needs a CUDA device");  // the context says why there is none
+  }
+  if (options_.check && !kernel.prepare_checked) {
+    throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
+  }
+  const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
+  if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
+    throw CaseStopped(Outcome::not_supported, *reason);
+  }
+  observer("preparing");
+  if (!options_.force && products(shape) > FEW_PRODUCTS) {
+    const double seconds = estimate_seconds(kernel, shape);
+    if (seconds > MOST_SECONDS) {
+      throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
+                                                      duration_text(seconds)));
+    }
+  }
+  HostState& state = host_state(size);
+  const Problem problem = state.fresh_operands();
+  observer("executing");
+  execute(kernel, problem);
+  if (options_.verify) {
+    verify(state, "", observer, record);
+  }
+  record.outcome = Outcome::executed;
 }
 
 }  // namespace sgemm

@@ -11,9 +11,11 @@
 #include "sizes.hpp"
 #include "verify.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -22,14 +24,14 @@ namespace sgemm {
 class CaseRunner {
  public:
   /// `options` outlives the runner. With `use_gpu` and a device, the GPU is prepared; where that fails, gpu_error()
-  /// says why and GPU kernels are not supported.
+  /// says why, and GPU kernels run on the executor.
   CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu);
   ~CaseRunner();
 
   /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped.
   Record run(const Kernel& kernel, const Size& size, const Observer& observer);
 
-  /// Why no GPU kernel can be run; empty when they can.
+  /// Why no GPU kernel can be run on a GPU; empty when they can.
   const std::string& gpu_error() const { return gpu_error_; }
   GpuFacts gpu_facts() const { return gpu_ ? gpu_->facts() : GpuFacts{}; }
 
@@ -38,12 +40,19 @@ class CaseRunner {
 
   HostState& host_state(const Size& size);
   void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
-  Verdict check(const Kernel& kernel, HostState& state, const Observer& observer);
+  void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
+  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
+  double estimate_seconds(const Kernel& kernel, const Problem& shape);
+  /// Runs the executor's launch of `kernel` on the problem, checked where the options say so.
+  void execute(const Kernel& kernel, const Problem& problem);
+  void verify(HostState& state, std::string_view when, const Observer& observer, Record& record);
+  Verdict check(HostState& state, const Observer& observer, const Record& record);
 
   const Options& options_;
   std::string gpu_error_;
   std::unique_ptr<HostState> host_;
   std::unique_ptr<GpuBench> gpu_;
+  std::map<std::string, double> products_per_second_;  ///< of kernels on the executor
 };
 
 }  // namespace sgemm

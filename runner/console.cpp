@@ -34,7 +34,7 @@ std::string time_text(double us) {
 /// A cell from the measurement, which only measured cases have.
 template <class Format>
 auto measured(Format format) {
-  return [format](const Record& record) { return record.measurement ? format(*record.measurement) : std::string(); };
+  return [format](const Record& record) { return record.measurement ? format(*record.measurement) : std::string("-"); };
 }
 
 template <class Format>
@@ -95,7 +95,10 @@ Table::Table(std::size_t width, std::size_t kernel_width, std::size_t size_width
   columns_ = {
       {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
       {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
-      {"time", 10, ESSENTIAL, measured([](const Measurement& m) { return time_text(m.time_us.median); })},
+      {"time", 10, ESSENTIAL,
+       [](const Record& r) {
+         return r.measurement ? time_text(r.measurement->time_us.median) : std::string(to_string(r.outcome));
+       }},
       {"\u00b1%", 4, 7,
        measured([](const Measurement& m) { return fmt::format("{:.1f}", 100.0 * m.time_us.spread()); })},
       {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); })},
@@ -143,6 +146,9 @@ std::string Table::row(const Record& record) const {
   if (record.measurement) {
     const std::string cells = line([&](const Column& column) { return column.cell(record); });
     return record.throttled() ? cells + "  throttled" : cells;
+  }
+  if (record.outcome == Outcome::executed) {
+    return line([&](const Column& column) { return column.cell(record); });
   }
   return cut(fmt::format("{:<{}}{}{:>{}}{}{}: {}", record.kernel, columns_[0].width, GAP, to_string(record.size),
                          columns_[1].width, GAP, words(record.outcome), record.reason),

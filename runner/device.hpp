@@ -42,7 +42,7 @@ struct DeviceQuery {
 };
 
 /// Looks at device number `index` and makes it the current one. Throws UsageError where there are devices but not
-/// that many.
+/// that many. A build without the CUDA toolkit has no device.
 DeviceQuery query_device(int index);
 
 }  // namespace sgemm

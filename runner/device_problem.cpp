@@ -17,19 +17,6 @@ void copy(DeviceBuffer<float>& to, const DeviceBuffer<float>& from, cudaStream_t
 
 }  // namespace
 
-Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.alpha = alpha;
-  problem.beta = beta;
-  problem.lda = k;
-  problem.ldb = n;
-  problem.ldc = n;
-  return problem;
-}
-
 DeviceProblem::DeviceProblem(const Problem& shape, const HostOperands& inputs, bool separate_inputs)
     : shape_(shape), separate_inputs_(separate_inputs), c0_(inputs.c0.size()) {
   if (!inputs.c0.empty()) {

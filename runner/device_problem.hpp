@@ -14,9 +14,6 @@ namespace sgemm {
 /// Who writes to a matrix C.
 enum class Owner { kernel, cublas };
 
-/// Row distances for matrices without padding, and no operands.
-Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
-
 /// The operands of one problem in device memory: A, B, C0 where beta is not 0, and a C for the kernel and another for
 /// the cuBLAS call it alternates with.
 ///

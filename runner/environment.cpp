@@ -1,11 +1,9 @@
 #include "environment.hpp"
 
-#include "baselines/cublas_handle.hpp"
 #include "build_info.hpp"
+#include "gpu_libraries.hpp"
 #include "sampling.hpp"
 
-#include <cublas_v2.h>
-#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,19 +39,9 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// 13020 -> "13.2".
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-
-Json version_or_null(int version) { return version == 0 ? Json(nullptr) : Json(version_text(version)); }
-
-int runtime_version() {
-  int version = 0;
-  return cudaRuntimeGetVersion(&version) == cudaSuccess ? version : 0;
-}
-
-int driver_api_version() {
-  int version = 0;
-  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+template <class Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 Json environment_variable(const char* name) {
@@ -110,6 +98,7 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
   json["beta"] = options.beta;
   json["max_seconds"] = options.max_seconds;
   json["verify"] = options.verify;
+  json["check"] = options.check;
   json["flush_bytes"] = options.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;
@@ -126,14 +115,6 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
 }
 
 }  // namespace
-
-std::string cublas_version() {
-  std::array<int, 3> parts{};
-  cublasGetProperty(MAJOR_VERSION, &parts[0]);
-  cublasGetProperty(MINOR_VERSION, &parts[1]);
-  cublasGetProperty(PATCH_LEVEL, &parts[2]);
-  return fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
-}
 
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
@@ -161,11 +142,12 @@ Json describe_environment(const Options& options, const DeviceQuery& query, cons
   json["git_dirty"] = build.git_dirty;
   json["device"] = query.device ? describe(*query.device, facts.driver) : Json(nullptr);
   json["device_error"] = query.error;
-  json["cuda_runtime"] = version_or_null(runtime_version());
-  json["cuda_driver_api"] = version_or_null(driver_api_version());
-  json["cublas_version"] = cublas_version();
-  json["cublas_math_mode"] = "CUBLAS_DEFAULT_MATH (FP32, no TF32)";
-  json["cublas_workspace_bytes"] = CUBLAS_WORKSPACE_BYTES;
+  const GpuLibraries libraries = gpu_libraries();
+  json["cuda_runtime"] = value_or_null(libraries.cuda_runtime);
+  json["cuda_driver_api"] = value_or_null(libraries.cuda_driver_api);
+  json["cublas_version"] = value_or_null(libraries.cublas);
+  json["cublas_math_mode"] = value_or_null(libraries.cublas_math_mode);
+  json["cublas_workspace_bytes"] = value_or_null(libraries.cublas_workspace_bytes);
   json["nvidia_tf32_override"] = environment_variable("NVIDIA_TF32_OVERRIDE");
   json["build"] = describe(build);
   json["protocol"] = describe_protocol(options, facts);

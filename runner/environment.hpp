@@ -10,8 +10,6 @@
 
 namespace sgemm {
 
-/// "MAJOR.MINOR.PATCH" of the cuBLAS library that is loaded; needs no device.
-std::string cublas_version();
 /// Model name of the host's processor, "unknown" where the system does not say.
 std::string cpu_model();
 

@@ -2,9 +2,18 @@
 
 #include "baselines/cublas_handle.hpp"
 #include "cuda_check.hpp"
+#include "cuda_handles.hpp"
+#include "device_problem.hpp"
+#include "gpu_timers.hpp"
+#include "l2_flush.hpp"
 #include "outcome.hpp"
+#include "telemetry.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,9 +59,51 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
   return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
 }
 
-}  // namespace
+bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
+bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
 
-struct GpuBench::SizeState {
+class CudaBench final : public GpuBench {
+ public:
+  CudaBench(const Device& device, const Options& options);
+
+  GpuFacts facts() const override;
+  void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+           Record& record) override;
+  Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
+                            const Observer& observer) override;
+  bool lost() const override { return !lost_after_.empty(); }
+
+ private:
+  struct SizeState;
+
+  /// Does what `work` does and turns errors of the libraries into the case's outcome.
+  template <class Work>
+  auto guarded(const std::string& case_name, const Work& work);
+  void note_failure(const std::string& case_name);
+  void measure(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+               Record& record);
+  void require_capable(const Kernel& kernel, const Problem& shape) const;
+  SizeState& state_of(const Size& size, const InputsSource& inputs);
+  const Reference& reference(SizeState& state, const Observer& observer);
+  void measure_cublas_alone(SizeState& state, const Observer& observer);
+  Round round_of(SizeState& state, std::vector<Contender> contenders);
+  SamplingOptions sampling(int contenders) const;
+  void verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when, const Observer& observer,
+              Record& record);
+
+  const Device device_;
+  const Options& options_;
+  Stream stream_;
+  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
+  EventTimer event_timer_;
+  EndToEndTimer end_to_end_timer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  EventTimer::Floor floor_;
+  std::unique_ptr<SizeState> state_;
+  std::string lost_after_;
+};
+
+struct CudaBench::SizeState {
   SizeState(const Size& size, const Problem& shape, std::shared_ptr<const HostOperands> host, bool cold)
       : size(size), inputs(std::move(host)), problem(shape, *inputs, cold) {}
 
@@ -64,7 +115,7 @@ struct GpuBench::SizeState {
   std::optional<double> cublas_alone_us;
 };
 
-GpuBench::GpuBench(const Device& device, const Options& options)
+CudaBench::CudaBench(const Device& device, const Options& options)
     : device_(device),
       options_(options),
       stream_(make_stream()),
@@ -74,14 +125,12 @@ GpuBench::GpuBench(const Device& device, const Options& options)
       telemetry_(Telemetry::open(device.pci_bus_id)),
       floor_(event_timer_.measure_floor()) {}
 
-GpuBench::~GpuBench() = default;
-
-GpuFacts GpuBench::facts() const {
+GpuFacts CudaBench::facts() const {
   return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
           floor_.resolution_us};
 }
 
-void GpuBench::require_capable(const Kernel& kernel, const Problem& shape) const {
+void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) const {
   if (lost()) {
     throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
   }
@@ -95,7 +144,7 @@ void GpuBench::require_capable(const Kernel& kernel, const Problem& shape) const
   }
 }
 
-GpuBench::SizeState& GpuBench::state_of(const Size& size, const InputsSource& inputs) {
+CudaBench::SizeState& CudaBench::state_of(const Size& size, const InputsSource& inputs) {
   if (!state_ || state_->size != size) {
     state_.reset();  // first, so that its memory is free for the next
     const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
@@ -105,7 +154,7 @@ GpuBench::SizeState& GpuBench::state_of(const Size& size, const InputsSource& in
   return *state_;
 }
 
-const Reference& GpuBench::reference(SizeState& state, const Observer& observer) {
+const Reference& CudaBench::reference(SizeState& state, const Observer& observer) {
   if (!state.reference) {
     observer("computing the reference");
     state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, options_.seed);
@@ -113,7 +162,7 @@ const Reference& GpuBench::reference(SizeState& state, const Observer& observer)
   return *state.reference;
 }
 
-Round GpuBench::round_of(SizeState& state, std::vector<Contender> contenders) {
+Round CudaBench::round_of(SizeState& state, std::vector<Contender> contenders) {
   if (options_.time == TimeMode::end_to_end) {
     return [this, &state, contenders = std::move(contenders)](const std::vector<int>& order, int) {
       return end_to_end_timer_.round(contenders, state.problem, *state.inputs, order);
@@ -124,11 +173,11 @@ Round GpuBench::round_of(SizeState& state, std::vector<Contender> contenders) {
   };
 }
 
-SamplingOptions GpuBench::sampling(int contenders) const {
+SamplingOptions CudaBench::sampling(int contenders) const {
   return {contenders, options_.time == TimeMode::kernel, options_.max_seconds, options_.seed};
 }
 
-void GpuBench::measure_cublas_alone(SizeState& state, const Observer& observer) {
+void CudaBench::measure_cublas_alone(SizeState& state, const Observer& observer) {
   if (state.cublas_alone_us) {
     return;
   }
@@ -138,8 +187,8 @@ void GpuBench::measure_cublas_alone(SizeState& state, const Observer& observer) 
   state.cublas_alone_us = median(timings.kernel_us);
 }
 
-void GpuBench::verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when,
-                      const Observer& observer, Record& record) {
+void CudaBench::verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when,
+                       const Observer& observer, Record& record) {
   const Reference& expected = reference(state, observer);
   observer("verifying");
   const Problem operands = state.problem.operands(Owner::kernel, launch);
@@ -152,8 +201,36 @@ void GpuBench::verify(const Kernel& kernel, SizeState& state, int launch, std::s
   record.verified = true;
 }
 
-void GpuBench::run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-                   Record& record) {
+template <class Work>
+auto CudaBench::guarded(const std::string& case_name, const Work& work) {
+  const auto stop = [&](const auto& error) {
+    note_failure(case_name);
+    return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
+                                : CaseStopped(Outcome::failed, error.what());
+  };
+  try {
+    return work();
+  } catch (const CaseStopped&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const CudaError& error) {
+    throw stop(error);
+  } catch (const CublasError& error) {
+    throw stop(error);
+  } catch (const std::exception& error) {
+    note_failure(case_name);
+    throw CaseStopped(Outcome::failed, error.what());
+  }
+}
+
+void CudaBench::run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+                    Record& record) {
+  guarded(record.name, [&] { measure(kernel, size, inputs, observer, record); });
+}
+
+void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+                        Record& record) {
   require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
   observer("preparing");
   SizeState& state = state_of(size, inputs);
@@ -195,22 +272,30 @@ void GpuBench::run(const Kernel& kernel, const Size& size, const InputsSource& i
   record.measurement = std::move(measurement);
 }
 
-Verdict GpuBench::check_host_result(const Size& size, const InputsSource& inputs, const std::vector<float>& c,
-                                    AccuracyClass accuracy, const Observer& observer) {
-  SizeState& state = state_of(size, inputs);
-  const Reference& expected = reference(state, observer);
-  observer("verifying");
-  const Problem operands = state.problem.operands(Owner::kernel);
-  CUDA_CHECK(cudaMemcpy(operands.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
-  return expected.check(operands.c, operands.ldc, accuracy);
+Verdict CudaBench::check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
+                                     const Observer& observer) {
+  return guarded(record.name, [&] {
+    SizeState& state = state_of(record.size, inputs);
+    const Reference& expected = reference(state, observer);
+    observer("verifying");
+    const Problem operands = state.problem.operands(Owner::kernel);
+    CUDA_CHECK(cudaMemcpy(operands.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
+    return expected.check(operands.c, operands.ldc, record.accuracy);
+  });
 }
 
-void GpuBench::note_failure(const std::string& case_name) {
+void CudaBench::note_failure(const std::string& case_name) {
   cudaGetLastError();
   // An error that stays is returned by every call from now on.
   if (!lost() && cudaDeviceSynchronize() != cudaSuccess) {
     lost_after_ = case_name;
   }
+}
+
+}  // namespace
+
+std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Options& options) {
+  return std::make_unique<CudaBench>(device, options);
 }
 
 }  // namespace sgemm

@@ -1,25 +1,17 @@
 #pragma once
 
-#include "cuda_handles.hpp"
 #include "device.hpp"
-#include "device_problem.hpp"
 #include "environment.hpp"
-#include "gpu_timers.hpp"
 #include "kernel.hpp"
-#include "l2_flush.hpp"
 #include "operands.hpp"
 #include "options.hpp"
 #include "record.hpp"
 #include "sampling.hpp"
 #include "sizes.hpp"
-#include "telemetry.hpp"
 #include "verify.hpp"
 
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -31,48 +23,24 @@ using InputsSource = std::function<std::shared_ptr<const HostOperands>()>;
 /// those of one size (operands, reference, cuBLAS prepared and measured alone), which is replaced with the size.
 class GpuBench {
  public:
-  /// `options` outlives the bench. Measures the floor of the event times. Throws CudaError.
-  GpuBench(const Device& device, const Options& options);
-  ~GpuBench();
+  /// `options` outlives the bench. Measures the floor of the event times. Throws std::runtime_error where the device
+  /// can not be used.
+  static std::unique_ptr<GpuBench> open(const Device& device, const Options& options);
+  virtual ~GpuBench() = default;
 
-  GpuFacts facts() const;
+  virtual GpuFacts facts() const = 0;
 
-  /// Fills `record` with the case. Where it can not be measured, throws CaseStopped, CudaError, CublasError or
-  /// std::bad_alloc.
-  void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-           Record& record);
+  /// Fills `record` with the case. Where it can not be measured, throws CaseStopped or std::bad_alloc. Some errors
+  /// leave the device unusable for the rest of the process: all later cases are then skipped.
+  virtual void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
+                   Record& record) = 0;
 
-  /// Compares C computed by a CPU kernel with the reference made on the GPU.
-  Verdict check_host_result(const Size& size, const InputsSource& inputs, const std::vector<float>& c,
-                            AccuracyClass accuracy, const Observer& observer);
+  /// Compares C computed by a CPU kernel, in the case `record`, with the reference made on the GPU. Throws as run().
+  virtual Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
+                                    const Observer& observer) = 0;
 
-  /// To be called after an error in a case: some leave the device unusable for the rest of the process, and then all
-  /// later cases are skipped.
-  void note_failure(const std::string& case_name);
-  bool lost() const { return !lost_after_.empty(); }
-
- private:
-  struct SizeState;
-
-  void require_capable(const Kernel& kernel, const Problem& shape) const;
-  SizeState& state_of(const Size& size, const InputsSource& inputs);
-  const Reference& reference(SizeState& state, const Observer& observer);
-  void measure_cublas_alone(SizeState& state, const Observer& observer);
-  Round round_of(SizeState& state, std::vector<Contender> contenders);
-  SamplingOptions sampling(int contenders) const;
-  void verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when, const Observer& observer,
-              Record& record);
-
-  const Device device_;
-  const Options& options_;
-  Stream stream_;
-  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
-  EventTimer event_timer_;
-  EndToEndTimer end_to_end_timer_;
-  std::unique_ptr<Telemetry> telemetry_;
-  EventTimer::Floor floor_;
-  std::unique_ptr<SizeState> state_;
-  std::string lost_after_;
+  /// Whether an earlier case left the device unusable.
+  virtual bool lost() const = 0;
 };
 
 }  // namespace sgemm

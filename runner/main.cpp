@@ -6,6 +6,7 @@
 #include "console.hpp"
 #include "device.hpp"
 #include "environment.hpp"
+#include "gpu_libraries.hpp"
 #include "interrupt.hpp"
 #include "kernel.hpp"
 #include "list.hpp"
@@ -13,6 +14,7 @@
 #include "plan.hpp"
 #include "results_file.hpp"
 #include "selection.hpp"
+#include "simt/executor.hpp"
 #include "sizes.hpp"
 #include "usage_error.hpp"
 
@@ -23,6 +25,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +38,7 @@ enum ExitStatus { ALL_WELL = 0, CASES_WRONG = 1, BAD_USAGE = 2, NOTHING_MEASURED
 
 /// What the reader of the table needs to know, one paragraph each.
 std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                                 const std::string& results_path) {
+                                 bool executing, const std::string& results_path) {
   std::vector<std::string> lines;
   if (query.device) {
     const Device& device = *query.device;
@@ -52,7 +55,12 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
     lines.push_back(
         fmt::format("cuBLAS {} (FP32) takes turns with every GPU kernel; vs cuBLAS: paired samples, "
                     "vs alone: cuBLAS by itself; above 1 is faster than cuBLAS",
-                    cublas_version()));
+                    gpu_libraries().cublas.value_or("")));
+  }
+  if (executing) {
+    lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
+                                simt::workers(),
+                                options.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
   lines.push_back(fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
@@ -60,14 +68,6 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                               options.beta, options.verify ? "" : ", NOT VERIFIED"));
   lines.push_back("Results: " + results_path);
   return lines;
-}
-
-void explain_no_gpu(const std::string& error) {
-  std::cerr << fmt::format(
-      "No usable CUDA device: {}\n"
-      "GPU kernels are recorded as not supported. Building, the CPU tests and the CPU baselines work without one:\n"
-      "  ./runner --kernel cpu_naive,cpu_blas --sizes 64:1024\n",
-      error);
 }
 
 std::size_t longest(const std::vector<Case>& plan, std::string (*text)(const Case&)) {
@@ -85,11 +85,12 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  return counts.contains(Outcome::measured) ? ALL_WELL : NOTHING_MEASURED;
+  return counts.contains(Outcome::measured) || counts.contains(Outcome::executed) ? ALL_WELL : NOTHING_MEASURED;
 }
 
 ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
-  const DeviceQuery query = query_device(options.device);
+  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check ? "--check" : "--device cpu"}
+                                                : query_device(options.device);
   if (options.out) {
     require_writable(*options.out);
   }
@@ -102,8 +103,9 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
       std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
   catch_interrupts();
   CaseRunner runner(options, query, any_gpu_kernel);
-  if (any_gpu_kernel && !runner.gpu_error().empty()) {
-    explain_no_gpu(runner.gpu_error());
+  const bool executing = any_gpu_kernel && !runner.gpu_error().empty();
+  if (executing && !options.on_executor) {
+    std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner.gpu_error());
   }
   ResultsFile file(path, describe_environment(options, query, runner.gpu_facts()));
 
@@ -114,7 +116,7 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
                   Table(width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
                         longest(plan, [](const Case& item) { return to_string(item.size); })));
   if (table_shown) {
-    console.heading(heading(options, query, runner.gpu_facts(), path.string()));
+    console.heading(heading(options, query, runner.gpu_facts(), executing, path.string()));
   }
   std::map<Outcome, int> counts;
   std::size_t started = 0;

@@ -79,6 +79,19 @@ std::string_view to_string(Distribution distribution) {
   return "unknown";
 }
 
+Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+  Problem problem;
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.alpha = alpha;
+  problem.beta = beta;
+  problem.lda = k;
+  problem.ldb = n;
+  problem.ldc = n;
+  return problem;
+}
+
 HostOperands make_operands(const Problem& problem, Distribution distribution, std::uint64_t seed) {
   HostOperands operands;
   operands.a = make_matrix(problem.m, problem.k, distribution, CounterRandom(seed, RandomStream::matrix_a));

@@ -16,6 +16,9 @@ enum class Distribution {
 
 std::string_view to_string(Distribution distribution);
 
+/// Row distances for matrices without padding, and no operands.
+Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
+
 /// Host copies of one problem's inputs, row-major without padding between rows.
 struct HostOperands {
   std::vector<float> a;   ///< m x k

@@ -41,12 +41,13 @@ Examples:
   runner --kernel 5 --sizes 256:8192
   runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json
   runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
+  runner --kernel 1-7 --sizes 256 --device cpu
 
 Exit status:
-  0    at least one case measured, the others measured, skipped or not supported
+  0    at least one case measured or executed, the others skipped or not supported
   1    a case was incorrect or failed
   2    bad usage or unwritable output, nothing measured
-  3    nothing could be measured
+  3    nothing could be measured or executed
   130  interrupted; what was measured so far is in the file
 )";
 
@@ -133,10 +134,15 @@ void declare_values(CLI::App& app, Options& options) {
   });
 
   app.option_defaults()->group("How to measure");
-  value("--device", "N", fmt::format("CUDA device [{}]", options.device), [&](Flag flag, Text text) {
-    options.device = parse_number<int>(
-        flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above");
-  });
+  value("--device", "N",
+        fmt::format("CUDA device, or cpu: GPU kernels are executed there, not timed [{}]", options.device),
+        [&](Flag flag, Text text) {
+          options.on_executor = text == "cpu";
+          if (!options.on_executor) {
+            options.device = parse_number<int>(
+                flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above, or cpu");
+          }
+        });
   value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(options.l2)),
         [&](Flag flag, Text text) { options.l2 = parse_choice(flag, text, L2_STATES); });
   value(
@@ -157,6 +163,14 @@ void declare_values(CLI::App& app, Options& options) {
       ->expected(0, 1)
       ->default_str("table");
 }
+
+/// A flag without a value, and what it sets.
+struct Switch {
+  std::string flag;
+  std::string description;
+  bool value;
+  bool* option;
+};
 
 /// "--flag" of "--flag=value".
 std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
@@ -197,8 +211,15 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  std::string no_verify;
-  app.add_flag("--no-verify", no_verify, "do not check the results; their records say so")->group("How to measure");
+  const std::array<Switch, 3> switches{{
+      {"--no-verify", "do not check the results; their records say so", false, &options.verify},
+      {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
+      {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
+  }};
+  std::array<std::string, switches.size()> given;
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    app.add_flag(switches[i].flag, given[i], switches[i].description)->group("How to measure");
+  }
   app.set_help_flag("-h,--help", "print this text")->group("Output");
   app.set_version_flag("--version", version, "print the version")->group("Output");
 
@@ -221,10 +242,16 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
       throw UsageError(fmt::format("{} is given more than once", option->get_name()));
     }
   }
-  if (!no_verify.empty() && no_verify != "true") {
-    throw UsageError("--no-verify takes no value");
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    if (given[i].empty()) {
+      continue;
+    }
+    if (given[i] != "true") {
+      throw UsageError(fmt::format("{} takes no value", switches[i].flag));
+    }
+    *switches[i].option = switches[i].value;
   }
-  options.verify = no_verify.empty();
+  options.on_executor = options.on_executor || options.check;
   options.benchmark_flags = benchmark_flags(app);
   return result;
 }

@@ -9,8 +9,9 @@ namespace sgemm {
 /// How a case ended. Every case ends in exactly one.
 enum class Outcome {
   measured,
+  executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed
   incorrect,      ///< the result is outside the kernel's error bound
-  failed,         ///< a CUDA or library call returned an error
+  failed,         ///< a library call returned an error, or the kernel did what no kernel may
   not_supported,  ///< the kernel or the device can not do this
   skipped,        ///< it could be done, but not here and now
 };
@@ -19,6 +20,8 @@ constexpr std::string_view to_string(Outcome outcome) {
   switch (outcome) {
     case Outcome::measured:
       return "measured";
+    case Outcome::executed:
+      return "executed";
     case Outcome::incorrect:
       return "incorrect";
     case Outcome::failed:
@@ -31,7 +34,7 @@ constexpr std::string_view to_string(Outcome outcome) {
   return "";
 }
 
-/// Thrown to end a case with any outcome but `measured`; the message is the reason, in one line.
+/// Thrown to end a case with any outcome but `measured` and `executed`; the message is the reason, in one line.
 class CaseStopped : public std::runtime_error {
  public:
   CaseStopped(Outcome outcome, const std::string& reason) : std::runtime_error(reason), outcome_(outcome) {}

@@ -46,7 +46,7 @@ struct Record {
   int repetition_index = 0;  ///< with --benchmark_repetitions
 
   Outcome outcome = Outcome::measured;
-  std::string reason;  ///< one line, empty for `measured`
+  std::string reason;  ///< one line, empty for `measured` and `executed`
   bool verified = false;
   std::string detail;  ///< what a library chose
   std::optional<double> rel_err;
@@ -56,7 +56,7 @@ struct Record {
   std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
 
-  /// Ends the case with any outcome but `measured`.
+  /// Ends the case with any outcome but `measured` and `executed`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
 };

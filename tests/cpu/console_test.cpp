@@ -63,6 +63,13 @@ TEST(Table, CaseWithoutMeasurementSaysWhyInOneLine) {
   EXPECT_EQ(cut_row.substr(57), "...");
 }
 
+TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
+  const std::string row = table(0).row(executed_record());
+  EXPECT_NE(row.find("executed"), std::string::npos);
+  EXPECT_NE(row.find("3.2e-07"), std::string::npos);
+  EXPECT_EQ(row.size(), columns_of(table(0).heading()));
+}
+
 TEST(Text, CutsAndWraps) {
   EXPECT_EQ(cut("abcdef", 0), "abcdef");
   EXPECT_EQ(cut("abcdef", 6), "abcdef");

@@ -135,6 +135,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--time",
                                    "--max-seconds",
                                    "--no-verify",
+                                   "--force",
+                                   "--check",
                                    "--list",
                                    "--help",
                                    "--version",
@@ -223,8 +225,27 @@ TEST(Options, BadSeeds) {
 
 TEST(Options, BadDevices) {
   for (const std::string value : {"-1", "x", "0.5", "2147483648"}) {
-    EXPECT_EQ(error({"--device", value}), "--device: '" + value + "' is not a device index, 0 or above");
+    EXPECT_EQ(error({"--device", value}), "--device: '" + value + "' is not a device index, 0 or above, or cpu");
   }
+}
+
+TEST(Options, CpuIsADevice) {
+  EXPECT_FALSE(options({}).on_executor);
+  EXPECT_FALSE(options({"--device", "0"}).on_executor);
+  EXPECT_TRUE(options({"--device", "cpu"}).on_executor);
+}
+
+TEST(Options, ChecksAreMadeOnTheCpu) {
+  EXPECT_FALSE(options({"--device", "cpu"}).check);
+  EXPECT_TRUE(options({"--check"}).check);
+  EXPECT_TRUE(options({"--check"}).on_executor);
+}
+
+TEST(Options, FlagsWithoutAValue) {
+  EXPECT_FALSE(options({}).force);
+  EXPECT_TRUE(options({"--force"}).force);
+  EXPECT_EQ(error({"--force=no"}), "--force takes no value");
+  EXPECT_EQ(error({"--force", "--force"}), "--force is given more than once");
 }
 
 TEST(Options, BadBudgets) {

@@ -62,6 +62,17 @@ TEST(Record, CaseWithoutMeasurementHasNoTimesAndNoSpeed) {
   }
 }
 
+TEST(Record, ExecutedCaseIsVerifiedAndHasNoTimes) {
+  const Json json = to_json(executed_record(), 1);
+  EXPECT_EQ(json.at("outcome"), "executed");
+  EXPECT_EQ(json.at("platform"), "gpu");
+  EXPECT_EQ(json.at("verified"), true);
+  EXPECT_TRUE(json.contains("rel_err"));
+  for (const char* const absent : {"real_time", "gflops", "vs_cublas", "time_us", "samples_us", "registers"}) {
+    EXPECT_FALSE(json.contains(absent)) << absent;
+  }
+}
+
 TEST(Record, CpuCaseHasNoPairsAndNoResources) {
   Record record(fake_cpu_kernel("cpu_blas"), CUBE);
   Timings timings;

@@ -187,6 +187,7 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
     timings.kernel_us = {5000.0};
     cpu.measurement = measurement_of(timings, cpu.size);
     file.add(cpu);
+    file.add(executed_record());
     for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }
@@ -196,9 +197,10 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
   Json wrong = Json::parse(read("out.json"));
   wrong.at("benchmarks")[0].erase("gflops");
   wrong.at("benchmarks")[2]["gflops"] = 1.0;
-  wrong.at("benchmarks")[3]["surprise"] = 1;
+  wrong.at("benchmarks")[3]["gflops"] = 1.0;
+  wrong.at("benchmarks")[4]["surprise"] = 1;
   wrong.at("context").at("protocol")["l2"] = "hot";
-  EXPECT_EQ(schema.errors(wrong).size(), 4U);
+  EXPECT_EQ(schema.errors(wrong).size(), 5U);
 }
 
 }  // namespace

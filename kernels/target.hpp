@@ -1,0 +1,30 @@
+#pragma once
+
+// Kernels are compiled for GPUs against CUDA's headers, and against headers of the same names that stand in for them
+// for the executor (simt/), there once more with every access to memory observed. One program may hold all three, and
+// then the linker must never take an inline function of the one for its namesake of the other. So whatever calls CUDA
+// lies in an inline namespace that bears the target's name:
+//
+//     namespace sgemm {
+//     inline namespace SGEMM_TARGET {
+
+#include <cuda_runtime_api.h>
+
+#ifdef SIMT_CHECKED
+#define SGEMM_TARGET for_checks
+#elif defined SIMT_CUDA_RUNTIME
+#define SGEMM_TARGET for_executor
+#else
+#define SGEMM_TARGET for_gpu
+#endif
+
+namespace sgemm {
+
+enum class Target { for_gpu, for_executor, for_checks };
+
+inline namespace SGEMM_TARGET {
+
+constexpr Target TARGET = Target::SGEMM_TARGET;
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,24 @@
+// What the runner asks of a GPU, in a build without the CUDA toolkit: there is none.
+
+#include "device.hpp"
+#include "gpu_bench.hpp"
+#include "gpu_libraries.hpp"
+#include "verify_parts.hpp"
+
+#include <stdexcept>
+
+namespace sgemm {
+
+DeviceQuery query_device(int) { return {std::nullopt, "the runner was built without the CUDA toolkit"}; }
+
+GpuLibraries gpu_libraries() { return {}; }
+
+std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Options&) {
+  throw std::logic_error("there is no device to be opened");
+}
+
+std::unique_ptr<Reference> compute_gpu_reference(const Problem&, std::uint64_t, const Coverage&) {
+  throw std::logic_error("there is no GPU for a reference");
+}
+
+}  // namespace sgemm

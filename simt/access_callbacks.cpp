@@ -1,0 +1,54 @@
+// What the compiler's thread sanitizer calls from instrumented code. With the program not linked to the sanitizer's
+// runtime, the names are the project's to define; their meaning is the compiler's.
+
+#include "block.hpp"
+
+#include <cstddef>
+
+namespace {
+
+void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code) {
+  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->checked()) {
+    block->check({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
+  }
+}
+
+}  // namespace
+
+#define SIMT_ACCESS(name, bytes, write, aligned) \
+  void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+
+SIMT_ACCESS(__tsan_read1, 1, false, true)
+SIMT_ACCESS(__tsan_read2, 2, false, true)
+SIMT_ACCESS(__tsan_read4, 4, false, true)
+SIMT_ACCESS(__tsan_read8, 8, false, true)
+SIMT_ACCESS(__tsan_read16, 16, false, true)
+SIMT_ACCESS(__tsan_write1, 1, true, true)
+SIMT_ACCESS(__tsan_write2, 2, true, true)
+SIMT_ACCESS(__tsan_write4, 4, true, true)
+SIMT_ACCESS(__tsan_write8, 8, true, true)
+SIMT_ACCESS(__tsan_write16, 16, true, true)
+SIMT_ACCESS(__tsan_unaligned_read2, 2, false, false)
+SIMT_ACCESS(__tsan_unaligned_read4, 4, false, false)
+SIMT_ACCESS(__tsan_unaligned_read8, 8, false, false)
+SIMT_ACCESS(__tsan_unaligned_read16, 16, false, false)
+SIMT_ACCESS(__tsan_unaligned_write2, 2, true, false)
+SIMT_ACCESS(__tsan_unaligned_write4, 4, true, false)
+SIMT_ACCESS(__tsan_unaligned_write8, 8, true, false)
+SIMT_ACCESS(__tsan_unaligned_write16, 16, true, false)
+
+void __tsan_read_range(void* address, std::size_t bytes) {
+  access(address, static_cast<unsigned>(bytes), false, false, __builtin_return_address(0));
+}
+void __tsan_write_range(void* address, std::size_t bytes) {
+  access(address, static_cast<unsigned>(bytes), true, false, __builtin_return_address(0));
+}
+void __tsan_vptr_update(void**, void*) {}
+
+}  // extern "C"

@@ -1,0 +1,503 @@
+#include "block.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace simt {
+namespace {
+
+/// Thrown through a thread's frames to end it.
+struct Abandoned {};
+
+/// Dynamic shared memory. Being thread-local like `__shared__` variables, it lies within 32 bits of them.
+alignas(128) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
+
+/// The block that this OS thread runs.
+thread_local Block* here = nullptr;
+
+/// Lasts while a thread of a kernel is in the executor's code.
+class InExecutor {
+ public:
+  InExecutor() { block_.set_in_kernel(false); }
+  ~InExecutor() { block_.set_in_kernel(true); }
+  InExecutor(const InExecutor&) = delete;
+  InExecutor& operator=(const InExecutor&) = delete;
+
+ private:
+  Block& block_ = *here;
+};
+
+/// Boost.Context asks for a way to give stacks back; they stay with the Block.
+struct KeepStack {
+  static boost::context::stack_context allocate() { return {}; }
+  static void deallocate(boost::context::stack_context&) {}
+};
+
+std::string to_string(const Index3& index) {
+  std::ostringstream text;
+  text << '(' << index.x << ',' << index.y << ',' << index.z << ')';
+  return text.str();
+}
+
+std::string to_string(Site site) {
+  std::ostringstream text;
+  text << site.file_name() << ':' << site.line() << " in " << site.function_name();
+  return text.str();
+}
+
+void prepare_dynamic_memory(std::size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  ASAN_UNPOISON_MEMORY_REGION(dynamic_memory, bytes);
+  ASAN_POISON_MEMORY_REGION(dynamic_memory + bytes, sizeof dynamic_memory - bytes);
+#endif
+  std::memset(dynamic_memory, 0xFF, bytes);
+}
+
+}  // namespace
+
+Block::Block() : copies_(MAX_THREADS_PER_BLOCK), stacks_(MAX_THREADS_PER_BLOCK) { here = this; }
+
+Block::~Block() {
+  quitting_ = true;
+  for (Number number = 0; number < MAIN && fibers_[number]; ++number) {
+    switch_to(number);
+  }
+}
+
+void Block::make_fiber(Number number) {
+  const boost::context::stack_context stack = stacks_[number];
+  fibers_[number] = Fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack), KeepStack{},
+                          [this](Fiber&& from) {
+                            arrive(nullptr);
+                            fibers_[previous_] = std::move(from);
+                            live();
+                            depart(MAIN);
+                            return std::move(fibers_[MAIN]);
+                          });
+}
+
+Block* Block::on_this_thread() { return here; }
+
+void Block::begin(const Launch& launch, bool checked) {
+  launch_ = &launch;
+  checked_ = checked;
+  if (checked && !checker_) {
+    checker_ = std::make_unique<BlockChecker>();
+  }
+  threads_ = launch.block.x * launch.block.y * launch.block.z;
+  positions_.clear();
+  for (Index3 at; at.z < launch.block.z; ++at.z) {
+    for (at.y = 0; at.y < launch.block.y; ++at.y) {
+      for (at.x = 0; at.x < launch.block.x; ++at.x) {
+        positions_.push_back(at);
+      }
+    }
+  }
+  for (Number number = 0; number < threads_; ++number) {
+    if (!fibers_[number]) {
+      make_fiber(number);
+    }
+  }
+  blockDim = {launch.block.x, launch.block.y, launch.block.z};
+  gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
+}
+
+void Block::run(const Index3& block, std::uint64_t number) {
+  block_ = block;
+  blockIdx = {block.x, block.y, block.z};
+  prepare_dynamic_memory(launch_->dynamic_smem);
+  if (checked_) {
+    checker_->begin(*launch_, threads_, number);
+  }
+  finished_ = 0;
+  for (Number number = 0; number < threads_; ++number) {
+    Thread& thread = state_[number];
+    thread.started = false;
+    thread.finished = false;
+    thread.wait = Wait::nothing;
+    append(ready_, number);
+  }
+  switch_to(take_ready());
+  if (finished_ == threads_) {
+    return;
+  }
+  const std::exception_ptr error =
+      error_ != nullptr ? std::exchange(error_, nullptr) : std::make_exception_ptr(Error(describe_stuck()));
+  abandon();
+  std::rethrow_exception(error);
+}
+
+void Block::live() {
+  while (!quitting_) {
+    Thread& thread = state_[current_];
+    thread.started = true;
+    bool failed = false;
+    try {
+      in_kernel_ = true;
+      launch_->thread(launch_->kernel);
+    } catch (const Abandoned&) {
+      failed = true;
+    } catch (...) {
+      error_ = std::current_exception();
+      failed = true;
+    }
+    in_kernel_ = false;
+    // Fibers change places outside of the handlers: what is being handled is a property of the OS thread.
+    thread.finished = true;
+    copies_[current_].clear();
+    finished_ += failed ? 0 : 1;
+    switch_to(failed ? MAIN : take_ready());
+  }
+}
+
+void Block::abandon() {
+  abandoning_ = true;
+  for (Number number = 0; number < threads_; ++number) {
+    if (state_[number].frozen) {
+      std::construct_at(&fibers_[number]);  // forgets the fiber, which a destructor would unwind
+      make_fiber(number);
+      copies_[number].clear();
+      state_[number].frozen = false;
+    } else if (state_[number].started && !state_[number].finished) {
+      switch_to(number);
+    }
+  }
+  abandoning_ = false;
+  ready_ = {};
+  barriers_ = {};
+  warps_ = {};
+}
+
+void Block::freeze(const std::string& what) {
+  error_ = std::make_exception_ptr(Error(what));
+  state_[current_].frozen = true;
+  switch_to(MAIN);
+}
+
+void Block::check(const Access& access, const void* code) {
+  const InExecutor in_executor;
+  const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
+  const bool argument = static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes;
+  if (argument || stacks_.contain(access.address)) {
+    return;
+  }
+  if (const auto wrong = checker_->access(current_, access)) {
+    freeze(place_of(current_) + ", " + source_line(code) + ": " + *wrong);
+  }
+}
+
+void Block::copy_async(const AsyncCopies::Copy& copy, Site site) {
+  if (reinterpret_cast<std::uintptr_t>(copy.destination) % copy.bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(copy.source) % copy.bytes != 0) {
+    fail("an asynchronous copy of " + std::to_string(copy.bytes) + " bytes is not aligned to them", site);
+  }
+  if (checked_) {
+    if (const auto wrong = checker_->copy_starts(current_, copy.destination, copy.source, copy.bytes)) {
+      fail("an asynchronous copy " + *wrong, site);
+    }
+  }
+  copies_[current_].start(copy);
+}
+
+void Block::wait_for_copies(unsigned pending) {
+  copies_[current_].wait(pending, [this](const AsyncCopies::Copy& copy) {
+    if (checked_) {
+      if (const auto wrong = checker_->copy_arrives(current_, copy.destination, copy.bytes)) {
+        throw Error(place_of(current_) + ": an asynchronous copy that arrives " + *wrong);
+      }
+    }
+  });
+}
+
+void Block::meet(const List& list) {
+  meeting_.assign(1, current_);
+  Number number = list.first;
+  for (unsigned i = 0; i < list.size; ++i, number = next_[number]) {
+    meeting_.push_back(number);
+  }
+  checker_->join(meeting_);
+}
+
+void Block::append(List& list, Number number) {
+  (list.size == 0 ? list.first : next_[list.last]) = number;
+  list.last = number;
+  ++list.size;
+}
+
+void Block::append(List& list, List& other) {
+  if (other.size == 0) {
+    return;
+  }
+  (list.size == 0 ? list.first : next_[list.last]) = other.first;
+  list.last = other.last;
+  list.size += other.size;
+  other.size = 0;
+}
+
+Block::Number Block::take_ready() {
+  if (ready_.size == 0) {
+    return MAIN;
+  }
+  const Number number = ready_.first;
+  ready_.first = next_[number];
+  --ready_.size;
+  return number;
+}
+
+void Block::wait() {
+  switch_to(take_ready());
+  if (abandoning_) {
+    throw Abandoned{};
+  }
+}
+
+void Block::switch_to(Number number) {
+  const Number self = current_;
+  if (number == self) {
+    return;
+  }
+  previous_ = self;
+  current_ = number;
+  if (number != MAIN && !quitting_) {
+    const Index3& position = positions_[number];
+    threadIdx = {position.x, position.y, position.z};
+  }
+  void* const frames = depart(number);
+  Fiber from = std::move(fibers_[number]).resume();
+  arrive(frames);
+  if (quitting_ && self == MAIN) {
+    current_ = MAIN;  // the fiber is gone
+    return;
+  }
+  fibers_[previous_] = std::move(from);
+}
+
+// AddressSanitizer wants to know of every change of stacks.
+
+void* Block::depart([[maybe_unused]] Number number) const {
+  void* frames = nullptr;
+#ifdef __SANITIZE_ADDRESS__
+  if (number == MAIN) {
+    __sanitizer_start_switch_fiber(quitting_ ? nullptr : &frames, main_stack_, main_stack_size_);
+  } else {
+    const boost::context::stack_context stack = stacks_[number];
+    __sanitizer_start_switch_fiber(&frames, static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
+  }
+#endif
+  return frames;
+}
+
+void Block::arrive([[maybe_unused]] void* frames) {
+#ifdef __SANITIZE_ADDRESS__
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+  __sanitizer_finish_switch_fiber(frames, &bottom, &size);
+  if (previous_ == MAIN) {
+    main_stack_ = bottom;
+    main_stack_size_ = size;
+  }
+#endif
+}
+
+void Block::refuse_barrier(unsigned id, unsigned threads, Site site) const {
+  // __syncthreads takes blocks that are no whole warps; PTX counts those warps as whole.
+  const bool of_block = id == 0 && threads == threads_;
+  if (!of_block && (id >= BARRIERS || threads == 0 || threads % WARP != 0)) {
+    fail("a barrier takes a number from 0 to 15 and a multiple of 32 threads, not " + std::to_string(id) + " and " +
+             std::to_string(threads),
+         site);
+  }
+  const Barrier& barrier = barriers_[id];
+  if (barrier.waiting.size > 0 && barrier.expected != threads) {
+    fail("barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " threads here and for " +
+             std::to_string(barrier.expected) + " in thread " + to_string(positions_[barrier.waiting.first]),
+         site);
+  }
+}
+
+void Block::barrier(unsigned id, unsigned threads, Site site) {
+  if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
+    refuse_barrier(id, threads, site);
+  }
+  Barrier& barrier = barriers_[id];
+  barrier.expected = threads;
+  if (barrier.waiting.size + 1 == threads) {
+    if (checked_) {
+      meet(barrier.waiting);
+    }
+    append(ready_, barrier.waiting);
+    return;
+  }
+  append(barrier.waiting, current_);
+  Thread& thread = state_[current_];
+  thread.wait = Wait::barrier;
+  thread.barrier = static_cast<std::uint8_t>(id);
+  thread.site = site;
+  wait();
+  thread.wait = Wait::nothing;
+}
+
+void Block::warp_barrier(unsigned mask, Site site) {
+  const Number first = static_cast<Number>(current_ / WARP * WARP);
+  const unsigned lanes = std::min(threads_ - first, WARP);
+  const unsigned existing = lanes == WARP ? 0xFFFFFFFFU : (1U << lanes) - 1U;
+  const unsigned own = 1U << (current_ - first);
+  if ((mask & own) == 0) {
+    fail("the mask of a warp-level operation leaves out the lane that calls it", site);
+  }
+  const unsigned others = mask & existing & ~own;
+  Warp& warp = warps_[current_ / WARP];
+  bool complete = (warp.waiting & others) == others;
+  for (unsigned left = others; complete && left != 0; left &= left - 1) {
+    complete = state_[first + static_cast<unsigned>(std::countr_zero(left))].mask == mask;
+  }
+  if (complete) {
+    warp.waiting &= ~others;
+    List lanes_waiting;
+    for (unsigned left = others; left != 0; left &= left - 1) {
+      append(lanes_waiting, static_cast<Number>(first + std::countr_zero(left)));
+    }
+    if (checked_) {
+      meet(lanes_waiting);
+    }
+    append(ready_, lanes_waiting);
+    return;
+  }
+  Thread& thread = state_[current_];
+  thread.wait = Wait::warp_barrier;
+  thread.mask = mask;
+  thread.site = site;
+  warp.waiting |= own;
+  wait();
+  thread.wait = Wait::nothing;
+}
+
+std::uint64_t Block::exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
+  Warp& warp = warps_[current_ / WARP];
+  if ((mask >> source & 1U) == 0) {
+    fail("a shuffle reads lane " + std::to_string(source) + ", which its mask leaves out", site);
+  }
+  warp.given[lane()] = value;
+  warp_barrier(mask, site);
+  const std::uint64_t result = warp.given[source];
+  warp_barrier(mask, site);
+  return result;
+}
+
+void Block::give_way() {
+  append(ready_, current_);
+  wait();
+}
+
+std::string Block::place_of(Number number) const {
+  return "block " + to_string(block_) + ", thread " + to_string(positions_[number]);
+}
+
+void Block::fail(const std::string& what, Site site) const {
+  throw Error(place_of(current_) + ", " + to_string(site) + ": " + what);
+}
+
+std::string Block::describe_stuck() const {
+  const auto numbers = [this](auto which) {
+    std::vector<Number> found;
+    for (Number number = 0; number < threads_; ++number) {
+      if (which(number)) {
+        found.push_back(number);
+      }
+    }
+    return found;
+  };
+  const Number stuck = numbers([&](Number number) { return !state_[number].finished; }).front();
+  const Thread& waiting = state_[stuck];
+  std::ostringstream text;
+  text << place_of(stuck) << ", " << to_string(waiting.site) << ": waits for ever at ";
+  std::vector<Number> missing;
+  if (waiting.wait == Wait::barrier) {
+    const Barrier& barrier = barriers_[waiting.barrier];
+    text << "barrier " << unsigned{waiting.barrier} << ", which " << barrier.waiting.size << " of " << barrier.expected
+         << " threads reach";
+    missing = numbers([&](Number number) {
+      const Thread& other = state_[number];
+      return other.finished || other.wait != Wait::barrier || other.barrier != waiting.barrier;
+    });
+  } else {
+    text << "a warp-level operation that not all lanes of its mask reach";
+    missing = numbers([&](Number number) {
+      const Thread& other = state_[number];
+      const bool needed = number / WARP == stuck / WARP && (waiting.mask >> number % WARP & 1U) != 0;
+      return needed && (other.finished || other.wait != Wait::warp_barrier || other.mask != waiting.mask);
+    });
+  }
+  if (!missing.empty()) {
+    const Thread& other = state_[missing.front()];
+    text << "; thread " << to_string(positions_[missing.front()])
+         << (other.finished ? " has finished" : " waits at " + to_string(other.site));
+  }
+  return text.str();
+}
+
+// ---- thread.hpp ----
+
+void barrier(unsigned id, unsigned threads, Site site) {
+  const InExecutor in_executor;
+  here->barrier(id, threads, site);
+}
+
+void block_barrier(Site site) {
+  const InExecutor in_executor;
+  here->block_barrier(site);
+}
+
+void warp_barrier(unsigned mask, Site site) {
+  const InExecutor in_executor;
+  here->warp_barrier(mask, site);
+}
+
+void give_way() {
+  const InExecutor in_executor;
+  here->give_way();
+}
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
+  const InExecutor in_executor;
+  return here->exchange(mask, value, source, site);
+}
+
+unsigned lane() { return here->lane(); }
+
+void* dynamic_shared_memory() { return dynamic_memory; }
+
+unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(static_cast<const std::byte*>(pointer) - dynamic_memory);
+}
+
+void copy_async(unsigned destination, const void* source, unsigned bytes, Site site) {
+  const InExecutor in_executor;
+  // Static shared memory may lie below the dynamic one: the difference is signed.
+  here->copy_async({dynamic_memory + static_cast<int>(destination), source, bytes}, site);
+}
+
+void commit_copies() {
+  const InExecutor in_executor;
+  here->commit_copies();
+}
+
+void wait_for_copies(unsigned pending) {
+  const InExecutor in_executor;
+  here->wait_for_copies(pending);
+}
+
+void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }
+
+}  // namespace simt

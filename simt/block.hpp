@@ -1,0 +1,147 @@
+#pragma once
+
+#include "async_copies.hpp"
+#include "checker.hpp"
+#include "executor.hpp"
+#include "stacks.hpp"
+#include "thread.hpp"
+
+#include <boost/context/fiber.hpp>
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Runs blocks one after the other on the OS thread it belongs to. Each thread of a block has a fiber, which is kept
+/// for the blocks to come.
+///
+/// A fiber that has to wait hands over to the next one that is ready; there is no scheduler in between. Those that are
+/// ready, and those at each barrier, are linked lists through next_, in order of arrival, so that completing a barrier
+/// moves all its threads at once.
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  /// The one that runs on this OS thread, or null.
+  static Block* on_this_thread();
+
+  /// The launch that the blocks to come belong to; it outlives them. `checked` says to watch instrumented kernels.
+  void begin(const Launch& launch, bool checked);
+  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks.
+  void run(const Index3& block, std::uint64_t number);
+
+  // What thread.hpp declares, for the thread whose turn it is.
+  void barrier(unsigned id, unsigned threads, Site site);
+  void block_barrier(Site site) { barrier(0, threads_, site); }
+  void warp_barrier(unsigned mask, Site site);
+  std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+  void give_way();
+  unsigned lane() const { return current_ % WARP; }
+  void copy_async(const AsyncCopies::Copy& copy, Site site);
+  void commit_copies() { copies_[current_].commit(); }
+  void wait_for_copies(unsigned pending);
+
+  /// Whether the code of a checked kernel is what runs at the moment, and not the executor's: the linker may have given
+  /// both the same instrumented copy of an inline function.
+  bool checked() const { return checked_ && in_kernel_; }
+  /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
+  void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
+  /// Ends the launch where the access, made by the instruction before `code`, is wrong.
+  void check(const Access& access, const void* code);
+  /// "block (1,0,0), thread (3,2,0) of sgemm::naive_kernel<...>, file:line: `what`".
+  [[noreturn]] void fail(const std::string& what, Site site) const;
+
+ private:
+  using Fiber = boost::context::fiber;
+  using Number = ThreadNumber;  ///< or MAIN
+  static constexpr Number MAIN = MAX_THREADS_PER_BLOCK;
+  static constexpr unsigned BARRIERS = 16;
+
+  enum class Wait : std::uint8_t { nothing, barrier, warp_barrier };
+
+  struct Thread {
+    Site site;  ///< where it waits
+    unsigned mask = 0;
+    std::uint8_t barrier = 0;
+    Wait wait = Wait::nothing;
+    bool started = false;
+    bool finished = false;
+    bool frozen = false;  ///< stopped where it can not be unwound
+  };
+
+  struct List {
+    Number first = 0;
+    Number last = 0;
+    unsigned size = 0;
+  };
+
+  struct Barrier {
+    List waiting;
+    unsigned expected = 0;
+  };
+
+  struct Warp {
+    unsigned waiting = 0;  ///< lanes at a warp_barrier
+    std::array<std::uint64_t, WARP> given{};
+  };
+
+  void make_fiber(Number number);
+  /// What each fiber does until quitting_: its thread of one block after the other.
+  void live();
+  /// Fails where a barrier can not be called like this; kept apart, as barriers are called very often.
+  [[gnu::noinline, gnu::cold]] void refuse_barrier(unsigned id, unsigned threads, Site site) const;
+  /// Ends the launch from within an access, which must not happen and can not be unwound.
+  void freeze(const std::string& what);
+  /// Tells the checker that the threads in the list and the current one have met.
+  void meet(const List& list);
+  void append(List& list, Number number);
+  void append(List& list, List& other);
+  /// The first thread that is ready, or MAIN where none is.
+  Number take_ready();
+  /// Hands over to it until this thread is ready again.
+  void wait();
+  void switch_to(Number number);
+  void* depart(Number number) const;
+  void arrive(void* frames);
+  std::string place_of(Number number) const;
+  std::string describe_stuck() const;
+  /// Unwinds the threads that are under way.
+  void abandon();
+
+  const Launch* launch_ = nullptr;
+  Index3 block_;
+  unsigned threads_ = 0;  ///< in a block
+  unsigned finished_ = 0;
+  std::exception_ptr error_;
+  bool abandoning_ = false;
+  bool quitting_ = false;
+  Number current_ = MAIN;
+  Number previous_ = MAIN;  ///< the fiber that handed over to this one
+  List ready_;
+  std::array<Barrier, BARRIERS> barriers_;
+  std::array<Warp, MAX_THREADS_PER_BLOCK / WARP> warps_;
+  std::array<Number, MAX_THREADS_PER_BLOCK> next_;
+  std::vector<Index3> positions_;  ///< of the threads in the block
+  std::array<Thread, MAX_THREADS_PER_BLOCK> state_;
+  std::vector<AsyncCopies> copies_;
+  std::unique_ptr<BlockChecker> checker_;  ///< made for the first checked launch
+  bool checked_ = false;
+  bool in_kernel_ = false;
+  std::vector<Number> meeting_;
+  Stacks stacks_;
+  std::array<Fiber, MAX_THREADS_PER_BLOCK + 1> fibers_;  ///< the last is the OS thread's own, MAIN
+#ifdef __SANITIZE_ADDRESS__
+  const void* main_stack_ = nullptr;  ///< of the OS thread: its lowest address and size
+  std::size_t main_stack_size_ = 0;
+#endif
+};
+
+}  // namespace simt

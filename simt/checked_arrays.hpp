@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// A matrix that kernels may use: rows of `row_bytes`, `stride` bytes apart.
+struct GlobalArray {
+  std::string name;
+  const void* begin = nullptr;
+  std::size_t rows = 0;
+  std::size_t row_bytes = 0;
+  std::size_t stride = 0;
+  bool writable = false;
+};
+
+/// While it lives, launches of instrumented kernels are checked, and these arrays are all the global memory they may
+/// use. Launches of others are not affected. One at a time.
+class CheckedArrays {
+ public:
+  /// Throws std::runtime_error where the program lacks the symbols that tell its shared variables.
+  explicit CheckedArrays(std::vector<GlobalArray> arrays);
+  ~CheckedArrays();
+  CheckedArrays(const CheckedArrays&) = delete;
+  CheckedArrays& operator=(const CheckedArrays&) = delete;
+
+  /// The one that lives, or null.
+  static CheckedArrays* current();
+
+  /// Who wrote a word of an array last: the block's number, thread's and time, packed; 0 for nobody.
+  using Writer = std::atomic<std::uint64_t>;
+  struct Entry {
+    GlobalArray array;
+    std::unique_ptr<Writer[]> writers;  ///< for every 4 bytes from its begin; null where it is not writable
+    std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// Forgets who wrote what: a launch waits for the ones before.
+  void begin_launch();
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace simt

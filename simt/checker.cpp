@@ -1,0 +1,334 @@
+#include "checker.hpp"
+
+#include <cxxabi.h>
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+namespace simt {
+namespace {
+
+constexpr std::size_t WORD = 4;
+constexpr std::string_view DYNAMIC = "simt::(anonymous namespace)::dynamic_memory";
+
+CheckedArrays* current_arrays = nullptr;
+
+/// Where the program itself, not a library, lies in memory, and this OS thread's copy of its thread-local variables.
+struct Program {
+  std::uintptr_t base = 0;
+  const std::byte* thread_local_data = nullptr;
+  std::size_t thread_local_bytes = 0;
+
+  static Program find() {
+    Program program;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* result) {
+          auto& found = *static_cast<Program*>(result);
+          found.base = info->dlpi_addr;
+          found.thread_local_data = static_cast<const std::byte*>(info->dlpi_tls_data);
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            if (info->dlpi_phdr[i].p_type == PT_TLS) {
+              found.thread_local_bytes = info->dlpi_phdr[i].p_memsz;
+            }
+          }
+          return 1;  // the program comes first
+        },
+        &program);
+    return program;
+  }
+};
+
+std::string demangled(const char* name) {
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
+  return text ? text.get() : name;
+}
+
+/// Behind the last "::" outside of brackets.
+std::string last_part(const std::string& name) {
+  const std::size_t at = name.rfind("::");
+  return at == std::string::npos ? name : name.substr(at + 2);
+}
+
+std::string describe(const Access& access) {
+  std::ostringstream text;
+  text << (access.write ? "writes " : "reads ") << access.bytes << " bytes at "
+       << static_cast<const void*>(access.address);
+  return text.str();
+}
+
+std::string thread_text(ThreadNumber thread) { return "thread number " + std::to_string(thread); }
+
+}  // namespace
+
+// ---- Clocks ----
+
+void Clocks::begin(std::size_t threads) {
+  own_.assign(threads, 1);
+  known_.assign(threads, std::make_shared<const Clock>(threads, 0));
+}
+
+void Clocks::join(std::span<const ThreadNumber> threads) {
+  const auto joined = std::make_shared<Clock>(*known_[threads.front()]);
+  const Clock* merged = known_[threads.front()].get();
+  for (const ThreadNumber thread : threads) {
+    if (known_[thread].get() != merged) {
+      merged = known_[thread].get();
+      std::transform(joined->begin(), joined->end(), merged->begin(), joined->begin(),
+                     [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+    }
+  }
+  for (const ThreadNumber thread : threads) {
+    (*joined)[thread] = own_[thread]++;
+  }
+  for (const ThreadNumber thread : threads) {
+    known_[thread] = joined;
+  }
+}
+
+// ---- SharedVariables ----
+
+const SharedVariables& SharedVariables::of_program() {
+  static const SharedVariables variables;
+  return variables;
+}
+
+SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes + WORD - 1) / WORD) {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
+  const auto at = [&](std::size_t offset) { return image.data() + offset; };
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(image.data());
+  const auto* const sections = reinterpret_cast<const ElfW(Shdr)*>(at(header.e_shoff));
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    if (sections[i].sh_type != SHT_SYMTAB) {
+      continue;
+    }
+    const auto* const symbols = reinterpret_cast<const ElfW(Sym)*>(at(sections[i].sh_offset));
+    const char* const names = at(sections[sections[i].sh_link].sh_offset);
+    for (std::size_t s = 0; s < sections[i].sh_size / sizeof(ElfW(Sym)); ++s) {
+      if (ELF64_ST_TYPE(symbols[s].st_info) != STT_TLS || symbols[s].st_shndx == SHN_UNDEF) {
+        continue;
+      }
+      const char* const name = names + symbols[s].st_name;
+      const std::string text = demangled(name);
+      const bool in_function = std::string_view(name).starts_with("_ZZ");
+      variables_.push_back({text == DYNAMIC ? "dynamic shared memory" : last_part(text), symbols[s].st_value,
+                            symbols[s].st_size, in_function || text == DYNAMIC});
+    }
+  }
+  if (variables_.empty()) {
+    throw std::runtime_error("the program has been stripped of the symbols that tell its shared variables");
+  }
+  for (std::size_t index = 0; index < variables_.size(); ++index) {
+    const Variable& variable = variables_[index];
+    const std::size_t end = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
+    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
+              words_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<std::uint16_t>(index + 1));
+  }
+}
+
+const SharedVariables::Variable* SharedVariables::at(std::size_t offset) const {
+  const std::uint16_t index = words_[offset / WORD];
+  return index == 0 ? nullptr : &variables_[index - 1U];
+}
+
+// ---- CheckedArrays ----
+
+CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) {
+  SharedVariables::of_program();
+  for (GlobalArray& array : arrays) {
+    Entry entry{std::move(array), nullptr, 0};
+    if (entry.array.rows > 0) {
+      entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
+    }
+    if (entry.array.writable) {
+      entry.writers = std::make_unique<Writer[]>((entry.bytes + WORD - 1) / WORD);
+    }
+    entries_.push_back(std::move(entry));
+  }
+  current_arrays = this;
+}
+
+CheckedArrays::~CheckedArrays() { current_arrays = nullptr; }
+
+CheckedArrays* CheckedArrays::current() { return current_arrays; }
+
+void CheckedArrays::begin_launch() {
+  for (Entry& entry : entries_) {
+    for (std::size_t word = 0; entry.writers && word < (entry.bytes + WORD - 1) / WORD; ++word) {
+      entry.writers[word].store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
+// ---- BlockChecker ----
+
+BlockChecker::BlockChecker()
+    : variables_(SharedVariables::of_program()),
+      shared_(Program::find().thread_local_data),
+      words_(variables_.bytes() / WORD) {}
+
+void BlockChecker::begin(const Launch& launch, std::size_t threads, std::uint64_t block) {
+  dynamic_bytes_ = launch.dynamic_smem;
+  block_ = block;
+  ++generation_;
+  clocks_.begin(threads);
+}
+
+std::optional<std::string> BlockChecker::access(ThreadNumber thread, const Access& access) {
+  if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
+    return describe(access) + ", which is not aligned to them";
+  }
+  const auto offset = static_cast<std::size_t>(access.address - shared_);
+  return offset < variables_.bytes() ? access_shared(thread, access, false) : access_global(thread, access);
+}
+
+std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, bool by_copy) {
+  const auto begin = static_cast<std::size_t>(access.address - shared_);
+  for (std::size_t offset = begin; offset < begin + access.bytes; offset += WORD) {
+    const SharedVariables::Variable* const variable = variables_.at(offset);
+    if (variable != nullptr && !variable->shared) {
+      return std::nullopt;  // threadIdx and the like
+    }
+    const bool dynamic = variable != nullptr && variable->name == "dynamic shared memory";
+    if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_)) {
+      return describe(access) + ", outside of shared memory";
+    }
+    Word& word = words_[offset / WORD];
+    if (word.block != generation_) {
+      word = {};
+      word.block = generation_;
+    }
+    const std::string of = " of " + std::string(dynamic ? "" : "shared ") + variable->name;
+    if (word.copying && !by_copy) {
+      return describe(access) + of + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+             " is under way: it has not been waited for";
+    }
+    if (!access.write && word.written.when == 0) {
+      return describe(access) + of + ", which nobody has written";
+    }
+    if (unordered(word.written, thread)) {
+      return describe(access) + of + ", which " + thread_text(word.written.thread) +
+             " wrote, and no barrier lies in between";
+    }
+    if (access.write) {
+      for (const Use& read : {word.first_read, word.last_read}) {
+        if (unordered(read, thread)) {
+          return describe(access) + of + ", which " + thread_text(read.thread) +
+                 " read, and no barrier lies in between";
+        }
+      }
+      word.written = {thread, clocks_.now(thread)};
+      word.first_read = {};
+      word.last_read = {};
+    } else {
+      word.last_read = {thread, clocks_.now(thread)};
+      if (word.first_read.when == 0) {
+        word.first_read = word.last_read;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> BlockChecker::access_global(ThreadNumber thread, const Access& access) {
+  constexpr unsigned THREAD_BITS = 10;
+  constexpr unsigned TIME_BITS = 22;
+  for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
+    const GlobalArray& array = entry.array;
+    const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
+    if (offset >= entry.bytes) {
+      continue;
+    }
+    if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
+      return describe(access) + ", beyond the end of a row of " + array.name;
+    }
+    if (access.write && !array.writable) {
+      return describe(access) + ", in " + array.name + ", which is an input";
+    }
+    for (std::size_t word = offset / WORD; entry.writers && word * WORD < offset + access.bytes; ++word) {
+      const std::uint64_t self = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
+                                 clocks_.now(thread) % (1U << TIME_BITS);
+      const std::uint64_t earlier = access.write ? entry.writers[word].exchange(self, std::memory_order_relaxed)
+                                                 : entry.writers[word].load(std::memory_order_relaxed);
+      if (earlier == 0) {
+        continue;
+      }
+      const std::uint64_t block = (earlier >> (THREAD_BITS + TIME_BITS)) - 1;
+      const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
+      const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
+      if (block != block_ || unordered(use, thread)) {
+        return describe(access) + " of " + array.name + ", which " + thread_text(writer) + " of block number " +
+               std::to_string(block) + " wrote, and no barrier lies in between";
+      }
+    }
+    return std::nullopt;
+  }
+  return describe(access) + ", outside of all arrays";
+}
+
+std::optional<std::string> BlockChecker::copy_starts(ThreadNumber thread, const std::byte* to, const void* source,
+                                                     unsigned bytes) {
+  if (source != nullptr) {
+    if (auto wrong = access_global(thread, {static_cast<const std::byte*>(source), bytes, false, true})) {
+      return wrong;
+    }
+  }
+  // It may write from now on.
+  if (auto wrong = access_shared(thread, {to, bytes, true, true}, false)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < bytes; byte += WORD) {
+    words_[static_cast<std::size_t>(to + byte - shared_) / WORD].copying = true;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> BlockChecker::copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes) {
+  if (auto wrong = access_shared(thread, {to, bytes, true, true}, true)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < bytes; byte += WORD) {
+    words_[static_cast<std::size_t>(to + byte - shared_) / WORD].copying = false;
+  }
+  return std::nullopt;
+}
+
+std::string source_line(const void* code) {
+  // The address is that of the next instruction.
+  std::ostringstream address;
+  address << "0x" << std::hex << reinterpret_cast<std::uintptr_t>(code) - Program::find().base - 1;
+  std::array<char, 4096> path{};
+  if (realpath("/proc/self/exe", path.data()) == nullptr) {
+    return address.str();
+  }
+  const std::string command =
+      "addr2line -C -f -i -e '" + std::string(path.data()) + "' " + address.str() + " 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  // Two lines, function and place, for the code itself and for each function that it was inlined into.
+  std::string text;
+  std::string function;
+  std::array<char, 4096> line{};
+  for (bool is_place = false; pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr;
+       is_place = !is_place) {
+    std::string content(line.data());
+    content.erase(std::min(content.find('\n'), content.find(" (discriminator")));
+    if (!is_place) {
+      function = content;
+    } else if (!content.starts_with('?')) {
+      content.erase(0, content.starts_with("./") ? 2 : 0);
+      text += (text.empty() ? "" : ", called at ") + content + " in " + function;
+    }
+  }
+  return text.empty() ? address.str() : text;
+}
+
+}  // namespace simt

@@ -1,0 +1,66 @@
+#pragma once
+
+// Runs CUDA-shaped kernels on the host's processors.
+//
+// The threads of a block are fibers on one OS thread, which change places only where CUDA's threads wait for each
+// other; blocks are spread over as many OS threads as the machine has processors. A block starts when one of them is
+// free, in the order of the block index. That is how a GPU hands out blocks to its multiprocessors as well, however
+// many it has: which blocks are under way together depends on their number, the order of the starts does not.
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace simt {
+
+/// Extents of a grid or a block, or a position in one.
+struct Index3 {
+  unsigned x = 0;
+  unsigned y = 0;
+  unsigned z = 0;
+};
+
+/// The limits of a compute capability 9.0 device, which are those of all later ones.
+constexpr unsigned MAX_THREADS_PER_BLOCK = 1024;
+constexpr std::size_t MAX_DYNAMIC_SMEM = 227 * 1024;
+constexpr unsigned WARP = 32;
+
+struct Launch {
+  Index3 grid;                         ///< blocks along each axis, each at least 1
+  Index3 block;                        ///< threads along each axis, MAX_THREADS_PER_BLOCK at most in all
+  std::size_t dynamic_smem = 0;        ///< bytes, MAX_DYNAMIC_SMEM at most
+  void (*thread)(const void* kernel);  ///< what each thread does: calls `kernel` with its arguments
+  const void* kernel = nullptr;
+  std::size_t kernel_bytes = 0;  ///< of what `kernel` points to: threads may read it
+};
+
+/// A kernel did what no kernel may, such as leaving a barrier incomplete. The message is one line that names the
+/// kernel's function, block, thread and source line where they are known.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A kernel needs something of the GPU that is not modelled here.
+class NotSupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The launch was abandoned because stop_when() said so.
+class Stopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs every thread of every block and returns when all have finished. Throws what a kernel throws, Error among it:
+/// blocks that have not started then never do. Not to be called by two threads at a time.
+void run(const Launch& launch);
+
+/// `stop` is asked before each block starts, from several threads, and ends the launch by Stopped when it says true.
+void stop_when(bool (*stop)());
+
+/// How many blocks run at the same time.
+unsigned workers();
+
+}  // namespace simt

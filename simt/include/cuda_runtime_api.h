@@ -1,0 +1,25 @@
+#pragma once
+
+// Stands in for CUDA's header of the same name: the types of the host's side of CUDA, and the calls that chapters
+// make there. Names and values are CUDA's; the functions belong to the executor, so that this and the CUDA runtime can
+// be part of one program.
+
+#include <cstddef>
+
+/// Tells sources which of the two headers they were compiled with.
+#define SIMT_CUDA_RUNTIME 1
+
+enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorNotSupported = 801,
+};
+using cudaError_t = cudaError;
+
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+
+/// Launches are complete when they return, so every stream is in order with all others and none needs to exist.
+using cudaStream_t = struct CUstream_st*;

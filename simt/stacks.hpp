@@ -1,0 +1,27 @@
+#pragma once
+
+#include <boost/context/stack_context.hpp>
+
+#include <cstddef>
+
+namespace simt {
+
+/// The stacks of one block's fibers, in one piece of address space of which only what is used takes memory. A page
+/// without access below each turns an overflow into a fault.
+class Stacks {
+ public:
+  /// Throws std::bad_alloc.
+  explicit Stacks(std::size_t count);
+  ~Stacks();
+  Stacks(const Stacks&) = delete;
+  Stacks& operator=(const Stacks&) = delete;
+
+  boost::context::stack_context operator[](std::size_t index) const;
+  bool contain(const void* address) const;
+
+ private:
+  std::size_t count_;
+  std::byte* memory_;
+};
+
+}  // namespace simt

@@ -1,0 +1,48 @@
+#pragma once
+
+// What a thread of a kernel asks of the executor. All of this is called from within simt::run() alone.
+
+#include "executor.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+namespace simt {
+
+/// Where a kernel calls something, for messages.
+using Site = std::source_location;
+
+/// Waits until `threads` threads of the block have arrived at barrier `id`, 0 to 15.
+void barrier(unsigned id, unsigned threads, Site site);
+/// The same for all threads of the block and barrier 0.
+void block_barrier(Site site);
+/// Waits until all lanes in `mask` have arrived with the same mask. Lanes that the block does not have do not count.
+void warp_barrier(unsigned mask, Site site);
+/// Lets the other threads of the block run until each of them waits, has finished or gave way as well.
+void give_way();
+
+/// Gives `value` to the warp, waits for the lanes in `mask` to do the same, and returns what lane `source` gave.
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+/// Position of this thread in its warp.
+unsigned lane();
+
+/// The block's dynamic shared memory, aligned to 128 bytes. What earlier blocks left in it is gone: all its bits are
+/// set when the block starts, which makes every float a NaN.
+void* dynamic_shared_memory();
+/// Addresses of shared memory as PTX has them, 32 bits wide.
+unsigned shared_address(const void* pointer);
+
+/// Starts a copy of `bytes` bytes from global to shared memory that arrives with a wait_for_copies() at last. Without
+/// a source it copies zeros. Both ends are aligned to `bytes`.
+void copy_async(unsigned destination, const void* source, unsigned bytes, Site site);
+/// Ends this thread's group of copies.
+void commit_copies();
+/// Lets the copies of all groups arrive but the `pending` youngest.
+void wait_for_copies(unsigned pending);
+
+/// Ends the launch with NotSupported.
+[[noreturn]] void not_supported(const std::string& what);
+
+}  // namespace simt

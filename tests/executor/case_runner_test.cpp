@@ -1,0 +1,129 @@
+// The path of a case on the executor, to the record it ends in.
+
+#include "case_runner.hpp"
+
+#include "single_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+constexpr Size SMALL{70, 50, 90};
+constexpr Size LARGE{8192, 8192, 8192};
+
+const Kernel& chapter(std::string_view id) {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.id() == id) {
+      return kernel;
+    }
+  }
+  throw std::logic_error("there is no kernel " + std::string(id));
+}
+
+/// A kernel that only the executor knows.
+Kernel with_launch(Launch launch) {
+  Kernel kernel;
+  kernel.name = "with_launch";
+  kernel.prepare_on_executor = [launch = std::move(launch)](const Problem&) { return Prepared{launch, {}}; };
+  return kernel;
+}
+
+Kernel running(void (*kernel)(float*)) {
+  return with_launch([kernel](const Problem& p, cudaStream_t) { kernel(p.c); });
+}
+
+class ExecutedCaseTest : public testing::Test {
+ protected:
+  Record run(const Kernel& kernel, const Size& size = SMALL) {
+    CaseRunner runner(options_, {std::nullopt, "none here"}, true);
+    return runner.run(kernel, size, [](std::string_view) {});
+  }
+
+  Options options_;
+};
+
+TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
+  for (const float beta : {0.0F, -2.5F}) {
+    options_.beta = beta;
+    const Record record = run(chapter("02_smem_tiled"));
+    EXPECT_EQ(record.outcome, Outcome::executed);
+    EXPECT_EQ(record.reason, "");
+    EXPECT_TRUE(record.verified);
+    EXPECT_LT(*record.rel_err, 1e-6);
+    EXPECT_FALSE(record.measurement);
+    EXPECT_FALSE(record.resources);
+  }
+}
+
+TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
+  options_.check = true;
+  const Record record = run(chapter("07_warptile_hilbert"));
+  const bool built_with_checks = static_cast<bool>(chapter("07_warptile_hilbert").prepare_checked);
+  EXPECT_EQ(record.outcome, built_with_checks ? Outcome::executed : Outcome::not_supported) << record.reason;
+  EXPECT_EQ(record.verified, built_with_checks);
+}
+
+TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {
+  options_.verify = false;
+  const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
+  EXPECT_EQ(record.outcome, Outcome::executed);
+  EXPECT_FALSE(record.verified);
+  EXPECT_FALSE(record.rel_err);
+}
+
+TEST_F(ExecutedCaseTest, ResultThatIsNeverWrittenIsIncorrect) {
+  const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
+  EXPECT_EQ(record.outcome, Outcome::incorrect);
+  EXPECT_FALSE(record.verified);
+}
+
+TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
+  const Record record = run(running(test::exit_before_barrier));
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_NE(record.reason.find("thread (255,0,0) has finished"), std::string::npos) << record.reason;
+  const Record refused = run(running(test::too_many_threads));
+  EXPECT_EQ(refused.outcome, Outcome::failed);
+  EXPECT_NE(refused.reason.find("cudaErrorInvalidConfiguration"), std::string::npos) << refused.reason;
+}
+
+TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
+  const Record unmodelled = run(running(test::unmodelled));
+  EXPECT_EQ(unmodelled.outcome, Outcome::not_supported);
+  EXPECT_NE(unmodelled.reason.find("the tensor cores"), std::string::npos) << unmodelled.reason;
+
+  Kernel library = with_launch({});
+  library.prepare_on_executor = nullptr;
+  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
+  EXPECT_EQ(run(library).reason, "needs a CUDA device");
+
+  Kernel picky = chapter("01_naive");
+  picky.unsupported = [](const Problem&) { return "not this shape"; };
+  EXPECT_EQ(run(picky).outcome, Outcome::not_supported);
+  EXPECT_EQ(run(picky).reason, "not this shape");
+}
+
+TEST_F(ExecutedCaseTest, WhatTakesTooLongIsSkippedAndSaysHowLong) {
+  const Record record = run(chapter("03_smem_strip_tiled"), LARGE);
+  EXPECT_EQ(record.outcome, Outcome::skipped);
+  EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
+  EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;
+}
+
+TEST_F(ExecutedCaseTest, ForceRunsWithoutAnEstimate) {
+  const Kernel kernel =
+      with_launch([](const Problem& p, cudaStream_t) { throw std::runtime_error("k = " + std::to_string(p.k)); });
+  const Size size{400, 400, 400};
+  EXPECT_EQ(run(kernel, size).reason, "k = 64") << "a small problem was to tell the speed";
+  options_.force = true;
+  EXPECT_EQ(run(kernel, size).reason, "k = 400");
+}
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,158 @@
+// The executor itself: what threads ask of each other, and what it reports of kernels that do what no kernel may.
+
+#include "simt/executor.hpp"
+
+#include "single_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+std::vector<float> threads(std::size_t count) { return std::vector<float>(count, -1.0F); }
+
+/// The message of the simt::Error that `kernel` ends with.
+std::string error_of(void (*kernel)(float*)) {
+  std::vector<float> out = threads(2048);
+  try {
+    kernel(out.data());
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
+  }
+}
+
+TEST(Executor, BarrierThatAThreadNeverReaches) {
+  expect_parts(error_of(exit_before_barrier),
+               {"block (0,0,0), thread (0,0,0)", "single_block.cu:", "exit_before_barrier_kernel",
+                "barrier 0, which 255 of 256 threads reach", "thread (255,0,0) has finished"});
+}
+
+TEST(Executor, ThreadsAtDifferentBarriers) {
+  expect_parts(error_of(wait_at_different_barriers), {"single_block.cu:", "barrier 1, which 64 of 128 threads reach",
+                                                      "thread (64,0,0) waits at ", "different_barriers_kernel"});
+}
+
+TEST(Executor, BarrierOfDifferentSizes) {
+  expect_parts(error_of(disagree_about_barrier),
+               {"block (0,0,0), thread (64,0,0)", "barrier 1 is for 64 threads here and for 128 in thread (0,0,0)"});
+}
+
+TEST(Executor, BarrierOfAPartialWarp) { expect_parts(error_of(odd_barrier), {"multiple of 32", "1 and 48"}); }
+
+TEST(Executor, ShuffleThatALaneNeverReaches) {
+  expect_parts(error_of(exit_before_shuffle),
+               {"thread (32,0,0)", "warp-level operation", "thread (35,0,0) has finished"});
+}
+
+TEST(Executor, MisalignedCopy) { expect_parts(error_of(misaligned_copy), {"thread (0,0,0)", "16 bytes", "aligned"}); }
+
+TEST(Executor, WhatIsNotModelledIsNamed) {
+  std::vector<float> out = threads(32);
+  try {
+    unmodelled(out.data());
+    FAIL() << "it returned";
+  } catch (const simt::NotSupported& error) {
+    expect_parts(error.what(), {"the tensor cores"});
+  }
+}
+
+TEST(Executor, LaunchThatNoDeviceTakes) {
+  std::vector<float> out = threads(2048);
+  EXPECT_THROW(too_many_threads(out.data()), std::runtime_error);
+}
+
+TEST(Executor, WorksAfterErrors) {
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    EXPECT_NE(error_of(exit_before_barrier), "");
+    EXPECT_NE(error_of(exit_before_shuffle), "");
+    std::vector<float> out = threads(96);
+    pass_to_second_warp(out.data());
+    EXPECT_EQ(out[32], 31.0F);
+  }
+}
+
+TEST(Executor, ShufflesWithinGroups) {
+  std::vector<float> out = threads(96);
+  rotate_half_warps(out.data(), 3);
+  for (std::size_t thread = 0; thread < out.size(); ++thread) {
+    EXPECT_EQ(out[thread], static_cast<float>(thread / 16 * 16 + (thread + 3) % 16)) << thread;
+  }
+}
+
+TEST(Executor, ShufflesOfWholeAndPartialWarps) {
+  std::vector<float> out = threads(70);
+  sum_lanes(out.data());
+  EXPECT_EQ(out[0], 31.0F * 32.0F / 2.0F);
+  EXPECT_EQ(out[63], 31.0F * 32.0F / 2.0F + 32.0F * 32.0F);
+  EXPECT_EQ(out[69], 64.0F + 65.0F + 66.0F + 67.0F + 68.0F + 69.0F);
+}
+
+TEST(Executor, NamedBarrierOrdersItsThreadsAlone) {
+  std::vector<float> out = threads(96);
+  pass_to_second_warp(out.data());
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[32 + lane], static_cast<float>(31 - lane));
+  }
+}
+
+TEST(Executor, CopiesArriveWithTheirWaitAndNotBefore) {
+  std::vector<float> in(64);
+  std::iota(in.begin(), in.end(), 0.0F);
+  std::vector<float> out = threads(96);
+  read_before_wait(in.data(), out.data());
+  for (std::size_t thread = 0; thread < 32; ++thread) {
+    EXPECT_EQ(out[thread], in[thread]);
+    EXPECT_TRUE(std::isnan(out[32 + thread]));
+    EXPECT_EQ(out[64 + thread], in[32 + thread]);
+  }
+}
+
+TEST(Executor, DynamicSharedMemoryStartsAsNan) {
+  std::vector<float> in(64, 1.0F);
+  std::vector<float> out = threads(96);
+  read_before_wait(in.data(), out.data());  // leaves something there
+  read_uninitialised(out.data());
+  for (std::size_t thread = 0; thread < 32; ++thread) {
+    EXPECT_TRUE(std::isnan(out[thread]));
+  }
+}
+
+TEST(Executor, RunsEveryThreadOfEveryBlockOnce) {
+  struct Tally {
+    std::atomic<int> threads = 0;
+  } tally;
+  const simt::Launch launch{{5, 3, 2},
+                            {4, 2, 3},
+                            0,
+                            [](const void* of) { ++const_cast<Tally*>(static_cast<const Tally*>(of))->threads; },
+                            &tally};
+  simt::run(launch);
+  EXPECT_EQ(tally.threads, 5 * 3 * 2 * 4 * 2 * 3);
+}
+
+TEST(Executor, StopsBetweenBlocks) {
+  static std::atomic<int> asked;
+  asked = 0;
+  simt::stop_when([] { return ++asked > 10; });
+  EXPECT_THROW(simt::run({{1000, 1, 1}, {32, 1, 1}, 0, [](const void*) {}, nullptr}), simt::Stopped);
+  simt::stop_when(nullptr);
+  EXPECT_LT(asked, 100);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,72 @@
+// Every chapter on the executor against double precision, on the shapes of the GPU's tests; and the deliberately wrong
+// kernels, which the verifier has to reject here as well.
+
+#include "fixtures/product_case.hpp"
+#include "fixtures/tested_kernel.hpp"
+#include "fixtures/wrong_kernels.hpp"
+#include "kernel.hpp"
+#include "verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// Runs `launch` on the operands of `host` and compares C, and what lies around it.
+Verdict run(const Launch& launch, const HostCase& host, AccuracyClass accuracy, const Coverage& coverage = {}) {
+  Matrix c0 = host.c;
+  const auto reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
+  Matrix c = host.c;
+  launch(host.problem(c), nullptr);
+  EXPECT_TRUE(c.same_outside(host.c)) << "something around C was overwritten";
+  return reference->check(c.data(), c.ld(), accuracy);
+}
+
+std::vector<KernelAndGroup> executed_kernels_and_groups() {
+  std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
+  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->prepare_on_executor; }),
+            all.end());
+  return all;
+}
+
+class ExecutedKernelTest : public testing::TestWithParam<KernelAndGroup> {};
+
+TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
+  const Kernel& kernel = *GetParam().kernel;
+  for (const ProductCase& product : GetParam().group.cases) {
+    SCOPED_TRACE(product.describe());
+    const HostCase host(product);
+    ASSERT_FALSE(kernel.unsupported(host.shape).has_value());
+    const Verdict verdict = run(kernel.prepare_on_executor(host.shape).launch, host, kernel.accuracy);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_EQ(verdict.compared, product.m * product.n);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups()),
+                         [](const auto& info) { return test_name(info.param); });
+
+TEST(ExecutedChapters, AreAllThere) {
+  for (const Kernel& kernel : kernels()) {
+    EXPECT_EQ(static_cast<bool>(kernel.prepare_on_executor), kernel.number > 0) << kernel.id();
+  }
+}
+
+TEST(ExecutedWrongKernels, AreRejected) {
+  Coverage sampled;
+  sampled.max_full_products = -1.0;
+  const HostCase host({101, 75, 70});
+  for (const Coverage& coverage : {Coverage{}, sampled}) {
+    EXPECT_TRUE(run(right_kernel(), host, AccuracyClass::fp32, coverage).correct());
+    for (const WrongKernel& kernel : wrong_kernels()) {
+      const Verdict verdict = run(kernel.launch, host, AccuracyClass::fp32, coverage);
+      EXPECT_FALSE(verdict.correct()) << kernel.name << ": " << verdict.describe();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sgemm::test
