@@ -101,7 +101,7 @@ Choice parse_choice(std::string_view flag, const std::string& text, const std::a
 void declare_values(CLI::App& app, Options& options) {
   using Flag = std::string_view;
   using Text = const std::string&;
-  const auto value = [&app](const std::string& flag, const std::string& placeholder, const std::string& description,
+  const auto value = [&app](const std::string& flag, const std::string& value_name, const std::string& description,
                             const std::function<void(Flag, Text)>& store) {
     return app
         .add_option_function<std::string>(
@@ -113,7 +113,7 @@ void declare_values(CLI::App& app, Options& options) {
               store(flag, text);
             },
             description)
-        ->option_text(placeholder)
+        ->option_text(value_name)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // parse_options() rejects repeated flags
   };
 
@@ -183,12 +183,15 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
       flags.push_back(argument);
     } else if (argument.starts_with('-') && argument != "-" && argument != "--") {
       const std::string name = without_value(argument);
-      std::vector<Candidate> candidates;
+      Candidate best{name.size() / 2, ""};  // what differs in more than half of its letters is no suggestion
       for (const CLI::Option* const option : app.get_options()) {
-        candidates.push_back({word_distance(name, option->get_name()), option->get_name()});
+        const std::size_t distance = word_distance(name, option->get_name());
+        if (distance < best.distance) {
+          best = {distance, option->get_name()};
+        }
       }
-      throw UsageError(fmt::format("unknown flag '{}'; did you mean {}? (--help shows all)", name,
-                                   nearest(std::move(candidates), 1).front()));
+      throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
+                                   best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
     } else {
       throw UsageError(fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
     }

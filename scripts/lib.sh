@@ -39,22 +39,25 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# Puts nvcc on PATH, or says how to get it: it comes from NVIDIA's repository, which is the user's to add.
-require_nvcc() {
+# Puts nvcc on PATH; fails where there is none.
+find_nvcc() {
   if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
     export PATH=/usr/local/cuda/bin:$PATH
   fi
-  command -v nvcc >/dev/null && return
+  command -v nvcc >/dev/null
+}
+
+# Says how to get nvcc: it comes from NVIDIA's repository, which is the user's to add.
+explain_nvcc() {
   local system=debian12
   if [ -r /etc/os-release ]; then
     # shellcheck disable=SC1091
     system=$(. /etc/os-release && printf '%s%s' "$ID" "${VERSION_ID//./}")
   fi
-  say "nvcc is missing: the CUDA Toolkit (12.4 or newer) comes from NVIDIA's repository. On this system, as root:"
+  say "For a GPU: nvcc is missing. The CUDA Toolkit (12.4 or newer) comes from NVIDIA's repository. On this system, as root:"
   say "  wget https://developer.download.nvidia.com/compute/cuda/repos/$system/x86_64/cuda-keyring_1.1-1_all.deb"
   say "  dpkg -i cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install cuda-toolkit"
   say "Other systems: https://developer.nvidia.com/cuda-downloads. Then run this script again."
-  exit 1
 }
 
 has_gpu() { nvidia-smi -L >/dev/null 2>&1 || [ -e /dev/nvidiactl ]; }

@@ -27,17 +27,29 @@ skip() {
   skipped+=("$1")
 }
 
+# build_and_test NAME FOLDER LABELS [CMAKE OPTION...]
+build_and_test() {
+  local name=$1 folder=$2 labels=$3 before=${#failed[@]} label
+  shift 3
+  step "build $name" build_in "$folder" -DSGEMM_WARNINGS_AS_ERRORS=ON "$@"
+  for label in $labels; do
+    if [ ${#failed[@]} = "$before" ]; then
+      step "ctest $label $name" ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error -L "$label"
+    else
+      skip "ctest $label $name" "there is no build"
+    fi
+  done
+}
+
 install_packages "${BUILD_PACKAGES[@]}"
-require_nvcc
 python=$(scripts/python.sh --dev)
 
-step "build" build_in build-test -DSGEMM_WARNINGS_AS_ERRORS=ON "-DCMAKE_CUDA_ARCHITECTURES=80-real;90a-real"
-if [ ${#failed[@]} = 0 ]; then
-  step "ctest cpu" ctest --test-dir build-test --output-on-failure --no-tests=error -L cpu
-  step "ctest gpu" ctest --test-dir build-test --output-on-failure --no-tests=error -L gpu
+if find_nvcc; then
+  build_and_test "with CUDA" build-test "cpu gpu" "-DCMAKE_CUDA_ARCHITECTURES=80-real;90a-real"
 else
-  skip "ctest" "there is no build"
+  skip "build with CUDA" "there is no nvcc"
 fi
+build_and_test "without CUDA" build-test-cpu cpu -DSGEMM_WITH_CUDA=OFF
 step "pytest" "$python" -m pytest
 step "ruff" "$python" -m ruff check scripts tests
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then

@@ -91,9 +91,9 @@ def test_without_root_and_sudo_the_command_is_named(tmp_path):
 
 @pytest.mark.skipif(os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="nvcc is where it is always found")
 def test_without_nvcc_the_way_to_it_is_named(tmp_path):
-    done = lib("require_nvcc", minimal_path(tmp_path))
-    assert done.returncode == 1
-    assert "cuda-keyring" in done.stderr
+    path = minimal_path(tmp_path)
+    assert lib("find_nvcc", path).returncode == 1
+    assert "cuda-keyring" in lib("explain_nvcc", path).stderr
 
 
 @pytest.mark.parametrize(("capability", "expected"), [("9.0", "90a-real"), ("8.9", "89-real"), ("12.0", "120-real")])
