@@ -50,6 +50,8 @@ else
   skip "build with CUDA" "there is no nvcc"
 fi
 build_and_test "without CUDA" build-test-cpu cpu -DSGEMM_WITH_CUDA=OFF
+build_and_test "with sanitizers" build-test-sanitized cpu -DSGEMM_WITH_CUDA=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 step "pytest" "$python" -m pytest
 step "ruff" "$python" -m ruff check scripts tests
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
