@@ -50,8 +50,9 @@ else
   skip "build with CUDA" "there is no nvcc"
 fi
 build_and_test "without CUDA" build-test-cpu cpu -DSGEMM_WITH_CUDA=OFF
+# With sanitizers GCC 12 wrongly takes a part of std::regex for uninitialised.
 build_and_test "with sanitizers" build-test-sanitized cpu -DSGEMM_WITH_CUDA=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+  "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized"
 step "pytest" "$python" -m pytest
 step "ruff" "$python" -m ruff check scripts tests
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
