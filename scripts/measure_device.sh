@@ -62,7 +62,7 @@ measure() {
 
 run_step() {
   case $1 in
-    build) find_nvcc && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
+    build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
     sanitize) "$ROOT/scripts/sanitize.sh" --build "$build" --logs "$logs" ;;
     list) list_kernels ;;

@@ -33,7 +33,7 @@ elif has_gpu && find_nvcc; then
     ./runner --kernel 01_naive,cublas,cpu_naive,cpu_blas --time end-to-end --sizes 16:4096 \
       --out "$folder/end-to-end.json" || status=$?
 else
-  say "This machine has no NVIDIA GPU: every kernel is executed and verified on the CPU, with its accesses to memory"
+  say "There is no GPU to measure: every kernel is executed and verified on the CPU, with its accesses to memory"
   say "checked, and the CPU baselines are measured, at small sizes."
   ./runner --kernel chapters --device cpu --check --sizes 128 --out "$folder/executed.json" || status=$?
   [ "$status" -gt 1 ] ||
