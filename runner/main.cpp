@@ -85,11 +85,15 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  return counts.contains(Outcome::measured) || counts.contains(Outcome::executed) ? ALL_WELL : NOTHING_MEASURED;
+  const bool any =
+      counts.contains(Outcome::measured) || counts.contains(Outcome::executed) || counts.contains(Outcome::counted);
+  return any ? ALL_WELL : NOTHING_MEASURED;
 }
 
 ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
-  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check ? "--check" : "--device cpu"}
+  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check   ? "--check"
+                                                                               : options.count ? "--count"
+                                                                                               : "--device cpu"}
                                                 : query_device(options.device);
   if (options.out) {
     require_writable(*options.out);
