@@ -19,46 +19,53 @@ std::uint32_t hash(std::uint32_t line) {
   return line ^ line >> 16U;
 }
 
+unsigned count(unsigned sectors) {
+  constexpr std::array<std::uint8_t, WHOLE_LINE + 1> BITS{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+  return BITS[sectors];
+}
+
 /// A set-associative cache of lines of which any sectors may be there; the least recently used line goes first.
 class Cache {
  public:
-  struct Line {
-    std::uint8_t present;  ///< a bit per sector
-    std::uint8_t dirty;
-  };
-
   explicit Cache(std::uint64_t bytes) : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE), 1)) {}
 
-  /// The line, which becomes the most recently used; empty where it was not there. Adds to `written_back` the dirty
-  /// sectors of the line that made room.
-  Line& use(std::uint32_t line, std::uint32_t hashed, std::uint64_t& written_back) {
-    Set& set = sets_[hashed * std::uint64_t{sets_.size()} >> 32U];
+  void prefetch(std::uint32_t hashed) const {
+    const Set& set = sets_[set_of(hashed)];
+    __builtin_prefetch(&set.tags);
+    __builtin_prefetch(&set.states);
+  }
+
+  /// Makes the line the most recently used and its sectors present and, if so said, dirty. Returns which of them were
+  /// not present before; adds to `written_back` the dirty sectors of the line that made room.
+  unsigned use(std::uint32_t line, std::uint32_t hashed, unsigned sectors, bool dirty, std::uint64_t& written_back) {
+    Set& set = sets_[set_of(hashed)];
     const std::uint32_t tag = line + 1;  // 0 for none
-    if (set.tags[0] == tag) {
-      return set.lines[0];
-    }
-    std::size_t way = 1;
+    unsigned way = 0;
     while (way < WAYS - 1 && set.tags[way] != tag) {
       ++way;
     }
-    Line found = set.lines[way];
+    unsigned state = set.states[way];
     if (set.tags[way] != tag) {
-      written_back += static_cast<unsigned>(std::popcount(found.dirty));
-      found = {};
+      written_back += count(state >> LINE_SECTORS);
+      state = 0;
     }
-    std::memmove(&set.tags[1], &set.tags[0], way * sizeof set.tags[0]);
-    std::memmove(&set.lines[1], &set.lines[0], way * sizeof set.lines[0]);
+    for (; way > 0; --way) {
+      set.tags[way] = set.tags[way - 1];
+      set.states[way] = set.states[way - 1];
+    }
     set.tags[0] = tag;
-    set.lines[0] = found;
-    return set.lines[0];
+    set.states[0] = static_cast<std::uint8_t>(state | sectors | (dirty ? sectors << LINE_SECTORS : 0));
+    return sectors & ~state;
   }
 
  private:
-  static constexpr std::size_t WAYS = 16;
+  static constexpr unsigned WAYS = 16;
   struct Set {
-    std::array<std::uint32_t, WAYS> tags = {};  // most recently used first
-    std::array<Line, WAYS> lines = {};
+    std::array<std::uint32_t, WAYS> tags = {};   // the most recently used line's first
+    std::array<std::uint8_t, WAYS> states = {};  // a bit per sector that is present, then one per dirty sector
   };
+
+  std::size_t set_of(std::uint32_t hashed) const { return hashed * std::uint64_t{sets_.size()} >> 32U; }
 
   std::vector<Set> sets_;
 };
@@ -69,46 +76,57 @@ class L2 {
  public:
   explicit L2(const GpuModel& gpu) : partitions_(gpu.l2_partitions, Cache(gpu.l2_bytes / gpu.l2_partitions)) {}
 
-  void read(std::size_t partition, std::uint32_t line, std::uint8_t sectors) {
+  /// An access to some sectors of a line by an SM of a partition. The host's memory gets some time to find the sets:
+  /// what is asked for is done so many calls later.
+  void access(unsigned partition, std::uint32_t line, unsigned sectors, bool write) {
     const std::uint32_t hashed = hash(line);
-    unsigned missing = fetch(partition, line, hashed, sectors);
-    const std::size_t home = home_of(hashed);
-    if (missing != 0 && home != partition) {
-      missing = fetch(home, line, hashed, missing);
+    const auto home = static_cast<unsigned>(hashed % partitions_.size());
+    Request& request = waiting_[next_++ % waiting_.size()];
+    perform(request);
+    request = {line, hashed, write ? home : partition, home, sectors, write};
+    partitions_[request.partition].prefetch(hashed);
+    partitions_[home].prefetch(hashed);
+  }
+
+  L2Traffic finish() {
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      perform(waiting_[next_++ % waiting_.size()]);
     }
-    const auto wanted = static_cast<unsigned>(std::popcount(sectors));
-    const auto fetched = static_cast<unsigned>(std::popcount(missing));
-    traffic_.read_sectors += wanted;
-    traffic_.read_hits += wanted - fetched;
-    traffic_.dram_read_bytes += fetched * SECTOR;
-  }
-
-  void write(std::uint32_t line, std::uint8_t sectors) {
-    const std::uint32_t hashed = hash(line);
-    Cache::Line& state = partitions_[home_of(hashed)].use(line, hashed, written_back_);
-    state.present |= sectors;
-    state.dirty |= sectors;
-    traffic_.written_sectors += static_cast<unsigned>(std::popcount(sectors));
-  }
-
-  L2Traffic traffic() const {
-    L2Traffic result = traffic_;
-    result.dram_written_bytes = written_back_ * SECTOR;
-    return result;
+    traffic_.dram_written_bytes = written_back_ * SECTOR;
+    return traffic_;
   }
 
  private:
-  std::size_t home_of(std::uint32_t hashed) const { return hashed % partitions_.size(); }
+  struct Request {
+    std::uint32_t line = 0;
+    std::uint32_t hashed = 0;
+    unsigned partition = 0;
+    unsigned home = 0;
+    unsigned sectors = 0;  // 0 for none
+    bool write = false;
+  };
 
-  /// Brings sectors into a partition and returns those that were not there.
-  unsigned fetch(std::size_t partition, std::uint32_t line, std::uint32_t hashed, unsigned sectors) {
-    Cache::Line& state = partitions_[partition].use(line, hashed, written_back_);
-    const unsigned missing = sectors & ~unsigned{state.present};
-    state.present = static_cast<std::uint8_t>(state.present | sectors);
-    return missing;
+  void perform(Request& r) {
+    if (r.sectors == 0) {
+      return;
+    }
+    unsigned missing = partitions_[r.partition].use(r.line, r.hashed, r.sectors, r.write, written_back_);
+    if (r.write) {
+      traffic_.written_sectors += count(r.sectors);
+    } else {
+      if (missing != 0 && r.partition != r.home) {
+        missing = partitions_[r.home].use(r.line, r.hashed, missing, false, written_back_);
+      }
+      traffic_.read_sectors += count(r.sectors);
+      traffic_.read_hits += count(r.sectors) - count(missing);
+      traffic_.dram_read_bytes += count(missing) * SECTOR;
+    }
+    r.sectors = 0;
   }
 
   std::vector<Cache> partitions_;
+  std::array<Request, 16> waiting_ = {};
+  std::size_t next_ = 0;
   L2Traffic traffic_;
   std::uint64_t written_back_ = 0;
 };
@@ -163,23 +181,15 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
         continue;
       }
       const BlockTraffic& traffic = *slot.block->traffic;
-      const std::size_t partition = i % gpu.sms % gpu.l2_partitions;
+      const auto partition = static_cast<unsigned>(i % gpu.sms % gpu.l2_partitions);
       const std::uint64_t age = tick + 1 - slot.started;
       const std::size_t end = traffic.size() * age / ticks;
       for (; slot.done < end; ++slot.done) {
         const SectorAccess& access = traffic[slot.done];
         const std::uint64_t sector = slot.first_sector[access.array] + access.sector;
         auto line = static_cast<std::uint32_t>(sector / LINE_SECTORS);
-        for (unsigned mask = unsigned{access.mask} << sector % LINE_SECTORS; mask != 0; mask >>= LINE_SECTORS, ++line) {
-          const auto of_line = static_cast<std::uint8_t>(mask & WHOLE_LINE);
-          if (of_line == 0) {
-            continue;
-          }
-          if (access.write) {
-            l2.write(line, of_line);
-          } else {
-            l2.read(partition, line, of_line);
-          }
+        for (unsigned mask = unsigned{access.mask} << sector % LINE_SECTORS; mask != 0; mask >>= LINE_SECTORS) {
+          l2.access(partition, line++, mask & WHOLE_LINE, access.write);
         }
       }
       if (age == ticks) {
@@ -188,7 +198,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
       }
     }
   }
-  return l2.traffic();
+  return l2.finish();
 }
 
 }  // namespace simt
