@@ -76,9 +76,9 @@ Json shared_json(const simt::Traffic& traffic) {
 Json to_json(const simt::L2Traffic& traffic) {
   Json json{{"read_bytes", traffic.read_sectors * simt::SECTOR_BYTES},
             {"written_bytes", traffic.written_sectors * simt::SECTOR_BYTES},
-            {"hit_rate", traffic.read_sectors == 0 ? 0.0
-                                                   : static_cast<double>(traffic.read_hits) /
-                                                         static_cast<double>(traffic.read_sectors)},
+            {"hit_rate", traffic.read_sectors == 0
+                             ? 0.0
+                             : static_cast<double>(traffic.read_hits) / static_cast<double>(traffic.read_sectors)},
             {"dram_read_bytes", traffic.dram_read_bytes},
             {"dram_written_bytes", traffic.dram_written_bytes}};
   return json;
@@ -186,10 +186,8 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
 
 Json to_json(const Counts& counts) {
   Json json;
-  json["gpu_model"] = {{"id", counts.gpu->id},
-                       {"name", counts.gpu->name},
-                       {"sms", counts.gpu->sms},
-                       {"l2_bytes", counts.gpu->l2_bytes}};
+  json["gpu_model"] = {
+      {"id", counts.gpu->id}, {"name", counts.gpu->name}, {"sms", counts.gpu->sms}, {"l2_bytes", counts.gpu->l2_bytes}};
   json["blocks"] = counts.blocks;
   json["blocks_executed"] = counts.blocks_executed;
   json["threads_per_block"] = counts.threads_per_block;
@@ -207,9 +205,8 @@ Json to_json(const Counts& counts) {
     json["flops"] = *counts.flops;
   }
   json["barriers"] = counts.barriers;
-  json["reads_per_element"] = {{"a", counts.reads_per_element[0]},
-                               {"b", counts.reads_per_element[1]},
-                               {"c", counts.reads_per_element[2]}};
+  json["reads_per_element"] = {
+      {"a", counts.reads_per_element[0]}, {"b", counts.reads_per_element[1]}, {"c", counts.reads_per_element[2]}};
   json["first_wave"] = {{"blocks", counts.first_wave_blocks}, {"elements", counts.first_wave_elements}};
   json["l2"] = {{"in_step", to_json(counts.in_step)}, {"in_turn", to_json(counts.in_turn)}};
   json["lines"] = Json::array();

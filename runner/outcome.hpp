@@ -37,7 +37,8 @@ constexpr std::string_view to_string(Outcome outcome) {
   return "";
 }
 
-/// Thrown to end a case with any outcome but `measured`, `executed` and `counted`; the message is the reason, in one line.
+/// Thrown to end a case with any outcome but `measured`, `executed` and `counted`; the message is the reason, in one
+/// line.
 class CaseStopped : public std::runtime_error {
  public:
   CaseStopped(Outcome outcome, const std::string& reason) : std::runtime_error(reason), outcome_(outcome) {}

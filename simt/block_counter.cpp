@@ -15,8 +15,7 @@ constexpr std::uint64_t SECTORS_PER_LINE = LINE / SECTOR_BYTES;
 /// An L1 cache in lines whose sectors are filled one by one.
 class L1 {
  public:
-  explicit L1(std::size_t bytes)
-      : sets_(std::max<std::size_t>(bytes / LINE / WAYS, 1)), lines_(sets_ * WAYS) {}
+  explicit L1(std::size_t bytes) : sets_(std::max<std::size_t>(bytes / LINE / WAYS, 1)), lines_(sets_ * WAYS) {}
 
   /// The sectors of `mask` that are not there; they are from now on.
   std::uint8_t read(std::uint64_t line, std::uint8_t mask) {
@@ -392,8 +391,8 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
     }
     const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
     last_ = &traffic_of(site, kind, memory, here, addresses, begin);
-    last_->traffic += {requests, pattern->sectors, 0, 0,
-                       std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(here))};
+    last_->traffic +=
+        {requests, pattern->sectors, 0, 0, std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(here))};
     requests = 0;
     active &= ~here;
   }

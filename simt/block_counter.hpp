@@ -38,7 +38,7 @@ constexpr std::size_t ACCESS_KINDS = 5;
 /// What warps ask of the memories.
 struct Traffic {
   std::uint64_t requests = 0;
-  std::uint64_t sectors = 0;  ///< of global memory
+  std::uint64_t sectors = 0;     ///< of global memory
   std::uint64_t wavefronts = 0;  ///< of shared memory
   std::uint64_t ideal_wavefronts = 0;
   std::uint64_t bytes = 0;  ///< by all lanes together
@@ -140,8 +140,8 @@ struct BlockCounts {
   /// How often the code behind each trace call ran, in order of the code.
   std::vector<std::pair<const void*, std::uint64_t>> code;
   std::uint64_t barriers = 0;
-  std::uint64_t accesses = 0;   ///< of threads
-  std::size_t smem_bytes = 0;   ///< static and dynamic
+  std::uint64_t accesses = 0;  ///< of threads
+  std::size_t smem_bytes = 0;  ///< static and dynamic
   BlockTraffic l2;
   std::vector<Footprint> footprints;  ///< of each array
 };
@@ -300,7 +300,7 @@ class BlockCounter {
 
   CountingContext& context_;
   const SharedVariables& variables_;
-  const std::uint64_t shared_begin_;  ///< this OS thread's thread-local variables
+  const std::uint64_t shared_begin_;        ///< this OS thread's thread-local variables
   std::vector<std::uint8_t> shared_words_;  ///< whether each word of them is shared memory
   const std::uintptr_t code_begin_;
   const std::size_t code_size_;

@@ -78,7 +78,7 @@ std::optional<std::string> difference(const BlockCounts& block, const BlockCount
     return "makes other requests";
   }
   if (block.code != from.code || block.barriers != from.barriers) {
-    return "runs other code";
+    return "computes otherwise";
   }
   for (std::size_t array = 0; array < block.footprints.size(); ++array) {
     if (!equal_but_moved(block.footprints[array], from.footprints[array], shift[array])) {
@@ -92,6 +92,39 @@ Shift operator-(const Shift& x, const Shift& y) {
   Shift result;
   std::transform(x.begin(), x.end(), y.begin(), result.begin(), std::minus<>());
   return result;
+}
+
+/// The floating-point instructions behind trace calls, as far as they were asked for.
+class Flops {
+ public:
+  /// Forgets the code of the blocks that computes nothing, such as that which finds a block's place.
+  void keep_computing(std::vector<BlockCounts>& blocks);
+  bool known() const { return known_; }
+  const std::vector<FlopInstruction>& behind(const void* code) const { return behind_.at(code); }
+
+ private:
+  bool known_ = true;
+  std::map<const void*, std::vector<FlopInstruction>> behind_;
+};
+
+void Flops::keep_computing(std::vector<BlockCounts>& blocks) {
+  std::set<const void*> missing;
+  for (const BlockCounts& block : blocks) {
+    for (const auto& [code, runs] : block.code) {
+      if (!behind_.contains(code)) {
+        missing.insert(code);
+      }
+    }
+  }
+  const std::vector<const void*> codes(missing.begin(), missing.end());
+  const auto found = codes.empty() ? std::vector<std::vector<FlopInstruction>>{} : flops_behind(codes);
+  known_ = known_ && found.has_value();
+  for (std::size_t i = 0; known_ && i < codes.size(); ++i) {
+    behind_.emplace(codes[i], (*found)[i]);
+  }
+  for (BlockCounts& block : blocks) {
+    std::erase_if(block.code, [&](const auto& code) { return !known_ || behind(code.first).empty(); });
+  }
 }
 
 /// Puts numbers of blocks together to what the launch does.
@@ -112,7 +145,7 @@ class Sum {
   }
 
   /// Fills in all but what lies in single blocks.
-  void write_to(LaunchCounts& counts, const AccessSites& sites) const;
+  void write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const;
 
  private:
   std::map<std::tuple<AccessSites::Number, AccessKind, bool, std::uint16_t>, SiteTraffic> sites_;
@@ -124,18 +157,12 @@ SourcePlace place_in_kernel(const std::vector<SourcePlace>& places) {
   if (places.empty()) {
     return {};
   }
-  SourcePlace place =
-      *std::ranges::find(places, places.back().file, &SourcePlace::file);
+  SourcePlace place = *std::ranges::find(places, places.back().file, &SourcePlace::file);
   place.file.erase(0, place.file.rfind('/') + 1);
   return place;
 }
 
-void Sum::write_to(LaunchCounts& counts, const AccessSites& sites) const {
-  std::vector<const void*> codes;
-  for (const auto& [code, runs] : code_) {
-    codes.push_back(code);
-  }
-  const auto flops = flops_behind(codes);
+void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const {
   // All instructions whose places are wanted: of accesses, then those that compute.
   std::vector<const void*> instructions;
   for (const auto& [key, site] : sites_) {
@@ -143,11 +170,10 @@ void Sum::write_to(LaunchCounts& counts, const AccessSites& sites) const {
     instructions.push_back(code == nullptr ? nullptr : static_cast<const std::byte*>(code) - 1);
   }
   std::vector<std::uint64_t> flops_of;
-  if (flops) {
+  if (flops.known()) {
     counts.flops = 0;
-    std::size_t index = 0;
     for (const auto& [code, runs] : code_) {
-      for (const FlopInstruction& instruction : (*flops)[index++]) {
+      for (const FlopInstruction& instruction : flops.behind(code)) {
         instructions.push_back(instruction.code);
         flops_of.push_back(instruction.flops * runs);
         *counts.flops += flops_of.back();
@@ -221,17 +247,17 @@ class LaunchCounter {
       }
       run_whole();
     }
-    sum_.write_to(counts_, context_.sites);
+    sum_.write_to(counts_, context_.sites, flops_);
     return std::move(counts_);
   }
 
  private:
   std::vector<BlockCounts> execute(const std::vector<std::uint64_t>& numbers) {
     std::vector<BlockCounts> result(numbers.size());
-    run_blocks(launch_, {Watch::counts, &context_, 0}, &numbers, [&](Block& block, std::uint64_t position) {
-      result[position] = block.counter().take();
-    });
+    run_blocks(launch_, {Watch::counts, &context_, 0}, &numbers,
+               [&](Block& block, std::uint64_t position) { result[position] = block.counter().take(); });
     counts_.blocks_executed += numbers.size();
+    flops_.keep_computing(result);
     return result;
   }
 
@@ -278,6 +304,7 @@ class LaunchCounter {
   CountingContext& context_;
   const CountingLimits& limits_;
   LaunchCounts counts_;
+  Flops flops_;
   Sum sum_;
   std::vector<BlockCounts> blocks_;  ///< the first, at least
   double expected_accesses_ = 0.0;

@@ -35,9 +35,9 @@ struct CountedArray {
 /// What a source line does in all threads of a launch.
 struct LineCounts {
   std::string file;
-  unsigned line = 0;                ///< 0 where it is not known
-  std::optional<AccessKind> kind;   ///< nothing where the line only computes
-  std::string array;                ///< or the shared variable; empty where it only computes or the memory is unknown
+  unsigned line = 0;               ///< 0 where it is not known
+  std::optional<AccessKind> kind;  ///< nothing where the line only computes
+  std::string array;               ///< or the shared variable; empty where it only computes or the memory is unknown
   Traffic traffic;
   std::uint64_t flops = 0;
   WarpAccess example;  ///< the first request, in bytes from the begin of the array
@@ -53,8 +53,8 @@ struct LaunchCounts {
   std::uint64_t blocks = 0;
   std::uint64_t blocks_executed = 0;
   unsigned threads_per_block = 0;
-  std::size_t smem_bytes = 0;  ///< of a block, static and dynamic
-  std::uint64_t barriers = 0;  ///< how often a warp arrives at one of the block
+  std::size_t smem_bytes = 0;          ///< of a block, static and dynamic
+  std::uint64_t barriers = 0;          ///< how often a warp arrives at one of the block
   std::optional<std::uint64_t> flops;  ///< nothing where objdump (binutils) is missing
   std::array<Traffic, ACCESS_KINDS> traffic;
   std::array<std::uint64_t, MAX_ARRAYS> bytes_read{};  ///< of each array, by all threads
