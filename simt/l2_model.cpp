@@ -1,16 +1,15 @@
 #include "l2_model.hpp"
 
+#include "warp_access.hpp"
+
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 namespace simt {
 namespace {
 
 constexpr unsigned LINE_SECTORS = 4;
 constexpr unsigned WHOLE_LINE = (1U << LINE_SECTORS) - 1;
-constexpr std::uint64_t SECTOR = 32;
-constexpr std::uint64_t LINE = LINE_SECTORS * SECTOR;
+constexpr std::uint64_t LINE_BYTES = LINE_SECTORS * SECTOR_BYTES;
 
 /// Spreads neighbouring lines, and those a power of two apart, over the whole range.
 std::uint32_t hash(std::uint32_t line) {
@@ -33,7 +32,7 @@ unsigned count(unsigned sectors) {
 class Cache {
  public:
   explicit Cache(std::uint64_t bytes)
-      : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE), 1)), tags_(sets_), states_(sets_) {}
+      : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE_BYTES), 1)), tags_(sets_), states_(sets_) {}
 
   void prefetch(std::uint32_t hashed) const {
     __builtin_prefetch(&tags_[set_of(hashed)]);
@@ -102,7 +101,7 @@ class L2 {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       perform(waiting_[next_++ % waiting_.size()]);
     }
-    traffic_.dram_written_bytes = written_back_ * SECTOR;
+    traffic_.dram_written_bytes = written_back_ * std::uint64_t{SECTOR_BYTES};
     return traffic_;
   }
 
@@ -129,7 +128,7 @@ class L2 {
       }
       traffic_.read_sectors += count(r.sectors);
       traffic_.read_hits += count(r.sectors) - count(missing);
-      traffic_.dram_read_bytes += count(missing) * SECTOR;
+      traffic_.dram_read_bytes += count(missing) * std::uint64_t{SECTOR_BYTES};
     }
     r.sectors = 0;
   }
