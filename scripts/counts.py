@@ -243,6 +243,11 @@ def load_counts(path: Path) -> tuple[Counted, ...]:
     return counted
 
 
+def counted_in(folder: Path) -> tuple[Counted, ...]:
+    """Everything that was counted, of all files; nothing where there is no such folder."""
+    return tuple(case for path in sorted(folder.glob("counts_*.json")) for case in load_counts(path))
+
+
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
     counted = [case for case in load_counts(counts_folder / counts_file(size)) if case.record.size == size]
     document = counters_of_folder(counters_folder, counters_file(size))

@@ -372,7 +372,7 @@ def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
 def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     if arguments:
         raise ResultsError("claims takes no argument")
-    evidence = Evidence(folder.results, folder.counters)
+    evidence = Evidence(folder.results, folder.counters, counts.counted_in(folder.counts))
     findings = {claim.id: find(claim, evidence) for claim in CLAIMS}
     tally = [f"{sum(f.verdict == verdict for f in findings.values())} {verdict}" for verdict in VERDICTS]
     parts = [
