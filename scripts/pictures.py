@@ -34,6 +34,7 @@ SECTOR = 32
 LINE = 128  # bytes of a line of a cache, and of one word in each of the 32 banks
 WORDS = LINE // WORD
 FETCHED = "#dbe9f6"
+DYNAMIC = "dynamic shared memory"
 
 # In inches.
 CELL, ROW = 0.225, 0.225
@@ -98,6 +99,12 @@ class Touched:
     def sectors(self) -> set[int]:
         return {(at + byte) // SECTOR for at in self.places for byte in range(0, self.bytes, WORD)}
 
+    @property
+    def moves_more(self) -> bool:
+        """Whether its sectors hold words that no lane asks for."""
+        words = {(at + byte) // WORD for at in self.places for byte in range(0, self.bytes, WORD)}
+        return self.access.is_global and len(words) * WORD < len(self.sectors) * SECTOR
+
     def summary(self) -> str:
         """What the request takes, and the average over all requests of the line where that is another number."""
         requests = self.line["requests"]
@@ -113,10 +120,14 @@ class Touched:
             wavefronts = ratio(self.line["wavefronts"], requests)
             if wavefronts:
                 text = plural(round(wavefronts, 2), "wavefront")
+                if self.bytes > WORD:
+                    at_a_time = {2.0: "half a warp", 4.0: "a quarter of a warp"}
+                    needed = wavefronts - (ratio(self.line["conflicts"], requests) or 0)
+                    text += f", {at_a_time[needed]} at a time" if needed in at_a_time else ""
                 parts.append(f"{text} in shared memory" if self.access.is_global else text)
         conflicts = ratio(self.line["conflicts"], requests)
         if conflicts:
-            parts.append(f"{plural(round(conflicts, 2), 'of them', 'of them')} for conflicts of banks")
+            parts.append(f"{round(conflicts, 2):g} of them for conflicts of banks")
         return ", ".join(parts)
 
 
@@ -170,8 +181,30 @@ PICTURES: dict[str, Picture] = {
             Access("05_coarse_1d", "shared_load", "b_tile", "an element of Bs"),
         ),
     ),
-    "access_06": Picture("Chapter 06: 32 and 128 bits a lane", ()),
-    "access_07": Picture("Chapter 07: asynchronous copies and fragments", ()),
+    "access_06": Picture(
+        "Chapter 06: copies of 32 and of 128 bits a lane",
+        (
+            Access("06_coarse_2d", "global_load", "A", "06_coarse_2d: two rows of the tile of A, 32 bits a lane"),
+            Access(
+                "06_coarse_2d:vectorized",
+                "global_load",
+                "A",
+                "vectorized: eight rows of the tile of A, 128 bits a lane",
+            ),
+            Access("06_coarse_2d:vectorized", "shared_store", "a_tile", "vectorized: one float of each into As", 4),
+            Access("06_coarse_2d:vectorized", "shared_load", "a_tile", "vectorized: four rows of As"),
+            Access("06_coarse_2d:vectorized", "shared_load", "b_tile", "vectorized: four columns of Bs"),
+        ),
+    ),
+    "access_07": Picture(
+        "Chapter 07: asynchronous copies, and fragments for one k",
+        (
+            Access("07_warptile_hilbert", "async_copy", "A", "copy of two rows of 16 k of A, 32 bits a lane"),
+            Access("07_warptile_hilbert", "async_copy", "B", "copy of B, 128 bits a lane"),
+            Access("07_warptile_hilbert", "shared_load", DYNAMIC, "fragment of A: four rows of the tile", 2),
+            Access("07_warptile_hilbert", "shared_load", DYNAMIC, "fragment of B: four columns of the tile", 2, 1),
+        ),
+    ),
 }
 
 
@@ -182,7 +215,7 @@ def find(cases: Sequence[Counted], access: Access) -> Touched:
     lines = [
         line
         for line in case.counts["lines"]
-        if line["kind"] == access.kind and line["array"] == access.array and "example" in line
+        if line["kind"] == access.kind and line.get("array", "") == access.array and "example" in line
     ]
     busiest = sorted(lines, key=lambda line: -line["requests"])[: access.among]
     busiest.sort(key=lambda line: line["line"])
@@ -312,16 +345,17 @@ def draw(picture: Picture, cases: Sequence[Counted]) -> Figure:
     ax.set_ylim(0, height)
     ax.axis("off")
     fig.text(0.02, 1 - 0.16 / height, picture.title, fontsize=14, fontweight="bold", va="top")
-    size = panels and cases[0].record.size
-    subtitle = f"one request of the block's first warp that makes it, M = N = K = {size}"
+    m, n, k = cases[0].record.shape
+    size = f"M = N = K = {m}" if m == n == k else f"{m} × {n} × {k}"
+    subtitle = f"one request of a warp for each access, {size}"
     fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
     top = height - HEAD
     for touched in panels:
         draw_panel(ax, touched, top)
         top -= panel_height(touched) + BETWEEN
     notes = ["Numbers are lanes; ×n stands for n lanes at one place."]
-    if any(touched.access.is_global for touched in panels):
-        notes.append("Pale: what a request moves besides, in sectors of 32 bytes.")
+    if any(touched.moves_more for touched in panels):
+        notes.append("Pale: what the request moves besides, in sectors of 32 bytes.")
     footnote(fig, " ".join(notes))
     return fig
 
