@@ -4,7 +4,9 @@
 #   cold.json, warm.json   all kernels over 256:8192
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   counters.json          Nsight Compute's counters of every chapter at 4096
-#   counters_8192.json     and of both tile orders of chapter 07 at 8192, where DRAM traffic tells them apart
+#   counters_2048.json     at a size that fits in the L2,
+#   counters_3001.json     at one that no tile divides,
+#   counters_8192.json     and at one far larger than the L2
 #   kernels.json           the list of kernels with their summaries
 #
 # Before that it builds, runs the tests, and runs compute-sanitizer over them.
@@ -73,9 +75,10 @@ run_step() {
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
     counters)
-      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" &&
-        python3 "$ROOT/scripts/counters.py" --build "$build" --size 8192 --out "$out/counters_8192.json" \
-          07_warptile_hilbert 07_warptile_hilbert:row_order
+      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json"
+      for size in 2048 3001 8192; do
+        python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/counters_$size.json"
+      done
       ;;
     *) die "unknown step $1" ;;
   esac
