@@ -54,6 +54,7 @@ Chapter chapter() {
       .launcher([](const Problem& p, cudaStream_t stream) {
         launch(naive_kernel<ALONG>, tiles_of<BLOCK, BLOCK>(p), dim3(BLOCK, BLOCK), 0, stream, p);
       })
+      .blocks_per_sm(2)
       .resources([] { return resources_of(naive_kernel<ALONG>, BLOCK * BLOCK); });
 }
 

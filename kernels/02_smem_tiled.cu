@@ -78,6 +78,7 @@ Chapter chapter() {
       .launcher([](const Problem& p, cudaStream_t stream) {
         launch(smem_tiled_kernel<TILE, THREAD_X>, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
       })
+      .blocks_per_sm(TILE == 32 ? 2 : 8)
       .resources([] { return resources_of(smem_tiled_kernel<TILE, THREAD_X>, TILE * TILE); });
 }
 

@@ -67,6 +67,7 @@ const Registration registered =
         .launcher([](const Problem& p, cudaStream_t stream) {
           launch(smem_strip_tiled_kernel, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
         })
+        .blocks_per_sm(2)
         .resources([] { return resources_of(smem_strip_tiled_kernel, TILE * TILE); })
         .registration();
 

@@ -84,6 +84,7 @@ const Registration registered =
         .launcher([](const Problem& p, cudaStream_t stream) {
           launch(smem_register_tiled_kernel, tiles_of<TSZ_ROWS, TSZ_COLS>(p), dim3(TSZ_ROWS), 0, stream, p);
         })
+        .blocks_per_sm(18)
         .resources([] { return resources_of(smem_register_tiled_kernel, TSZ_ROWS); })
         .registration();
 

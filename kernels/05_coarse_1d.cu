@@ -86,6 +86,7 @@ const Registration registered = Chapter(5, "coarse_1d")
                                     .launcher([](const Problem& p, cudaStream_t stream) {
                                       launch(coarse_1d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
                                     })
+                                    .blocks_per_sm(4)
                                     .resources([] { return resources_of(coarse_1d_kernel, THREADS); })
                                     .registration();
 

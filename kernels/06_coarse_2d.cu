@@ -182,6 +182,7 @@ const Registration scalar = Chapter(6, "coarse_2d")
                                 .launcher([](const Problem& p, cudaStream_t stream) {
                                   launch(coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
                                 })
+                                .blocks_per_sm(2)
                                 .resources([] { return resources_of(coarse_2d_kernel, THREADS); })
                                 .registration();
 
@@ -196,6 +197,7 @@ const Registration vectorized =
           launch(vector_access ? coarse_2d_vectorized_kernel : coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0,
                  stream, p);
         })
+        .blocks_per_sm(2)
         .resources([] { return resources_of(coarse_2d_vectorized_kernel, THREADS); })
         .registration();
 

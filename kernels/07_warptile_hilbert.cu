@@ -280,6 +280,7 @@ Chapter chapter() {
                              : warptile_hilbert_kernel<false, ORDER, BARRIER>,
                tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
       })
+      .blocks_per_sm(1)
       .resources([] { return resources_of(warptile_hilbert_kernel<true, ORDER, BARRIER>, THREADS, SMEM_BYTES); });
 }
 

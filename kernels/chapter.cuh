@@ -95,6 +95,10 @@ class Chapter {
     kernel_.accuracy = accuracy;
     return *this;
   }
+  Chapter& blocks_per_sm(int blocks) {
+    kernel_.blocks_per_sm = blocks;
+    return *this;
+  }
   Chapter& unsupported(std::function<std::optional<std::string>(const Problem&)> reason) {
     kernel_.unsupported = std::move(reason);
     return *this;

@@ -51,6 +51,9 @@ struct Kernel {
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
+  /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
+  /// predictions without a device: `resources` has what the device says.
+  int blocks_per_sm = 0;
 
   /// The reason why a problem can not be run by this kernel on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };

@@ -119,7 +119,8 @@ void report(benchmark::State& state, const Record& record) {
     set_counters(state, record);
     state.SetLabel(record.detail);
   } else {
-    const std::string_view why = record.outcome == Outcome::executed ? "on the CPU, without a time" : record.reason;
+    const bool without_time = record.outcome == Outcome::executed || record.outcome == Outcome::counted;
+    const std::string_view why = without_time ? "on the CPU, without a time" : record.reason;
     state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), why).c_str());
   }
 }

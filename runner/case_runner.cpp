@@ -1,6 +1,7 @@
 #include "case_runner.hpp"
 
 #include "checked_operands.hpp"
+#include "count.hpp"
 #include "interrupt.hpp"
 #include "outcome.hpp"
 #include "simt/checked_arrays.hpp"
@@ -98,7 +99,9 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
     observer(activity);
   };
   try {
-    if (kernel.platform == Platform::cpu) {
+    if (options_.count) {
+      run_counted(kernel, size, interruptible, record);
+    } else if (kernel.platform == Platform::cpu) {
       run_on_cpu(kernel, size, interruptible, record);
     } else if (gpu_) {
       gpu_->run(
@@ -196,6 +199,30 @@ double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) 
     entry->second = products(small.shape) / time.count();
   }
   return products(shape) / entry->second;
+}
+
+void CaseRunner::run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {
+  if (!kernel.prepare_on_executor) {
+    throw CaseStopped(Outcome::not_supported, kernel.platform == Platform::cpu
+                                                  ? "runs on the CPU: only GPU kernels are counted"
+                                                  : "is a library, of which there is no source to be counted");
+  }
+  if (!kernel.prepare_checked) {
+    throw CaseStopped(Outcome::not_supported, "was built without counting, which takes GCC without sanitizers");
+  }
+  const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
+  if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
+    throw CaseStopped(Outcome::not_supported, *reason);
+  }
+  observer("preparing");
+  HostState& state = host_state(size);
+  const Problem problem = state.fresh_operands();
+  const CountingOptions options{simt::find_gpu_model(options_.gpu_model), options_.blocks_per_sm, options_.force};
+  record.counts = count(kernel, problem, options, observer);
+  if (options_.verify && record.counts->blocks_executed == record.counts->blocks) {
+    verify(state, "", observer, record);
+  }
+  record.outcome = Outcome::counted;
 }
 
 void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {

@@ -41,6 +41,7 @@ class CaseRunner {
   HostState& host_state(const Size& size);
   void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
+  void run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Problem& shape);
   /// Runs the executor's launch of `kernel` on the problem, checked where the options say so.

@@ -1,5 +1,7 @@
 #include "console.hpp"
 
+#include "count_report.hpp"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -158,11 +160,11 @@ std::string Table::row(const Record& record) const {
 Console::Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table)
     : out_(out), progress_(progress), width_(width), table_(std::move(table)) {}
 
-void Console::heading(const std::vector<std::string>& lines) {
+void Console::heading(const std::vector<std::string>& lines, bool with_columns) {
   for (const std::string& line : lines) {
     out_ << wrap(line, width_) << '\n';
   }
-  out_ << '\n' << table_.heading() << '\n' << std::flush;
+  out_ << '\n' << (with_columns ? table_.heading() + '\n' : "") << std::flush;
 }
 
 void Console::progress(std::string_view text) {
@@ -186,6 +188,14 @@ void Console::erase_progress() {
 
 void Console::row(const Record& record) {
   erase_progress();
+  ++counts_[record.outcome];
+  if (record.counts) {
+    for (const std::string& line : count_report(record, width_)) {
+      out_ << line << '\n';
+    }
+    out_ << '\n' << std::flush;
+    return;
+  }
   if (record.size != last_size_) {
     if (rows_of_size_ > 1) {
       out_ << '\n';  // groups the kernels of a size; a kernel alone needs none between its sizes
@@ -194,7 +204,6 @@ void Console::row(const Record& record) {
     rows_of_size_ = 0;
   }
   ++rows_of_size_;
-  ++counts_[record.outcome];
   throttled_ += record.throttled() ? 1 : 0;
   out_ << table_.row(record) << '\n' << std::flush;
 }

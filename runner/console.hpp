@@ -52,8 +52,10 @@ class Console {
   /// `progress` is null for no progress line.
   Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table);
 
-  void heading(const std::vector<std::string>& lines);
+  /// `with_columns` for the table's.
+  void heading(const std::vector<std::string>& lines, bool with_columns = true);
   void progress(std::string_view text);
+  /// A line of the table, or a paragraph with what was counted.
   void row(const Record& record);
   /// A line after the rows so far.
   void note(std::string_view text);

@@ -99,6 +99,7 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
   json["max_seconds"] = options.max_seconds;
   json["verify"] = options.verify;
   json["check"] = options.check;
+  json["count"] = options.count;
   json["flush_bytes"] = options.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;

@@ -15,6 +15,7 @@
 #include "results_file.hpp"
 #include "selection.hpp"
 #include "simt/executor.hpp"
+#include "simt/gpu_models.hpp"
 #include "sizes.hpp"
 #include "usage_error.hpp"
 
@@ -57,15 +58,28 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                     "vs alone: cuBLAS by itself; above 1 is faster than cuBLAS",
                     gpu_libraries().cublas.value_or("")));
   }
-  if (executing) {
+  if (options.count) {
+    const simt::GpuModel& gpu = *simt::find_gpu_model(options.gpu_model);
+    lines.push_back(
+        fmt::format("GPU kernels: executed on the CPU by {} threads, to count what they ask of an {}: {} "
+                    "SMs, {} MiB L2",
+                    simt::workers(), gpu.name, gpu.sms, gpu.l2_bytes >> 20U));
+    lines.push_back(
+        "Requests: of a warp, as in the source (nvcc may combine some of shared memory). Sectors: 32 B of global "
+        "memory. Wavefronts: passes through shared memory; conflicts: those that another layout would save. DRAM: "
+        "predicted, with the blocks of an SM in step or one ahead of the other in turn");
+  } else if (executing) {
     lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
                                 simt::workers(),
                                 options.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
-  lines.push_back(fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
-                              to_string(options.time), to_string(options.data), options.seed, options.alpha,
-                              options.beta, options.verify ? "" : ", NOT VERIFIED"));
+  lines.push_back(options.count
+                      ? fmt::format("{} data, seed {}, alpha {}, beta {}", to_string(options.data), options.seed,
+                                    options.alpha, options.beta)
+                      : fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
+                                    to_string(options.time), to_string(options.data), options.seed, options.alpha,
+                                    options.beta, options.verify ? "" : ", NOT VERIFIED"));
   lines.push_back("Results: " + results_path);
   return lines;
 }
@@ -85,11 +99,15 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  return counts.contains(Outcome::measured) || counts.contains(Outcome::executed) ? ALL_WELL : NOTHING_MEASURED;
+  const bool any =
+      counts.contains(Outcome::measured) || counts.contains(Outcome::executed) || counts.contains(Outcome::counted);
+  return any ? ALL_WELL : NOTHING_MEASURED;
 }
 
 ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
-  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check ? "--check" : "--device cpu"}
+  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check   ? "--check"
+                                                                            : options.count ? "--count"
+                                                                                            : "--device cpu"}
                                                 : query_device(options.device);
   if (options.out) {
     require_writable(*options.out);
@@ -116,7 +134,7 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
                   Table(width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
                         longest(plan, [](const Case& item) { return to_string(item.size); })));
   if (table_shown) {
-    console.heading(heading(options, query, runner.gpu_facts(), executing, path.string()));
+    console.heading(heading(options, query, runner.gpu_facts(), executing, path.string()), !options.count);
   }
   std::map<Outcome, int> counts;
   std::size_t started = 0;

@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include "nearest.hpp"
+#include "simt/gpu_models.hpp"
 #include "usage_error.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@
 
 namespace sgemm {
 namespace {
+
+/// Most that any GPU's SMs hold.
+constexpr int MOST_BLOCKS_PER_SM = 32;
 
 constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
@@ -42,12 +46,13 @@ Examples:
   runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json
   runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
   runner --kernel 1-7 --sizes 256 --device cpu
+  runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
 
 Exit status:
-  0    at least one case measured or executed, the others skipped or not supported
+  0    at least one case measured, executed or counted, the others skipped or not supported
   1    a case was incorrect or failed
   2    bad usage or unwritable output, nothing measured
-  3    nothing could be measured or executed
+  3    nothing could be measured, executed or counted
   130  interrupted; what was measured so far is in the file
 )";
 
@@ -86,6 +91,14 @@ std::string words(const Choices& choices) {
     result.push_back(to_string(choice));
   }
   return fmt::format("{}", fmt::join(result, ", "));
+}
+
+std::string gpu_ids() {
+  std::vector<std::string_view> ids;
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    ids.push_back(gpu.id);
+  }
+  return fmt::format("{}", fmt::join(ids, ", "));
 }
 
 template <class Choice, std::size_t COUNT>
@@ -155,6 +168,21 @@ void declare_values(CLI::App& app, Options& options) {
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
+  app.option_defaults()->group("What to count");
+  value("--gpu-model", "GPU", fmt::format("with --count: whose caches, {} [{}]", gpu_ids(), options.gpu_model),
+        [&](Flag flag, Text text) {
+          if (simt::find_gpu_model(text) == nullptr) {
+            reject(flag, text, fmt::format("one of {}", gpu_ids()));
+          }
+          options.gpu_model = text;
+        });
+  value("--blocks-per-sm", "N", "with --count: blocks on an SM [what the kernel and the GPU allow]",
+        [&](Flag flag, Text text) {
+          options.blocks_per_sm = parse_number<int>(
+              flag, text, [](int x) { return x >= 1 && x <= MOST_BLOCKS_PER_SM; },
+              fmt::format("a whole number between 1 and {}", MOST_BLOCKS_PER_SM));
+        });
+
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
@@ -199,6 +227,24 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
   return flags;
 }
 
+/// Flags that would have no effect are mistakes.
+void refuse_combinations(const CLI::App& app, const Options& options) {
+  const auto given = [&](const std::string& flag) { return app.count(flag) > 0; };
+  if (options.count && options.check) {
+    throw UsageError("--count and --check are two ways to watch memory: give one of them");
+  }
+  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
+    if (options.count && given(flag)) {
+      throw UsageError(fmt::format("{} is about times, which --count does not take", flag));
+    }
+  }
+  for (const char* const flag : {"--gpu-model", "--blocks-per-sm"}) {
+    if (!options.count && given(flag)) {
+      throw UsageError(fmt::format("{} needs --count", flag));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
@@ -214,9 +260,10 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 3> switches{{
+  const std::array<Switch, 4> switches{{
       {"--no-verify", "do not check the results; their records say so", false, &options.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
+      {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, &options.count},
       {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
   }};
   std::array<std::string, switches.size()> given;
@@ -254,7 +301,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     }
     *switches[i].option = switches[i].value;
   }
-  options.on_executor = options.on_executor || options.check;
+  refuse_combinations(app, options);
+  options.on_executor = options.on_executor || options.check || options.count;
   options.benchmark_flags = benchmark_flags(app);
   return result;
 }

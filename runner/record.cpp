@@ -116,6 +116,7 @@ void Record::stop(Outcome how, const std::string& why) {
   reason = why;
   verified = false;
   measurement.reset();
+  counts.reset();
 }
 
 Json to_json(const Record& record, int repetitions) {
@@ -156,6 +157,9 @@ Json to_json(const Record& record, int repetitions) {
   set_if(json, "occupancy", record.occupancy);
   if (record.measurement) {
     add_samples(json, *record.measurement);
+  }
+  if (record.counts) {
+    json["counts"] = to_json(*record.counts);
   }
   json["telemetry"] = nullptr;
   if (record.telemetry) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "count.hpp"
 #include "kernel.hpp"
 #include "outcome.hpp"
 #include "sampling.hpp"
@@ -46,7 +47,7 @@ struct Record {
   int repetition_index = 0;  ///< with --benchmark_repetitions
 
   Outcome outcome = Outcome::measured;
-  std::string reason;  ///< one line, empty for `measured` and `executed`
+  std::string reason;  ///< one line, empty for `measured`, `executed` and `counted`
   bool verified = false;
   std::string detail;  ///< what a library chose
   std::optional<double> rel_err;
@@ -55,8 +56,9 @@ struct Record {
   std::optional<double> occupancy;  ///< resident warps over the most an SM holds, 0 to 1
   std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
+  std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
-  /// Ends the case with any outcome but `measured` and `executed`.
+  /// Ends the case with any outcome but `measured`, `executed` and `counted`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
 };

@@ -1,4 +1,5 @@
-// What the compiler's thread sanitizer calls from instrumented code. With the program not linked to the sanitizer's
+// What the compiler's thread sanitizer calls from instrumented code, and its coverage at the begin of each piece of
+// straight code. With the program not linked to the sanitizer's
 // runtime, the names are the project's to define; their meaning is the compiler's.
 
 #include "block.hpp"
@@ -8,8 +9,8 @@
 namespace {
 
 void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code) {
-  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->checked()) {
-    block->check({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
+  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+    block->access({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
   }
 }
 
@@ -50,5 +51,11 @@ void __tsan_write_range(void* address, std::size_t bytes) {
   access(address, static_cast<unsigned>(bytes), true, false, __builtin_return_address(0));
 }
 void __tsan_vptr_update(void**, void*) {}
+
+void __sanitizer_cov_trace_pc() {
+  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+    block->trace(__builtin_return_address(0));
+  }
+}
 
 }  // extern "C"

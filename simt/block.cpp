@@ -24,7 +24,7 @@ struct Abandoned {};
 alignas(128) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
 
 /// The block that this OS thread runs.
-thread_local Block* here = nullptr;
+Block& here() { return *Block::on_this_thread(); }
 
 /// Lasts while a thread of a kernel is in the executor's code.
 class InExecutor {
@@ -35,7 +35,7 @@ class InExecutor {
   InExecutor& operator=(const InExecutor&) = delete;
 
  private:
-  Block& block_ = *here;
+  Block& block_ = here();
 };
 
 /// Boost.Context asks for a way to give stacks back; they stay with the Block.
@@ -66,7 +66,9 @@ void prepare_dynamic_memory(std::size_t bytes) {
 
 }  // namespace
 
-Block::Block() : copies_(MAX_THREADS_PER_BLOCK), stacks_(MAX_THREADS_PER_BLOCK) { here = this; }
+constinit thread_local Block* Block::current_block = nullptr;
+
+Block::Block() : copies_(MAX_THREADS_PER_BLOCK), stacks_(MAX_THREADS_PER_BLOCK) { current_block = this; }
 
 Block::~Block() {
   quitting_ = true;
@@ -87,14 +89,15 @@ void Block::make_fiber(Number number) {
                           });
 }
 
-Block* Block::on_this_thread() { return here; }
-
-void Block::begin(const Launch& launch, bool checked) {
+void Block::begin(const Launch& launch, const Watching& watching) {
   launch_ = &launch;
-  checked_ = checked;
-  if (checked && !checker_) {
+  watch_ = watching.what;
+  if (watch_ == Watch::checks && !checker_) {
     checker_ = std::make_unique<BlockChecker>();
   }
+  counter_ = watch_ == Watch::counts ? std::make_unique<BlockCounter>(*watching.context) : nullptr;
+  first_reads_ = watch_ == Watch::first_reads ? std::make_unique<FirstReads>(*watching.context) : nullptr;
+  inputs_ = watching.inputs;
   threads_ = launch.block.x * launch.block.y * launch.block.z;
   positions_.clear();
   for (Index3 at; at.z < launch.block.z; ++at.z) {
@@ -117,8 +120,12 @@ void Block::run(const Index3& block, std::uint64_t number) {
   block_ = block;
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
-  if (checked_) {
+  if (watch_ == Watch::checks) {
     checker_->begin(*launch_, threads_, number);
+  } else if (watch_ == Watch::counts) {
+    counter_->begin(threads_, launch_->dynamic_smem);
+  } else if (watch_ == Watch::first_reads) {
+    first_reads_->begin(inputs_);
   }
   finished_ = 0;
   for (Number number = 0; number < threads_; ++number) {
@@ -130,6 +137,10 @@ void Block::run(const Index3& block, std::uint64_t number) {
   }
   switch_to(take_ready());
   if (finished_ == threads_) {
+    return;
+  }
+  if (std::exchange(stopped_, false)) {
+    abandon();
     return;
   }
   const std::exception_ptr error =
@@ -156,6 +167,9 @@ void Block::live() {
     // Fibers change places outside of the handlers: what is being handled is a property of the OS thread.
     thread.finished = true;
     copies_[current_].clear();
+    if (watch_ == Watch::counts) {
+      counter_->end(current_);
+    }
     finished_ += failed ? 0 : 1;
     switch_to(failed ? MAIN : take_ready());
   }
@@ -179,21 +193,32 @@ void Block::abandon() {
   warps_ = {};
 }
 
-void Block::freeze(const std::string& what) {
-  error_ = std::make_exception_ptr(Error(what));
+void Block::freeze(std::exception_ptr error) {
+  error_ = std::move(error);
   state_[current_].frozen = true;
   switch_to(MAIN);
 }
 
-void Block::check(const Access& access, const void* code) {
+void Block::stop_here() {
+  stopped_ = true;
+  freeze(nullptr);
+}
+
+void Block::access(const Access& access, const void* code) {
   const InExecutor in_executor;
   const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
   const bool argument = static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes;
   if (argument || stacks_.contain(access.address)) {
     return;
   }
-  if (const auto wrong = checker_->access(current_, access)) {
-    freeze(place_of(current_) + ", " + source_line(code) + ": " + *wrong);
+  if (watch_ == Watch::counts) {
+    counter_->access(current_, access, code);
+  } else if (watch_ == Watch::first_reads) {
+    if (!access.write && first_reads_->read(access.address)) {
+      stop_here();
+    }
+  } else if (const auto wrong = checker_->access(current_, access)) {
+    freeze(std::make_exception_ptr(Error(place_of(current_) + ", " + source_line(code) + ": " + *wrong)));
   }
 }
 
@@ -202,17 +227,21 @@ void Block::copy_async(const AsyncCopies::Copy& copy, Site site) {
       reinterpret_cast<std::uintptr_t>(copy.source) % copy.bytes != 0) {
     fail("an asynchronous copy of " + std::to_string(copy.bytes) + " bytes is not aligned to them", site);
   }
-  if (checked_) {
+  if (watch_ == Watch::checks) {
     if (const auto wrong = checker_->copy_starts(current_, copy.destination, copy.source, copy.bytes)) {
       fail("an asynchronous copy " + *wrong, site);
     }
+  } else if (watch_ == Watch::counts) {
+    counter_->copy(current_, copy.destination, copy.source, copy.bytes, site);
+  } else if (watch_ == Watch::first_reads && copy.source != nullptr && first_reads_->read(copy.source)) {
+    stop_here();
   }
   copies_[current_].start(copy);
 }
 
 void Block::wait_for_copies(unsigned pending) {
   copies_[current_].wait(pending, [this](const AsyncCopies::Copy& copy) {
-    if (checked_) {
+    if (watch_ == Watch::checks) {
       if (const auto wrong = checker_->copy_arrives(current_, copy.destination, copy.bytes)) {
         throw Error(place_of(current_) + ": an asynchronous copy that arrives " + *wrong);
       }
@@ -221,6 +250,12 @@ void Block::wait_for_copies(unsigned pending) {
 }
 
 void Block::meet(const List& list) {
+  if (watch_ == Watch::counts && list.size + 1 == threads_) {
+    counter_->meet();
+  }
+  if (watch_ != Watch::checks) {
+    return;
+  }
   meeting_.assign(1, current_);
   Number number = list.first;
   for (unsigned i = 0; i < list.size; ++i, number = next_[number]) {
@@ -332,10 +367,11 @@ void Block::barrier(unsigned id, unsigned threads, Site site) {
   }
   Barrier& barrier = barriers_[id];
   barrier.expected = threads;
+  if (watch_ == Watch::counts) {
+    counter_->arrive(current_, true);
+  }
   if (barrier.waiting.size + 1 == threads) {
-    if (checked_) {
-      meet(barrier.waiting);
-    }
+    meet(barrier.waiting);
     append(ready_, barrier.waiting);
     return;
   }
@@ -357,6 +393,9 @@ void Block::warp_barrier(unsigned mask, Site site) {
     fail("the mask of a warp-level operation leaves out the lane that calls it", site);
   }
   const unsigned others = mask & existing & ~own;
+  if (watch_ == Watch::counts) {
+    counter_->arrive(current_, false);
+  }
   Warp& warp = warps_[current_ / WARP];
   bool complete = (warp.waiting & others) == others;
   for (unsigned left = others; complete && left != 0; left &= left - 1) {
@@ -368,9 +407,7 @@ void Block::warp_barrier(unsigned mask, Site site) {
     for (unsigned left = others; left != 0; left &= left - 1) {
       append(lanes_waiting, static_cast<Number>(first + std::countr_zero(left)));
     }
-    if (checked_) {
-      meet(lanes_waiting);
-    }
+    meet(lanes_waiting);
     append(ready_, lanes_waiting);
     return;
   }
@@ -451,30 +488,30 @@ std::string Block::describe_stuck() const {
 
 void barrier(unsigned id, unsigned threads, Site site) {
   const InExecutor in_executor;
-  here->barrier(id, threads, site);
+  here().barrier(id, threads, site);
 }
 
 void block_barrier(Site site) {
   const InExecutor in_executor;
-  here->block_barrier(site);
+  here().block_barrier(site);
 }
 
 void warp_barrier(unsigned mask, Site site) {
   const InExecutor in_executor;
-  here->warp_barrier(mask, site);
+  here().warp_barrier(mask, site);
 }
 
 void give_way() {
   const InExecutor in_executor;
-  here->give_way();
+  here().give_way();
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
   const InExecutor in_executor;
-  return here->exchange(mask, value, source, site);
+  return here().exchange(mask, value, source, site);
 }
 
-unsigned lane() { return here->lane(); }
+unsigned lane() { return here().lane(); }
 
 void* dynamic_shared_memory() { return dynamic_memory; }
 
@@ -485,17 +522,17 @@ unsigned shared_address(const void* pointer) {
 void copy_async(unsigned destination, const void* source, unsigned bytes, Site site) {
   const InExecutor in_executor;
   // Static shared memory may lie below the dynamic one: the difference is signed.
-  here->copy_async({dynamic_memory + static_cast<int>(destination), source, bytes}, site);
+  here().copy_async({dynamic_memory + static_cast<int>(destination), source, bytes}, site);
 }
 
 void commit_copies() {
   const InExecutor in_executor;
-  here->commit_copies();
+  here().commit_copies();
 }
 
 void wait_for_copies(unsigned pending) {
   const InExecutor in_executor;
-  here->wait_for_copies(pending);
+  here().wait_for_copies(pending);
 }
 
 void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }

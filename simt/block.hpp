@@ -1,8 +1,10 @@
 #pragma once
 
 #include "async_copies.hpp"
+#include "block_counter.hpp"
 #include "checker.hpp"
 #include "executor.hpp"
+#include "program.hpp"
 #include "stacks.hpp"
 #include "thread.hpp"
 
@@ -16,6 +18,15 @@
 #include <vector>
 
 namespace simt {
+
+/// What instrumented kernels are watched for.
+enum class Watch : std::uint8_t { nothing, checks, counts, first_reads };
+
+struct Watching {
+  Watch what = Watch::nothing;
+  CountingContext* context = nullptr;  ///< for counts and first reads; outlives the launch
+  std::uint32_t inputs = 0;            ///< a bit for each array whose first read is looked for
+};
 
 /// Runs blocks one after the other on the OS thread it belongs to. Each thread of a block has a fiber, which is kept
 /// for the blocks to come.
@@ -31,11 +42,12 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   /// The one that runs on this OS thread, or null.
-  static Block* on_this_thread();
+  static Block* on_this_thread() { return current_block; }
 
-  /// The launch that the blocks to come belong to; it outlives them. `checked` says to watch instrumented kernels.
-  void begin(const Launch& launch, bool checked);
-  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks.
+  /// The launch that the blocks to come belong to; it outlives them.
+  void begin(const Launch& launch, const Watching& watching);
+  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks. When
+  /// first reads are looked for, the block is abandoned with the last of them.
   void run(const Index3& block, std::uint64_t number);
 
   // What thread.hpp declares, for the thread whose turn it is.
@@ -49,13 +61,21 @@ class Block {
   void commit_copies() { copies_[current_].commit(); }
   void wait_for_copies(unsigned pending);
 
-  /// Whether the code of a checked kernel is what runs at the moment, and not the executor's: the linker may have given
-  /// both the same instrumented copy of an inline function.
-  bool checked() const { return checked_ && in_kernel_; }
+  /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
+  /// given both the same instrumented copy of an inline function.
+  bool watched() const { return watch_ != Watch::nothing && in_kernel_; }
   /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
   void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
-  /// Ends the launch where the access, made by the instruction before `code`, is wrong.
-  void check(const Access& access, const void* code);
+  /// The instruction before `code` is about to access memory. Ends the launch where that is wrong.
+  void access(const Access& access, const void* code);
+  /// The code at `code` begins to run, up to the next such call.
+  void trace(const void* code) {
+    if (watch_ == Watch::counts) {
+      counter_->code(code);
+    }
+  }
+  BlockCounter& counter() { return *counter_; }
+  const FirstReads& first_reads() const { return *first_reads_; }
   /// "block (1,0,0), thread (3,2,0) of sgemm::naive_kernel<...>, file:line: `what`".
   [[noreturn]] void fail(const std::string& what, Site site) const;
 
@@ -93,14 +113,18 @@ class Block {
     std::array<std::uint64_t, WARP> given{};
   };
 
+  static constinit thread_local Block* current_block;
+
   void make_fiber(Number number);
   /// What each fiber does until quitting_: its thread of one block after the other.
   void live();
   /// Fails where a barrier can not be called like this; kept apart, as barriers are called very often.
   [[gnu::noinline, gnu::cold]] void refuse_barrier(unsigned id, unsigned threads, Site site) const;
   /// Ends the launch from within an access, which must not happen and can not be unwound.
-  void freeze(const std::string& what);
-  /// Tells the checker that the threads in the list and the current one have met.
+  void freeze(std::exception_ptr error);
+  /// Ends the block, of which no more is wanted; the same way.
+  void stop_here();
+  /// Tells whoever watches that the threads in the list and the current one have met.
   void meet(const List& list);
   void append(List& list, Number number);
   void append(List& list, List& other);
@@ -133,8 +157,12 @@ class Block {
   std::array<Thread, MAX_THREADS_PER_BLOCK> state_;
   std::vector<AsyncCopies> copies_;
   std::unique_ptr<BlockChecker> checker_;  ///< made for the first checked launch
-  bool checked_ = false;
+  std::unique_ptr<BlockCounter> counter_;
+  std::unique_ptr<FirstReads> first_reads_;
+  std::uint32_t inputs_ = 0;
+  Watch watch_ = Watch::nothing;
   bool in_kernel_ = false;
+  bool stopped_ = false;
   std::vector<Number> meeting_;
   Stacks stacks_;
   std::array<Fiber, MAX_THREADS_PER_BLOCK + 1> fibers_;  ///< the last is the OS thread's own, MAIN

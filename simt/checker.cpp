@@ -1,12 +1,12 @@
 #include "checker.hpp"
 
+#include "program.hpp"
+
 #include <cxxabi.h>
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -21,31 +21,6 @@ constexpr std::size_t WORD = 4;
 constexpr std::string_view DYNAMIC = "simt::(anonymous namespace)::dynamic_memory";
 
 CheckedArrays* current_arrays = nullptr;
-
-/// Where the program itself, not a library, lies in memory, and this OS thread's copy of its thread-local variables.
-struct Program {
-  std::uintptr_t base = 0;
-  const std::byte* thread_local_data = nullptr;
-  std::size_t thread_local_bytes = 0;
-
-  static Program find() {
-    Program program;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* result) {
-          auto& found = *static_cast<Program*>(result);
-          found.base = info->dlpi_addr;
-          found.thread_local_data = static_cast<const std::byte*>(info->dlpi_tls_data);
-          for (int i = 0; i < info->dlpi_phnum; ++i) {
-            if (info->dlpi_phdr[i].p_type == PT_TLS) {
-              found.thread_local_bytes = info->dlpi_phdr[i].p_memsz;
-            }
-          }
-          return 1;  // the program comes first
-        },
-        &program);
-    return program;
-  }
-};
 
 std::string demangled(const char* name) {
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
@@ -126,7 +101,7 @@ SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes 
       const char* const name = names + symbols[s].st_name;
       const std::string text = demangled(name);
       const bool in_function = std::string_view(name).starts_with("_ZZ");
-      variables_.push_back({text == DYNAMIC ? "dynamic shared memory" : last_part(text), symbols[s].st_value,
+      variables_.push_back({text == DYNAMIC ? std::string(DYNAMIC_SHARED_MEMORY) : last_part(text), symbols[s].st_value,
                             symbols[s].st_size, in_function || text == DYNAMIC});
     }
   }
@@ -214,7 +189,7 @@ std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, cons
     if (variable != nullptr && !variable->shared) {
       return std::nullopt;  // threadIdx and the like
     }
-    const bool dynamic = variable != nullptr && variable->name == "dynamic shared memory";
+    const bool dynamic = variable != nullptr && variable->name == DYNAMIC_SHARED_MEMORY;
     if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_)) {
       return describe(access) + ", outside of shared memory";
     }
@@ -316,35 +291,6 @@ std::optional<std::string> BlockChecker::copy_arrives(ThreadNumber thread, const
     words_[static_cast<std::size_t>(to + byte - shared_) / WORD].copying = false;
   }
   return std::nullopt;
-}
-
-std::string source_line(const void* code) {
-  // The address is that of the next instruction.
-  std::ostringstream address;
-  address << "0x" << std::hex << reinterpret_cast<std::uintptr_t>(code) - Program::find().base - 1;
-  std::array<char, 4096> path{};
-  if (realpath("/proc/self/exe", path.data()) == nullptr) {
-    return address.str();
-  }
-  const std::string command =
-      "addr2line -C -f -i -e '" + std::string(path.data()) + "' " + address.str() + " 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  // Two lines, function and place, for the code itself and for each function that it was inlined into.
-  std::string text;
-  std::string function;
-  std::array<char, 4096> line{};
-  for (bool is_place = false; pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr;
-       is_place = !is_place) {
-    std::string content(line.data());
-    content.erase(std::min(content.find('\n'), content.find(" (discriminator")));
-    if (!is_place) {
-      function = content;
-    } else if (!content.starts_with('?')) {
-      content.erase(0, content.starts_with("./") ? 2 : 0);
-      text += (text.empty() ? "" : ", called at ") + content + " in " + function;
-    }
-  }
-  return text.empty() ? address.str() : text;
 }
 
 }  // namespace simt

@@ -42,6 +42,9 @@ class Clocks {
   std::vector<std::shared_ptr<const Clock>> known_;
 };
 
+/// What SharedVariables calls the block's dynamic shared memory.
+constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
+
 /// The thread-local variables of the program, of which `__shared__` ones are those within functions. The table has the
 /// layout of every OS thread's copy.
 class SharedVariables {
@@ -56,6 +59,7 @@ class SharedVariables {
   /// Throws std::runtime_error where the program has no symbols.
   static const SharedVariables& of_program();
   std::size_t bytes() const { return words_.size() * sizeof(float); }
+  const std::vector<Variable>& all() const { return variables_; }
   /// The variable that the word at `offset` belongs to, or null.
   const Variable* at(std::size_t offset) const;
 
@@ -120,8 +124,5 @@ class BlockChecker {
   Clocks clocks_;
   std::vector<Word> words_;
 };
-
-/// "file:line in function" of a code address, where the program has debug information and addr2line is installed.
-std::string source_line(const void* code);
 
 }  // namespace simt

@@ -1,12 +1,15 @@
 #include "executor.hpp"
 
 #include "block.hpp"
+#include "counter.hpp"
+#include "workers.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -46,13 +49,14 @@ class Workers {
 
   unsigned count() const { return static_cast<unsigned>(threads_.size()); }
 
-  void run(const Launch& launch) {
+  void run(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
+           const std::function<void(Block&, std::uint64_t)>* done) {
     std::unique_lock lock(mutex_);
-    if (CheckedArrays* const arrays = CheckedArrays::current()) {
-      arrays->begin_launch();
-    }
     launch_ = &launch;
-    blocks_ = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+    watching_ = watching;
+    numbers_ = numbers;
+    block_done_ = done;
+    blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
     error_ = nullptr;
     busy_ = count();
@@ -94,15 +98,19 @@ class Workers {
   }
 
   void run_blocks(Block& block, const Launch& launch) {
-    block.begin(launch, CheckedArrays::current() != nullptr);
-    for (std::uint64_t index = next_block_++; index < blocks_; index = next_block_++) {
+    block.begin(launch, watching_);
+    for (std::uint64_t position = next_block_++; position < blocks_; position = next_block_++) {
       if (bool (*const asked)() = stop; asked != nullptr && asked()) {
         throw Stopped("interrupted");
       }
-      const std::uint64_t row = index / launch.grid.x;
-      block.run({static_cast<unsigned>(index % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
+      const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
+      const std::uint64_t row = number / launch.grid.x;
+      block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
                  static_cast<unsigned>(row / launch.grid.y)},
-                index);
+                number);
+      if (block_done_ != nullptr) {
+        (*block_done_)(block, position);
+      }
     }
   }
 
@@ -113,6 +121,9 @@ class Workers {
   std::uint64_t launches_ = 0;
   unsigned busy_ = 0;  ///< workers that have not finished the launch
   const Launch* launch_ = nullptr;
+  Watching watching_;
+  const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
+  const std::function<void(Block&, std::uint64_t)>* block_done_ = nullptr;
   std::uint64_t blocks_ = 0;
   std::atomic<std::uint64_t> next_block_ = 0;
   std::exception_ptr error_;
@@ -121,7 +132,22 @@ class Workers {
 
 }  // namespace
 
-void run(const Launch& launch) { Workers::instance().run(launch); }
+void run_blocks(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
+                const std::function<void(Block&, std::uint64_t)>& done) {
+  Workers::instance().run(launch, watching, numbers, &done);
+}
+
+void run(const Launch& launch) {
+  if (Counting* const counting = Counting::current()) {
+    counting->count(launch);
+    return;
+  }
+  CheckedArrays* const arrays = CheckedArrays::current();
+  if (arrays != nullptr) {
+    arrays->begin_launch();
+  }
+  Workers::instance().run(launch, {arrays != nullptr ? Watch::checks : Watch::nothing, nullptr, 0}, nullptr, nullptr);
+}
 
 void stop_when(bool (*stopped)()) { stop = stopped; }
 

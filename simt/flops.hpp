@@ -1,0 +1,23 @@
+#pragma once
+
+// Which floating-point operations the program's machine code makes.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace simt {
+
+/// An instruction that computes, and how many operations it makes: one for each value it adds, subtracts, multiplies or
+/// divides, two for one it multiplies and adds.
+struct FlopInstruction {
+  const void* code = nullptr;
+  unsigned flops = 0;
+};
+
+/// The instructions behind each of the trace calls that return to `codes` (in order), up to the next such call. Nothing
+/// where objdump (binutils) is missing or the processor is not an x86-64.
+std::optional<std::vector<std::vector<FlopInstruction>>> flops_behind(std::span<const void* const> codes);
+
+}  // namespace simt

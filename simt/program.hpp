@@ -1,0 +1,45 @@
+#pragma once
+
+// The running program: where it lies in memory, and which source lines its code comes from.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Where the program itself, not a library, lies in memory, and this OS thread's copy of its thread-local variables.
+struct Program {
+  std::uintptr_t base = 0;
+  std::uintptr_t code_begin = 0;
+  std::uintptr_t code_end = 0;
+  const std::byte* thread_local_data = nullptr;
+  std::size_t thread_local_bytes = 0;
+
+  static Program find();
+  /// Its file; empty where that can not be told.
+  static std::string path();
+  /// The address in the file of a code address in memory.
+  std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
+};
+
+/// What a shell command prints, line by line. Empty where it can not be run.
+std::vector<std::string> output_of(const std::string& command);
+
+/// A place in a source file; line 0 where it is not known.
+struct SourcePlace {
+  std::string function;
+  std::string file;
+  unsigned line = 0;
+};
+
+/// For each code address the place it was compiled from, then the one that this was inlined into, and so on outwards.
+/// Empty where the program has no debug information or addr2line (binutils) is missing.
+std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes);
+
+/// "file:line in function, called at ..." of the instruction before `code`.
+std::string source_line(const void* code);
+
+}  // namespace simt

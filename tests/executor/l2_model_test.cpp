@@ -1,0 +1,188 @@
+// The model of the L2 on GPUs whose cache holds a handful of lines.
+
+#include "simt/l2_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+using simt::BlockTraffic;
+using simt::L2Traffic;
+using simt::PlacedBlock;
+using simt::Turns;
+
+constexpr std::uint8_t LINE = 0xf;  // all sectors
+constexpr unsigned WAYS = 16;       // lines in a set: of all of the smallest cache
+
+simt::GpuModel tiny_gpu(unsigned sms = 1, unsigned lines = WAYS, unsigned partitions = 1) {
+  simt::GpuModel gpu;
+  gpu.sms = sms;
+  gpu.l2_bytes = lines * std::uint64_t{128};
+  gpu.l2_partitions = partitions;
+  return gpu;
+}
+
+void read_line(BlockTraffic& traffic, std::uint32_t line) { traffic.push_back({4 * line, LINE, 0, false}); }
+
+BlockTraffic reads(const std::vector<std::uint32_t>& lines) {
+  BlockTraffic traffic;
+  for (const std::uint32_t line : lines) {
+    read_line(traffic, line);
+  }
+  return traffic;
+}
+
+/// Lines 0 to count - 1, so many times.
+BlockTraffic repeated_reads(std::uint32_t count, unsigned times) {
+  BlockTraffic traffic;
+  for (unsigned time = 0; time < times; ++time) {
+    for (std::uint32_t line = 0; line < count; ++line) {
+      read_line(traffic, line);
+    }
+  }
+  return traffic;
+}
+
+L2Traffic replay_blocks(const std::vector<PlacedBlock>& blocks, const simt::GpuModel& gpu, unsigned blocks_per_sm = 1,
+                        Turns turns = Turns::in_step) {
+  return simt::replay({blocks, {0, 1U << 20U, 1U << 21U}, blocks_per_sm}, turns, gpu);
+}
+
+L2Traffic replay_block(const BlockTraffic& traffic, const simt::GpuModel& gpu = tiny_gpu()) {
+  return replay_blocks({{&traffic, {}}}, gpu);
+}
+
+TEST(L2Model, KeepsWhatFits) {
+  const L2Traffic result = replay_block(repeated_reads(WAYS, 3));
+  EXPECT_EQ(result.read_sectors, 3 * WAYS * 4);
+  EXPECT_EQ(result.read_hits, 2 * WAYS * 4);
+  EXPECT_EQ(result.dram_read_bytes, WAYS * 128);
+}
+
+TEST(L2Model, OneLineTooManyInTurnsLeavesNoHits) {
+  const L2Traffic result = replay_block(repeated_reads(WAYS + 1, 3));
+  EXPECT_EQ(result.read_hits, 0);
+  EXPECT_EQ(result.dram_read_bytes, 3 * (WAYS + 1) * 128);
+}
+
+TEST(L2Model, TheLeastRecentlyUsedLineMakesRoom) {
+  BlockTraffic traffic = repeated_reads(WAYS, 1);
+  read_line(traffic, 0);     // a hit, after which line 1 is the oldest
+  read_line(traffic, WAYS);  // takes its place
+  read_line(traffic, 0);     // a hit
+  read_line(traffic, 1);
+  EXPECT_EQ(replay_block(traffic).read_hits, 2 * 4);
+}
+
+TEST(L2Model, HoldsAQuarterOfItsSizeWithoutConflicts) {
+  const L2Traffic result = replay_block(repeated_reads(1024, 2), tiny_gpu(1, 4096));
+  EXPECT_EQ(result.dram_read_bytes, 1024 * 128);
+}
+
+TEST(L2Model, LinesAPowerOfTwoApartDoNotMeetInOneSet) {
+  std::vector<std::uint32_t> lines;
+  for (std::uint32_t pass = 0; pass < 2; ++pass) {
+    for (std::uint32_t row = 0; row < 128; ++row) {
+      lines.push_back(row * 128);
+    }
+  }
+  EXPECT_EQ(replay_block(reads(lines), tiny_gpu(1, 4096)).dram_read_bytes, 128 * 128);
+}
+
+TEST(L2Model, FetchesSectorsAlone) {
+  const L2Traffic result = replay_block({{0, 0b0001, 0, false}, {0, 0b0011, 0, false}, {2, 0b0001, 0, false}});
+  EXPECT_EQ(result.read_sectors, 4);
+  EXPECT_EQ(result.read_hits, 1);
+  EXPECT_EQ(result.dram_read_bytes, 3 * 32);
+}
+
+TEST(L2Model, FindsLinesAfterTheShift) {
+  BlockTraffic traffic;
+  for (unsigned time = 0; time < 2; ++time) {
+    for (std::uint32_t line = 0; line < WAYS; ++line) {
+      traffic.push_back({4 * line + 2, LINE, 0, false});  // half in one line, half in the next
+    }
+  }
+  const auto hits = [&](std::int64_t shift) {
+    return replay_blocks({{&traffic, {shift, 0, 0}}}, tiny_gpu()).read_hits;
+  };
+  EXPECT_EQ(hits(2), WAYS * 4);
+  EXPECT_EQ(hits(-2), WAYS * 4);
+  EXPECT_LT(hits(0), WAYS * 4);  // one line more than fits
+}
+
+TEST(L2Model, ArraysLieApart) {
+  const L2Traffic result = replay_block({{0, LINE, 0, false}, {0, LINE, 1, false}, {0, LINE, 2, false}});
+  EXPECT_EQ(result.dram_read_bytes, 3 * 128);
+}
+
+TEST(L2Model, WritesNeedNoFetchAndReachDramWhenTheirLineMakesRoom) {
+  BlockTraffic traffic{{0, 0b0110, 2, true}};
+  EXPECT_EQ(replay_block(traffic).dram_written_bytes, 0);
+  EXPECT_EQ(replay_block(traffic).dram_read_bytes, 0);
+  EXPECT_EQ(replay_block(traffic).written_sectors, 2);
+  for (std::uint32_t line = 0; line < WAYS; ++line) {
+    read_line(traffic, line);
+  }
+  EXPECT_EQ(replay_block(traffic).dram_written_bytes, 2 * 32);
+  for (std::uint32_t line = WAYS; line < 3 * WAYS; ++line) {
+    read_line(traffic, line);
+  }
+  EXPECT_EQ(replay_block(traffic).dram_written_bytes, 2 * 32) << "written back twice";
+}
+
+TEST(L2Model, ReadsFindWhatWasWritten) {
+  EXPECT_EQ(replay_block({{0, 0b0001, 2, true}, {0, 0b0011, 2, false}}).dram_read_bytes, 32);
+}
+
+TEST(L2Model, PartitionsCopyWhatBothRead) {
+  // Two SMs, one in each partition, read the same lines: from DRAM once, but both partitions have to hold them.
+  const BlockTraffic few = repeated_reads(WAYS / 2, 2);
+  EXPECT_EQ(replay_blocks({{&few, {}}, {&few, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes, WAYS / 2 * 128);
+
+  const BlockTraffic more = repeated_reads(WAYS + 1, 2);
+  EXPECT_EQ(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 4 * WAYS, 1)).dram_read_bytes, (WAYS + 1) * 128);
+  EXPECT_GT(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes, (WAYS + 1) * 128);
+}
+
+TEST(L2Model, ResidentBlocksShareWhatTheyReadTogether) {
+  const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
+  const std::vector<PlacedBlock> blocks(4, {&traffic, {}});
+  const std::uint64_t once = 8 * WAYS * 128;
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(4)).dram_read_bytes, once);
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2)).dram_read_bytes, 2 * once);
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(1)).dram_read_bytes, 4 * once);
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(1), 4).dram_read_bytes, once);
+}
+
+TEST(L2Model, BlocksInTurnFindLessThanInStep) {
+  const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
+  const std::vector<PlacedBlock> blocks(4, {&traffic, {}});
+  const std::uint64_t once = 8 * WAYS * 128;
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2), 2, Turns::in_step).dram_read_bytes, once);
+  // The first blocks of both SMs together, then the second ones.
+  EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2), 2, Turns::in_turn).dram_read_bytes, 2 * once);
+}
+
+TEST(L2Model, BlocksStartInOrder) {
+  // Blocks 0 and 1 read the same and start together, as do 2 and 3.
+  const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
+  const std::int64_t elsewhere = 1000;
+  const std::uint64_t once = 8 * WAYS * 128;
+  const PlacedBlock here{&traffic, {}};
+  const PlacedBlock there{&traffic, {elsewhere, 0, 0}};
+  EXPECT_EQ(replay_blocks({here, here, there, there}, tiny_gpu(2)).dram_read_bytes, 2 * once);
+  EXPECT_EQ(replay_blocks({here, there, here, there}, tiny_gpu(2)).dram_read_bytes, 4 * once);
+}
+
+TEST(L2Model, NothingToReplay) {
+  EXPECT_EQ(replay_blocks({}, tiny_gpu()).dram_read_bytes, 0);
+  EXPECT_EQ(replay_block({}).read_sectors, 0);
+}
+
+}  // namespace
+}  // namespace sgemm::test
