@@ -2,6 +2,7 @@
 
 #include "console.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -59,23 +60,9 @@ std::string_view words(AccessKind kind) {
 bool uses_global(AccessKind kind) { return kind != AccessKind::shared_load && kind != AccessKind::shared_store; }
 bool uses_shared(AccessKind kind) { return kind != AccessKind::global_load && kind != AccessKind::global_store; }
 
-/// "2.50 sectors", "1.25 wavefronts, 0.25 conflicts", or both.
-std::string per_request(AccessKind kind, const simt::Traffic& traffic) {
-  std::string text;
-  if (uses_global(kind)) {
-    text = fmt::format("{:.2f} sectors", ratio(traffic.sectors, traffic.requests));
-  }
-  if (uses_shared(kind)) {
-    text += fmt::format("{}{:.2f} wavefronts, {:.2f} conflicts", text.empty() ? "" : ", ",
-                        ratio(traffic.wavefronts, traffic.requests),
-                        ratio(traffic.wavefronts - traffic.ideal_wavefronts, traffic.requests));
-  }
-  return text;
-}
-
 /// A paragraph of the summary: what it is about, and lines of text.
-void add(std::vector<std::string>& lines, std::size_t width, std::string_view name, const std::string& text) {
-  constexpr std::size_t NAME = 18;
+void add_paragraph(std::vector<std::string>& lines, std::size_t width, std::string_view name, const std::string& text) {
+  constexpr std::size_t NAME = 19;
   const std::size_t left = width > NAME + 2 ? width - NAME - 2 : width;
   std::string wrapped = wrap(text, left);
   bool first = true;
@@ -87,95 +74,114 @@ void add(std::vector<std::string>& lines, std::size_t width, std::string_view na
   }
 }
 
-void add_dram(std::vector<std::string>& lines, std::size_t width, std::string_view name, const simt::L2Traffic& l2,
-              const Counts& counts) {
+std::string dram_text(const simt::L2Traffic& l2, const Counts& counts) {
   const std::uint64_t bytes = l2.dram_read_bytes + l2.dram_written_bytes;
   std::string text =
       fmt::format("{} read, {} written", bytes_text(l2.dram_read_bytes), bytes_text(l2.dram_written_bytes));
   if (counts.flops && bytes > 0) {
-    text += fmt::format("; {:.1f} FLOP/B", ratio(*counts.flops, bytes));
+    text += fmt::format(", {:.1f} FLOP/B", ratio(*counts.flops, bytes));
   }
-  text += fmt::format("; {:.1f} % of {} hit the L2", 100.0 * ratio(l2.read_hits, l2.read_sectors),
-                      bytes_text(l2.read_sectors * simt::SECTOR_BYTES));
-  add(lines, width, name, text);
+  return text + fmt::format(", {:.1f} % L2 hits", 100.0 * ratio(l2.read_hits, l2.read_sectors));
 }
 
-std::vector<std::string> summary(const Record& record, const Counts& counts, std::size_t width) {
-  std::vector<std::string> lines;
-  const std::string executed =
-      counts.blocks_executed == counts.blocks
-          ? fmt::format("all {} executed", counts.blocks)
-          : fmt::format("{} of {} executed, the others are copies", counts.blocks_executed, counts.blocks);
-  const std::string result =
-      record.verified ? fmt::format("; result verified, relative error {:.1e}", record.rel_err.value_or(0.0)) : "";
-  add(lines, width, "blocks", executed + result);
-  add(lines, width, "on an SM",
-      fmt::format("{} of {} threads and {} of shared memory; {} on the GPU", counts.blocks_per_sm,
-                  counts.threads_per_block, bytes_text(std::uint64_t{counts.smem_bytes}), counts.resident_blocks()));
-  const double elements = static_cast<double>(record.size.m) * static_cast<double>(record.size.n);
-  for (std::size_t kind = 0; kind < simt::ACCESS_KINDS; ++kind) {
-    const simt::Traffic& traffic = counts.traffic[kind];
-    const auto which = static_cast<AccessKind>(kind);
-    if (traffic.requests > 0) {
-      add(lines, width, fmt::format("{}s", words(which) == "async copy" ? "async copie" : words(which)),
-          fmt::format("{} requests of {}; {} per element of C", short_number(traffic.requests),
-                      per_request(which, traffic), bytes_text(static_cast<double>(traffic.bytes) / elements)));
-    }
+void add_summary(std::vector<std::string>& lines, std::size_t width, const Record& record, const Counts& counts) {
+  const auto add = [&](std::string_view name, const std::string& text) { add_paragraph(lines, width, name, text); };
+  std::string blocks = counts.blocks_executed == counts.blocks
+                           ? fmt::format("all {} executed", counts.blocks)
+                           : fmt::format("{} of {} executed, the others are copies of them moved elsewhere",
+                                         counts.blocks_executed, counts.blocks);
+  if (record.verified) {
+    blocks += fmt::format("; verified, relative error {:.1e}", record.rel_err.value_or(0.0));
   }
-  add(lines, width, "FLOPs",
-      counts.flops ? fmt::format("{}; {} per element of C", short_number(*counts.flops),
-                                 short_number(static_cast<double>(*counts.flops) / elements))
-                   : "not known: objdump (binutils) is missing");
-  add(lines, width, "barriers",
-      counts.barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(counts.barriers)));
-  add(lines, width, "reads per element",
+  add("blocks", blocks);
+  add("a block", fmt::format("{} threads, {} of shared memory", counts.threads_per_block,
+                             bytes_text(std::uint64_t{counts.smem_bytes})));
+  add("resident", fmt::format("{} on an SM, {} on the GPU", counts.blocks_per_sm, counts.resident_blocks()));
+  add("first wave", fmt::format("{} blocks read {} different elements of A and B", counts.first_wave_blocks,
+                                short_number(counts.first_wave_elements)));
+  add("reads per element",
       fmt::format("A {}, B {}, C {}", short_number(counts.reads_per_element[0]),
                   short_number(counts.reads_per_element[1]), short_number(counts.reads_per_element[2])));
-  add(lines, width, "first wave",
-      fmt::format("{} blocks read {} different elements of A and B", counts.first_wave_blocks,
-                  short_number(counts.first_wave_elements)));
+  const double elements = static_cast<double>(record.size.m) * static_cast<double>(record.size.n);
+  add("FLOPs", counts.flops ? fmt::format("{}, {} per element of C", short_number(*counts.flops),
+                                          short_number(static_cast<double>(*counts.flops) / elements))
+                            : "not known: objdump (binutils) is missing");
+  add("barriers", counts.barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(counts.barriers)));
+  add("L2", fmt::format("{} read, {} written", bytes_text(counts.in_step.read_sectors * simt::SECTOR_BYTES),
+                        bytes_text(counts.in_step.written_sectors * simt::SECTOR_BYTES)));
   if (counts.blocks_per_sm == 1) {
-    add_dram(lines, width, "DRAM", counts.in_step, counts);
+    add("DRAM", dram_text(counts.in_step, counts));
   } else {
-    add_dram(lines, width, "DRAM, in step", counts.in_step, counts);
-    add_dram(lines, width, "DRAM, in turn", counts.in_turn, counts);
+    add("DRAM, in step", dram_text(counts.in_step, counts));
+    add("DRAM, in turn", dram_text(counts.in_turn, counts));
   }
-  return lines;
 }
+
+/// Requests by what makes them, of which each costs so much; first all, then by line.
+class RequestTable {
+ public:
+  RequestTable(std::size_t width, const Counts& counts, double elements) : width_(width), elements_(elements) {
+    for (const simt::LineCounts& line : counts.lines) {
+      memory_width_ = std::max(memory_width_, memory(line).size());
+    }
+  }
+
+  void add_to(std::vector<std::string>& lines, const Counts& counts) const {
+    lines.push_back(row("line", "what", "memory", {"count", "sectors", "waves", "conflicts", "bytes/C"}));
+    for (std::size_t kind = 0; kind < simt::ACCESS_KINDS; ++kind) {
+      if (counts.traffic[kind].requests > 0) {
+        const auto which = static_cast<AccessKind>(kind);
+        lines.push_back(row("all", words(which), "", cells(which, counts.traffic[kind])));
+      }
+    }
+    std::string_view file;
+    for (const simt::LineCounts& line : counts.lines) {
+      if (line.file != file) {
+        file = line.file;
+        lines.push_back("  " + line.file);
+      }
+      const std::string number = line.line > 0 ? std::to_string(line.line) : "?";
+      lines.push_back(line.kind ? row(number, words(*line.kind), memory(line), cells(*line.kind, line.traffic))
+                                : row(number, "FLOPs", "", {short_number(line.flops), "", "", "", ""}));
+    }
+  }
+
+ private:
+  using Cells = std::array<std::string, 5>;
+
+  static std::string memory(const simt::LineCounts& line) {
+    return line.array == simt::DYNAMIC_SHARED_MEMORY ? "dynamic" : line.array;
+  }
+
+  Cells cells(AccessKind kind, const simt::Traffic& traffic) const {
+    const auto each = [&](bool applies, std::uint64_t number) {
+      return applies ? fmt::format("{:.2f}", ratio(number, traffic.requests)) : "";
+    };
+    return {short_number(traffic.requests), each(uses_global(kind), traffic.sectors),
+            each(uses_shared(kind), traffic.wavefronts),
+            each(uses_shared(kind), traffic.wavefronts - traffic.ideal_wavefronts),
+            short_number(static_cast<double>(traffic.bytes) / elements_)};
+  }
+
+  std::string row(std::string_view line, std::string_view what, std::string_view memory, const Cells& cells) const {
+    std::string text = fmt::format("  {:>4}  {:<12}  {:<{}}  {:>7}  {:>7}  {:>6}  {:>9}  {:>7}", line, what, memory,
+                                   memory_width_, cells[0], cells[1], cells[2], cells[3], cells[4]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return cut(text, width_);
+  }
+
+  std::size_t width_;
+  double elements_;
+  std::size_t memory_width_ = 6;
+};
 
 }  // namespace
 
 std::vector<std::string> count_report(const Record& record, std::size_t width) {
-  const Counts& counts = *record.counts;
   std::vector<std::string> lines{fmt::format("{} {}", record.kernel, to_string(record.size))};
-  const std::vector<std::string> totals = summary(record, counts, width);
-  lines.insert(lines.end(), totals.begin(), totals.end());
-
-  std::size_t place_width = 4;
-  std::size_t memory_width = 6;
-  const auto place = [](const simt::LineCounts& line) {
-    return line.line > 0 ? fmt::format("{}:{}", line.file, line.line) : std::string("unknown");
-  };
-  const auto memory = [](const simt::LineCounts& line) {
-    return std::string(line.array == simt::DYNAMIC_SHARED_MEMORY ? "dynamic" : line.array);
-  };
-  for (const simt::LineCounts& line : counts.lines) {
-    place_width = std::max(place_width, place(line).size());
-    memory_width = std::max(memory_width, memory(line).size());
-  }
-  const auto row = [&](const std::string& where, std::string_view what, const std::string& of,
-                       const std::string& number, const std::string& each) {
-    std::string text =
-        fmt::format("  {:<{}}  {:<12}  {:<{}}  {:>8}  {}", where, place_width, what, of, memory_width, number, each);
-    text.erase(text.find_last_not_of(' ') + 1);
-    return cut(text, width);
-  };
-  lines.push_back(row("line", "what", "memory", "requests", "per request"));
-  for (const simt::LineCounts& line : counts.lines) {
-    lines.push_back(line.kind ? row(place(line), words(*line.kind), memory(line), short_number(line.traffic.requests),
-                                    per_request(*line.kind, line.traffic))
-                              : row(place(line), "FLOPs", "", short_number(line.flops), ""));
-  }
+  add_summary(lines, width, record, *record.counts);
+  const double elements = static_cast<double>(record.size.m) * static_cast<double>(record.size.n);
+  RequestTable(width, *record.counts, elements).add_to(lines, *record.counts);
   return lines;
 }
 

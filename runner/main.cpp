@@ -65,9 +65,11 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                     "SMs, {} MiB L2",
                     simt::workers(), gpu.name, gpu.sms, gpu.l2_bytes >> 20U));
     lines.push_back(
-        "Requests: of a warp, as in the source (nvcc may combine some of shared memory). Sectors: 32 B of global "
-        "memory. Wavefronts: passes through shared memory; conflicts: those that another layout would save. DRAM: "
-        "predicted, with the blocks of an SM in step or one ahead of the other in turn");
+        "count: requests of warps as in the source, of which nvcc combines some to shared memory; per request: sectors "
+        "(32 B of global memory), waves (passes through shared memory) and conflicts (those that another layout would "
+        "save); bytes/C: by all lanes, per element of C");
+    lines.push_back(
+        "DRAM: predicted, once with the blocks of an SM advancing in step, once each ahead of the next, in turn");
   } else if (executing) {
     lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
                                 simt::workers(),

@@ -9,7 +9,8 @@
 namespace {
 
 void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code) {
-  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+  if (simt::Block* const block = simt::Block::on_this_thread();
+      block != nullptr && block->watched() && !block->on_stack(address)) {
     block->access({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
   }
 }
@@ -52,10 +53,6 @@ void __tsan_write_range(void* address, std::size_t bytes) {
 }
 void __tsan_vptr_update(void**, void*) {}
 
-void __sanitizer_cov_trace_pc() {
-  if (simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
-    block->trace(__builtin_return_address(0));
-  }
-}
+void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
 
 }  // extern "C"

@@ -95,8 +95,12 @@ void Block::begin(const Launch& launch, const Watching& watching) {
   if (watch_ == Watch::checks && !checker_) {
     checker_ = std::make_unique<BlockChecker>();
   }
-  counter_ = watch_ == Watch::counts ? std::make_unique<BlockCounter>(*watching.context) : nullptr;
-  first_reads_ = watch_ == Watch::first_reads ? std::make_unique<FirstReads>(*watching.context) : nullptr;
+  end();
+  if (watch_ == Watch::counts) {
+    counter_ = std::make_unique<BlockCounter>(*watching.context);
+  } else if (watch_ == Watch::first_reads) {
+    first_reads_ = std::make_unique<FirstReads>(*watching.context);
+  }
   inputs_ = watching.inputs;
   threads_ = launch.block.x * launch.block.y * launch.block.z;
   positions_.clear();
@@ -114,6 +118,11 @@ void Block::begin(const Launch& launch, const Watching& watching) {
   }
   blockDim = {launch.block.x, launch.block.y, launch.block.z};
   gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
+}
+
+void Block::end() {
+  counter_.reset();
+  first_reads_.reset();
 }
 
 void Block::run(const Index3& block, std::uint64_t number) {
@@ -207,9 +216,8 @@ void Block::stop_here() {
 void Block::access(const Access& access, const void* code) {
   const InExecutor in_executor;
   const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
-  const bool argument = static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes;
-  if (argument || stacks_.contain(access.address)) {
-    return;
+  if (static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes) {
+    return;  // an argument
   }
   if (watch_ == Watch::counts) {
     counter_->access(current_, access, code);

@@ -46,6 +46,8 @@ class Block {
 
   /// The launch that the blocks to come belong to; it outlives them.
   void begin(const Launch& launch, const Watching& watching);
+  /// No more blocks of the launch.
+  void end();
   /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks. When
   /// first reads are looked for, the block is abandoned with the last of them.
   void run(const Index3& block, std::uint64_t number);
@@ -66,14 +68,9 @@ class Block {
   bool watched() const { return watch_ != Watch::nothing && in_kernel_; }
   /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
   void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
-  /// The instruction before `code` is about to access memory. Ends the launch where that is wrong.
+  bool on_stack(const void* address) const { return stacks_.contain(address); }
+  /// The instruction before `code` is about to access memory other than stacks. Ends the launch where that is wrong.
   void access(const Access& access, const void* code);
-  /// The code at `code` begins to run, up to the next such call.
-  void trace(const void* code) {
-    if (watch_ == Watch::counts) {
-      counter_->code(code);
-    }
-  }
   BlockCounter& counter() { return *counter_; }
   const FirstReads& first_reads() const { return *first_reads_; }
   /// "block (1,0,0), thread (3,2,0) of sgemm::naive_kernel<...>, file:line: `what`".

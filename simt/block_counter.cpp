@@ -12,41 +12,79 @@ constexpr std::uint64_t WORDS_PER_BITS = 64;
 constexpr std::uint64_t LINE = 128;
 constexpr std::uint64_t SECTORS_PER_LINE = LINE / SECTOR_BYTES;
 
-/// An L1 cache in lines whose sectors are filled one by one.
+/// An L1 cache in lines whose sectors are filled one by one; the line that was used longest ago goes first. As no line
+/// has a place of its own, blocks that are moved elsewhere fare the same.
 class L1 {
  public:
-  explicit L1(std::size_t bytes) : sets_(std::max<std::size_t>(bytes / LINE / WAYS, 1)), lines_(sets_ * WAYS) {}
+  explicit L1(std::size_t bytes) : lines_(std::max<std::size_t>(bytes / LINE, 1) + 1) {}
 
   /// The sectors of `mask` that are not there; they are from now on.
   std::uint8_t read(std::uint64_t line, std::uint8_t mask) {
-    constexpr std::uint64_t SCATTER = 0x9E3779B97F4A7C15U;
-    Line* const set = &lines_[(line * SCATTER >> 32U) % sets_ * WAYS];
-    Line* oldest = set;
-    ++now_;
-    for (Line* way = set; way != set + WAYS; ++way) {
-      if (way->line == line) {
-        const auto missing = static_cast<std::uint8_t>(mask & ~way->sectors);
-        way->sectors |= mask;
-        way->used = now_;
-        return missing;
-      }
-      oldest = way->used < oldest->used ? way : oldest;
+    Number number = first_with_hash(line);
+    while (number != NONE && lines_[number].line != line) {
+      number = lines_[number].next_with_hash;
     }
-    *oldest = {line, now_, mask};
-    return mask;
+    if (number != NONE) {
+      unlink(number);
+    } else {
+      number = unused_line();
+      lines_[number] = {line, 0, first_with_hash(line), NONE, NONE};
+      first_with_hash(line) = number;
+    }
+    link(number);
+    Line& found = lines_[number];
+    const auto missing = static_cast<std::uint8_t>(mask & ~found.sectors);
+    found.sectors |= mask;
+    return missing;
   }
 
  private:
-  static constexpr std::size_t WAYS = 16;
+  using Number = std::uint16_t;
+  /// Both ends of the list by age: the oldest line is used after it, the newest before.
+  static constexpr Number NONE = 0;
+
   struct Line {
-    std::uint64_t line = ~std::uint64_t{0};
-    std::uint64_t used = 0;
+    std::uint64_t line = 0;
     std::uint8_t sectors = 0;
+    Number next_with_hash = NONE;
+    Number used_before = NONE;
+    Number used_after = NONE;
   };
 
-  std::size_t sets_;
-  std::vector<Line> lines_;
-  std::uint64_t now_ = 0;
+  Number& first_with_hash(std::uint64_t line) {
+    constexpr std::uint64_t SCATTER = 0x9E3779B97F4A7C15U;
+    return first_[line * SCATTER >> (64U - HASH_BITS)];
+  }
+  Number unused_line() {
+    if (used_ + 1U < lines_.size()) {
+      return ++used_;
+    }
+    const Number oldest = lines_[NONE].used_after;
+    unlink(oldest);
+    Number* link = &first_with_hash(lines_[oldest].line);
+    while (*link != oldest) {
+      link = &lines_[*link].next_with_hash;
+    }
+    *link = lines_[oldest].next_with_hash;
+    return oldest;
+  }
+  void unlink(Number number) {
+    const Line& line = lines_[number];
+    lines_[line.used_before].used_after = line.used_after;
+    lines_[line.used_after].used_before = line.used_before;
+  }
+  void link(Number number) {
+    const Number newest = lines_[NONE].used_before;
+    lines_[number].used_before = newest;
+    lines_[number].used_after = NONE;
+    lines_[newest].used_after = number;
+    lines_[NONE].used_before = number;
+  }
+
+  static constexpr unsigned HASH_BITS = 12;
+  std::vector<Line> lines_;  ///< the one numbered NONE is none
+  std::array<Number, 1U << HASH_BITS> first_{};
+  Number used_ = 0;
 };
 
 unsigned first_lane(std::uint32_t active) { return static_cast<unsigned>(std::countr_zero(active)); }
@@ -132,12 +170,11 @@ std::size_t CountingContext::array_of(std::uint64_t address) const {
 BlockCounter::BlockCounter(CountingContext& context)
     : context_(context),
       variables_(SharedVariables::of_program()),
-      shared_begin_(reinterpret_cast<std::uintptr_t>(Program::find().thread_local_data)),
+      program_(Program::find()),
+      shared_begin_(reinterpret_cast<std::uintptr_t>(program_.thread_local_data)),
       shared_words_(variables_.bytes() / WORD),
-      code_begin_(Program::find().code_begin),
-      code_size_(Program::find().code_end - code_begin_),
       logs_(MAX_THREADS_PER_BLOCK),
-      runs_(zeroed_table<std::uint64_t>(code_size_)),
+      runs_(zeroed_table<std::uint64_t>(program_.code_end - program_.code_begin)),
       used_(context.arrays.size()) {
   for (std::size_t word = 0; word < shared_words_.size(); ++word) {
     const SharedVariables::Variable* const variable = variables_.at(word * WORD);
@@ -147,7 +184,10 @@ BlockCounter::BlockCounter(CountingContext& context)
     const std::size_t words = (CountingContext::bytes_of(context.arrays[array]) + WORD - 1) / WORD;
     used_[array].bits = zeroed_table<std::uint64_t>(words / WORDS_PER_BITS + 1);
   }
+  code_runs = {program_.code_begin, program_.code_end - program_.code_begin, runs_.get(), &code_seen_};
 }
+
+BlockCounter::~BlockCounter() { code_runs = {}; }
 
 void BlockCounter::begin(std::size_t threads, std::size_t dynamic_smem) {
   clear();
@@ -178,7 +218,7 @@ void BlockCounter::clear() {
   variables_used_.clear();
   pieces_.clear();
   for (const void* const code : code_seen_) {
-    runs_[reinterpret_cast<std::uintptr_t>(code) - code_begin_] = 0;
+    runs_[reinterpret_cast<std::uintptr_t>(code) - program_.code_begin] = 0;
   }
   code_seen_.clear();
   for (Used& used : used_) {
@@ -551,7 +591,7 @@ BlockCounts BlockCounter::take() {
             [&](const SiteTraffic& x, const SiteTraffic& y) { return order(x) < order(y); });
   std::sort(code_seen_.begin(), code_seen_.end());
   for (const void* const code : code_seen_) {
-    counts.code.emplace_back(code, runs_[reinterpret_cast<std::uintptr_t>(code) - code_begin_]);
+    counts.code.emplace_back(code, runs_[reinterpret_cast<std::uintptr_t>(code) - program_.code_begin]);
   }
   counts.barriers = barriers_;
   counts.accesses = accesses_;

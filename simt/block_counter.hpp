@@ -163,9 +163,30 @@ struct CountingContext {
   }
 };
 
+/// How often code ran, by its distance from the program's begin. Kept short: calls come at every branch.
+struct CodeRuns {
+  std::uintptr_t begin = 0;
+  std::size_t size = 0;  ///< 0 while nobody counts on this OS thread
+  std::uint64_t* runs = nullptr;
+  std::vector<const void*>* seen = nullptr;
+
+  /// The code at `code` begins to run, up to the next such call.
+  void add(const void* code) const {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(code) - begin;
+    if (offset < size && runs[offset]++ == 0) {
+      seen->push_back(code);
+    }
+  }
+};
+inline constinit thread_local CodeRuns code_runs;
+
+/// Belongs to the OS thread that makes it.
 class BlockCounter {
  public:
   explicit BlockCounter(CountingContext& context);
+  ~BlockCounter();
+  BlockCounter(const BlockCounter&) = delete;
+  BlockCounter& operator=(const BlockCounter&) = delete;
 
   void begin(std::size_t threads, std::size_t dynamic_smem);
   void access(ThreadNumber thread, const Access& access, const void* code) {
@@ -180,13 +201,6 @@ class BlockCounter {
     const AccessSites::Number site = site_of_copy(place, bytes);
     log(thread, site, to);
     log(thread, static_cast<AccessSites::Number>(site + 1), source);
-  }
-  /// The code behind a trace call is about to run.
-  void code(const void* code) {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(code) - code_begin_;
-    if (offset < code_size_ && runs_[offset]++ == 0) {
-      code_seen_.push_back(code);
-    }
   }
   /// The thread has reached a barrier; `of_block` for those that are counted.
   void arrive(ThreadNumber thread, bool of_block);
@@ -300,10 +314,9 @@ class BlockCounter {
 
   CountingContext& context_;
   const SharedVariables& variables_;
+  const Program program_;
   const std::uint64_t shared_begin_;        ///< this OS thread's thread-local variables
   std::vector<std::uint8_t> shared_words_;  ///< whether each word of them is shared memory
-  const std::uintptr_t code_begin_;
-  const std::size_t code_size_;
   std::size_t threads_ = 0;
   std::size_t dynamic_smem_ = 0;
   std::vector<std::vector<Entry>> logs_;   ///< of each thread

@@ -112,6 +112,7 @@ class Workers {
         (*block_done_)(block, position);
       }
     }
+    block.end();
   }
 
   std::mutex mutex_;

@@ -181,7 +181,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
         continue;
       }
       const BlockTraffic& traffic = *slot.block->traffic;
-      const auto partition = static_cast<unsigned>(i % gpu.sms % gpu.l2_partitions);
+      const unsigned partition = hash(static_cast<std::uint32_t>(i % gpu.sms)) % gpu.l2_partitions;
       const std::uint64_t age = tick + 1 - slot.started;
       const std::size_t end = traffic.size() * age / ticks;
       for (; slot.done < end; ++slot.done) {

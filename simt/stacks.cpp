@@ -20,9 +20,9 @@ constexpr std::size_t SHIFT = 320;
 
 }  // namespace
 
-Stacks::Stacks(std::size_t count) : count_(count), memory_(nullptr) {
+Stacks::Stacks(std::size_t count) : bytes_(count * STRIDE), memory_(nullptr) {
   void* const memory =
-      mmap(nullptr, count * STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     throw std::bad_alloc();
   }
@@ -32,7 +32,7 @@ Stacks::Stacks(std::size_t count) : count_(count), memory_(nullptr) {
   }
 }
 
-Stacks::~Stacks() { munmap(memory_, count_ * STRIDE); }
+Stacks::~Stacks() { munmap(memory_, bytes_); }
 
 boost::context::stack_context Stacks::operator[](std::size_t index) const {
   const std::size_t shift = index * SHIFT % PAGE;
@@ -40,10 +40,6 @@ boost::context::stack_context Stacks::operator[](std::size_t index) const {
   stack.sp = memory_ + (index + 1) * STRIDE - shift;
   stack.size = STACK - shift;
   return stack;
-}
-
-bool Stacks::contain(const void* address) const {
-  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) < count_ * STRIDE;
 }
 
 }  // namespace simt

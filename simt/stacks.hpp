@@ -17,10 +17,12 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   boost::context::stack_context operator[](std::size_t index) const;
-  bool contain(const void* address) const;
+  bool contain(const void* address) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) < bytes_;
+  }
 
  private:
-  std::size_t count_;
+  std::size_t bytes_;
   std::byte* memory_;
 };
 

@@ -22,11 +22,15 @@ unsigned sectors(const WarpAccess& access);
 /// How often an access passes the data pipe of shared memory.
 struct Wavefronts {
   unsigned taken = 0;
-  unsigned ideal = 0;  ///< if no two addresses stood in each other's way; `taken` exceeds it by the bank conflicts
+  unsigned ideal = 0;  ///< where no two lanes stand in each other's way; `taken` exceeds it by the bank conflicts
 };
 
-enum class SharedOperation { load, store, async_copy };
+enum class SharedOperation { load, store };
 
 Wavefronts shared_wavefronts(const WarpAccess& access, SharedOperation operation);
+
+/// The same of an asynchronous copy of 4, 8 or 16 bytes per lane, `to` shared memory `from` global: both sides count.
+/// Lanes that are active in `to` alone write zeros.
+Wavefronts copy_wavefronts(const WarpAccess& from, const WarpAccess& to);
 
 }  // namespace simt
