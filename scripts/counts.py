@@ -213,6 +213,12 @@ class Case:
         pairs = [self.dram(schedule) for schedule in SCHEDULES]
         return min(pairs, key=lambda pair: abs(pair.difference or 0))
 
+    @property
+    def dram_lies_between(self) -> bool:
+        """Whether what was measured is more than one schedule's and less than the other's."""
+        counted = [self.counted.dram_bytes(schedule) for schedule in SCHEDULES]
+        return self.dram_measured is not None and min(counted) <= self.dram_measured <= max(counted)
+
     def accesses(self) -> list[str]:
         """The kinds of access to shared memory that it makes."""
         return [kind for kind in SHARED if self.counted.counts[kind]["requests"]]
@@ -256,21 +262,43 @@ def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison
     return Comparison(size, cases, (counted[0].record.context, document["context"] if document else None))
 
 
-# Why a count and a measurement differ, by kernel and quantity.
+# Why counts of accesses to shared memory and measurements differ.
+
+JOINED_ALONG_K = "nvcc joins reads of A along k, four to one of 128 bits"
+JOINED_ROWS = "nvcc joins reads along k and of neighbouring columns to 128 bits"
+BUSY_BANKS = "measured: waits for banks that other traffic holds, too"
+NO_COUNTER = "no counter of wavefronts"
 
 
 @dataclass(frozen=True)
-class Merged:
-    quantity: str
-    why: str
+class Explanation:
+    kind: str  # of access
     kernels: Sequence[str]
+    why: str
 
 
-MERGED: tuple[Merged, ...] = ()
+EXPLANATIONS: tuple[Explanation, ...] = (
+    Explanation(
+        "shared_loads",
+        ("02_smem_tiled", "02_smem_tiled:numba_mapping", "02_smem_tiled:tile16", "05_coarse_1d"),
+        JOINED_ALONG_K,
+    ),
+    Explanation("shared_loads", ("06_coarse_2d",), JOINED_ROWS),
+    Explanation(
+        "shared_stores",
+        ("02_smem_tiled", "02_smem_tiled:tile16", "05_coarse_1d", "06_coarse_2d", "06_coarse_2d:vectorized"),
+        BUSY_BANKS,
+    ),
+    Explanation(
+        "async_copies",
+        ("07_warptile_hilbert", "07_warptile_hilbert:block_barrier", "07_warptile_hilbert:row_order"),
+        NO_COUNTER,
+    ),
+)
 
 
-def explanation(kernel: str, quantity: str) -> str:
-    return next((m.why for m in MERGED if m.quantity == quantity and kernel in m.kernels), "")
+def explanation(kernel: str, kind: str) -> str:
+    return next((e.why for e in EXPLANATIONS if e.kind == kind and kernel in e.kernels), "")
 
 
 # What the documents work out by hand.

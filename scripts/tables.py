@@ -392,7 +392,9 @@ def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
 def difference(pair: counts.Pair, bar: float | None = None) -> str:
     """Of a count from a measurement, bold where it misses the bar."""
     if pair.difference is None:
-        return "" if pair.counted is None or pair.measured is None else "only counted"
+        return "" if pair.counted is None or pair.measured is None else "**only counted**"
+    if pair.difference == 0:
+        return "exact"
     percent = f"{100 * pair.difference:+.1f}".replace("-", "−")
     text = f"{'0' if percent in ('+0.0', '−0.0') else percent} %"
     return text if bar is None or pair.within(bar) else f"**{text}**"
@@ -417,20 +419,29 @@ def sources_line(comparison: counts.Comparison) -> str:
     return f"{text}; measured on {of_counters['device']} with Nsight Compute {of_counters['ncu']}."
 
 
-def global_table(comparison: counts.Comparison, page: Path, what: str) -> str:
-    names = [f"{what} requests", f"{what} sectors"]
+def global_table(comparison: counts.Comparison, page: Path) -> str:
     rows = []
     for case in comparison.cases:
-        cells = [linked(case.id, page)]
-        for name in names:
-            pair = case.pair(name)
-            cells += [count(pair.counted), count(pair.measured), difference(pair, counts.GLOBAL_BAR)]
-        cells.append("; ".join(filter(None, (counts.explanation(case.id, name) for name in names))))
-        rows.append(cells)
+        pairs = [case.pair(quantity.name) for quantity in counts.GLOBAL]
+        known = [pair for pair in pairs if pair.within(counts.GLOBAL_BAR) is not None]
+        worst = max(
+            known, key=lambda pair: float("inf") if pair.difference is None else abs(pair.difference), default=None
+        )
+        rows.append(
+            [
+                linked(case.id, page),
+                *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured))),
+                "" if worst is None else difference(worst, counts.GLOBAL_BAR),
+            ]
+        )
     head = ["kernel"]
-    for name in ("requests", "sectors"):
-        head += [f"{name}, counted", "measured", "difference"]
-    return f"**{what[0].upper()}{what[1:]}s**\n\n{table([*head, 'why'], rows)}"
+    for quantity in counts.GLOBAL:
+        head += [f"{quantity.name.removeprefix('global ')}, counted", "measured"]
+    return f"**Global memory**\n\n{table([*head, 'largest difference'], rows)}"
+
+
+def hundredths(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def shared_table(comparison: counts.Comparison, page: Path) -> str:
@@ -438,20 +449,19 @@ def shared_table(comparison: counts.Comparison, page: Path) -> str:
     for case in comparison.cases:
         for kind in case.accesses():
             requests, wavefronts, conflicts = counts.SHARED[kind]
-            per_request = [case.per_request(kind, quantity) for quantity in (wavefronts, conflicts)]
             pairs = [case.pair(requests.name), case.pair(wavefronts.name)]
+            of_request = case.per_request(kind, conflicts)
             rows.append(
                 [
                     linked(case.id, page),
                     requests.name.removesuffix(" requests").removeprefix("shared "),
-                    *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured))),
-                    difference(pairs[1]),
-                    *(maybe(significant, value) for pair in per_request for value in (pair.counted, pair.measured)),
-                    counts.explanation(case.id, requests.name),
+                    *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured), difference(pair))),
+                    *(maybe(hundredths, value) for value in of_request.both),
+                    counts.explanation(case.id, kind),
                 ]
             )
-    head = ["kernel", "access", "requests, counted", "measured", "wavefronts, counted", "measured", "difference"]
-    head += ["wavefronts a request, counted", "measured", "conflicts a request, counted", "measured", "why"]
+    head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]
+    head += ["difference", "conflicts a request, counted", "measured", "why"]
     return f"**Shared memory**\n\n{table(head, rows, left=2)}"
 
 
@@ -495,7 +505,8 @@ def verdicts(comparison: counts.Comparison) -> str:
         if missed:
             of_global[case.id] = missed
         if not case.nearest_dram.within(counts.DRAM_BAR):
-            of_dram[case.id] = [difference(case.nearest_dram)]
+            between = ", between the two" if case.dram_lies_between else ""
+            of_dram[case.id] = [difference(case.nearest_dram) + between]
     lines = [
         verdict(
             f"Global requests and sectors within {100 * counts.GLOBAL_BAR:g} % of those measured", of_global, len(known)
@@ -505,7 +516,7 @@ def verdicts(comparison: counts.Comparison) -> str:
         text = f"DRAM bytes of the nearer schedule within {100 * counts.DRAM_BAR:g} %"
         lines.append(verdict(text, of_dram, len(known)))
     else:
-        lines.append("The matrices fit in the L2: every one is read once, and there is no bar for DRAM.")
+        lines.append("DRAM: no bar, as the matrices fit in the L2.")
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -515,8 +526,7 @@ def validation(folder: Folder, arguments: Sequence[str], page: Path) -> str:
         [
             sources_line(comparison),
             verdicts(comparison),
-            global_table(comparison, page, "global load"),
-            global_table(comparison, page, "global store"),
+            global_table(comparison, page),
             shared_table(comparison, page),
             dram_table(comparison, page),
         ]
@@ -556,8 +566,8 @@ def rows_of(case: counts.Case) -> list[Row]:
         what = requests.name.removesuffix(" requests")
         made = kind in case.accesses()
         add(requests.name, case.pair(requests.name) if made else counts.NOTHING, count)
-        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else counts.NOTHING)
-        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else counts.NOTHING)
+        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else counts.NOTHING, hundredths)
+        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else counts.NOTHING, hundredths)
     only("arrivals of a warp at a barrier", values["barriers"], count)
     add("FLOP", case.pair(counts.FLOPS.name), count)
     l2 = case.pair(counts.L2_TO_SM.name)
