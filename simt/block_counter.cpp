@@ -97,6 +97,23 @@ void for_lanes(std::uint32_t active, const Body& body) {
   }
 }
 
+/// The access with addresses counted from `begin`.
+WarpAccess relative(std::uint32_t active, unsigned bytes, const std::array<std::uint64_t, WARP>& addresses,
+                    std::uint64_t begin) {
+  WarpAccess access{active, bytes, {}};
+  for_lanes(active, [&](unsigned lane) { access.address[lane] = addresses[lane] - begin; });
+  return access;
+}
+
+std::uint64_t hash_of(std::uint32_t active, std::uint64_t phase, const std::array<std::uint32_t, WARP>& distance) {
+  constexpr std::uint64_t FNV = 0x100000001B3U;
+  std::uint64_t hash = (active * FNV ^ phase) * FNV;
+  for (const std::uint32_t lane : distance) {
+    hash = (hash ^ hash >> 29U ^ lane) * FNV;
+  }
+  return hash;
+}
+
 }  // namespace
 
 Traffic& Traffic::operator+=(const Traffic& other) {
@@ -360,15 +377,16 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
     if (site.site.write) {
       // Their sources come next, and make one request with them.
       const std::uint64_t begin = use_variable(addresses[first_lane(active)]).second;
-      copy_wavefronts_ = pattern_of(site, active, addresses, begin, true).wavefronts;
+      copies_to_ = relative(active, site.site.bytes, addresses, begin);
+      copies_to_hash_ = pattern_of(site, active, addresses, begin, true).hash;
       return;
     }
     std::uint32_t reading = 0;
     for_lanes(active, [&](unsigned lane) { reading |= addresses[lane] != 0 ? 1U << lane : 0U; });
     global_request(warp, site, AccessKind::async_copy, reading, addresses);
-    SiteTraffic& counts = *last_;
-    counts.traffic.wavefronts += copy_wavefronts_.taken;
-    counts.traffic.ideal_wavefronts += copy_wavefronts_.ideal;
+    const Wavefronts wavefronts = wavefronts_of_copies(site, reading, addresses);
+    last_->traffic.wavefronts += wavefronts.taken;
+    last_->traffic.ideal_wavefronts += wavefronts.ideal;
     return;
   }
   const std::uint64_t first = addresses[first_lane(active)];
@@ -382,6 +400,21 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
                                    {true, variable}, active, addresses, begin);
   counts.traffic += {1, 0, wavefronts.taken, wavefronts.ideal,
                      std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(active))};
+}
+
+Wavefronts BlockCounter::wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses) {
+  std::uint64_t begin = 0;
+  std::uint64_t hash = 0;
+  if (active != 0) {
+    const std::size_t array = context_.array_of(addresses[first_lane(active)]);
+    begin = array == CountingContext::OUTSIDE ? 0 : reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin);
+    hash = pattern_of(site, active, addresses, begin, false).hash;
+  }
+  const auto [known, is_new] = copy_wavefronts_.try_emplace({hash, copies_to_hash_});
+  if (is_new) {
+    known->second = copy_wavefronts(relative(active, site.site.bytes, addresses, begin), copies_to_);
+  }
+  return known->second;
 }
 
 std::pair<std::uint16_t, std::uint64_t> BlockCounter::use_variable(std::uint64_t address) {
@@ -467,9 +500,7 @@ SiteTraffic& BlockCounter::traffic_of(SiteState& site, AccessKind kind, Memory m
   traffic.site = site.number;
   traffic.kind = kind;
   traffic.memory = memory;
-  traffic.example.active = active;
-  traffic.example.bytes = site.site.bytes;
-  for_lanes(active, [&](unsigned lane) { traffic.example.address[lane] = addresses[lane] - begin; });
+  traffic.example = relative(active, site.site.bytes, addresses, begin);
   return traffic;
 }
 
@@ -495,12 +526,12 @@ const BlockCounter::Pattern& BlockCounter::pattern_of(SiteState& site, std::uint
   pattern.distance = distance;
   pattern.lowest = lowest;
   pattern.highest = highest;
-  WarpAccess access{active, site.site.bytes, {}};
-  for_lanes(active, [&](unsigned lane) { access.address[lane] = addresses[lane] - begin; });
+  const WarpAccess access = relative(active, site.site.bytes, addresses, begin);
+  if (site.site.copy) {
+    pattern.hash = hash_of(active, (first - begin) % LINE, distance);
+  }
   if (shared) {
-    pattern.wavefronts = shared_wavefronts(access, site.site.copy    ? SharedOperation::async_copy
-                                                   : site.site.write ? SharedOperation::store
-                                                                     : SharedOperation::load);
+    pattern.wavefronts = shared_wavefronts(access, site.site.write ? SharedOperation::store : SharedOperation::load);
     return pattern;
   }
   pattern.sectors = sectors(access);
@@ -542,6 +573,9 @@ void BlockCounter::meet() {
 
 BlockTraffic BlockCounter::through_l1(std::size_t l1_bytes) const {
   constexpr unsigned ARRAY_SHIFT = 40;
+  // Parts of a line that are asked for one soon after the other count as one access: the L2 does not care, and there
+  // are fewer to replay.
+  constexpr std::size_t SOON = 16;
   L1 l1(l1_bytes);
   BlockTraffic traffic;
   for (const Piece& piece : pieces_) {
@@ -549,7 +583,18 @@ BlockTraffic BlockCounter::through_l1(std::size_t l1_bytes) const {
     if (!piece.write && !piece.past_l1) {
       mask = l1.read(std::uint64_t{piece.array} << ARRAY_SHIFT | piece.sector / SECTORS_PER_LINE, mask);
     }
-    if (mask != 0) {
+    if (mask == 0) {
+      continue;
+    }
+    const auto same = std::find_if(
+        traffic.rbegin(), traffic.rbegin() + static_cast<std::ptrdiff_t>(std::min(SOON, traffic.size())),
+        [&](const SectorAccess& earlier) {
+          return earlier.sector == piece.sector && earlier.array == piece.array && earlier.write == piece.write;
+        });
+    if (same != traffic.rbegin() + static_cast<std::ptrdiff_t>(std::min(SOON, traffic.size())) &&
+        (same->mask & mask) == 0) {
+      same->mask |= mask;
+    } else {
       traffic.push_back({piece.sector, mask, piece.array, piece.write});
     }
   }

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <source_location>
@@ -238,6 +239,7 @@ class BlockCounter {
   struct Pattern {
     std::uint32_t active = 0;
     std::uint32_t sectors = 0;
+    std::uint64_t hash = 0;                      ///< of copies: of the distances and where the first begins
     std::array<std::uint32_t, WARP> distance{};  ///< from the first active lane
     Wavefronts wavefronts;
     std::int64_t lowest = 0;  ///< from the first active lane
@@ -300,6 +302,8 @@ class BlockCounter {
   void merge_by_occurrence(Warp& warp, std::span<const std::vector<Entry>> logs, std::size_t from);
   void request(Warp& warp, AccessSites::Number number, std::uint32_t active, const Addresses& addresses);
   void global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active, const Addresses& addresses);
+  /// Of copies from these addresses to copies_to_.
+  Wavefronts wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses);
   /// Index of the shared variable at the address, and its begin.
   std::pair<std::uint16_t, std::uint64_t> use_variable(std::uint64_t address);
   void use_words(std::size_t array, unsigned bytes, std::uint32_t active, const Addresses& addresses,
@@ -335,8 +339,10 @@ class BlockCounter {
   // While logs are merged:
   std::vector<Merged> merged_;
   std::vector<SiteState*> merging_;
-  Wavefronts copy_wavefronts_;   ///< of the copies whose sources come next
-  SiteTraffic* last_ = nullptr;  ///< where the last request was added
+  WarpAccess copies_to_;  ///< the copies whose sources come next
+  std::uint64_t copies_to_hash_ = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Wavefronts> copy_wavefronts_;  ///< by hashes of both sides
+  SiteTraffic* last_ = nullptr;                                                    ///< where the last request was added
 };
 
 /// The first address that a block reads in each array that is only read, in bytes from its begin.

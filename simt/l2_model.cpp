@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
 namespace simt {
 namespace {
@@ -74,12 +75,17 @@ class Cache {
 /// copies of what its own SMs read. Writes go home.
 class L2 {
  public:
-  explicit L2(const GpuModel& gpu) : partitions_(gpu.l2_partitions, Cache(gpu.l2_bytes / gpu.l2_partitions)) {}
+  /// Only the lines of one in `sample` sets are followed, chosen as good as at random, and stand for all.
+  L2(const GpuModel& gpu, std::uint32_t sample)
+      : sample_(sample), partitions_(gpu.l2_partitions, Cache(gpu.l2_bytes / gpu.l2_partitions)) {}
 
   /// An access to some sectors of a line by an SM of a partition. The host's memory gets some time to find the sets:
   /// what is asked for is done so many calls later.
   void access(unsigned partition, std::uint32_t line, unsigned sectors, bool write) {
     const std::uint32_t hashed = hash(line);
+    if (hashed >= ~std::uint32_t{0} / sample_) {
+      return;  // of another set
+    }
     const auto home = static_cast<unsigned>(hashed % partitions_.size());
     Request& request = waiting_[next_++ % waiting_.size()];
     perform(request);
@@ -88,11 +94,23 @@ class L2 {
     partitions_[home].prefetch(hashed);
   }
 
-  L2Traffic finish() {
+  /// `asked` has the sectors that the whole launch asks for.
+  L2Traffic finish(const L2Traffic& asked) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       perform(waiting_[next_++ % waiting_.size()]);
     }
-    traffic_.dram_written_bytes = written_back_ * SECTOR;
+    const auto of_all = [](std::uint64_t part, std::uint64_t followed, std::uint64_t all) {
+      return followed == 0
+                 ? 0
+                 : static_cast<std::uint64_t>(
+                       static_cast<double>(part) / static_cast<double>(followed) * static_cast<double>(all) + 0.5);
+    };
+    const std::uint64_t written_back = of_all(written_back_, traffic_.written_sectors, asked.written_sectors);
+    traffic_.read_hits = of_all(traffic_.read_hits, traffic_.read_sectors, asked.read_sectors);
+    traffic_.read_sectors = asked.read_sectors;
+    traffic_.written_sectors = asked.written_sectors;
+    traffic_.dram_read_bytes = (traffic_.read_sectors - traffic_.read_hits) * SECTOR;
+    traffic_.dram_written_bytes = written_back * SECTOR;
     return traffic_;
   }
 
@@ -119,11 +137,11 @@ class L2 {
       }
       traffic_.read_sectors += count(r.sectors);
       traffic_.read_hits += count(r.sectors) - count(missing);
-      traffic_.dram_read_bytes += count(missing) * SECTOR;
     }
     r.sectors = 0;
   }
 
+  std::uint32_t sample_;
   std::vector<Cache> partitions_;
   std::array<Request, 16> waiting_ = {};
   std::size_t next_ = 0;
@@ -139,13 +157,42 @@ struct Slot {
   std::size_t done = 0;
 };
 
+/// What the block asks for.
+L2Traffic sectors_of(const BlockTraffic& traffic) {
+  L2Traffic sum;
+  for (const SectorAccess& access : traffic) {
+    (access.write ? sum.written_sectors : sum.read_sectors) += static_cast<unsigned>(std::popcount(access.mask));
+  }
+  return sum;
+}
+
+/// Large launches are sampled, down to one set in 16, which still are thousands.
+std::uint32_t sample_for(std::uint64_t accesses) {
+  constexpr std::uint64_t MOST = 100'000'000;
+  std::uint32_t sample = 1;
+  while (sample < 16 && accesses / sample > MOST) {
+    sample *= 2;
+  }
+  return sample;
+}
+
 }  // namespace
 
 L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
   constexpr std::size_t ACCESSES_AT_A_TIME = 8;
   std::size_t longest = 0;
+  std::uint64_t accesses = 0;
+  L2Traffic asked;
+  std::map<const BlockTraffic*, L2Traffic> asked_by;
   for (const PlacedBlock& block : launch.blocks) {
     longest = std::max(longest, block.traffic->size());
+    accesses += block.traffic->size();
+    const auto [of_block, is_new] = asked_by.try_emplace(block.traffic);
+    if (is_new) {
+      of_block->second = sectors_of(*block.traffic);
+    }
+    asked.read_sectors += of_block->second.read_sectors;
+    asked.written_sectors += of_block->second.written_sectors;
   }
   // Every block takes so many ticks.
   const std::uint64_t ticks = std::max<std::uint64_t>(longest / ACCESSES_AT_A_TIME, launch.blocks_per_sm);
@@ -153,7 +200,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
   const std::uint64_t origin =
       *std::min_element(launch.first_sector.begin(), launch.first_sector.end()) / LINE_SECTORS * LINE_SECTORS;
 
-  L2 l2(gpu);
+  L2 l2(gpu, sample_for(accesses));
   std::size_t next_block = 0;
   std::size_t under_way = 0;
   std::vector<Slot> slots(std::min<std::size_t>(launch.blocks.size(), std::size_t{gpu.sms} * launch.blocks_per_sm));
@@ -198,7 +245,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
       }
     }
   }
-  return l2.finish();
+  return l2.finish(asked);
 }
 
 }  // namespace simt
