@@ -120,11 +120,12 @@ class Touched:
             wavefronts = ratio(self.line["wavefronts"], requests)
             if wavefronts:
                 text = plural(round(wavefronts, 2), "wavefront")
+                text += " for shared memory" if self.access.is_global else ""
                 if self.bytes > WORD:
                     at_a_time = {2.0: "half a warp", 4.0: "a quarter of a warp"}
                     needed = wavefronts - (ratio(self.line["conflicts"], requests) or 0)
                     text += f", {at_a_time[needed]} at a time" if needed in at_a_time else ""
-                parts.append(f"{text} in shared memory" if self.access.is_global else text)
+                parts.append(text)
         conflicts = ratio(self.line["conflicts"], requests)
         if conflicts:
             parts.append(f"{round(conflicts, 2):g} of them for conflicts of banks")

@@ -457,7 +457,7 @@ def shared_table(comparison: counts.Comparison, page: Path) -> str:
                     requests.name.removesuffix(" requests").removeprefix("shared "),
                     *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured), difference(pair))),
                     *(maybe(hundredths, value) for value in of_request.both),
-                    counts.explanation(case.id, kind),
+                    case.explanation(kind),
                 ]
             )
     head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]

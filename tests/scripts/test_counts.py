@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import counts
-from conftest import SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, case
 from counts import Pair, compare, expected_reads, load_counts
 from results import ResultsError
 
@@ -89,3 +89,41 @@ def test_every_explanation_names_a_kind_of_access_and_kernels_that_exist():
         assert set(explanation.kernels) <= set(counts.TILES)
     assert counts.explanation("05_coarse_1d", "shared_loads") == counts.JOINED_ALONG_K
     assert counts.explanation("05_coarse_1d", "async_copies") == ""
+
+
+RESULTS = ROOT / "results"
+SIZES = sorted(
+    int(path.stem.rpartition("_")[2])
+    for path in (RESULTS / "cpu-executor").glob("counts_*.json")
+    if path.stem.rpartition("_")[2].isdigit()
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_committed_counts_agree_with_the_hardware(size):
+    comparison = compare(RESULTS / "cpu-executor", RESULTS / "nvidia-h200", size)
+    assert [case.id for case in comparison.cases] == list(counts.TILES)
+    for kernel in comparison.cases:
+        for quantity in counts.GLOBAL:
+            assert kernel.pair(quantity.name).within(counts.GLOBAL_BAR), (kernel.id, quantity.name)
+        assert kernel.pair("FLOP").within(0.005), kernel.id
+        for kind in kernel.accesses():
+            pairs = [kernel.pair(quantity.name) for quantity in counts.SHARED[kind][:2]]
+            assert all(pair.within(counts.SHARED_BAR) for pair in pairs) or kernel.explanation(kind), (kernel.id, kind)
+
+
+@pytest.mark.parametrize("size", [size for size in SIZES if size % 256 == 0])
+def test_elements_are_read_as_often_as_worked_out_by_hand(size):
+    for kernel in load_counts(RESULTS / "cpu-executor" / counts.counts_file(size)):
+        reads = kernel.counts["reads_per_element"]
+        assert {array: reads[array] for array in ("a", "b")} == expected_reads(kernel.id, size, size), kernel.id
+
+
+def test_64_tiles_read_what_the_document_says():
+    slices = {
+        (case.id, *case.record.shape[:2]): case.counts["first_wave"]["elements"] / case.record.shape[2]
+        for case in load_counts(RESULTS / "cpu-executor" / "counts_64_tiles.json")
+    }
+    for kernel in ("07_warptile_hilbert", "07_warptile_hilbert:row_order"):
+        assert slices[kernel, 128, 64 * 256] == 16512
+        assert slices[kernel, 8 * 128, 8 * 256] == 3072
