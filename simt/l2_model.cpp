@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
 
 namespace simt {
@@ -20,6 +19,11 @@ std::uint32_t hash(std::uint32_t line) {
   return line ^ line >> 16U;
 }
 
+/// Deals out hashed numbers by bits that do not choose a set.
+unsigned share_of(std::uint32_t hashed, std::uint64_t shares) {
+  return static_cast<unsigned>((hashed & 0xffffU) * shares >> 16U);
+}
+
 unsigned count(unsigned sectors) {
   constexpr std::array<std::uint8_t, WHOLE_LINE + 1> BITS{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
   return BITS[sectors];
@@ -28,47 +32,52 @@ unsigned count(unsigned sectors) {
 /// A set-associative cache of lines of which any sectors may be there; the least recently used line goes first.
 class Cache {
  public:
-  explicit Cache(std::uint64_t bytes) : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE), 1)) {}
+  explicit Cache(std::uint64_t bytes)
+      : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE), 1)), tags_(sets_), states_(sets_) {}
 
   void prefetch(std::uint32_t hashed) const {
-    const Set& set = sets_[set_of(hashed)];
-    __builtin_prefetch(&set.tags);
-    __builtin_prefetch(&set.states);
+    __builtin_prefetch(&tags_[set_of(hashed)]);
+    __builtin_prefetch(&states_[set_of(hashed)]);
   }
 
   /// Makes the line the most recently used and its sectors present and, if so said, dirty. Returns which of them were
   /// not present before; adds to `written_back` the dirty sectors of the line that made room.
   unsigned use(std::uint32_t line, std::uint32_t hashed, unsigned sectors, bool dirty, std::uint64_t& written_back) {
-    Set& set = sets_[set_of(hashed)];
+    const std::size_t set = set_of(hashed);
+    auto& tags = tags_[set].of_way;
+    auto& states = states_[set];
     const std::uint32_t tag = line + 1;  // 0 for none
     unsigned way = 0;
-    while (way < WAYS - 1 && set.tags[way] != tag) {
+    while (way < WAYS - 1 && tags[way] != tag) {
       ++way;
     }
-    unsigned state = set.states[way];
-    if (set.tags[way] != tag) {
+    unsigned state = states[way];
+    if (tags[way] != tag) {
       written_back += count(state >> LINE_SECTORS);
       state = 0;
     }
     for (; way > 0; --way) {
-      set.tags[way] = set.tags[way - 1];
-      set.states[way] = set.states[way - 1];
+      tags[way] = tags[way - 1];
+      states[way] = states[way - 1];
     }
-    set.tags[0] = tag;
-    set.states[0] = static_cast<std::uint8_t>(state | sectors | (dirty ? sectors << LINE_SECTORS : 0));
+    tags[0] = tag;
+    states[0] = static_cast<std::uint8_t>(state | sectors | (dirty ? sectors << LINE_SECTORS : 0));
     return sectors & ~state;
   }
 
  private:
   static constexpr unsigned WAYS = 16;
-  struct Set {
-    std::array<std::uint32_t, WAYS> tags = {};   // the most recently used line's first
-    std::array<std::uint8_t, WAYS> states = {};  // a bit per sector that is present, then one per dirty sector
+  // Both with the most recently used line first. Tags of a set are together in one cache line of the host.
+  struct alignas(64) Tags {
+    std::array<std::uint32_t, WAYS> of_way = {};
   };
+  using States = std::array<std::uint8_t, WAYS>;  // a bit per sector that is present, then one per dirty sector
 
-  std::size_t set_of(std::uint32_t hashed) const { return hashed * std::uint64_t{sets_.size()} >> 32U; }
+  std::size_t set_of(std::uint32_t hashed) const { return hashed * sets_ >> 32U; }
 
-  std::vector<Set> sets_;
+  std::uint64_t sets_;
+  std::vector<Tags> tags_;
+  std::vector<States> states_;
 };
 
 /// An L2 of partitions. A line has its home in one of them, through which all partitions get it from DRAM; each keeps
@@ -83,10 +92,10 @@ class L2 {
   /// what is asked for is done so many calls later.
   void access(unsigned partition, std::uint32_t line, unsigned sectors, bool write) {
     const std::uint32_t hashed = hash(line);
-    if (hashed >= ~std::uint32_t{0} / sample_) {
+    if (std::uint64_t{hashed} * sample_ >> 32U != 0) {
       return;  // of another set
     }
-    const auto home = static_cast<unsigned>(hashed % partitions_.size());
+    const unsigned home = share_of(hashed, partitions_.size());
     Request& request = waiting_[next_++ % waiting_.size()];
     perform(request);
     request = {line, hashed, write ? home : partition, home, sectors, write};
@@ -228,7 +237,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
         continue;
       }
       const BlockTraffic& traffic = *slot.block->traffic;
-      const unsigned partition = hash(static_cast<std::uint32_t>(i % gpu.sms)) % gpu.l2_partitions;
+      const unsigned partition = share_of(hash(static_cast<std::uint32_t>(i % gpu.sms)), gpu.l2_partitions);
       const std::uint64_t age = tick + 1 - slot.started;
       const std::size_t end = traffic.size() * age / ticks;
       for (; slot.done < end; ++slot.done) {
