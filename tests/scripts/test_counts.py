@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import counts
@@ -127,3 +129,11 @@ def test_64_tiles_read_what_the_document_says():
     for kernel in ("07_warptile_hilbert", "07_warptile_hilbert:row_order"):
         assert slices[kernel, 128, 64 * 256] == 16512
         assert slices[kernel, 8 * 128, 8 * 256] == 3072
+
+
+def test_the_recorded_lines_are_where_the_source_has_them():
+    for kernel in load_counts(RESULTS / "cpu-executor" / "counts_4096.json"):
+        for line in kernel.counts["lines"]:
+            source = (ROOT / "kernels" / line["file"]).read_text(encoding="utf-8").splitlines()[line["line"] - 1]
+            expected = r"[-+]=|\*|update" if line["kind"] == "flops" else r"\[|load|store|update|cp_async"
+            assert re.search(expected, source), f"{line['file']}:{line['line']}: {source}"
