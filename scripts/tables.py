@@ -608,7 +608,7 @@ KINDS = {
 
 def lines_of_kernels(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     comparison = folder.counted()
-    parts = []
+    parts: list[tuple[str, str]] = []
     for name in folder.ids(arguments):
         case = comparison.case(name)
         rows = []
@@ -628,8 +628,9 @@ def lines_of_kernels(folder: Folder, arguments: Sequence[str], page: Path) -> st
             )
         head = ["line", "what it does", "where", "requests", "sectors a request", "wavefronts a request"]
         head += ["conflicts a request", "FLOP"]
-        parts.append(f"`{name}`\n\n{table(head, rows, left=3)}")
-    return "\n\n".join([*parts, f"{sources_line(comparison).partition(';')[0]}."])
+        parts.append((f"`{name}`", table(head, rows, left=3)))
+    texts = [parts[0][1]] if len(parts) == 1 else [text for part in parts for text in part]
+    return "\n\n".join([*texts, f"{sources_line(comparison).partition(';')[0]}."])
 
 
 def reads(folder: Folder, arguments: Sequence[str], page: Path) -> str:
