@@ -1,8 +1,8 @@
 """What the executor counted (`runner --device cpu --count`), and the same quantities as Nsight Compute measured them.
 
 The counts are those of the source: every access that it makes is one. The GPU executes what nvcc made of it, which may
-join accesses to neighbouring addresses or leave out what it has in a register. MERGED says where it does, so that
-a difference has either an explanation or is an error.
+join accesses to neighbouring addresses. EXPLANATIONS says where it does, so that a difference is either explained or
+wrong.
 """
 
 from __future__ import annotations
