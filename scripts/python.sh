@@ -9,11 +9,13 @@ set -euo pipefail
 
 modules="matplotlib, numpy"
 requirements="requirements.txt"
+packages=(python3 python3-matplotlib python3-numpy) # Debian's, where PyPI can not be reached
 case ${1:-} in
   "") ;;
   --dev)
     modules="$modules, jsonschema, pytest, ruff"
     requirements="requirements-dev.txt"
+    packages+=(python3-jsonschema python3-pytest)
     ;;
   *)
     say "usage: scripts/python.sh [--dev]"
@@ -25,7 +27,9 @@ command -v python3 >/dev/null || install_packages python3 python3-venv
 command -v python3 >/dev/null || die "python3 (3.10 or newer) is missing"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10: $(python3 --version)"
 
-if python3 -c "import $modules" 2>/dev/null; then
+has_modules() { "$1" -c "import $modules" 2>/dev/null; }
+
+if has_modules python3; then
   python3 -c 'import sys; print(sys.executable)'
   exit
 fi
@@ -34,13 +38,22 @@ venv=$ROOT/.venv
 python=$venv/bin/python
 stamp=$venv/installed-$requirements
 wanted=$(cat "$ROOT"/scripts/requirements*.txt | sha256sum | cut -d ' ' -f 1)
-if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+
+install_from_pypi() {
   # Debian keeps the part of venv that brings pip in a package of its own.
   python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
   say "Installing scripts/$requirements into .venv"
-  [ -x "$python" ] || python3 -m venv --clear "$venv" >&2
-  "$python" -m pip install --quiet --disable-pip-version-check -r "$ROOT/scripts/$requirements" >&2
-  "$python" -c "import $modules"
-  printf '%s\n' "$wanted" >"$stamp"
+  [ -x "$python" ] || python3 -m venv --clear "$venv" >&2 || return
+  "$python" -m pip install --quiet --disable-pip-version-check -r "$ROOT/scripts/$requirements" >&2 || return
+  "$python" -c "import $modules" && printf '%s\n' "$wanted" >"$stamp"
+}
+
+if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+  if ! install_from_pypi; then
+    say "That failed. Taking the system's packages instead."
+    install_packages "${packages[@]}"
+    has_modules /usr/bin/python3 || die "Python lacks some of these modules: $modules. scripts/$requirements lists them."
+    python=/usr/bin/python3
+  fi
 fi
 printf '%s\n' "$python"

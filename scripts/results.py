@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 SCHEMA_VERSION = 1
-OUTCOMES = ("measured", "executed", "incorrect", "failed", "not_supported", "skipped")
+OUTCOMES = ("measured", "executed", "counted", "incorrect", "failed", "not_supported", "skipped")
 BAD_INPUT = 2  # exit status of every script here
 
 # What results/<device>/ holds; warm, end-to-end and counters may be missing.

@@ -18,6 +18,13 @@ Blocks, all from cold measurements unless they say otherwise:
     environment       the machine, the build and the protocol
     claims            the claims of the source documents beside what was found
 
+Blocks about what the executor counted, from the files counts_SIZE.json of another folder:
+
+    validation SIZE   the counts of every kernel beside Nsight Compute's counters, and which bars they meet
+    counts ID...      the same of single kernels, with what can only be counted
+    lines ID...       what each source line asks for, of single kernels
+    reads             how often each element is read, counted and worked out by hand
+
 An ID is a kernel's name ("05_coarse_1d", "06_coarse_2d:vectorized") or a chapter's number, which stands for all its
 variants. Markers in fenced code are left alone.
 
@@ -35,6 +42,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import counts
 from claims import ABOUT, CLAIMS, SIZE, SOURCES, VERDICTS, Evidence, find
 from results import COUNTERS_FILE, Record, Results, ResultsError, counters_of_folder, load_folder, read_json, stop
 
@@ -47,9 +55,10 @@ FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 @dataclass(frozen=True)
 class Folder:
     """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json and
-    kernels.json (what `runner --list=json` prints)."""
+    kernels.json (what `runner --list=json` prints); and the folder of what was counted."""
 
     path: Path
+    counts: Path
 
     @cached_property
     def results(self) -> Results:
@@ -67,6 +76,9 @@ class Folder:
         entries = listing.get("kernels", []) if isinstance(listing, dict) else listing
         variants = [variant for entry in entries for variant in (entry.get("variants") or [entry])]
         return {variant["id"]: variant.get("summary", "") for variant in variants if "id" in variant}
+
+    def counted(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
+        return counts.compare(self.counts, self.path, size)
 
     def cold(self, outcome: str | None = None, **fields) -> list[Record]:
         """Records of the cold sweep, every outcome; CPU kernels among them."""
@@ -360,7 +372,7 @@ def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
 def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     if arguments:
         raise ResultsError("claims takes no argument")
-    evidence = Evidence(folder.results, folder.counters)
+    evidence = Evidence(folder.results, folder.counters, counts.counted_in(folder.counts))
     findings = {claim.id: find(claim, evidence) for claim in CLAIMS}
     tally = [f"{sum(f.verdict == verdict for f in findings.values())} {verdict}" for verdict in VERDICTS]
     parts = [
@@ -377,6 +389,267 @@ def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     return "\n\n".join(parts)
 
 
+def difference(pair: counts.Pair, bar: float | None = None) -> str:
+    """Of a count from a measurement, bold where it misses the bar."""
+    if pair.difference is None:
+        return "" if pair.counted is None or pair.measured is None else "**only counted**"
+    if pair.difference == 0:
+        return "exact"
+    percent = f"{100 * pair.difference:+.1f}".replace("-", "−")
+    text = f"{'0' if percent in ('+0.0', '−0.0') else percent} %"
+    return text if bar is None or pair.within(bar) else f"**{text}**"
+
+
+def maybe(form: Callable[[float], str], value: float | None) -> str:
+    return "" if value is None else form(value)
+
+
+def one_size(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1 or not arguments[0].isdigit():
+        raise ResultsError("the block takes one size")
+    return int(arguments[0])
+
+
+def sources_line(comparison: counts.Comparison) -> str:
+    of_counts, of_counters = comparison.contexts
+    gpu = comparison.cases[0].counted.counts["gpu_model"]["name"]
+    text = f"M = N = K = {comparison.size}. Counted for {gpu} at commit {of_counts.get('git_commit', 'unknown')[:12]}"
+    if of_counters is None:
+        return f"{text}; not measured."
+    return f"{text}; measured on {of_counters['device']} with Nsight Compute {of_counters['ncu']}."
+
+
+def global_table(comparison: counts.Comparison, page: Path) -> str:
+    rows = []
+    for case in comparison.cases:
+        pairs = [case.pair(quantity.name) for quantity in counts.GLOBAL]
+        known = [pair for pair in pairs if pair.within(counts.GLOBAL_BAR) is not None]
+        worst = max(
+            known, key=lambda pair: float("inf") if pair.difference is None else abs(pair.difference), default=None
+        )
+        rows.append(
+            [
+                linked(case.id, page),
+                *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured))),
+                "" if worst is None else difference(worst, counts.GLOBAL_BAR),
+            ]
+        )
+    head = ["kernel"]
+    for quantity in counts.GLOBAL:
+        head += [f"{quantity.name.removeprefix('global ')}, counted", "measured"]
+    return f"**Global memory**\n\n{table([*head, 'largest difference'], rows)}"
+
+
+def hundredths(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def shared_table(comparison: counts.Comparison, page: Path) -> str:
+    rows = []
+    for case in comparison.cases:
+        for kind in case.accesses():
+            requests, wavefronts, conflicts = counts.SHARED[kind]
+            pairs = [case.pair(requests.name), case.pair(wavefronts.name)]
+            of_request = case.per_request(kind, conflicts)
+            rows.append(
+                [
+                    linked(case.id, page),
+                    requests.name.removesuffix(" requests").removeprefix("shared "),
+                    *(cell for pair in pairs for cell in (count(pair.counted), count(pair.measured), difference(pair))),
+                    *(maybe(hundredths, value) for value in of_request.both),
+                    case.explanation(kind),
+                ]
+            )
+    head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]
+    head += ["difference", "conflicts a request, counted", "measured", "why"]
+    return f"**Shared memory**\n\n{table(head, rows, left=2)}"
+
+
+def dram_table(comparison: counts.Comparison, page: Path) -> str:
+    rows = []
+    for case in comparison.cases:
+        to_sm, nearest = case.pair(counts.L2_TO_SM.name), case.nearest_dram
+        bar = counts.DRAM_BAR if case.counted.exceeds_l2 else None
+        rows.append(
+            [
+                linked(case.id, page),
+                count(to_sm.counted) + "B",
+                maybe(lambda value: count(value) + "B", to_sm.measured),
+                difference(to_sm),
+                *(count(case.dram(schedule).counted) + "B" for schedule in counts.SCHEDULES),
+                maybe(lambda value: count(value) + "B", case.dram_measured),
+                *(difference(case.dram(schedule)) for schedule in counts.SCHEDULES),
+                difference(nearest, bar),
+            ]
+        )
+    head = ["kernel", "L2 to SMs, counted", "measured", "difference", "DRAM, in step", "in turn", "measured"]
+    head += ["in step differs by", "in turn by", "the nearer by"]
+    return f"**From the L2 and from DRAM**\n\n{table(head, rows)}"
+
+
+def verdict(what: str, missed: dict[str, list[str]], known: int) -> str:
+    if not known:
+        return f"{what}: nothing was measured."
+    if not missed:
+        return f"{what}: all {known} kernels."
+    names = "; ".join(f"`{kernel}` ({', '.join(items)})" for kernel, items in missed.items())
+    return f"{what}: {known - len(missed)} of {known} kernels, not {names}."
+
+
+def verdicts(comparison: counts.Comparison) -> str:
+    of_global: dict[str, list[str]] = {}
+    of_dram: dict[str, list[str]] = {}
+    known = [case for case in comparison.cases if case.dram_measured is not None]
+    for case in known:
+        missed = [q.name for q in counts.GLOBAL if case.pair(q.name).within(counts.GLOBAL_BAR) is False]
+        if missed:
+            of_global[case.id] = missed
+        if not case.nearest_dram.within(counts.DRAM_BAR):
+            between = ", between the two" if case.dram_lies_between else ""
+            of_dram[case.id] = [difference(case.nearest_dram) + between]
+    lines = [
+        verdict(
+            f"Global requests and sectors within {100 * counts.GLOBAL_BAR:g} % of those measured", of_global, len(known)
+        )
+    ]
+    if comparison.cases[0].counted.exceeds_l2:
+        text = f"DRAM bytes of the nearer schedule within {100 * counts.DRAM_BAR:g} %"
+        lines.append(verdict(text, of_dram, len(known)))
+    else:
+        lines.append("DRAM: no bar, as the matrices fit in the L2.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def validation(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    comparison = folder.counted(one_size(arguments))
+    return "\n\n".join(
+        [
+            sources_line(comparison),
+            verdicts(comparison),
+            global_table(comparison, page),
+            shared_table(comparison, page),
+            dram_table(comparison, page),
+        ]
+    )
+
+
+def plain_count(value: float) -> str:
+    """Few as they are, many in short."""
+    return f"{value:g}" if value < 10_000 and value == int(value) else count(value)
+
+
+Row = tuple[str, float | None, float | None, Callable[[float], str]]
+
+
+def rows_of(case: counts.Case) -> list[Row]:
+    """A title, the counted and the measured value, and how to write them."""
+    rows: list[Row] = []
+
+    def add(title: str, pair: counts.Pair, form: Callable[[float], str] = significant) -> None:
+        rows.append((title, pair.counted, pair.measured, form))
+
+    def only(title: str, value: float | None, form: Callable[[float], str] = significant) -> None:
+        rows.append((title, value, None, form))
+
+    counted, values = case.counted, case.counted.counts
+    for array in ("a", "b"):
+        only(f"times each element of {array.upper()} is read", values["reads_per_element"][array], plain_count)
+    asked = counted.of("global_loads", "global_stores", "async_copies", field="bytes")
+    only("bytes asked of global memory per element of C", asked / counted.elements, plain_count)
+    for what in ("global load", "global store"):
+        requests, sectors = case.pair(f"{what} requests"), case.pair(f"{what} sectors")
+        add(f"{what} requests", requests, count)
+        per_request = [counts.ratio(s, r) for s, r in zip(sectors.both, requests.both, strict=True)]
+        add(f"sectors per {what} request", counts.Pair(*per_request))
+    for kind in counts.SHARED:
+        requests, wavefronts, conflicts = counts.SHARED[kind]
+        what = requests.name.removesuffix(" requests")
+        made = kind in case.accesses()
+        add(requests.name, case.pair(requests.name) if made else counts.NOTHING, count)
+        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else counts.NOTHING, hundredths)
+        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else counts.NOTHING, hundredths)
+    only("arrivals of a warp at a barrier", values["barriers"], count)
+    add("FLOP", case.pair(counts.FLOPS.name), count)
+    l2 = case.pair(counts.L2_TO_SM.name)
+    in_bytes: Callable[[float], str] = lambda value: f"{count(value)}B"  # noqa: E731
+    add(counts.L2_TO_SM.name, l2, in_bytes)
+    for schedule in counts.SCHEDULES:
+        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
+    flops = case.pair(counts.FLOPS.name).counted
+    only("FLOP per byte asked of global memory", counts.ratio(flops, asked))
+    return rows
+
+
+def counts_of_kernels(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    comparison = folder.counted()
+    cases = [comparison.case(name) for name in folder.ids(arguments)]
+    by_title: dict[str, dict[str, tuple[str, str]]] = {}
+    for case in cases:
+        for title, counted, measured, form in rows_of(case):
+            by_title.setdefault(title, {})[case.id] = (maybe(form, counted), maybe(form, measured))
+    rows = [[title, *(cell for case in cases for cell in cells[case.id])] for title, cells in by_title.items()]
+    rows = [row for row in rows if any(row[1:])]
+    head = [" ", *(text for case in cases for text in (f"{linked(case.id, page)} counted", "measured"))]
+    executed = ", ".join(
+        f"{case.counted.counts['blocks_executed']} of {case.counted.counts['blocks']}" for case in cases
+    )
+    return f"{table(head, rows)}\n\n{sources_line(comparison)} Blocks executed: {executed}."
+
+
+KINDS = {
+    "global_load": "global load",
+    "global_store": "global store",
+    "shared_load": "shared load",
+    "shared_store": "shared store",
+    "async_copy": "asynchronous copy",
+    "flops": "arithmetic",
+}
+
+
+def lines_of_kernels(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    comparison = folder.counted()
+    parts: list[tuple[str, str]] = []
+    for name in folder.ids(arguments):
+        case = comparison.case(name)
+        rows = []
+        for line in case.counted.counts["lines"]:
+            requests = line.get("requests") or None
+            rows.append(
+                [
+                    f"`{line['file']}:{line['line']}`",
+                    KINDS[line["kind"]],
+                    f"`{line['array']}`" if line.get("array") else "",
+                    maybe(count, requests),
+                    maybe(significant, counts.ratio(line.get("sectors") or None, requests)),
+                    maybe(significant, counts.ratio(line.get("wavefronts") or None, requests)),
+                    maybe(significant, counts.ratio(line.get("conflicts") or None, requests)),
+                    maybe(count, line.get("flops") or None),
+                ]
+            )
+        head = ["line", "what it does", "where", "requests", "sectors a request", "wavefronts a request"]
+        head += ["conflicts a request", "FLOP"]
+        parts.append((f"`{name}`", table(head, rows, left=3)))
+    texts = [parts[0][1]] if len(parts) == 1 else [text for part in parts for text in part]
+    return "\n\n".join([*texts, f"{sources_line(comparison).partition(';')[0]}."])
+
+
+def reads(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if arguments:
+        raise ResultsError("reads takes no argument")
+    comparison = folder.counted()
+    rows = []
+    for case in comparison.cases:
+        m, n, _ = case.counted.record.shape
+        tile, expected = counts.TILES[case.id], counts.expected_reads(case.id, m, n)
+        cells = [linked(case.id, page)]
+        for array, extent, length in (("a", "N", tile.columns), ("b", "M", tile.rows)):
+            by_hand = extent if length == 1 else f"{extent} / {length}"
+            cells += [f"{by_hand} = {expected[array]:g}", f"{case.counted.counts['reads_per_element'][array]:g}"]
+        rows.append(cells)
+    head = ["kernel", "an element of A, by hand", "counted", "an element of B, by hand", "counted"]
+    return f"{table(head, rows)}\n\nM = N = K = {comparison.size}."
+
+
 BLOCKS: dict[str, Callable[[Folder, Sequence[str], Path], str]] = {
     "ladder": ladder,
     "sweep": sweep,
@@ -385,6 +658,10 @@ BLOCKS: dict[str, Callable[[Folder, Sequence[str], Path], str]] = {
     "environment": environment,
     "counters": counters,
     "claims": claims,
+    "validation": validation,
+    "counts": counts_of_kernels,
+    "lines": lines_of_kernels,
+    "reads": reads,
 }
 
 
@@ -442,13 +719,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md and docs/*.md)")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "nvidia-h200", help="folder of the results")
+    parser.add_argument(
+        "--counts", type=Path, default=ROOT / "results" / "cpu-executor", help="folder of what the executor counted"
+    )
     parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    folder = Folder(options.results.resolve())
+    folder = Folder(options.results.resolve(), options.counts.resolve())
     stale = 0
     try:
         pages = [page.resolve() for page in options.pages] or default_pages()

@@ -56,7 +56,7 @@ build_and_test "with sanitizers" build-test-sanitized cpu -DSGEMM_WITH_CUDA=OFF 
 step "pytest" "$python" -m pytest
 step "ruff" "$python" -m ruff check scripts tests
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
-  mapfile -t sources < <(find kernels runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
+  mapfile -t sources < <(find benchmarks kernels runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
 else
   skip "clang-format" "it takes version $CLANG_FORMAT_MAJOR"

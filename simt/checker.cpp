@@ -40,7 +40,13 @@ std::string describe(const Access& access) {
   return text.str();
 }
 
-std::string thread_text(ThreadNumber thread) { return "thread number " + std::to_string(thread); }
+/// The position that has `number` among those of `extents`, x running fastest.
+std::string position_text(std::uint64_t number, const Index3& extents) {
+  const std::uint64_t row = number / extents.x;
+  std::ostringstream text;
+  text << '(' << number % extents.x << ',' << row % extents.y << ',' << row / extents.y << ')';
+  return text.str();
+}
 
 }  // namespace
 
@@ -153,6 +159,8 @@ BlockChecker::BlockChecker()
 
 void BlockChecker::begin(const Launch& launch, std::size_t threads, std::uint64_t block) {
   dynamic_bytes_ = launch.dynamic_smem;
+  grid_extents_ = launch.grid;
+  block_extents_ = launch.block;
   block_ = block;
   ++generation_;
   clocks_.begin(threads);
@@ -164,6 +172,14 @@ std::optional<std::string> BlockChecker::access(ThreadNumber thread, const Acces
   }
   const auto offset = static_cast<std::size_t>(access.address - shared_);
   return offset < variables_.bytes() ? access_shared(thread, access, false) : access_global(thread, access);
+}
+
+std::string BlockChecker::thread_text(ThreadNumber thread) const {
+  return "thread " + position_text(thread, block_extents_);
+}
+
+std::string BlockChecker::block_text(std::uint64_t block) const {
+  return "block " + position_text(block, grid_extents_);
 }
 
 std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, bool by_copy) {
@@ -241,8 +257,8 @@ std::optional<std::string> BlockChecker::access_global(ThreadNumber thread, cons
       const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
       const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
       if (block != block_ || unordered(use, thread)) {
-        return describe(access) + " of " + array.name + ", which " + thread_text(writer) + " of block number " +
-               std::to_string(block) + " wrote, and no barrier lies in between";
+        return describe(access) + " of " + array.name + ", which " + block_text(block) + ", " + thread_text(writer) +
+               " wrote, and no barrier lies in between";
       }
     }
     return std::nullopt;

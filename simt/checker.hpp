@@ -108,6 +108,8 @@ class BlockChecker {
 
   std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, bool by_copy);
   std::optional<std::string> access_global(ThreadNumber thread, const Access& access);
+  std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
+  std::string block_text(std::uint64_t block) const;   ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
   }
@@ -115,6 +117,8 @@ class BlockChecker {
   const SharedVariables& variables_;
   const std::byte* shared_;  ///< this OS thread's thread-local variables
   std::size_t dynamic_bytes_ = 0;
+  Index3 grid_extents_;
+  Index3 block_extents_;
   std::uint64_t block_ = 0;       ///< of this launch
   std::uint64_t generation_ = 0;  ///< counts blocks of all launches
   Clocks clocks_;

@@ -79,6 +79,16 @@ __global__ void one_element_kernel(float* out, unsigned writers) {
   }
 }
 
+/// Of blocks of 8 x 4 x 2 threads.
+__global__ void read_of_a_solid_block_kernel(float* out) {
+  __shared__ float values[THREADS];
+  const unsigned number = (threadIdx.z * 4 + threadIdx.y) * 8 + threadIdx.x;
+  values[number] = 1.0F;
+  if (number == THREADS - 1) {
+    out[number] = values[(1 * 4 + 2) * 8 + 3];
+  }
+}
+
 __global__ void read_copy_before_wait_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
   cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
@@ -156,6 +166,9 @@ void overwrite_what_others_still_read(const float*, float* out) {
 void synchronise_half_of_the_readers(const float*, float* out) { run(synchronise_half_of_the_readers_kernel, 1, out); }
 void two_threads_write_one_element(const float*, float* out) { run(one_element_kernel, 1, out, 2U); }
 void two_blocks_write_one_element(const float*, float* out) { run(one_element_kernel, 2, out, 1U); }
+void read_what_another_thread_of_a_solid_block_wrote(const float*, float* out) {
+  launch(read_of_a_solid_block_kernel, 1, dim3(8, 4, 2), DYNAMIC_BYTES, nullptr, out);
+}
 void read_copy_before_wait(const float* in, float* out) { run(read_copy_before_wait_kernel, 1, in, out); }
 void read_copy_of_another_thread_without_barrier(const float* in, float* out) {
   run(copy_without_barrier_kernel, 1, in, out);

@@ -21,6 +21,7 @@ void overwrite_what_others_still_read(const float* in, float* out);
 void synchronise_half_of_the_readers(const float* in, float* out);
 void two_threads_write_one_element(const float* in, float* out);
 void two_blocks_write_one_element(const float* in, float* out);
+void read_what_another_thread_of_a_solid_block_wrote(const float* in, float* out);
 void read_copy_before_wait(const float* in, float* out);
 void read_copy_of_another_thread_without_barrier(const float* in, float* out);
 void copy_over_what_others_still_read(const float* in, float* out);

@@ -151,7 +151,7 @@ def record(rng: random.Random, kernel: str, number: int, size: int, time: float 
         "k": size,
     }
     if time is None:
-        reason = f"the product needs more operations than the cap of {CPU_CAPS[kernel]} cubed"
+        reason = f"the product needs more operations than the cap of {CPU_CAPS.get(kernel, 0)} cubed"
         tail |= {"outcome": "skipped", "reason": reason, "verified": False, "detail": ""}
         return data | tail | {"telemetry": None, "throttled": False}
     samples = sorted(round(time * rng.gauss(1, 0.004), 3) for _ in range(SAMPLES))
@@ -283,6 +283,90 @@ def counters() -> dict:
     }
 
 
+# id: elements of A and of B per multiply-add, sectors per global load request, wavefronts per shared load
+COUNTED = {
+    "01_naive": (1.0, 1.0, 2.5, None),
+    "02_smem_tiled": (1 / 32, 1 / 32, 4.0, 1.0),
+    "07_warptile_hilbert": (1 / 256, 1 / 128, 8.0, 2.0),
+}
+
+
+def count_of(requests: float, **others: float) -> dict:
+    return {"requests": round(requests), **{name: round(value) for name, value in others.items()}}
+
+
+def counted_record(kernel: str) -> dict:
+    """What the runner writes of a kernel it counted: in agreement with counters(), but for the sectors of 07."""
+    size = 4096
+    number, _, _, threads, _, smem, blocks, _ = CHAPTERS[kernel]
+    of_a, of_b, sectors, wavefronts = COUNTED[kernel]
+    multiply_adds = size**3
+    metrics = {name: entry["value"] for name, entry in counters()["kernels"][kernel].items()}
+    requests = metrics["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
+    shared = metrics["smsp__sass_inst_executed_op_shared_ld.sum"]
+    none = count_of(0, wavefronts=0, conflicts=0, bytes=0)
+    copies = number == 7
+    loads = count_of(requests, sectors=requests * sectors, bytes=requests * 128)
+    dram = metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"]
+
+    def traffic(factor: float) -> dict:
+        return {
+            "read_bytes": round(requests * sectors * 32),
+            "written_bytes": 4 * size**2,
+            "hit_rate": 0.8,
+            "dram_read_bytes": round(dram * factor) - 4 * size**2,
+            "dram_written_bytes": 4 * size**2,
+        }
+
+    def line(number: int, kind: str, array: str, lanes: list[int | None], **counts: float) -> dict:
+        every = {"requests": 0, "sectors": 0, "bytes": 0, "wavefronts": 0, "conflicts": 0, "flops": 0}
+        every |= {name: round(value) for name, value in counts.items()}
+        if lanes:
+            every["example"] = {"bytes": 4, "lanes": lanes}
+        return {"file": f"{kernel.partition(':')[0]}.cu", "line": number, "kind": kind, "array": array, **every}
+
+    row = [4 * lane for lane in range(32)]
+    kind = "async_copy" if copies else "global_load"
+    lines = [
+        line(10, kind, "A", [0] * 32, requests=requests / 2, sectors=requests / 2),
+        line(11, kind, "B", row, requests=requests / 2, sectors=requests * 2),
+        line(12, "flops", "", [], flops=2 * multiply_adds),
+        line(13, "global_store", "C", [*row[:31], None], requests=size**2 / 32, sectors=size**2 / 8),
+    ]
+    if wavefronts:
+        lines.insert(
+            2, line(12, "shared_load", "tile", [8 * lane for lane in range(32)], requests=shared, wavefronts=shared * 2)
+        )
+    counts = {
+        "gpu_model": {"id": "synthetic", "name": "Synthetic GPU", "sms": 132, "l2_bytes": 60 << 20},
+        "blocks": size**2 // threads,
+        "blocks_executed": 9,
+        "threads_per_block": threads,
+        "smem_bytes": smem,
+        "blocks_per_sm": blocks,
+        "resident_blocks": 132 * blocks,
+        "global_loads": count_of(0, sectors=0, bytes=0) if copies else loads,
+        "global_stores": count_of(size**2 / 32, sectors=size**2 / 8, bytes=4 * size**2),
+        "shared_loads": count_of(
+            shared,
+            wavefronts=shared * (wavefronts or 0),
+            conflicts=shared * ((wavefronts or 1) - 1),
+            bytes=shared * 128,
+        ),
+        "shared_stores": none,
+        "async_copies": {**none, **loads} if copies else {**none, "sectors": 0},
+        "flops": 2 * multiply_adds,
+        "barriers": 4096,
+        "reads_per_element": {"a": size * of_a, "b": size * of_b, "c": 0.0},
+        "first_wave": {"blocks": 132 * blocks, "elements": 3072 * size},
+        "l2": {"in_step": traffic(0.9), "in_turn": traffic(1.6)},
+        "lines": lines,
+    }
+    data = record(random.Random(0), kernel, number, size, None, None)
+    data |= {"outcome": "counted", "reason": "", "verified": False, "threads_per_block": threads, "counts": counts}
+    return data
+
+
 def listing() -> list[dict]:
     """What `runner --list=json` prints."""
     chapters: dict[str, dict] = {}
@@ -321,6 +405,8 @@ def main() -> None:
     write_results("warm.json", context("warm", "kernel"), kernel_records(rng, [256, 4096], True))
     write_results("end-to-end.json", context("cold", "end-to-end"), end_to_end_records(rng))
     write("counters.json", json.dumps(counters()).replace('}, "', '},\n"'))
+    context_of_counts = context("cold", "kernel") | {"device": None}
+    write_results("counts_4096.json", context_of_counts, [counted_record(kernel) for kernel in COUNTED])
     write("kernels.json", json.dumps(listing(), indent=1))
 
 

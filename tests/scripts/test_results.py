@@ -131,7 +131,7 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
     assert crossover({}, {}) is None
 
 
-@pytest.mark.parametrize("name", ["cold.json", "warm.json", "end-to-end.json"])
+@pytest.mark.parametrize("name", ["cold.json", "warm.json", "end-to-end.json", "counts_4096.json"])
 def test_the_fixtures_match_the_schema(name):
     jsonschema = pytest.importorskip("jsonschema")
     schema_path = ROOT / "runner" / "results.schema.json"

@@ -89,6 +89,22 @@ def test_without_root_and_sudo_the_command_is_named(tmp_path):
     assert "as root: apt-get install cmake" in done.stderr
 
 
+def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
+    path = minimal_path(tmp_path, "sha256sum", "cut")
+    log = tmp_path / "apt.log"
+    fake(path, "python3", 'case "$*" in *matplotlib*|*venv*) exit 1 ;; esac')
+    fake(path, "dpkg-query", "exit 1")
+    fake(path, "apt-get", f'echo "$@" >>{log}')
+    fake(path, "id", "echo 0")
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    done = bash(str(tmp_path / "scripts" / "python.sh"), path=path)
+    assert log.read_text(encoding="utf-8").endswith(" python3 python3-matplotlib python3-numpy\n")
+    if done.returncode == 0:  # this machine happens to have them
+        assert done.stdout == "/usr/bin/python3\n"
+    else:
+        assert "matplotlib" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.skipif(os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="nvcc is where it is always found")
 def test_without_nvcc_the_way_to_it_is_named(tmp_path):
     path = minimal_path(tmp_path)

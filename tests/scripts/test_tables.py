@@ -17,6 +17,11 @@ ALL_BLOCKS = (
     "counters 7",
     "counters counters.json 7",
     "claims",
+    "validation 4096",
+    "counts 01_naive",
+    "counts 02_smem_tiled 07_warptile_hilbert",
+    "lines 01_naive 02_smem_tiled",
+    "reads",
 )
 
 
@@ -28,7 +33,7 @@ def write_page(folder: Path, *blocks: str) -> Path:
 
 
 def run(page: Path, *options: str, results: Path = SYNTHETIC) -> int:
-    return tables.main([str(page), "--results", str(results), *options])
+    return tables.main([str(page), "--results", str(results), "--counts", str(results), *options])
 
 
 def refusal(page: Path, capsys, **kwargs) -> str:
@@ -192,3 +197,42 @@ def test_units():
     assert tables.count(1.234e9) == "1.23 G"
     assert tables.count(None) == ""
     assert tables.error_size(1.234e-6) == "1.2e-6"
+
+
+def test_the_validation_names_what_misses_a_bar(tmp_path):
+    page = write_page(tmp_path, "validation 4096")
+    run(page)
+    text = page.read_text(encoding="utf-8")
+    assert "2 of 3 kernels, not `07_warptile_hilbert` (global load sectors)." in text
+    assert "DRAM bytes of the nearer schedule within 25 %: all 3 kernels." in text
+    assert "| **+100.0 %** |" in text
+    assert text.count("**+") == 1
+
+
+def test_the_validation_says_when_dram_is_too_far_off(tmp_path, edited, synthetic):
+    def more(document: dict) -> None:
+        for traffic in case(document, "01_naive", 4096)["counts"]["l2"].values():
+            traffic["dram_read_bytes"] *= 2
+
+    edited("counts_4096.json", more)
+    page = write_page(tmp_path, "validation 4096")
+    run(page, results=synthetic)
+    text = page.read_text(encoding="utf-8")
+    assert "DRAM bytes of the nearer schedule within 25 %: 2 of 3 kernels, not `01_naive` (+79.1 %)." in text
+    assert "| **+79.1 %** |" in text
+
+
+def test_counts_come_in_one_order_and_without_empty_rows(tmp_path):
+    page = write_page(tmp_path, "counts 01_naive 07_warptile_hilbert", "counts 01_naive")
+    run(page)
+    both, alone = page.read_text(encoding="utf-8").split("<!-- end generated -->")[:2]
+    titles = [line.split("|")[1].strip() for line in both.splitlines() if line.startswith("| ")]
+    assert (
+        titles.index("wavefronts per shared load") < titles.index("FLOP") < titles.index("DRAM bytes, blocks in step")
+    )
+    assert "shared load" not in alone
+
+
+def test_a_kernel_that_was_not_counted_is_refused(tmp_path, capsys):
+    assert "nothing was counted of 05_coarse_1d" in refusal(write_page(tmp_path, "counts 05_coarse_1d"), capsys)
+    assert "there is no" in refusal(write_page(tmp_path, "validation 123"), capsys)

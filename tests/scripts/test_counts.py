@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import counts
+from conftest import ROOT, SYNTHETIC, case
+from counts import Pair, compare, expected_reads, load_counts
+from results import ResultsError
+
+LSU = counts.LSU
+
+
+@pytest.fixture
+def synthetic_comparison() -> counts.Comparison:
+    return compare(SYNTHETIC, SYNTHETIC, 4096)
+
+
+def test_counts_stand_beside_what_was_measured(synthetic_comparison):
+    naive = synthetic_comparison.case("01_naive")
+    assert naive.pair("global load requests").difference == pytest.approx(0, abs=1e-6)
+    assert naive.pair("global store requests").measured is None  # the fixture has no such counter
+    assert naive.pair("global store requests").difference is None
+    assert naive.accesses() == []
+    tiled = synthetic_comparison.case("02_smem_tiled")
+    wavefronts = tiled.per_request("shared_loads", counts.SHARED["shared_loads"][1])
+    assert wavefronts == Pair(1.0, 1.1)
+
+
+def test_asynchronous_copies_are_global_loads(synthetic_comparison):
+    warptile = synthetic_comparison.case("07_warptile_hilbert")
+    assert warptile.counted.counts["global_loads"]["requests"] == 0
+    assert warptile.pair("global load requests").difference == pytest.approx(0, abs=1e-6)
+    assert warptile.accesses() == ["shared_loads", "async_copies"]
+
+
+def test_the_nearer_schedule_counts(synthetic_comparison):
+    naive = synthetic_comparison.case("01_naive")
+    assert naive.dram("in_step").difference == pytest.approx(-0.1, abs=1e-4)
+    assert naive.dram("in_turn").difference == pytest.approx(0.6, abs=1e-4)
+    assert naive.nearest_dram == naive.dram("in_step")
+    assert naive.counted.exceeds_l2
+
+
+@pytest.mark.parametrize(
+    ("pair", "difference", "within"),
+    [
+        (Pair(102.0, 100.0), 0.02, True),
+        (Pair(97.0, 100.0), -0.03, False),
+        (Pair(0, 0), 0.0, True),
+        (Pair(5, 0), None, False),
+        (Pair(5, None), None, None),
+        (Pair(None, 5), None, None),
+    ],
+)
+def test_differences(pair, difference, within):
+    assert pair.difference == (None if difference is None else pytest.approx(difference))
+    assert pair.within(0.0201) is within
+
+
+def test_kernels_that_were_not_measured_have_only_counts(synthetic, edited):
+    (synthetic / "counters.json").unlink()
+    comparison = compare(synthetic, synthetic, 4096)
+    assert comparison.contexts[1] is None
+    assert all(case.dram_measured is None for case in comparison.cases)
+    assert comparison.cases[0].nearest_dram.within(0.25) is None
+
+
+def test_files_that_hold_no_counts_are_refused(synthetic, edited):
+    with pytest.raises(ResultsError, match="there is no"):
+        load_counts(synthetic / "counts_123.json")
+    with pytest.raises(ResultsError, match="no counted kernel"):
+        load_counts(synthetic / "cold.json")
+    edited("counts_4096.json", lambda d: case(d, "01_naive", 4096).pop("counts"))
+    with pytest.raises(ResultsError, match="has no counts"):
+        _ = load_counts(synthetic / "counts_4096.json")[0].counts
+    with pytest.raises(ResultsError, match="nothing was counted of 05_coarse_1d"):
+        compare(SYNTHETIC, SYNTHETIC, 4096).case("05_coarse_1d")
+
+
+def test_reads_worked_out_by_hand():
+    assert expected_reads("01_naive", 4096, 8192) == {"a": 8192, "b": 4096}
+    assert expected_reads("02_smem_tiled:tile16", 4096, 4096) == {"a": 256, "b": 256}
+    assert expected_reads("07_warptile_hilbert", 4096, 4096) == {"a": 16, "b": 32}
+
+
+def test_every_explanation_names_a_kind_of_access_and_kernels_that_exist():
+    for explanation in counts.EXPLANATIONS:
+        assert explanation.kind in counts.SHARED
+        assert set(explanation.kernels) <= set(counts.TILES)
+    assert counts.explanation("05_coarse_1d", "shared_loads") == counts.JOINED_ALONG_K
+    assert counts.explanation("05_coarse_1d", "async_copies") == ""
+
+
+RESULTS = ROOT / "results"
+SIZES = sorted(
+    int(path.stem.rpartition("_")[2])
+    for path in (RESULTS / "cpu-executor").glob("counts_*.json")
+    if path.stem.rpartition("_")[2].isdigit()
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_committed_counts_agree_with_the_hardware(size):
+    comparison = compare(RESULTS / "cpu-executor", RESULTS / "nvidia-h200", size)
+    assert [case.id for case in comparison.cases] == list(counts.TILES)
+    for kernel in comparison.cases:
+        for quantity in counts.GLOBAL:
+            assert kernel.pair(quantity.name).within(counts.GLOBAL_BAR), (kernel.id, quantity.name)
+        assert kernel.pair("FLOP").within(0.005), kernel.id
+        for kind in kernel.accesses():
+            pairs = [kernel.pair(quantity.name) for quantity in counts.SHARED[kind][:2]]
+            assert all(pair.within(counts.SHARED_BAR) for pair in pairs) or kernel.explanation(kind), (kernel.id, kind)
+
+
+@pytest.mark.parametrize("size", [size for size in SIZES if size % 256 == 0])
+def test_elements_are_read_as_often_as_worked_out_by_hand(size):
+    for kernel in load_counts(RESULTS / "cpu-executor" / counts.counts_file(size)):
+        reads = kernel.counts["reads_per_element"]
+        assert {array: reads[array] for array in ("a", "b")} == expected_reads(kernel.id, size, size), kernel.id
+
+
+def test_64_tiles_read_what_the_document_says():
+    slices = {
+        (case.id, *case.record.shape[:2]): case.counts["first_wave"]["elements"] / case.record.shape[2]
+        for case in load_counts(RESULTS / "cpu-executor" / "counts_64_tiles.json")
+    }
+    for kernel in ("07_warptile_hilbert", "07_warptile_hilbert:row_order"):
+        assert slices[kernel, 128, 64 * 256] == 16512
+        assert slices[kernel, 8 * 128, 8 * 256] == 3072
+
+
+def test_the_recorded_lines_are_where_the_source_has_them():
+    for kernel in load_counts(RESULTS / "cpu-executor" / "counts_4096.json"):
+        for line in kernel.counts["lines"]:
+            source = (ROOT / "kernels" / line["file"]).read_text(encoding="utf-8").splitlines()[line["line"] - 1]
+            expected = r"[-+]=|\*|update" if line["kind"] == "flops" else r"\[|load|store|update|cp_async"
+            assert re.search(expected, source), f"{line['file']}:{line['line']}: {source}"

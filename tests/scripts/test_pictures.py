@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+
+import matplotlib.pyplot as plt
+import pytest
+
+import pictures
+from conftest import SYNTHETIC, case
+from counts import load_counts
+from pictures import Access, Picture, Touched, distance, find, lane_label, ranges, shown_rows
+from plot import NoData
+
+COUNTS = SYNTHETIC / "counts_4096.json"
+NAIVE_A = Access("01_naive", "global_load", "A", "a")
+NAIVE_B = Access("01_naive", "global_load", "B", "b")
+TILE = Access("02_smem_tiled", "shared_load", "tile", "tile")
+
+
+def touched(lanes: list[int | None], bytes_: int = 4, kind: str = "global_load", **counts: float) -> Touched:
+    line = {"requests": 10, "sectors": 0, "wavefronts": 0, "conflicts": 0, "file": "x.cu", "line": 1, **counts}
+    return Touched(Access("01_naive", kind, "A", ""), {**line, "example": {"bytes": bytes_, "lanes": lanes}})
+
+
+def test_lines_and_sectors_of_a_request():
+    neighbours = touched([4 * lane for lane in range(32)])
+    assert (neighbours.rows, len(neighbours.sectors), neighbours.moves_more) == ([0], 4, False)
+    scattered = touched([16384 * lane for lane in range(32)])
+    assert (len(scattered.rows), len(scattered.sectors), scattered.moves_more) == (32, 32, True)
+    broadcast = touched([200] * 32)
+    assert (broadcast.rows, broadcast.sectors) == ([1], {6})
+    assert broadcast.places == {200: list(range(32))}
+    wide = touched([16 * lane for lane in range(32)], bytes_=16)
+    assert (wide.rows, len(wide.sectors), wide.moves_more) == ([0, 1, 2, 3], 16, False)
+    partly = touched([None] * 30 + [0, 124])
+    assert (partly.lanes, len(partly.sectors)) == ({30: 0, 31: 124}, 2)
+
+
+def test_what_is_said_of_a_request():
+    assert touched([4 * lane for lane in range(32)], sectors=40).summary() == "1 line, 4 sectors"
+    assert touched([0] * 32, sectors=25).summary() == "1 line, 1 sector, 2.5 sectors on average"
+    assert touched([0] + [None] * 31, sectors=10).summary() == "1 active lane, 1 line, 1 sector"
+    row = [4 * lane for lane in range(32)]
+    assert touched(row, kind="shared_load", wavefronts=10).summary() == "1 wavefront"
+    conflicting = touched(row, kind="shared_load", wavefronts=80, conflicts=70)
+    assert conflicting.summary() == "8 wavefronts, 7 of them for conflicts of banks"
+    wide = touched(row, bytes_=16, kind="shared_load", wavefronts=40)
+    assert wide.summary() == "4 wavefronts, a quarter of a warp at a time"
+
+
+def test_labels():
+    assert ranges([2, 0, 1, 5]) == "0–2,5"
+    assert lane_label([31], 1) == "31"
+    assert lane_label([0, 16], 1) == "×2"
+    assert lane_label([0, 16], 4) == "0,16"
+    assert distance(0) == "first line"
+    assert [distance(b) for b in (128, 16384, 3 << 20, 1536)] == ["+128 B", "+16 KiB", "+3 MiB", "+1.5 KiB"]
+
+
+def test_of_many_rows_some_are_left_out():
+    assert shown_rows([1, 2, 3]) == [1, 2, 3]
+    rows = shown_rows(list(range(32)))
+    assert rows == [0, 1, 2, 3, None, 31]
+    assert len(rows) == pictures.MOST_ROWS
+
+
+def test_an_access_is_the_busiest_of_its_lines(edited):
+    def add_prologue(document: dict) -> None:
+        lines = case(document, "01_naive", 4096)["counts"]["lines"]
+        lines.append({**lines[0], "line": 5, "requests": 1})
+
+    path = edited("counts_4096.json", add_prologue)
+    cases = load_counts(path)
+    assert find(cases, NAIVE_A).line["line"] == 10
+    two = [Access("01_naive", "global_load", "A", "a", 2, rank) for rank in (0, 1)]
+    assert [find(cases, access).line["line"] for access in two] == [5, 10]
+    with pytest.raises(NoData, match="has no global_load of A"):
+        find(cases, Access("01_naive", "global_load", "A", "a", 2, 2))
+    with pytest.raises(NoData, match="05_coarse_1d was not counted"):
+        find(cases, Access("05_coarse_1d", "global_load", "A", "a"))
+
+
+def test_draws_the_same_pictures_every_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        pictures,
+        "PICTURES",
+        {
+            "access_01": Picture("One", (NAIVE_A, NAIVE_B, TILE)),
+            "access_09": Picture("Nine", (Access("09", "global_load", "A", "a"),)),
+        },
+    )
+    for folder in ("first", "second"):
+        assert pictures.main([str(COUNTS), "--out", str(tmp_path / folder)]) == 0
+    assert "skipped access_09: 09 was not counted" in capsys.readouterr().out
+    names = {path.name for path in (tmp_path / "first").iterdir()}
+    assert names == {"access_01.png", "access_01.svg"}
+    for name in names:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
+    assert not plt.get_fignums()
+
+
+def test_everything_written_lies_inside_the_picture():
+    fig = pictures.draw(Picture("One", (NAIVE_A, NAIVE_B, TILE)), load_counts(COUNTS))
+    fig.canvas.draw()
+    frame = fig.bbox
+    for text in [*fig.texts, *fig.axes[0].texts]:
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1, text
+    plt.close(fig)
+
+
+def test_without_counts_nothing_is_drawn(tmp_path, capsys):
+    empty = json.loads(COUNTS.read_text(encoding="utf-8"))
+    empty["benchmarks"] = []
+    path = tmp_path / "counts.json"
+    path.write_text(json.dumps(empty), encoding="utf-8")
+    with pytest.raises(SystemExit) as exit_:
+        pictures.main([str(path)])
+    assert exit_.value.code == 2
+    assert "no counted kernel" in capsys.readouterr().err
