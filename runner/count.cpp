@@ -150,11 +150,12 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
   }
-  if (counting.launches().size() != 1) {
+  const std::vector<simt::LaunchCounts> launches = counting.take();
+  if (launches.size() != 1) {
     throw CaseStopped(Outcome::not_supported,
-                      fmt::format("makes {} launches where one can be counted", counting.launches().size()));
+                      fmt::format("makes {} launches where one can be counted", launches.size()));
   }
-  const simt::LaunchCounts& launch = counting.launches().front();
+  const simt::LaunchCounts& launch = launches.front();
 
   Counts counts;
   counts.gpu = &gpu;

@@ -100,11 +100,11 @@ class Flops {
   /// Forgets the code of the blocks that computes nothing, such as that which finds a block's place.
   void keep_computing(std::vector<BlockCounts>& blocks);
   bool known() const { return known_; }
-  const std::vector<FlopInstruction>& behind(const void* code) const { return behind_.at(code); }
+  const Instructions& behind(const void* code) const { return behind_.at(code); }
 
  private:
   bool known_ = true;
-  std::map<const void*, std::vector<FlopInstruction>> behind_;
+  std::map<const void*, Instructions> behind_;
 };
 
 void Flops::keep_computing(std::vector<BlockCounts>& blocks) {
@@ -117,7 +117,7 @@ void Flops::keep_computing(std::vector<BlockCounts>& blocks) {
     }
   }
   const std::vector<const void*> codes(missing.begin(), missing.end());
-  const auto found = codes.empty() ? std::vector<std::vector<FlopInstruction>>{} : flops_behind(codes);
+  const auto found = flops_behind(codes);
   known_ = known_ && found.has_value();
   for (std::size_t i = 0; known_ && i < codes.size(); ++i) {
     behind_.emplace(codes[i], (*found)[i]);
@@ -373,8 +373,7 @@ std::optional<std::string> LaunchCounter::run_samples() {
     classes[(*places)[number].edge].push_back(number);
   }
   constexpr std::size_t MOST_CLASSES = 64;
-  if (classes.size() > MOST_CLASSES ||
-      static_cast<double>(classes.size()) * static_cast<double>(blocks_.front().accesses) > limits_.whole_at_most) {
+  if (classes.size() > MOST_CLASSES) {
     return "its blocks are of " + std::to_string(classes.size()) + " different kinds";
   }
   // One of each class, then some others: of the largest classes, spread over the launch, and the last.

@@ -19,6 +19,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -99,8 +100,8 @@ class Counting {
   /// The one that lives, or null.
   static Counting* current();
 
-  /// The launches so far.
-  const std::vector<LaunchCounts>& launches() const { return launches_; }
+  /// The launches so far, once.
+  std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
   /// Runs a launch, or as much of it as tells what all would do. Throws what run() throws, and NotCountable.
   void count(const Launch& launch);

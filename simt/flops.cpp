@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -65,11 +68,10 @@ struct Instruction {
   }
 };
 
-}  // namespace
-
-std::optional<std::vector<std::vector<FlopInstruction>>> flops_behind(std::span<const void* const> codes) {
+/// Asks objdump.
+std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<const void* const> codes) {
 #ifdef __x86_64__
-  std::vector<std::vector<FlopInstruction>> result(codes.size());
+  std::vector<Instructions> result(codes.size());
   const Program program = Program::find();
   const std::string path = Program::path();
   // Code of a kernel lies together, its helpers possibly far away: what lies near is disassembled at once.
@@ -88,7 +90,7 @@ std::optional<std::vector<std::vector<FlopInstruction>>> flops_behind(std::span<
       return std::nullopt;
     }
     std::size_t next = first;
-    std::vector<FlopInstruction>* behind = nullptr;
+    Instructions* behind = nullptr;
     for (const std::string& line : lines) {
       const std::optional<Instruction> instruction = Instruction::parse(line);
       if (!instruction) {
@@ -112,8 +114,34 @@ std::optional<std::vector<std::vector<FlopInstruction>>> flops_behind(std::span<
   }
   return result;
 #else
-  return codes.empty() ? std::optional<std::vector<std::vector<FlopInstruction>>>{std::in_place} : std::nullopt;
+  return std::nullopt;
 #endif
+}
+
+}  // namespace
+
+std::optional<std::vector<Instructions>> flops_behind(std::span<const void* const> codes) {
+  // A program's code stays as it is.
+  static std::mutex mutex;
+  static std::map<const void*, Instructions> known;
+  const std::lock_guard lock(mutex);
+  std::vector<const void*> missing;
+  std::copy_if(codes.begin(), codes.end(), std::back_inserter(missing),
+               [&](const void* code) { return !known.contains(code); });
+  if (!missing.empty()) {
+    const auto found = look_up(missing);
+    if (!found) {
+      return std::nullopt;
+    }
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      known[missing[i]] = (*found)[i];
+    }
+  }
+  std::vector<Instructions> result;
+  for (const void* const code : codes) {
+    result.push_back(known[code]);
+  }
+  return result;
 }
 
 }  // namespace simt

@@ -16,8 +16,10 @@ struct FlopInstruction {
   unsigned flops = 0;
 };
 
+using Instructions = std::vector<FlopInstruction>;
+
 /// The instructions behind each of the trace calls that return to `codes` (in order), up to the next such call. Nothing
 /// where objdump (binutils) is missing or the processor is not an x86-64.
-std::optional<std::vector<std::vector<FlopInstruction>>> flops_behind(std::span<const void* const> codes);
+std::optional<std::vector<Instructions>> flops_behind(std::span<const void* const> codes);
 
 }  // namespace simt

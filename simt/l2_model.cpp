@@ -1,5 +1,7 @@
 #include "l2_model.hpp"
 
+#include "warp_access.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -9,8 +11,7 @@ namespace {
 
 constexpr unsigned LINE_SECTORS = 4;
 constexpr unsigned WHOLE_LINE = (1U << LINE_SECTORS) - 1;
-constexpr std::uint64_t SECTOR = 32;
-constexpr std::uint64_t LINE = LINE_SECTORS * SECTOR;
+constexpr std::uint64_t LINE_BYTES = LINE_SECTORS * SECTOR_BYTES;
 
 /// Spreads neighbouring lines, and those a power of two apart, over the whole range.
 std::uint32_t hash(std::uint32_t line) {
@@ -33,7 +34,7 @@ unsigned count(unsigned sectors) {
 class Cache {
  public:
   explicit Cache(std::uint64_t bytes)
-      : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE), 1)), tags_(sets_), states_(sets_) {}
+      : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE_BYTES), 1)), tags_(sets_), states_(sets_) {}
 
   void prefetch(std::uint32_t hashed) const {
     __builtin_prefetch(&tags_[set_of(hashed)]);
@@ -118,8 +119,8 @@ class L2 {
     traffic_.read_hits = of_all(traffic_.read_hits, traffic_.read_sectors, asked.read_sectors);
     traffic_.read_sectors = asked.read_sectors;
     traffic_.written_sectors = asked.written_sectors;
-    traffic_.dram_read_bytes = (traffic_.read_sectors - traffic_.read_hits) * SECTOR;
-    traffic_.dram_written_bytes = written_back * SECTOR;
+    traffic_.dram_read_bytes = (traffic_.read_sectors - traffic_.read_hits) * std::uint64_t{SECTOR_BYTES};
+    traffic_.dram_written_bytes = written_back * std::uint64_t{SECTOR_BYTES};
     return traffic_;
   }
 

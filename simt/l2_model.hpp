@@ -33,12 +33,14 @@ struct PlacedBlock {
 
 /// The launch, as the L2 sees it.
 struct PlacedLaunch {
-  std::span<const PlacedBlock> blocks;                      ///< in the order they start
-  std::array<std::uint64_t, MAX_ARRAYS> first_sector = {};  ///< of each array: its address / SECTOR_BYTES
+  std::span<const PlacedBlock> blocks;  ///< in the order they start
+  std::array<std::uint64_t, MAX_ARRAYS> first_sector =
+      {};  ///< of each array: its address / SECTOR_BYTES; within 512 GB
   unsigned blocks_per_sm = 1;
 };
 
-/// How the blocks of a multiprocessor share it: hardware is somewhere between.
+/// How the blocks of a multiprocessor share it. An H200 measured close to `in_turn` where the L1's data pipe is the
+/// limit and to `in_step` elsewhere (docs/lab/l2-model.md).
 enum class Turns {
   in_step,  ///< they advance together
   in_turn,  ///< the first block of an SM is 1 / blocks_per_sm of its work ahead of the second, and so on

@@ -8,11 +8,60 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string_view>
 
 namespace simt {
+namespace {
+
+using Places = std::vector<SourcePlace>;
+
+/// Asks addr2line.
+std::vector<Places> look_up(std::span<const void* const> codes) {
+  std::vector<Places> places(codes.size());
+  const std::string path = Program::path();
+  const Program program = Program::find();
+  // A command line has room for some thousands of addresses.
+  constexpr std::size_t AT_ONCE = 2000;
+  for (std::size_t first = 0; first < codes.size() && !path.empty(); first += AT_ONCE) {
+    std::ostringstream command;
+    command << "addr2line -a -C -f -i -e '" << path << '\'' << std::hex;
+    const std::size_t end = std::min(first + AT_ONCE, codes.size());
+    for (std::size_t i = first; i < end; ++i) {
+      command << " 0x" << program.in_file(codes[i]);
+    }
+    // For each address a line with it, then two lines, function and place, for the code itself and for each function
+    // that it was inlined into.
+    std::size_t index = first;
+    bool is_place = false;
+    SourcePlace place;
+    for (std::string& line : output_of(command.str())) {
+      if (!is_place && line.starts_with("0x")) {
+        ++index;
+        continue;
+      }
+      if (is_place && index > first && index <= end) {
+        line.erase(std::min(line.find(" (discriminator"), line.size()));
+        const std::size_t colon = line.rfind(':');
+        if (!line.starts_with('?') && colon != std::string::npos) {
+          place.file = line.substr(line.starts_with("./") ? 2 : 0, colon - (line.starts_with("./") ? 2 : 0));
+          place.line = 0;
+          std::from_chars(line.data() + colon + 1, line.data() + line.size(), place.line);
+          places[index - 1].push_back(place);
+        }
+      } else {
+        place.function = line;
+      }
+      is_place = !is_place;
+    }
+  }
+  return places;
+}
+
+}  // namespace
 
 Program Program::find() {
   Program program;
@@ -59,42 +108,23 @@ std::vector<std::string> output_of(const std::string& command) {
 }
 
 std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes) {
-  std::vector<std::vector<SourcePlace>> places(codes.size());
-  const std::string path = Program::path();
-  const Program program = Program::find();
-  // A command line has room for some thousands of addresses.
-  constexpr std::size_t AT_ONCE = 2000;
-  for (std::size_t first = 0; first < codes.size() && !path.empty(); first += AT_ONCE) {
-    std::ostringstream command;
-    command << "addr2line -a -C -f -i -e '" << path << '\'' << std::hex;
-    const std::size_t end = std::min(first + AT_ONCE, codes.size());
-    for (std::size_t i = first; i < end; ++i) {
-      command << " 0x" << program.in_file(codes[i]);
+  // It takes a while to read the debug information, and a program's code stays where it is.
+  static std::mutex mutex;
+  static std::map<const void*, Places> known;
+  const std::lock_guard lock(mutex);
+  std::vector<const void*> missing;
+  for (const void* const code : codes) {
+    if (known.try_emplace(code).second) {
+      missing.push_back(code);
     }
-    // For each address a line with it, then two lines, function and place, for the code itself and for each function
-    // that it was inlined into.
-    std::size_t index = first;
-    bool is_place = false;
-    SourcePlace place;
-    for (std::string& line : output_of(command.str())) {
-      if (!is_place && line.starts_with("0x")) {
-        ++index;
-        continue;
-      }
-      if (is_place && index > first && index <= end) {
-        line.erase(std::min(line.find(" (discriminator"), line.size()));
-        const std::size_t colon = line.rfind(':');
-        if (!line.starts_with('?') && colon != std::string::npos) {
-          place.file = line.substr(line.starts_with("./") ? 2 : 0, colon - (line.starts_with("./") ? 2 : 0));
-          place.line = 0;
-          std::from_chars(line.data() + colon + 1, line.data() + line.size(), place.line);
-          places[index - 1].push_back(place);
-        }
-      } else {
-        place.function = line;
-      }
-      is_place = !is_place;
-    }
+  }
+  const std::vector<Places> found = look_up(missing);
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    known[missing[i]] = found[i];
+  }
+  std::vector<Places> places;
+  for (const void* const code : codes) {
+    places.push_back(known[code]);
   }
   return places;
 }

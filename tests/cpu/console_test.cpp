@@ -1,5 +1,7 @@
 #include "console.hpp"
 
+#include "count_report.hpp"
+
 #include "record_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -122,6 +124,39 @@ TEST(Console, SizesWithSeveralKernelsAreSetApart) {
     starts += line.empty() ? '-' : 'x';
   }
   EXPECT_EQ(starts, "xx-xx");
+}
+
+TEST(Console, CountedCaseIsAParagraphThatFits) {
+  for (const std::size_t width : {80U, 60U}) {
+    std::size_t sampled = 0;
+    for (const std::string& line : count_report(counted_record(), width)) {
+      EXPECT_LE(line.size(), width) << line;
+      sampled += line.find("2 of 4 executed") != std::string::npos ? 1 : 0;
+    }
+    EXPECT_EQ(sampled, 1U);
+  }
+  std::string report;
+  for (const std::string& line : count_report(counted_record(), 0)) {
+    report += line + '\n';
+  }
+  for (const char* const part :
+       {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2.05 k per element of C", "64 arrivals of warps",
+        "DRAM, in step      48.0 kB read, 12.8 kB written, 35320.5 FLOP/B, 50.0 % L2 hits",
+        "   all  global load              1 k     2.50", "   all  shared load              2 k",
+        "  06_coarse_2d.cu\n    56  FLOPs", "    93  global load   A"}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
+  }
+  Record whole = counted_record();
+  whole.verified = true;
+  whole.rel_err = 3.2e-7;
+  whole.counts->blocks_executed = 4;
+  whole.counts->flops.reset();
+  report.clear();
+  for (const std::string& line : count_report(whole, 0)) {
+    report += line + '\n';
+  }
+  EXPECT_NE(report.find("all 4 executed; verified, relative error 3.2e-07"), std::string::npos) << report;
+  EXPECT_NE(report.find("not known: objdump (binutils) is missing"), std::string::npos) << report;
 }
 
 TEST(Console, SummaryCountsOutcomes) {

@@ -137,6 +137,9 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--no-verify",
                                    "--force",
                                    "--check",
+                                   "--count",
+                                   "--gpu-model",
+                                   "--blocks-per-sm",
                                    "--list",
                                    "--help",
                                    "--version",
@@ -189,7 +192,7 @@ TEST(Options, PositionalArguments) {
 
 TEST(Options, MissingValues) {
   for (const std::string flag : {"--kernel", "--sizes", "--alpha", "--beta", "--seed", "--data", "--l2", "--device",
-                                 "--out", "--time", "--max-seconds"}) {
+                                 "--out", "--time", "--max-seconds", "--gpu-model", "--blocks-per-sm"}) {
     EXPECT_EQ(error({flag}), flag + " needs a value");
     EXPECT_EQ(error({flag + "="}), flag + " needs a value");
     EXPECT_EQ(error({flag, ""}), flag + " needs a value");
@@ -240,6 +243,33 @@ TEST(Options, ChecksAreMadeOnTheCpu) {
   EXPECT_FALSE(options({"--device", "cpu"}).check);
   EXPECT_TRUE(options({"--check"}).check);
   EXPECT_TRUE(options({"--check"}).on_executor);
+}
+
+TEST(Options, CountingIsDoneOnTheCpu) {
+  EXPECT_FALSE(options({"--device", "cpu"}).count);
+  const Options given = options({"--count"});
+  EXPECT_TRUE(given.count);
+  EXPECT_TRUE(given.on_executor);
+  EXPECT_EQ(given.gpu_model, "h200");
+  EXPECT_FALSE(given.blocks_per_sm.has_value());
+  const Options detailed = options({"--count", "--gpu-model", "a100", "--blocks-per-sm", "3", "--device", "cpu"});
+  EXPECT_EQ(detailed.gpu_model, "a100");
+  EXPECT_EQ(detailed.blocks_per_sm, 3);
+}
+
+TEST(Options, BadCounting) {
+  const std::string unknown = error({"--count", "--gpu-model", "h300"});
+  EXPECT_EQ(unknown.rfind("--gpu-model: 'h300' is not one of h200, ", 0), 0U) << unknown;
+  for (const std::string value : {"0", "-1", "33", "x", "1.5"}) {
+    EXPECT_EQ(error({"--count", "--blocks-per-sm", value}),
+              "--blocks-per-sm: '" + value + "' is not a whole number between 1 and 32");
+  }
+  EXPECT_EQ(error({"--gpu-model", "a100"}), "--gpu-model needs --count");
+  EXPECT_EQ(error({"--check", "--blocks-per-sm", "2"}), "--blocks-per-sm needs --count");
+  EXPECT_EQ(error({"--count", "--check"}), "--count and --check are two ways to watch memory: give one of them");
+  for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
+    EXPECT_EQ(error({"--count", timing[0], timing[1]}), timing[0] + " is about times, which --count does not take");
+  }
 }
 
 TEST(Options, FlagsWithoutAValue) {

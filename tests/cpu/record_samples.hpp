@@ -40,6 +40,42 @@ inline Record executed_record() {
   return record;
 }
 
+/// A GPU kernel of which two of four blocks were executed to count what it asks of an H200.
+inline Record counted_record() {
+  Record record(fake_kernel(6, "coarse_2d"), CUBE);
+  record.outcome = Outcome::counted;
+  Counts counts;
+  counts.gpu = simt::find_gpu_model("h200");
+  counts.blocks = 4;
+  counts.blocks_executed = 2;
+  counts.threads_per_block = 256;
+  counts.smem_bytes = 16384;
+  counts.blocks_per_sm = 2;
+  counts.traffic[static_cast<std::size_t>(simt::AccessKind::global_load)] = {1000, 2500, 0, 0, 128000};
+  counts.traffic[static_cast<std::size_t>(simt::AccessKind::shared_load)] = {2000, 0, 5000, 4000, 256000};
+  counts.flops = 2'147'483'648;
+  counts.barriers = 64;
+  counts.reads_per_element = {8.0, 16.0, 0.0};
+  counts.first_wave_blocks = 4;
+  counts.first_wave_elements = 2'097'152;
+  counts.in_step = {3000, 1500, 400, 48000, 12800};
+  counts.in_turn = {3000, 750, 400, 72000, 12800};
+  simt::LineCounts load;
+  load.file = "06_coarse_2d.cu";
+  load.line = 93;
+  load.kind = simt::AccessKind::global_load;
+  load.array = "A";
+  load.traffic = {1000, 2500, 0, 0, 128000};
+  load.example = {3, 4, {0, 16384}};
+  simt::LineCounts product;
+  product.file = "06_coarse_2d.cu";
+  product.line = 56;
+  product.flops = 2'147'483'648;
+  counts.lines = {product, load};
+  record.counts = counts;
+  return record;
+}
+
 inline Record stopped_record(Outcome outcome, const std::string& reason) {
   Record record(fake_kernel(1, "naive"), CUBE);
   record.stop(outcome, reason);

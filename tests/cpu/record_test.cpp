@@ -73,6 +73,35 @@ TEST(Record, ExecutedCaseIsVerifiedAndHasNoTimes) {
   }
 }
 
+TEST(Record, CountedCaseHasCountsAndNoTimes) {
+  const Json json = to_json(counted_record(), 1);
+  EXPECT_EQ(json.at("outcome"), "counted");
+  EXPECT_EQ(json.at("time_unit"), "none");
+  EXPECT_FALSE(json.contains("real_time"));
+  const Json& counts = json.at("counts");
+  EXPECT_EQ(counts.at("gpu_model").at("id"), "h200");
+  EXPECT_EQ(counts.at("resident_blocks"), 264);
+  EXPECT_EQ(counts.at("global_loads"), (Json{{"requests", 1000}, {"sectors", 2500}, {"bytes", 128000}}));
+  EXPECT_EQ(counts.at("shared_loads").at("conflicts"), 1000);
+  EXPECT_EQ(counts.at("async_copies").at("requests"), 0);
+  EXPECT_EQ(counts.at("l2").at("in_step").at("read_bytes"), 96000);
+  EXPECT_DOUBLE_EQ(counts.at("l2").at("in_turn").at("hit_rate"), 0.25);
+  const Json& product = counts.at("lines").at(0);
+  EXPECT_EQ(product.at("kind"), "flops");
+  EXPECT_FALSE(product.contains("example"));
+  const Json& lanes = counts.at("lines").at(1).at("example").at("lanes");
+  EXPECT_EQ(lanes.size(), 32U);
+  EXPECT_EQ(lanes.at(1), 16384);
+  EXPECT_TRUE(lanes.at(2).is_null());
+
+  Record without_objdump = counted_record();
+  without_objdump.counts->flops.reset();
+  EXPECT_FALSE(to_json(without_objdump, 1).at("counts").contains("flops"));
+  Record stopped = counted_record();
+  stopped.stop(Outcome::incorrect, "because");
+  EXPECT_FALSE(to_json(stopped, 1).contains("counts"));
+}
+
 TEST(Record, CpuCaseHasNoPairsAndNoResources) {
   Record record(fake_cpu_kernel("cpu_blas"), CUBE);
   Timings timings;

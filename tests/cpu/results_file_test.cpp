@@ -188,6 +188,7 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
     cpu.measurement = measurement_of(timings, cpu.size);
     file.add(cpu);
     file.add(executed_record());
+    file.add(counted_record());
     for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }

@@ -70,6 +70,48 @@ TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
   EXPECT_EQ(record.verified, built_with_checks);
 }
 
+TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
+  options_.count = true;
+  const Record record = run(chapter("07_warptile_hilbert"));
+  if (!chapter("07_warptile_hilbert").prepare_checked) {
+    EXPECT_EQ(record.outcome, Outcome::not_supported);
+    EXPECT_NE(record.reason.find("GCC without sanitizers"), std::string::npos) << record.reason;
+    return;
+  }
+  EXPECT_EQ(record.outcome, Outcome::counted) << record.reason;
+  EXPECT_TRUE(record.verified);
+  ASSERT_TRUE(record.counts);
+  EXPECT_EQ(record.counts->blocks_executed, record.counts->blocks);
+  EXPECT_EQ(record.counts->blocks_per_sm, 1U);
+
+  const Record sampled = run(chapter("01_naive"), {1024, 1024, 64});
+  EXPECT_EQ(sampled.outcome, Outcome::counted) << sampled.reason;
+  EXPECT_FALSE(sampled.verified) << "only some blocks ran";
+  EXPECT_LT(sampled.counts->blocks_executed, sampled.counts->blocks);
+  EXPECT_EQ(sampled.counts->of(simt::AccessKind::global_load).requests, 2U * 1024U * 1024U * 64U / 32U);
+  EXPECT_EQ(*sampled.counts->flops, 2U * 1024U * 1024U * 64U + 1024U * 1024U);
+}
+
+TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
+  options_.count = true;
+  Kernel library = with_launch({});
+  library.prepare_on_executor = nullptr;
+  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
+  EXPECT_NE(run(library).reason.find("library"), std::string::npos) << run(library).reason;
+  library.platform = Platform::cpu;
+  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
+  EXPECT_NE(run(library).reason.find("only GPU kernels"), std::string::npos) << run(library).reason;
+  const Record unobserved = run(with_launch([](const Problem&, cudaStream_t) {}));
+  EXPECT_EQ(unobserved.outcome, Outcome::not_supported);
+  EXPECT_NE(unobserved.reason.find("GCC without sanitizers"), std::string::npos) << unobserved.reason;
+  if (chapter("07_warptile_hilbert").prepare_checked) {
+    options_.gpu_model = "t4";
+    const Record too_large = run(chapter("07_warptile_hilbert"));
+    EXPECT_EQ(too_large.outcome, Outcome::not_supported);
+    EXPECT_NE(too_large.reason.find("does not fit on an SM of NVIDIA T4"), std::string::npos) << too_large.reason;
+  }
+}
+
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {
   options_.verify = false;
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));

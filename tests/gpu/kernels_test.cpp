@@ -117,5 +117,17 @@ INSTANTIATE_TEST_SUITE_P(Registered, GpuKernelTest,
                          testing::ValuesIn(kernels_and_groups(Platform::gpu, most_products())),
                          [](const auto& info) { return test_name(info.param); });
 
+TEST(GpuChapters, HoldAsManyBlocksOnAnSmAsTheySay) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0 || compute_capability() != 90) {
+    GTEST_SKIP() << "needs a device of compute capability 9.0";
+  }
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.number > 0 && kernel.resources) {
+      EXPECT_EQ(kernel.blocks_per_sm, kernel.resources().blocks_per_sm) << kernel.id();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sgemm::test
