@@ -132,8 +132,9 @@ std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const>
 std::string source_line(const void* code) {
   // The address is that of the next instruction.
   const void* const instruction = static_cast<const std::byte*>(code) - 1;
+  const Places places = source_places({&instruction, 1}).front();
   std::ostringstream text;
-  for (const SourcePlace& place : source_places({&instruction, 1}).front()) {
+  for (const SourcePlace& place : places) {
     text << (text.tellp() > 0 ? ", called at " : "") << place.file << ':';
     if (place.line > 0) {
       text << place.line;
