@@ -113,12 +113,22 @@ __global__ void handover_kernel(Handover which, const float* in, float* out) {
   const unsigned lane = threadIdx.x % LANES;
   const bool first_warp = threadIdx.x < LANES;
   if (threadIdx.x == 0) {
-    mbarrier_init(address, LANES);
+    mbarrier_init(address, which == Handover::arriver_does_not_wait ? 2 * LANES : LANES);
     if (which == Handover::overwrite_mbarrier) {
       *barrier = 1;
     }
   }
   __syncthreads();
+  if (which == Handover::arriver_does_not_wait) {
+    if (!first_warp) {
+      values[lane] = in[lane];
+    }
+    mbarrier_arrive(address);
+    if (first_warp) {
+      out[lane] = values[LANES - 1];
+    }
+    return;
+  }
   if (first_warp) {
     if (which == Handover::arriver_reads_on || which == Handover::store_announced_as_copy) {
       values[lane] = in[lane];

@@ -41,6 +41,7 @@ enum class Handover {
   other_barrier_instead,    ///< __syncthreads, which does not wait for copies
   store_announced_as_copy,  ///< an ordinary store, then an arrival that waits for copies alone
   arriver_reads_on,         ///< what the second warp overwrites, which waited for an earlier arrival
+  arriver_does_not_wait,    ///< and reads what the second warp wrote before it arrived
   overwrite_mbarrier,
 };
 

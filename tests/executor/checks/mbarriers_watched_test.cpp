@@ -90,6 +90,11 @@ TEST(CheckedMbarriers, CopiesAnnounceNothingElse) {
 }
 
 TEST(CheckedMbarriers, WhoArrivesAndDoesNotWaitLearnsNothing) {
+  expect_complaint(Handover::arriver_does_not_wait,
+                   {"thread (0,0,0)", "reads 4 bytes", "shared values, which thread number 63 wrote, and no barrier"});
+}
+
+TEST(CheckedMbarriers, WhatFollowsAnArrivalIsNotPassedOn) {
   expect_complaint(Handover::arriver_reads_on,
                    {"thread (32,0,0)", "writes 4 bytes", "shared values, which thread number 0 read, and no barrier"});
 }
