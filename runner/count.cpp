@@ -50,6 +50,23 @@ std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt
   return first;
 }
 
+/// Ends the case where the L2 is asked for more than can be replayed in about a minute.
+void refuse_long_replays(const simt::LaunchCounts& launch) {
+  constexpr double ACCESSES_PER_SECOND = 1e8;
+  constexpr double MOST_SECONDS = 90.0;
+  double accesses = 0.0;
+  for (const simt::PlacedBlock& block : launch.placed) {
+    accesses += static_cast<double>(block.traffic->size());
+  }
+  const double seconds = accesses / ACCESSES_PER_SECOND;
+  if (seconds > MOST_SECONDS) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("would take about {:.0f} min to replay what the L2 is asked for; --force does it all "
+                                  "the same",
+                                  seconds / 60.0));
+  }
+}
+
 void replay(const simt::LaunchCounts& launch, const simt::GpuModel& gpu, Counts& counts) {
   const simt::PlacedLaunch placed{launch.placed, first_sectors(launch.arrays), counts.blocks_per_sm};
   if (counts.blocks_per_sm == 1) {
@@ -180,6 +197,9 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
   counts.first_wave_blocks = std::min(counts.blocks, counts.resident_blocks());
   counts.first_wave_elements = launch.elements_read_by_first(counts.first_wave_blocks);
   counts.lines = launch.lines;
+  if (!options.force) {
+    refuse_long_replays(launch);
+  }
   observer("replaying the L2");
   replay(launch, gpu, counts);
   return counts;

@@ -15,15 +15,19 @@ namespace {
 
 using simt::AccessKind;
 
-/// Three digits and a unit: "4.29 G", "524 k", "12".
+/// Three digits and a unit: "4.29 G", "524 k"; small whole numbers as they are: "4096".
 std::string short_number(double value) {
+  constexpr double SMALL = 10000.0;
+  if (value == std::floor(value) && value < SMALL) {
+    return fmt::format("{:.0f}", value);
+  }
   constexpr std::array<std::string_view, 6> UNITS{"", " k", " M", " G", " T", " P"};
   constexpr double KILO = 1000.0;
   std::size_t unit = 0;
   for (; value >= KILO - 0.5 && unit + 1 < UNITS.size(); ++unit) {
     value /= KILO;
   }
-  const int decimals = (unit == 0 && value == std::floor(value)) || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return fmt::format("{:.{}f}{}", value, decimals, UNITS[unit]);
 }
 

@@ -39,6 +39,8 @@ Sizes, separated by commas:
   256:8192:256                  in steps of 256
   4096x128x64                   MxNxK
 
+GPUs to count for:
+{gpus}
 Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
 
 Examples:
@@ -99,6 +101,15 @@ std::string gpu_ids() {
     ids.push_back(gpu.id);
   }
   return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+/// A line of the help text for each.
+std::string gpu_lines() {
+  std::string lines;
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    lines += fmt::format("  {:<30}{}, {} SMs, {} MiB L2\n", gpu.id, gpu.name, gpu.sms, gpu.l2_bytes >> 20U);
+  }
+  return lines;
 }
 
 template <class Choice, std::size_t COUNT>
@@ -169,7 +180,7 @@ void declare_values(CLI::App& app, Options& options) {
         });
 
   app.option_defaults()->group("What to count");
-  value("--gpu-model", "GPU", fmt::format("with --count: whose caches, {} [{}]", gpu_ids(), options.gpu_model),
+  value("--gpu-model", "GPU", fmt::format("with --count: the GPU to count for, see below [{}]", options.gpu_model),
         [&](Flag flag, Text text) {
           if (simt::find_gpu_model(text) == nullptr) {
             reject(flag, text, fmt::format("one of {}", gpu_ids()));
@@ -276,7 +287,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    result.text = app.help() + std::string(MORE_HELP);
+    result.text = app.help() + fmt::format(fmt::runtime(MORE_HELP), fmt::arg("gpus", gpu_lines()));
     return result;
   } catch (const CLI::CallForVersion&) {
     result.text = version + "\n";

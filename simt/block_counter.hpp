@@ -143,9 +143,9 @@ struct BlockCounts {
   /// How often the code behind each trace call ran, in order of the code.
   std::vector<std::pair<const void*, std::uint64_t>> code;
   std::uint64_t barriers = 0;
-  std::uint64_t accesses = 0;  ///< of threads
-  std::size_t smem_bytes = 0;  ///< static and dynamic
-  BlockTraffic l2;
+  std::uint64_t accesses = 0;         ///< of threads
+  std::size_t smem_bytes = 0;         ///< static and dynamic
+  BlockTraffic l2;                    ///< what passes the L1
   std::vector<Footprint> footprints;  ///< of each array
 };
 

@@ -51,26 +51,24 @@ struct ExecutedBlock {
 };
 
 struct LaunchCounts {
+  std::vector<CountedArray> arrays;
   std::uint64_t blocks = 0;
   std::uint64_t blocks_executed = 0;
   unsigned threads_per_block = 0;
   std::size_t smem_bytes = 0;          ///< of a block, static and dynamic
-  std::uint64_t barriers = 0;          ///< how often a warp arrives at one of the block
+  std::uint64_t barriers = 0;          ///< how often a warp arrives at one of the block or waits at an mbarrier
   std::optional<std::uint64_t> flops;  ///< nothing where objdump (binutils) is missing
   std::array<Traffic, ACCESS_KINDS> traffic;
-  std::array<std::uint64_t, MAX_ARRAYS> bytes_read{};  ///< of each array, by all threads
-  std::vector<LineCounts> lines;                       ///< by file and line
-  std::vector<std::unique_ptr<ExecutedBlock>> executed;
-  /// All blocks in the order of their index, with what they ask the L2 for.
+  std::array<std::uint64_t, MAX_ARRAYS> bytes_read{};    ///< of each array, by all threads
+  std::vector<LineCounts> lines;                         ///< by file and line
+  std::vector<std::unique_ptr<ExecutedBlock>> executed;  ///< those that others are copies of
+  /// All blocks in the order of their number: what they ask the L2 for, and their index in `executed`.
   std::vector<PlacedBlock> placed;
-  /// The same for what they read: an index in `executed`.
   std::vector<std::uint32_t> like;
 
   bool whole() const { return blocks_executed == blocks; }
   /// How many different elements of the arrays that are only read the first `count` blocks read.
   std::uint64_t elements_read_by_first(std::uint64_t count) const;
-
-  std::vector<CountedArray> arrays;
 };
 
 /// A launch is too large to be executed whole, and its blocks are not copies of each other.
@@ -105,7 +103,6 @@ class Counting {
 
   /// Runs a launch, or as much of it as tells what all would do. Throws what run() throws, and NotCountable.
   void count(const Launch& launch);
-  CountingContext& context() { return context_; }
 
  private:
   CountingContext context_;

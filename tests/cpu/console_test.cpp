@@ -140,9 +140,9 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
     report += line + '\n';
   }
   for (const char* const part :
-       {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2.05 k per element of C", "64 arrivals of warps",
+       {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2048 per element of C", "64 arrivals of warps",
         "DRAM, in step      48.0 kB read, 12.8 kB written, 35320.5 FLOP/B, 50.0 % L2 hits",
-        "   all  global load              1 k     2.50", "   all  shared load              2 k",
+        "   all  global load              1000     2.50", "   all  shared load              2000",
         "  06_coarse_2d.cu\n    56  FLOPs", "    93  global load   A"}) {
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
   }
