@@ -26,15 +26,7 @@ class AsyncCopies {
       return;
     }
     const std::size_t groups = group_ends_.size() - pending;
-    for (; arrived_ < group_ends_[groups - 1]; ++arrived_) {
-      const Copy& copy = copies_[arrived_];
-      if (copy.source != nullptr) {
-        std::memcpy(copy.destination, copy.source, copy.bytes);
-      } else {
-        std::memset(copy.destination, 0, copy.bytes);
-      }
-      arrives(copy);
-    }
+    arrive(group_ends_[groups - 1], arrives);
     groups_arrived_ = groups;
     constexpr std::size_t ENOUGH_TO_MOVE = 256;
     if (arrived_ == copies_.size() && groups_arrived_ == group_ends_.size()) {
@@ -50,6 +42,16 @@ class AsyncCopies {
     }
   }
 
+  /// Lets all copies so far arrive, those of no group as well, and leaves the groups as they are.
+  template <class Arrives>
+  void arrive_all(const Arrives& arrives) {
+    arrive(copies_.size(), arrives);
+    copies_.clear();
+    arrived_ = 0;
+    group_ends_.assign(group_ends_.size() - groups_arrived_, 0);
+    groups_arrived_ = 0;
+  }
+
   /// Forgets everything, arrived or not.
   void clear() {
     copies_.clear();
@@ -59,6 +61,19 @@ class AsyncCopies {
   }
 
  private:
+  template <class Arrives>
+  void arrive(std::size_t end, const Arrives& arrives) {
+    for (; arrived_ < end; ++arrived_) {
+      const Copy& copy = copies_[arrived_];
+      if (copy.source != nullptr) {
+        std::memcpy(copy.destination, copy.source, copy.bytes);
+      } else {
+        std::memset(copy.destination, 0, copy.bytes);
+      }
+      arrives(copy);
+    }
+  }
+
   std::vector<Copy> copies_;
   std::vector<std::size_t> group_ends_;  ///< positions in copies_
   std::size_t arrived_ = 0;              ///< copies from the front

@@ -56,6 +56,15 @@ std::string to_string(Site site) {
   return text.str();
 }
 
+/// Static shared memory may lie below the dynamic one: the difference is signed.
+std::byte* in_shared_memory(unsigned address) { return dynamic_memory + static_cast<int>(address); }
+
+std::string name_of_mbarrier(unsigned address) {
+  std::ostringstream text;
+  text << "the mbarrier at shared address 0x" << std::hex << address;
+  return text.str();
+}
+
 void prepare_dynamic_memory(std::size_t bytes) {
 #ifdef __SANITIZE_ADDRESS__
   ASAN_UNPOISON_MEMORY_REGION(dynamic_memory, bytes);
@@ -137,6 +146,7 @@ void Block::run(const Index3& block, std::uint64_t number) {
     first_reads_->begin(inputs_);
   }
   finished_ = 0;
+  mbarriers_.clear();
   for (Number number = 0; number < threads_; ++number) {
     Thread& thread = state_[number];
     thread.started = false;
@@ -248,13 +258,18 @@ void Block::copy_async(const AsyncCopies::Copy& copy, Site site) {
 }
 
 void Block::wait_for_copies(unsigned pending) {
-  copies_[current_].wait(pending, [this](const AsyncCopies::Copy& copy) {
-    if (watch_ == Watch::checks) {
-      if (const auto wrong = checker_->copy_arrives(current_, copy.destination, copy.bytes)) {
-        throw Error(place_of(current_) + ": an asynchronous copy that arrives " + *wrong);
-      }
+  copies_[current_].wait(pending, [this](const AsyncCopies::Copy& copy) { check_copy_arrives(copy, false); });
+  if (watch_ == Watch::checks && pending == 0) {
+    checker_->clocks().acquire_copies(current_);
+  }
+}
+
+void Block::check_copy_arrives(const AsyncCopies::Copy& copy, bool at_mbarrier) {
+  if (watch_ == Watch::checks) {
+    if (const auto wrong = checker_->copy_arrives(current_, copy.destination, copy.bytes, at_mbarrier)) {
+      throw Error(place_of(current_) + ": an asynchronous copy that arrives " + *wrong);
     }
-  });
+  }
 }
 
 void Block::meet(const List& list) {
@@ -445,6 +460,105 @@ void Block::give_way() {
   wait();
 }
 
+Block::Mbarrier* Block::find_mbarrier(unsigned address) {
+  const auto found = std::ranges::find(mbarriers_, address, &Mbarrier::address);
+  return found == mbarriers_.end() ? nullptr : &*found;
+}
+
+void Block::check_mbarrier(unsigned address, bool init, Site site) {
+  constexpr unsigned ALIGNMENT = 8;
+  if (address % ALIGNMENT != 0) {
+    fail(name_of_mbarrier(address) + " is not aligned to " + std::to_string(ALIGNMENT) + " bytes", site);
+  }
+  if ((find_mbarrier(address) != nullptr) == init) {
+    fail(name_of_mbarrier(address) + (init ? " is in use already" : " was never initialised"), site);
+  }
+  if (watch_ == Watch::checks) {
+    if (const auto wrong = checker_->mbarrier(current_, in_shared_memory(address), init)) {
+      fail("an operation on an mbarrier " + *wrong, site);
+    }
+  }
+}
+
+Block::Mbarrier& Block::mbarrier(unsigned address, Site site) {
+  check_mbarrier(address, false, site);
+  return *find_mbarrier(address);
+}
+
+void Block::mbarrier_init(unsigned address, unsigned arrivals, Site site) {
+  constexpr unsigned MOST_ARRIVALS = (1U << 20U) - 1;
+  if (arrivals == 0 || arrivals > MOST_ARRIVALS) {
+    fail("an mbarrier takes 1 to " + std::to_string(MOST_ARRIVALS) + " arrivals, not " + std::to_string(arrivals),
+         site);
+  }
+  check_mbarrier(address, true, site);
+  if (watch_ == Watch::counts) {
+    counter_->use_mbarrier(in_shared_memory(address));
+  }
+  mbarriers_.push_back({address, arrivals, arrivals, 0, {}, {}, {}});
+}
+
+void Block::mbarrier_arrive(unsigned address, Site site) {
+  Mbarrier& at = mbarrier(address, site);
+  if (watch_ == Watch::checks) {
+    checker_->clocks().release(current_, at.arrived);
+  }
+  arrive_at(at);
+}
+
+void Block::mbarrier_arrive_after_copies(unsigned address, Site site) {
+  Mbarrier& at = mbarrier(address, site);
+  copies_[current_].arrive_all([this](const AsyncCopies::Copy& copy) { check_copy_arrives(copy, true); });
+  if (watch_ == Watch::checks) {
+    checker_->clocks().release_copies(current_, at.arrived);
+  }
+  arrive_at(at);
+}
+
+void Block::arrive_at(Mbarrier& mbarrier) {
+  if (--mbarrier.pending > 0) {
+    return;
+  }
+  mbarrier.pending = mbarrier.expected;
+  ++mbarrier.phase;
+  if (watch_ == Watch::counts) {
+    counter_->meet();
+  } else if (watch_ == Watch::checks) {
+    mbarrier.ended = mbarrier.arrived;
+    meeting_.clear();
+    Number number = mbarrier.waiting.first;
+    for (unsigned i = 0; i < mbarrier.waiting.size; ++i, number = next_[number]) {
+      meeting_.push_back(number);
+    }
+    checker_->clocks().acquire(meeting_, mbarrier.ended);
+  }
+  append(ready_, mbarrier.waiting);
+}
+
+void Block::mbarrier_wait(unsigned address, unsigned parity, Site site) {
+  if (parity > 1) {
+    fail("the parity of a phase is 0 or 1, not " + std::to_string(parity), site);
+  }
+  Mbarrier& at = mbarrier(address, site);
+  const bool ended = at.phase % 2 != parity;
+  if (watch_ == Watch::counts) {
+    counter_->wait(current_, address, ended ? at.phase - 1 : at.phase);
+  }
+  if (ended) {
+    if (watch_ == Watch::checks) {
+      checker_->clocks().acquire({&current_, 1}, at.ended);
+    }
+    return;
+  }
+  append(at.waiting, current_);
+  Thread& thread = state_[current_];
+  thread.wait = Wait::mbarrier;
+  thread.mbarrier = address;
+  thread.site = site;
+  wait();
+  thread.wait = Wait::nothing;
+}
+
 std::string Block::place_of(Number number) const {
   return "block " + to_string(block_) + ", thread " + to_string(positions_[number]);
 }
@@ -475,6 +589,14 @@ std::string Block::describe_stuck() const {
     missing = numbers([&](Number number) {
       const Thread& other = state_[number];
       return other.finished || other.wait != Wait::barrier || other.barrier != waiting.barrier;
+    });
+  } else if (waiting.wait == Wait::mbarrier) {
+    const Mbarrier& mbarrier = *std::ranges::find(mbarriers_, waiting.mbarrier, &Mbarrier::address);
+    text << name_of_mbarrier(waiting.mbarrier) << ", to whose phase " << mbarrier.phase << " only "
+         << mbarrier.expected - mbarrier.pending << " of " << mbarrier.expected << " arrivals have come";
+    missing = numbers([&](Number number) {
+      const Thread& other = state_[number];
+      return other.finished || other.wait != Wait::mbarrier || other.mbarrier != waiting.mbarrier;
     });
   } else {
     text << "a warp-level operation that not all lanes of its mask reach";
@@ -529,8 +651,7 @@ unsigned shared_address(const void* pointer) {
 
 void copy_async(unsigned destination, const void* source, unsigned bytes, Site site) {
   const InExecutor in_executor;
-  // Static shared memory may lie below the dynamic one: the difference is signed.
-  here().copy_async({dynamic_memory + static_cast<int>(destination), source, bytes}, site);
+  here().copy_async({in_shared_memory(destination), source, bytes}, site);
 }
 
 void commit_copies() {
@@ -541,6 +662,26 @@ void commit_copies() {
 void wait_for_copies(unsigned pending) {
   const InExecutor in_executor;
   here().wait_for_copies(pending);
+}
+
+void mbarrier_init(unsigned address, unsigned arrivals, Site site) {
+  const InExecutor in_executor;
+  here().mbarrier_init(address, arrivals, site);
+}
+
+void mbarrier_arrive(unsigned address, Site site) {
+  const InExecutor in_executor;
+  here().mbarrier_arrive(address, site);
+}
+
+void mbarrier_arrive_after_copies(unsigned address, Site site) {
+  const InExecutor in_executor;
+  here().mbarrier_arrive_after_copies(address, site);
+}
+
+void mbarrier_wait(unsigned address, unsigned parity, Site site) {
+  const InExecutor in_executor;
+  here().mbarrier_wait(address, parity, site);
 }
 
 void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }

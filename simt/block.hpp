@@ -62,6 +62,10 @@ class Block {
   void copy_async(const AsyncCopies::Copy& copy, Site site);
   void commit_copies() { copies_[current_].commit(); }
   void wait_for_copies(unsigned pending);
+  void mbarrier_init(unsigned address, unsigned arrivals, Site site);
+  void mbarrier_arrive(unsigned address, Site site);
+  void mbarrier_arrive_after_copies(unsigned address, Site site);
+  void mbarrier_wait(unsigned address, unsigned parity, Site site);
 
   /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
   /// given both the same instrumented copy of an inline function.
@@ -82,11 +86,12 @@ class Block {
   static constexpr Number MAIN = MAX_THREADS_PER_BLOCK;
   static constexpr unsigned BARRIERS = 16;
 
-  enum class Wait : std::uint8_t { nothing, barrier, warp_barrier };
+  enum class Wait : std::uint8_t { nothing, barrier, warp_barrier, mbarrier };
 
   struct Thread {
     Site site;  ///< where it waits
     unsigned mask = 0;
+    unsigned mbarrier = 0;  ///< its address
     std::uint8_t barrier = 0;
     Wait wait = Wait::nothing;
     bool started = false;
@@ -103,6 +108,18 @@ class Block {
   struct Barrier {
     List waiting;
     unsigned expected = 0;
+  };
+
+  struct Mbarrier {
+    unsigned address = 0;
+    unsigned expected = 0;    ///< arrivals in each phase
+    unsigned pending = 0;     ///< in this one
+    std::uint64_t phase = 0;  ///< that is under way
+    List waiting;             ///< for its end
+    // In checks, what the arrivals up to this phase pass on, and up to the one before. Later phases pass on what
+    // earlier ones did: their arrivals see the earlier ones'.
+    Clocks::Clock arrived;
+    Clocks::Clock ended;
   };
 
   struct Warp {
@@ -123,6 +140,14 @@ class Block {
   void stop_here();
   /// Tells whoever watches that the threads in the list and the current one have met.
   void meet(const List& list);
+  void check_copy_arrives(const AsyncCopies::Copy& copy, bool at_mbarrier);
+  /// Null where none was initialised. Initialising others moves it elsewhere.
+  Mbarrier* find_mbarrier(unsigned address);
+  /// The current thread is about to use it; fails where it may not.
+  Mbarrier& mbarrier(unsigned address, Site site);
+  void check_mbarrier(unsigned address, bool init, Site site);
+  /// What the thread passes on is there already.
+  void arrive_at(Mbarrier& mbarrier);
   void append(List& list, Number number);
   void append(List& list, List& other);
   /// The first thread that is ready, or MAIN where none is.
@@ -148,6 +173,7 @@ class Block {
   Number previous_ = MAIN;  ///< the fiber that handed over to this one
   List ready_;
   std::array<Barrier, BARRIERS> barriers_;
+  std::vector<Mbarrier> mbarriers_;  ///< few; of this block
   std::array<Warp, MAX_THREADS_PER_BLOCK / WARP> warps_;
   std::array<Number, MAX_THREADS_PER_BLOCK> next_;
   std::vector<Index3> positions_;  ///< of the threads in the block

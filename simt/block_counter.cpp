@@ -224,6 +224,7 @@ void BlockCounter::clear() {
   for (Warp& warp : warps_) {
     warp.arrived = 0;
     warp.ended = 0;
+    warp.waited = 0;
     warp.at_barrier = false;
     warp.pieces.clear();
     warp.piece_ends.clear();
@@ -283,7 +284,60 @@ void BlockCounter::arrive(ThreadNumber thread, bool of_block) {
 void BlockCounter::end(ThreadNumber thread) {
   Warp& warp = warps_[thread / WARP];
   warp.ended |= 1U << thread % WARP;
+  merge_up_to_waits(warp);
   merge_when_complete(warp);
+}
+
+void BlockCounter::wait(ThreadNumber thread, unsigned address, std::uint64_t phase) {
+  constexpr unsigned PHASE_BITS = 16;
+  Warp& warp = warps_[thread / WARP];
+  log_of(thread).push_back(Entry{address} << PHASE_BITS | (phase & ((1U << PHASE_BITS) - 1)));
+  warp.waited |= 1U << thread % WARP;
+  merge_up_to_waits(warp);
+}
+
+void BlockCounter::merge_up_to_waits(Warp& warp) {
+  const std::span<std::vector<Entry>> logs = logs_of(warp);
+  const auto is_wait = [](Entry entry) { return entry >> ADDRESS_BITS == AccessSites::NONE; };
+  while (warp.waited != 0 && (warp.waited | warp.ended) == warp.lanes) {
+    std::array<std::size_t, WARP> at{};
+    const std::vector<Entry>& leader = logs[first_lane(warp.waited)];
+    const Entry wait = *std::find_if(leader.begin(), leader.end(), is_wait);
+    bool together = true;
+    for_lanes(warp.waited, [&](unsigned lane) {
+      const auto found = std::find_if(logs[lane].begin(), logs[lane].end(), is_wait);
+      at[lane] = static_cast<std::size_t>(found - logs[lane].begin());
+      together = together && *found == wait;
+    });
+    if (!together) {
+      return;
+    }
+    const std::uint32_t lanes = warp.waited;
+    warp.waited = 0;
+    for_lanes(lanes, [&](unsigned lane) {
+      std::vector<Entry>& log = logs[lane];
+      later_[lane].assign(log.begin() + static_cast<std::ptrdiff_t>(at[lane]) + 1, log.end());
+      log.resize(at[lane]);
+    });
+    merge(warp);
+    for_lanes(lanes, [&](unsigned lane) {
+      if (!later_[lane].empty()) {
+        log_of(static_cast<ThreadNumber>(&logs[lane] - logs_.data())) = later_[lane];
+        warp.waited |= std::ranges::any_of(later_[lane], is_wait) ? 1U << lane : 0U;
+      }
+    });
+    ++barriers_;
+  }
+}
+
+void BlockCounter::drop_waits(Warp& warp) {
+  std::size_t most = 0;
+  for_lanes(warp.waited, [&](unsigned lane) {
+    most = std::max(most, std::erase_if(logs_of(warp)[lane],
+                                        [](Entry entry) { return entry >> ADDRESS_BITS == AccessSites::NONE; }));
+  });
+  barriers_ += most;
+  warp.waited = 0;
 }
 
 void BlockCounter::merge_when_complete(Warp& warp) {
@@ -293,11 +347,12 @@ void BlockCounter::merge_when_complete(Warp& warp) {
   barriers_ += warp.at_barrier ? 1 : 0;
   warp.arrived = 0;
   warp.at_barrier = false;
+  drop_waits(warp);
   merge(warp);
 }
 
 void BlockCounter::merge(Warp& warp) {
-  const std::span<std::vector<Entry>> logs(&logs_[static_cast<std::size_t>(&warp - warps_.data()) * WARP], WARP);
+  const std::span<std::vector<Entry>> logs = logs_of(warp);
   std::uint32_t lanes = 0;
   bool same_size = true;
   std::size_t entries = 0;

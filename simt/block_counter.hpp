@@ -3,7 +3,9 @@
 // Counts what one block after the other does, all on one OS thread.
 //
 // Accesses arrive thread by thread. Each thread keeps a log of them; when all lanes of a warp have reached a barrier or
-// their end, the logs are put together to requests: the n-th access of every lane by the same code is one.
+// their end, the logs are put together to requests: the n-th access of every lane by the same code is one. Waits at
+// mbarriers do not hold up every lane, so they leave marks in the logs: what lies between two that all lanes share is
+// put together by itself.
 
 #include "checked_arrays.hpp"
 #include "checker.hpp"
@@ -205,14 +207,19 @@ class BlockCounter {
   }
   /// The thread has reached a barrier; `of_block` for those that are counted.
   void arrive(ThreadNumber thread, bool of_block);
-  /// All threads of the block have.
+  /// The thread waits for the end of a phase of the mbarrier at the shared address, or goes on as it has ended.
+  void wait(ThreadNumber thread, unsigned address, std::uint64_t phase);
+  /// An mbarrier lies there.
+  void use_mbarrier(const std::byte* at) { use_variable(reinterpret_cast<std::uintptr_t>(at)); }
+  /// All threads of the block have reached a barrier, or some of them ended the phase of an mbarrier: what warps ask
+  /// of the L2 later comes later.
   void meet();
   void end(ThreadNumber thread);
   /// What the block did, all its threads having ended.
   BlockCounts take();
 
  private:
-  /// A site's number above an address.
+  /// A site's number above an address, or NONE above what tells waits apart.
   using Entry = std::uint64_t;
   static constexpr unsigned ADDRESS_BITS = 48;
   static constexpr Entry ADDRESS = (Entry{1} << ADDRESS_BITS) - 1;
@@ -230,6 +237,7 @@ class BlockCounter {
     std::uint32_t lanes = 0;  ///< that the block has
     std::uint32_t arrived = 0;
     std::uint32_t ended = 0;
+    std::uint32_t waited = 0;               ///< lanes with the mark of a wait in their logs
     bool at_barrier = false;                ///< one of the block
     std::vector<Piece> pieces;              ///< since the threads of the block met
     std::vector<std::uint32_t> piece_ends;  ///< of each request
@@ -286,17 +294,28 @@ class BlockCounter {
     if (site == AccessSites::NONE) {
       return;
     }
+    log_of(thread).push_back(Entry{site} << ADDRESS_BITS | (reinterpret_cast<std::uintptr_t>(address) & ADDRESS));
+  }
+  /// To add to.
+  std::vector<Entry>& log_of(ThreadNumber thread) {
     std::vector<Entry>& log = logs_[thread];
     if (log.capacity() == 0 && !spare_.empty()) {
       log = std::move(spare_.back());
       spare_.pop_back();
     }
-    log.push_back(Entry{site} << ADDRESS_BITS | (reinterpret_cast<std::uintptr_t>(address) & ADDRESS));
+    return log;
+  }
+  std::span<std::vector<Entry>> logs_of(const Warp& warp) {
+    return {&logs_[static_cast<std::size_t>(&warp - warps_.data()) * WARP], WARP};
   }
   void clear();
   AccessSites::Number site_of_copy(const std::source_location& place, unsigned bytes);
   SiteState& state(AccessSites::Number number);
   void merge_when_complete(Warp& warp);
+  /// Merges up to each mark of a wait that all lanes have.
+  void merge_up_to_waits(Warp& warp);
+  /// Takes the marks that are left out of the logs: not all lanes have waited there.
+  void drop_waits(Warp& warp);
   /// Puts the logs of the warp's lanes together.
   void merge(Warp& warp);
   void merge_by_occurrence(Warp& warp, std::span<const std::vector<Entry>> logs, std::size_t from);
@@ -339,7 +358,8 @@ class BlockCounter {
   // While logs are merged:
   std::vector<Merged> merged_;
   std::vector<SiteState*> merging_;
-  WarpAccess copies_to_;  ///< the copies whose sources come next
+  std::array<std::vector<Entry>, WARP> later_;  ///< of each lane, what follows its wait
+  WarpAccess copies_to_;                        ///< the copies whose sources come next
   std::uint64_t copies_to_hash_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Wavefronts> copy_wavefronts_;  ///< by hashes of both sides
   SiteTraffic* last_ = nullptr;                                                    ///< where the last request was added

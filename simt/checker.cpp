@@ -18,6 +18,7 @@ namespace simt {
 namespace {
 
 constexpr std::size_t WORD = 4;
+constexpr unsigned MBARRIER_BYTES = 8;
 constexpr std::string_view DYNAMIC = "simt::(anonymous namespace)::dynamic_memory";
 
 CheckedArrays* current_arrays = nullptr;
@@ -48,13 +49,18 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
   return text.str();
 }
 
+void to_later(Clocks::Clock& clock, const Clocks::Clock& other) {
+  std::transform(clock.begin(), clock.end(), other.begin(), clock.begin(),
+                 [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+}
+
 }  // namespace
 
 // ---- Clocks ----
 
 void Clocks::begin(std::size_t threads) {
-  own_.assign(threads, 1);
-  known_.assign(threads, std::make_shared<const Clock>(threads, 0));
+  own_.assign(2 * threads, 1);
+  known_.assign(threads, std::make_shared<const Clock>(2 * threads, 0));
 }
 
 void Clocks::join(std::span<const ThreadNumber> threads) {
@@ -63,8 +69,7 @@ void Clocks::join(std::span<const ThreadNumber> threads) {
   for (const ThreadNumber thread : threads) {
     if (known_[thread].get() != merged) {
       merged = known_[thread].get();
-      std::transform(joined->begin(), joined->end(), merged->begin(), joined->begin(),
-                     [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+      to_later(*joined, *merged);
     }
   }
   for (const ThreadNumber thread : threads) {
@@ -72,6 +77,38 @@ void Clocks::join(std::span<const ThreadNumber> threads) {
   }
   for (const ThreadNumber thread : threads) {
     known_[thread] = joined;
+  }
+}
+
+void Clocks::release_as(ThreadNumber number, ThreadNumber thread, Clock& passed_on) {
+  passed_on.resize(own_.size());
+  to_later(passed_on, *known_[thread]);
+  passed_on[number] = own_[number]++;
+}
+
+void Clocks::acquire(std::span<const ThreadNumber> threads, const Clock& passed_on) {
+  if (passed_on.empty()) {
+    return;
+  }
+  std::shared_ptr<const Clock> before;
+  std::shared_ptr<const Clock> after;
+  for (const ThreadNumber thread : threads) {
+    if (known_[thread] != before) {  // those who knew the same still do
+      before = known_[thread];
+      const auto clock = std::make_shared<Clock>(*before);
+      to_later(*clock, passed_on);
+      after = clock;
+    }
+    known_[thread] = after;
+  }
+}
+
+void Clocks::acquire_copies(ThreadNumber thread) {
+  const ThreadNumber copies = copies_of(thread);
+  if ((*known_[thread])[copies] + 1 < own_[copies]) {
+    const auto clock = std::make_shared<Clock>(*known_[thread]);
+    (*clock)[copies] = own_[copies] - 1;
+    known_[thread] = clock;
   }
 }
 
@@ -171,18 +208,18 @@ std::optional<std::string> BlockChecker::access(ThreadNumber thread, const Acces
     return describe(access) + ", which is not aligned to them";
   }
   const auto offset = static_cast<std::size_t>(access.address - shared_);
-  return offset < variables_.bytes() ? access_shared(thread, access, false) : access_global(thread, access);
+  return offset < variables_.bytes() ? access_shared(thread, access, By::code) : access_global(thread, access);
 }
 
 std::string BlockChecker::thread_text(ThreadNumber thread) const {
-  return "thread " + position_text(thread, block_extents_);
+  return "thread " + position_text(clocks_.thread_of(thread), block_extents_);
 }
 
 std::string BlockChecker::block_text(std::uint64_t block) const {
   return "block " + position_text(block, grid_extents_);
 }
 
-std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, bool by_copy) {
+std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by) {
   const auto begin = static_cast<std::size_t>(access.address - shared_);
   for (std::size_t offset = begin; offset < begin + access.bytes; offset += WORD) {
     const SharedVariables::Variable* const variable = variables_.at(offset);
@@ -199,7 +236,10 @@ std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, cons
       word.block = generation_;
     }
     const std::string of = " of " + std::string(dynamic ? "" : "shared ") + variable->name;
-    if (word.copying && !by_copy) {
+    if (word.mbarrier && by != By::mbarrier) {
+      return describe(access) + of + ", which an mbarrier is kept in";
+    }
+    if (word.copying && by != By::copy) {
       return describe(access) + of + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
              " is under way: it has not been waited for";
     }
@@ -274,7 +314,7 @@ std::optional<std::string> BlockChecker::copy_starts(ThreadNumber thread, const 
     }
   }
   // It may write from now on.
-  if (auto wrong = access_shared(thread, {to, bytes, true, true}, false)) {
+  if (auto wrong = access_shared(thread, {to, bytes, true, true}, By::code)) {
     return wrong;
   }
   for (unsigned byte = 0; byte < bytes; byte += WORD) {
@@ -283,12 +323,29 @@ std::optional<std::string> BlockChecker::copy_starts(ThreadNumber thread, const 
   return std::nullopt;
 }
 
-std::optional<std::string> BlockChecker::copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes) {
-  if (auto wrong = access_shared(thread, {to, bytes, true, true}, true)) {
+std::optional<std::string> BlockChecker::copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes,
+                                                      bool at_mbarrier) {
+  if (auto wrong = access_shared(thread, {to, bytes, true, true}, By::copy)) {
     return wrong;
   }
   for (unsigned byte = 0; byte < bytes; byte += WORD) {
-    words_[static_cast<std::size_t>(to + byte - shared_) / WORD].copying = false;
+    Word& word = words_[static_cast<std::size_t>(to + byte - shared_) / WORD];
+    word.copying = false;
+    if (at_mbarrier) {
+      const ThreadNumber copies = clocks_.copies_of(thread);
+      word.written = {copies, clocks_.now(copies)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> BlockChecker::mbarrier(ThreadNumber thread, const std::byte* at, bool init) {
+  // Initialising counts as a write and all else as a read: what comes without a barrier after the former is a race.
+  if (auto wrong = access_shared(thread, {at, MBARRIER_BYTES, init, true}, By::mbarrier)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < MBARRIER_BYTES; byte += WORD) {
+    words_[static_cast<std::size_t>(at + byte - shared_) / WORD].mbarrier = true;
   }
   return std::nullopt;
 }

@@ -25,21 +25,37 @@ using ThreadNumber = std::uint16_t;
 
 /// Which of a block's threads have waited for which others. Each counts the barriers it has passed, and knows up to
 /// which count each other thread's accesses came before its own next ones.
+///
+/// What asynchronous copies write that arrive at an mbarrier is known to those alone who wait there, be it the thread
+/// that started them. They have a clock of their own for it, as if another thread did them: copies_of() its number.
 class Clocks {
  public:
+  using Clock = std::vector<std::uint32_t>;
+
   void begin(std::size_t threads);
   /// `threads` have met at a barrier: all that each did so far comes before all that any does from now on.
   void join(std::span<const ThreadNumber> threads);
+  /// Adds what `thread` did so far, and what it knows to have come before, to what a barrier passes on.
+  void release(ThreadNumber thread, Clock& passed_on) { release_as(thread, thread, passed_on); }
+  /// The same for the thread's copies, without what else it did.
+  void release_copies(ThreadNumber thread, Clock& passed_on) { release_as(copies_of(thread), thread, passed_on); }
+  /// What was passed on comes before all that any of `threads` does from now on.
+  void acquire(std::span<const ThreadNumber> threads, const Clock& passed_on);
+  /// The same for the thread's own copies.
+  void acquire_copies(ThreadNumber thread);
+  ThreadNumber copies_of(ThreadNumber thread) const { return static_cast<ThreadNumber>(known_.size() + thread); }
+  /// Of a number, be it that of copies.
+  ThreadNumber thread_of(ThreadNumber number) const { return static_cast<ThreadNumber>(number % known_.size()); }
   std::uint32_t now(ThreadNumber thread) const { return own_[thread]; }
   bool comes_before(ThreadNumber earlier, std::uint32_t when, ThreadNumber thread) const {
     return earlier == thread || (*known_[thread])[earlier] >= when;
   }
 
  private:
-  using Clock = std::vector<std::uint32_t>;
+  void release_as(ThreadNumber number, ThreadNumber thread, Clock& passed_on);
 
-  std::vector<std::uint32_t> own_;
-  std::vector<std::shared_ptr<const Clock>> known_;
+  std::vector<std::uint32_t> own_;                   ///< of threads, then of their copies
+  std::vector<std::shared_ptr<const Clock>> known_;  ///< of threads
 };
 
 /// What SharedVariables calls the block's dynamic shared memory.
@@ -85,12 +101,16 @@ class BlockChecker {
 
   void begin(const Launch& launch, std::size_t threads, std::uint64_t block);
   void join(std::span<const ThreadNumber> threads) { clocks_.join(threads); }
+  Clocks& clocks() { return clocks_; }
 
   /// What is wrong with the access, or nothing.
   std::optional<std::string> access(ThreadNumber thread, const Access& access);
-  /// An asynchronous copy starts, or has arrived; `source` is null for zeros.
+  /// An asynchronous copy starts, or has arrived; `source` is null for zeros. Those that arrive at an mbarrier are yet
+  /// to be released.
   std::optional<std::string> copy_starts(ThreadNumber thread, const std::byte* to, const void* source, unsigned bytes);
-  std::optional<std::string> copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes);
+  std::optional<std::string> copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes, bool at_mbarrier);
+  /// The mbarrier there is initialised or used.
+  std::optional<std::string> mbarrier(ThreadNumber thread, const std::byte* at, bool init);
 
  private:
   struct Use {
@@ -104,9 +124,11 @@ class BlockChecker {
     Use first_read;  ///< since it was written
     Use last_read;
     bool copying = false;
+    bool mbarrier = false;
   };
+  enum class By : std::uint8_t { code, copy, mbarrier };
 
-  std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, bool by_copy);
+  std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, By by);
   std::optional<std::string> access_global(ThreadNumber thread, const Access& access);
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   std::string block_text(std::uint64_t block) const;   ///< "block (1,0,0)"

@@ -42,6 +42,12 @@ void commit_copies();
 /// Lets the copies of all groups arrive but the `pending` youngest.
 void wait_for_copies(unsigned pending);
 
+/// Mbarriers lie at shared addresses that are multiples of 8. kernels/mbarrier.cuh tells what these do.
+void mbarrier_init(unsigned address, unsigned arrivals, Site site);
+void mbarrier_arrive(unsigned address, Site site);
+void mbarrier_arrive_after_copies(unsigned address, Site site);
+void mbarrier_wait(unsigned address, unsigned parity, Site site);
+
 /// Ends the launch with NotSupported.
 [[noreturn]] void not_supported(const std::string& what);
 
