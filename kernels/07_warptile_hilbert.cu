@@ -35,6 +35,7 @@
 #include "hilbert.hpp"
 #include "named_barrier.cuh"
 #include "problem.hpp"
+#include "registers.cuh"
 #include "tiling.cuh"
 #include "vector_access.cuh"
 
@@ -77,12 +78,6 @@ constexpr std::int64_t MAX_LEADING_DIMENSION = (std::int64_t{1} << 32) / WM;
 
 enum class BlockOrder { hilbert, rows };
 enum class Barrier { named, block };
-
-/// Keeps `value` in a register: the compiler would otherwise compute it again at every use in the loop.
-__device__ __forceinline__ unsigned keep_in_register(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
 
 __device__ __forceinline__ std::int64_t at_most(std::int64_t x, std::int64_t limit) { return x < limit ? x : limit; }
 
