@@ -15,8 +15,8 @@ inline namespace SGEMM_TARGET {
 
 constexpr int MBARRIER_BYTES = 8;
 
-// `barrier` is the shared address (shared_address) of MBARRIER_BYTES, aligned to them, that nothing else uses. A phase ends
-// when as many arrivals as mbarrier_init was told have come in; the next begins at once. Phases count from 0.
+// `barrier` is the shared address (shared_address) of MBARRIER_BYTES, aligned to them, that nothing else uses. A phase
+// ends when as many arrivals as mbarrier_init was told have come in; the next begins at once. Phases count from 0.
 //
 // mbarrier_init(barrier, arrivals): by one thread, before a barrier of the block and any use by others.
 //
