@@ -344,10 +344,13 @@ TILES = {
     "07_warptile_hilbert": Tile(128, 256),
     "07_warptile_hilbert:block_barrier": Tile(128, 256),
     "07_warptile_hilbert:row_order": Tile(128, 256),
+    "08_warp_specialized": Tile(256, 192),
+    "08_warp_specialized:serpentine": Tile(256, 192),
+    "08_warp_specialized:tile128x256": Tile(128, 256),
 }
 
 
-def expected_reads(kernel: str, m: int, n: int) -> dict[str, float]:
-    """How often each element of A and of B is read, when tiles cover C exactly."""
+def expected_reads(kernel: str, m: int, n: int) -> dict[str, int]:
+    """How often each element of A and of B is read: once for each tile in its rows or columns of C."""
     tile = TILES[kernel]
-    return {"a": n / tile.columns, "b": m / tile.rows}
+    return {"a": -(-n // tile.columns), "b": -(-m // tile.rows)}

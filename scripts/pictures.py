@@ -206,6 +206,15 @@ PICTURES: dict[str, Picture] = {
             Access("07_warptile_hilbert", "shared_load", DYNAMIC, "fragment of B: four columns of the tile", 2, 1),
         ),
     ),
+    "access_08": Picture(
+        "Chapter 08: asynchronous copies, and fragments for one k",
+        (
+            Access("08_warp_specialized", "async_copy", "A", "copy of A, 32 bits a lane"),
+            Access("08_warp_specialized", "async_copy", "B", "copy of B, 128 bits a lane"),
+            Access("08_warp_specialized", "shared_load", DYNAMIC, "fragment of A: four rows of the tile", 2),
+            Access("08_warp_specialized", "shared_load", DYNAMIC, "fragment of B: four columns of the tile", 2, 1),
+        ),
+    ),
 }
 
 

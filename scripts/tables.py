@@ -639,12 +639,15 @@ def reads(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     comparison = folder.counted()
     rows = []
     for case in comparison.cases:
+        if case.id not in counts.TILES:
+            raise ResultsError(f"counts.py does not know the tiles of {case.id}")
         m, n, _ = case.counted.record.shape
         tile, expected = counts.TILES[case.id], counts.expected_reads(case.id, m, n)
         cells = [linked(case.id, page)]
-        for array, extent, length in (("a", "N", tile.columns), ("b", "M", tile.rows)):
-            by_hand = extent if length == 1 else f"{extent} / {length}"
-            cells += [f"{by_hand} = {expected[array]:g}", f"{case.counted.counts['reads_per_element'][array]:g}"]
+        for array, letter, extent, length in (("a", "N", n, tile.columns), ("b", "M", m, tile.rows)):
+            by_hand = letter if length == 1 else f"{letter} / {length}"
+            rounded = ", rounded up," if extent % length else ""
+            cells += [f"{by_hand}{rounded} = {expected[array]}", f"{case.counted.counts['reads_per_element'][array]:g}"]
         rows.append(cells)
     head = ["kernel", "an element of A, by hand", "counted", "an element of B, by hand", "counted"]
     return f"{table(head, rows)}\n\nM = N = K = {comparison.size}."
