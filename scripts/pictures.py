@@ -112,10 +112,10 @@ class Touched:
         if len(self.lanes) < 32:
             parts.append("1 active lane" if len(self.lanes) == 1 else f"{len(self.lanes)} active lanes")
         if self.access.is_global:
-            parts += [plural(len(self.rows), "line"), plural(len(self.sectors), "sector")]
-            average = ratio(self.line["sectors"], requests)
+            sectors, average = plural(len(self.sectors), "sector"), ratio(self.line["sectors"], requests)
             if average is not None and abs(average - len(self.sectors)) > 0.05:
-                parts.append(f"{average:.3g} sectors on average")
+                sectors += f" ({average:.3g} on average)"
+            parts += [plural(len(self.rows), "line"), sectors]
         if not self.access.is_global or self.access.kind == "async_copy":
             wavefronts = ratio(self.line["wavefronts"], requests)
             if wavefronts:

@@ -38,7 +38,7 @@ def test_lines_and_sectors_of_a_request():
 
 def test_what_is_said_of_a_request():
     assert touched([4 * lane for lane in range(32)], sectors=40).summary() == "1 line, 4 sectors"
-    assert touched([0] * 32, sectors=25).summary() == "1 line, 1 sector, 2.5 sectors on average"
+    assert touched([0] * 32, sectors=25).summary() == "1 line, 1 sector (2.5 on average)"
     assert touched([0] + [None] * 31, sectors=10).summary() == "1 active lane, 1 line, 1 sector"
     row = [4 * lane for lane in range(32)]
     assert touched(row, kind="shared_load", wavefronts=10).summary() == "1 wavefront"
