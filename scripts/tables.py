@@ -491,9 +491,9 @@ def verdict(what: str, missed: dict[str, list[str]], known: int) -> str:
     if not known:
         return f"{what}: nothing was measured."
     if not missed:
-        return f"{what}: all {known} kernels."
+        return f"{what}: all {known} measured kernels."
     names = "; ".join(f"`{kernel}` ({', '.join(items)})" for kernel, items in missed.items())
-    return f"{what}: {known - len(missed)} of {known} kernels, not {names}."
+    return f"{what}: {known - len(missed)} of {known} measured kernels, not {names}."
 
 
 def verdicts(comparison: counts.Comparison) -> str:

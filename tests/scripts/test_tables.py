@@ -203,8 +203,8 @@ def test_the_validation_names_what_misses_a_bar(tmp_path):
     page = write_page(tmp_path, "validation 4096")
     run(page)
     text = page.read_text(encoding="utf-8")
-    assert "2 of 3 kernels, not `07_warptile_hilbert` (global load sectors)." in text
-    assert "DRAM bytes of the nearer schedule within 25 %: all 3 kernels." in text
+    assert "2 of 3 measured kernels, not `07_warptile_hilbert` (global load sectors)." in text
+    assert "DRAM bytes of the nearer schedule within 25 %: all 3 measured kernels." in text
     assert "| **+100.0 %** |" in text
     assert text.count("**+") == 1
 
@@ -218,7 +218,7 @@ def test_the_validation_says_when_dram_is_too_far_off(tmp_path, edited, syntheti
     page = write_page(tmp_path, "validation 4096")
     run(page, results=synthetic)
     text = page.read_text(encoding="utf-8")
-    assert "DRAM bytes of the nearer schedule within 25 %: 2 of 3 kernels, not `01_naive` (+79.1 %)." in text
+    assert "DRAM bytes of the nearer schedule within 25 %: 2 of 3 measured kernels, not `01_naive` (+79.1 %)." in text
     assert "| **+79.1 %** |" in text
 
 
