@@ -1,5 +1,10 @@
 # Everything comes from the distribution's packages or the CUDA Toolkit; a missing one is named with its apt package.
 
+# Boost's own description of itself, where CMake would no longer have one (3.30).
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)
+endif()
+
 function(require_package package apt_name)
   find_package(${package} QUIET ${ARGN})
   if(NOT ${package}_FOUND)
