@@ -1,28 +1,30 @@
-// Chapter 08: warps that only copy, and accumulators that alternate between register banks
+// Chapter 08: warps that only copy, and FMAs that alternate between register banks
 //
-// Against 07: copying moves into four warps of its own, and what that frees in the other eight goes into larger thread
-// tiles and an order of the FMAs that the register file can keep up with.
+// Against 07: copying moves into four warps of its own. What multiplies is left with little else than FMAs and the
+// loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
 //
-//   warps      8 multiply, 16 x 12 elements of C per thread: 7 LDS.128 feed 192 FMAs (07: 6 feed 128)
-//              4 copy (cp.async), with the 24 registers per thread that they need; the others get 240 (setmaxnreg)
-//   ring       three stages of 32 k. Two mbarriers per stage: `full` says that the copies have arrived, `empty` that
-//              all eight warps have read it. Copiers run ahead as far as stages are empty; nobody waits for the block.
+//   warps      8 multiply, 64 x 64 elements of C each, 16 x 8 per thread
+//              4 copy (cp.async), with fewer registers per thread; the others get what they leave over (setmaxnreg)
+//   ring       four stages of 32 k. Two mbarriers per stage: `full` says that the copies have arrived, `empty` that all
+//              eight warps have read it. Copiers run ahead as far as stages are empty; nobody waits for the whole
+//              block.
 //
-//   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's accumulators: 16 rows of 12 registers, each row
-//   columns    |0 1 2 3|4 5 6 7|8 9 10 11|                  in three aligned groups of four, so that column j lies in
-//                                                           register bank j % 2
+//   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's sums: 16 rows of 8 registers, each row in two
+//   columns    |0 1 2 3|4 5 6 7|                            aligned groups of four: column j lies in register bank j %
+//   2
 //
-//   order      two FMAs in a row that write to the same bank cost a cycle, and so do three operands read from one bank.
-//              Along a row the banks alternate; from row to row they do where the next row starts in the other bank
-//              than the last one ended in, and where it starts in the other bank than its element of A. Rows of one
-//              parity therefore follow each other: 0 2 | 1 3 5 7 | 4 6 8 10 | 9 11 13 15 | 12 14.
+//   order      two FMAs in a row that write to one bank cost a cycle, and so do three operands read from one bank.
+//              Along a row the banks alternate. From row to row they do where a row starts in the bank that the last
+//              one did not end in; three operands never share a bank where it starts in the bank that its element of A
+//              is not in. Both go together as long as rows of one parity follow each other: 0 2 | 1 3 5 7 | 4 6 8 10 |
+//              9 11 13 15 | 12 14.
 //
-// Traffic per element of C: k / 192 loads of A and k / 256 of B from global memory; k / 12 of A and k / 16 of B from
+// Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots, as in 07; and whole tiles: 256 x 192 elements are many for 132 SMs unless C is large.
+// Limit: issue slots; and whole waves of tiles: what is left of C after the last full one occupies few SMs.
 //
-// Variants: `tile128x256` computes 16 x 8 per thread in tiles of 128 x 256, which waste less of small matrices;
-// `serpentine` has the FMAs of the default in serpentine order, rows 0 to 15.
+// Variants: `serpentine` has the FMAs in the order of 07; `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
+// feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
 #include "async_copy.cuh"
@@ -50,16 +52,17 @@ constexpr int LANES_M = 4;
 constexpr int LANES_N = WARP / LANES_M;
 constexpr int WM = LANES_M * TM;
 constexpr int BK = 32;
-constexpr int UNROLL = 8;  // k per iteration of the main loop: its code has to come from the instruction cache
 constexpr int FLOAT_BYTES = sizeof(float);
 
 enum class FmaOrder { alternating_banks, serpentine };
 
 /// A block tile of WARPS_M x WARPS_N warps, which compute WM x (LANES_N * TN) each.
-template <int WARPS_M, int WARPS_N, int TN_, int STAGES_, int COPY_REGISTERS_>
+template <int WARPS_M, int WARPS_N, int TN_, int STAGES_, int UNROLL_, int COPY_REGISTERS_>
 struct TileShape {
   static constexpr int TN = TN_;  // columns of C per thread
   static constexpr int STAGES = STAGES_;
+  static constexpr int UNROLL = UNROLL_;  // k per iteration of the main loop: its code has to fit into a cache
+  static_assert(BK % UNROLL == 0 && BK > UNROLL);
   static constexpr int WN = LANES_N * TN;
   static constexpr int BM = WARPS_M * WM;
   static constexpr int BN = WARPS_N * WN;
@@ -258,33 +261,31 @@ __device__ __forceinline__ void multiply(const Problem& p, unsigned a_first, uns
   for (int group = 0; group < TN / 4; ++group) {
     load_b(group, b_here);
   }
-  const int iterations = stages_of(p) * (BK / UNROLL);
 #pragma unroll 1
-  for (int iteration = 1; iteration <= iterations; ++iteration) {
-    unsigned a_next = a_here + UNROLL * Shape::K_BYTES;
-    unsigned b_next = b_here + UNROLL * Shape::K_BYTES;
-    if (a_next == a_first + Shape::RING_BYTES) {
+  for (int left = stages_of(p) * (BK / Shape::UNROLL); left > 0; --left) {
+    unsigned a_next = a_here + Shape::UNROLL * Shape::K_BYTES;
+    unsigned b_next = b_here + Shape::UNROLL * Shape::K_BYTES;
+    // The fragments after the last ones are not used, but have to be there.
+    if (a_next == a_first + Shape::RING_BYTES || left == 1) {
       a_next = a_first;
       b_next = b_first;
     }
 #pragma unroll
-    for (int k = 0; k < UNROLL; ++k) {
-      if (k == UNROLL - 1 && iteration % (BK / UNROLL) == 0) {  // the last fragments of a stage are in registers
+    for (int k = 0; k < Shape::UNROLL; ++k) {
+      if (k == Shape::UNROLL - 1 &&
+          left % (BK / Shape::UNROLL) == 1) {  // the last fragments of a stage are in registers
         const unsigned read = at.empty();
         at.advance(barriers);
-        if (iteration < iterations) {
+        if (left > 1) {
           mbarrier_wait(at.full, at.parity);
-        } else {  // the next fragments are not used, but have to be there
-          a_next = a_first;
-          b_next = b_first;
         }
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
           mbarrier_arrive(read);
         }
       }
-      const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
-      const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
+      const unsigned a_from = k == Shape::UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
+      const unsigned b_from = k == Shape::UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
 #pragma unroll
       for (int i = 0; i < TM; ++i) {
         const int row = row_in_order<ORDER>(i);
@@ -392,21 +393,22 @@ Chapter chapter() {
           [] { return resources_of(warp_specialized_kernel<Shape, true, ORDER>, Shape::THREADS, Shape::SMEM_BYTES); });
 }
 
-using Tile256x192 = TileShape<4, 2, 12, 3, 24>;
-using Tile128x256 = TileShape<2, 4, 8, 4, 72>;
+using Tile128x256 = TileShape<2, 4, 8, 4, 16, 72>;
+using Tile256x192 = TileShape<4, 2, 12, 3, 8, 24>;
 
-const Registration tile256x192 =
-    chapter<Tile256x192, FmaOrder::alternating_banks>()
-        .summary("256x192 tiles, 16x12 per thread, four warps that only copy, FMAs that alternate between banks")
+const Registration tile128x256 =
+    chapter<Tile128x256, FmaOrder::alternating_banks>()
+        .summary(
+            "128x256 tiles, 16x8 per thread, four warps that only copy, FMAs that alternate between register banks")
         .registration();
-const Registration tile128x256 = chapter<Tile128x256, FmaOrder::alternating_banks>()
-                                     .variant("tile128x256")
-                                     .summary("the same with 128x256 tiles, 16x8 per thread")
-                                     .registration();
-const Registration serpentine = chapter<Tile256x192, FmaOrder::serpentine>()
+const Registration serpentine = chapter<Tile128x256, FmaOrder::serpentine>()
                                     .variant("serpentine")
-                                    .summary("256x192 tiles with the FMAs in serpentine order")
+                                    .summary("the same with the FMAs in serpentine order")
                                     .registration();
+const Registration tile256x192 = chapter<Tile256x192, FmaOrder::alternating_banks>()
+                                     .variant("tile256x192")
+                                     .summary("the same with 256x192 tiles, 16x12 per thread")
+                                     .registration();
 
 }  // namespace
 }  // namespace sgemm
