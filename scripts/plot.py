@@ -320,9 +320,10 @@ def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: fl
     markers = [Bbox.from_bounds(x - 6 * scale, y - 6 * scale, 12 * scale, 12 * scale) for x, y in pixels]
     written: list[Bbox] = []
     frame = ax.get_window_extent()
-    steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66)
+    steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66, 84, -84, 102, -102)
     places = [(sign * dx, dy) for dx in (11, 24, 48, 80, 120) for dy in steps for sign in (1, -1)]
-    for members in clusters(pixels, 11 * scale):
+    # From right to left: labels prefer to stand on the right of their points, where they leave room for the next.
+    for members in sorted(clusters(pixels, 11 * scale), key=lambda group: -max(pixels[i][0] for i in group)):
         members = sorted(members, key=lambda i: -points[i].y)
         x, y = np.mean([pixels[i] for i in members], axis=0)
         anchor = ax.transData.inverted().transform((x, y))
