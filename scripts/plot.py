@@ -303,8 +303,14 @@ def clusters(positions: Sequence[tuple[float, float]], distance: float) -> list[
     return groups
 
 
+def is_far(dx: float, dy: float) -> bool:
+    """Whether a label so far from its point takes a line to it."""
+    return abs(dx) + abs(dy) > 16
+
+
 def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: float = 9.5) -> None:
-    """Writes each label beside its point, at the nearest place that hides no other label or point.
+    """Writes each label beside its point, at the nearest place that hides no other label or point,
+    nor has a line to its point that crosses one.
 
     Points whose markers overlap share a label of several lines, the fastest first.
     """
@@ -314,9 +320,10 @@ def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: fl
     markers = [Bbox.from_bounds(x - 6 * scale, y - 6 * scale, 12 * scale, 12 * scale) for x, y in pixels]
     written: list[Bbox] = []
     frame = ax.get_window_extent()
-    steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66)
+    steps = (0, 8, -8, 14, -14, 22, -22, 30, -30, 40, -40, 52, -52, 66, -66, 84, -84, 102, -102)
     places = [(sign * dx, dy) for dx in (11, 24, 48, 80, 120) for dy in steps for sign in (1, -1)]
-    for members in clusters(pixels, 11 * scale):
+    # From right to left: labels prefer to stand on the right of their points, where they leave room for the next.
+    for members in sorted(clusters(pixels, 11 * scale), key=lambda group: -max(pixels[i][0] for i in group)):
         members = sorted(members, key=lambda i: -points[i].y)
         x, y = np.mean([pixels[i] for i in members], axis=0)
         anchor = ax.transData.inverted().transform((x, y))
@@ -329,14 +336,25 @@ def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: fl
             left = x + dx * scale - (extent.width if dx < 0 else 0)
             return Bbox.from_bounds(left, y + dy * scale - extent.height / 2, extent.width, extent.height)
 
-        def cost(place: tuple[float, float], box_at=box_at, others: list[Bbox] = others) -> tuple[bool, int]:
+        foreign = [*written, *(marker for i, marker in enumerate(markers) if i not in members)]
+
+        def cost(
+            place: tuple[float, float],
+            box_at=box_at,
+            others: list[Bbox] = others,
+            foreign: list[Bbox] = foreign,
+            point: tuple[float, float] = (x, y),
+        ) -> tuple[bool, int]:
             box = box_at(*place)
             inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
-            return not inside, sum(box.overlaps(other) for other in others)
+            end = (box.x0 if place[0] > 0 else box.x1, (box.y0 + box.y1) / 2)
+            line = np.linspace(point, end, 24) if is_far(*place) else []
+            crossed = sum(any(other.contains(*at) for at in line) for other in foreign)
+            return not inside, sum(box.overlaps(other) for other in others) + crossed
 
         dx, dy = min(places, key=cost)
         label.remove()
-        far = abs(dx) + abs(dy) > 16
+        far = is_far(dx, dy)
         ax.annotate(
             text,
             anchor,
@@ -660,10 +678,10 @@ def roofline(source: Source) -> Figure:
     ax.set_ylim(min(ys) / 1.8, peak * 1.9)
     ax.annotate(
         f"FP32 peak {peak:.1f} TFLOP/s",
-        (high, peak),
-        xytext=(-4, 5),
+        (ridge, peak),
+        xytext=(4, 5),
         textcoords="offset points",
-        ha="right",
+        ha="left",
         color=PEAK,
         fontsize=9.5,
     )
