@@ -344,9 +344,9 @@ TILES = {
     "07_warptile_hilbert": Tile(128, 256),
     "07_warptile_hilbert:block_barrier": Tile(128, 256),
     "07_warptile_hilbert:row_order": Tile(128, 256),
-    "08_warp_specialized": Tile(256, 192),
-    "08_warp_specialized:serpentine": Tile(256, 192),
-    "08_warp_specialized:tile128x256": Tile(128, 256),
+    "08_warp_specialized": Tile(128, 256),
+    "08_warp_specialized:serpentine": Tile(128, 256),
+    "08_warp_specialized:tile256x192": Tile(256, 192),
 }
 
 

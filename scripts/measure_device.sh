@@ -75,10 +75,12 @@ run_step() {
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
     counters)
-      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json"
+      local status=0
+      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" || status=1
       for size in 2048 3001 8192; do
-        python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/counters_$size.json"
+        python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/counters_$size.json" || status=1
       done
+      return "$status"
       ;;
     *) die "unknown step $1" ;;
   esac

@@ -83,7 +83,7 @@ def test_reads_worked_out_by_hand():
     assert expected_reads("01_naive", 4096, 8192) == {"a": 8192, "b": 4096}
     assert expected_reads("02_smem_tiled:tile16", 4096, 4096) == {"a": 256, "b": 256}
     assert expected_reads("07_warptile_hilbert", 4096, 4096) == {"a": 16, "b": 32}
-    assert expected_reads("08_warp_specialized", 4096, 4096) == {"a": 22, "b": 16}
+    assert expected_reads("08_warp_specialized:tile256x192", 4096, 4096) == {"a": 22, "b": 16}
 
 
 def test_every_explanation_names_a_kind_of_access_and_kernels_that_exist():

@@ -58,14 +58,14 @@ TEST(CheckedMbarriers, RightUses) {
 
 TEST(CheckedMbarriers, StageThatIsReadTooEarly) {
   expect_complaint(Ring::read_before_wait,
-                   {"reads 4 bytes", "shared stages, which thread number ", "wrote, and no barrier"});
+                   {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, StageThatIsOverwrittenTooEarly) {
   expect_complaint(Ring::overwrite_unreleased, {"thread (0,0,0)", "an asynchronous copy writes 4 bytes",
-                                                "shared stages, which thread number 0 wrote, and no barrier"});
+                                                "shared stages, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Ring::release_before_read, {"an asynchronous copy writes 4 bytes",
-                                               "shared stages, which thread number ", "read, and no barrier"});
+                                               "shared stages, which thread (", "read, and no barrier"});
 }
 
 TEST(CheckedMbarriers, WaitForTheWrongParity) {
@@ -74,29 +74,29 @@ TEST(CheckedMbarriers, WaitForTheWrongParity) {
 
 TEST(CheckedMbarriers, InitialisedWithoutABarrier) {
   expect_complaint(Ring::no_barrier_after_init, {"thread (1,0,0)", "an operation on an mbarrier reads 8 bytes",
-                                                 "shared empty, which thread number 0 wrote, and no barrier"});
+                                                 "shared empty, which thread (0,0,0) wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, CopiesAreThereForThoseWhoWait) {
   expect_complaint(Handover::own_copy_before_wait,
-                   {"thread (0,0,0)", "shared values, which thread number 0 wrote, and no barrier"});
+                   {"thread (0,0,0)", "shared values, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Handover::other_barrier_instead,
-                   {"reads 4 bytes", "shared values, which thread number ", "wrote, and no barrier"});
+                   {"reads 4 bytes", "shared values, which thread (", "wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, CopiesAnnounceNothingElse) {
   expect_complaint(Handover::store_announced_as_copy,
-                   {"thread (32,0,0)", "shared values, which thread number 31 wrote, and no barrier"});
+                   {"thread (32,0,0)", "shared values, which thread (31,0,0) wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, WhoArrivesAndDoesNotWaitLearnsNothing) {
   expect_complaint(Handover::arriver_does_not_wait,
-                   {"thread (0,0,0)", "reads 4 bytes", "shared values, which thread number 63 wrote, and no barrier"});
+                   {"thread (0,0,0)", "reads 4 bytes", "shared values, which thread (63,0,0) wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, WhatFollowsAnArrivalIsNotPassedOn) {
   expect_complaint(Handover::arriver_reads_on,
-                   {"thread (32,0,0)", "writes 4 bytes", "shared values, which thread number 0 read, and no barrier"});
+                   {"thread (32,0,0)", "writes 4 bytes", "shared values, which thread (0,0,0) read, and no barrier"});
 }
 
 TEST(CheckedMbarriers, NothingElseUsesTheirMemory) {
