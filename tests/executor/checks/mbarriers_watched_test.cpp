@@ -57,15 +57,14 @@ TEST(CheckedMbarriers, RightUses) {
 }
 
 TEST(CheckedMbarriers, StageThatIsReadTooEarly) {
-  expect_complaint(Ring::read_before_wait,
-                   {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
+  expect_complaint(Ring::read_before_wait, {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
 }
 
 TEST(CheckedMbarriers, StageThatIsOverwrittenTooEarly) {
   expect_complaint(Ring::overwrite_unreleased, {"thread (0,0,0)", "an asynchronous copy writes 4 bytes",
                                                 "shared stages, which thread (0,0,0) wrote, and no barrier"});
-  expect_complaint(Ring::release_before_read, {"an asynchronous copy writes 4 bytes",
-                                               "shared stages, which thread (", "read, and no barrier"});
+  expect_complaint(Ring::release_before_read,
+                   {"an asynchronous copy writes 4 bytes", "shared stages, which thread (", "read, and no barrier"});
 }
 
 TEST(CheckedMbarriers, WaitForTheWrongParity) {
