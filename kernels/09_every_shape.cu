@@ -85,53 +85,49 @@ __device__ __forceinline__ TileOrigin tile_at(const Problem& p, int tile) {
   return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
 }
 
-// Named barriers.
-constexpr int MATH_BARRIER = 1;  // of the multiplying warps
-constexpr int RING_BARRIER = 2;  // of all: the copying warps may fill the ring again
-
-/// How many of a thread's rows it keeps when slices have been added: each slice finishes its own.
-template <class Shape>
-constexpr int FINISHED_ROWS = TM / Shape::SLICES;
-
-/// Adds the sums of all slices, through the ring's memory, into those of the rows that this slice finishes.
+/// Adds the sums of all slices into those of the rows that this slice finishes.
 template <class Shape>
 __device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
                                            float (&finished)[FINISHED_ROWS<Shape>][Shape::TN]) {
   constexpr int TN = Shape::TN;
-  constexpr int QUADS = TM * TN / 4;
-  static_assert(Shape::RING_BYTES >= Shape::MATH_THREADS * TM * TN * FLOAT_BYTES);
+  constexpr int HALF = TM / 2;          // rows that fit into the exchange memory
+  constexpr int QUADS = HALF * TN / 4;  // of a thread, there
+  constexpr int MATH_BARRIER = 1;       // of the multiplying warps
   const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
   const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::TILE_WARPS;
-  float* const exchange =
-      dynamic_smem() + (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
-  named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);  // nobody reads the ring any more
+  float* const exchange = dynamic_smem() + (Shape::RING_BYTES + Shape::BARRIER_BYTES) / FLOAT_BYTES +
+                          (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
-  for (int i = 0; i < TM; ++i) {
+  for (int half = 0; half < 2; ++half) {
+    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);  // what was there has been read
 #pragma unroll
-    for (int j = 0; j < TN; j += 4) {
-      store_float4(exchange + (slice * QUADS + (i * TN + j) / 4) * (4 * WARP),
-                   float4{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
-    }
-  }
-  named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);
+    for (int i = 0; i < HALF; ++i) {
 #pragma unroll
-  for (int r = 0; r < FINISHED_ROWS<Shape>; ++r) {
-#pragma unroll
-    for (int j = 0; j < TN; j += 4) {
-      const int quad = ((slice * FINISHED_ROWS<Shape> + r) * TN + j) / 4;
-      float4 total{};
-#pragma unroll
-      for (int s = 0; s < Shape::SLICES; ++s) {
-        const float4 value = load_float4(exchange + (s * QUADS + quad) * (4 * WARP));
-        total = {total.x + value.x, total.y + value.y, total.z + value.z, total.w + value.w};
+      for (int j = 0; j < TN; j += 4) {
+        const float(&row)[TN] = sums[half * HALF + i];
+        store_float4(exchange + (slice * QUADS + (i * TN + j) / 4) * (4 * WARP),
+                     float4{row[j], row[j + 1], row[j + 2], row[j + 3]});
       }
-      finished[r][j] = total.x;
-      finished[r][j + 1] = total.y;
-      finished[r][j + 2] = total.z;
-      finished[r][j + 3] = total.w;
+    }
+    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);
+#pragma unroll
+    for (int r = half * (FINISHED_ROWS<Shape> / 2); r < (half + 1) * (FINISHED_ROWS<Shape> / 2); ++r) {
+#pragma unroll
+      for (int j = 0; j < TN; j += 4) {
+        const int quad = ((finished_row<Shape>(slice, r) - half * HALF) * TN + j) / 4;
+        float4 total{};
+#pragma unroll
+        for (int s = 0; s < Shape::SLICES; ++s) {
+          const float4 value = load_float4(exchange + (s * QUADS + quad) * (4 * WARP));
+          total = {total.x + value.x, total.y + value.y, total.z + value.z, total.w + value.w};
+        }
+        finished[r][j] = total.x;
+        finished[r][j + 1] = total.y;
+        finished[r][j + 2] = total.z;
+        finished[r][j + 3] = total.w;
+      }
     }
   }
-  named_barrier_sync(RING_BARRIER, Shape::THREADS);
 }
 
 /// The sums of the part of a tile that one share has, for the block that has the tile's beginning. Each multiplying
@@ -142,6 +138,8 @@ class PartialSums {
   __device__ __forceinline__ PartialSums(const Schedule& schedule, int share)
       : sums_(schedule.sums + warp(share) * (ROWS * TN / 4 * WARP) + threadIdx.x % WARP),
         flag_(schedule.flags + warp(share)) {}
+
+  __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }
 
   __device__ __forceinline__ void publish(const float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) const {
 #pragma unroll
@@ -157,11 +155,8 @@ class PartialSums {
     }
   }
 
+  /// Once the flag has been seen.
   __device__ __forceinline__ void add_to(float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) const {
-    if (threadIdx.x % WARP == 0) {
-      wait_for_flag(flag_);
-    }
-    __syncwarp();
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
@@ -197,9 +192,16 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
     return;
   }
   if (segment.count < schedule.stages) {
+    const int first_share = Work::share() + 1;
     const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.stages;
+    // All at the same time, a lane each: a flag takes a trip to the L2.
+    for (int share = first_share + static_cast<int>(threadIdx.x) % WARP; schedule.begin_of_share(share) < end_of_tile;
+         share += WARP) {
+      PartialSums<Shape>(schedule, share).wait();
+    }
+    __syncwarp();
 #pragma unroll 1
-    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
+    for (int share = first_share; schedule.begin_of_share(share) < end_of_tile; ++share) {
       PartialSums<Shape>(schedule, share).add_to(sums);
     }
   }
@@ -207,11 +209,11 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
   const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
-  const int first = Shape::SLICES == 1 ? 0 : static_cast<int>(slice_of<Shape>(thread)) * FINISHED_ROWS<Shape>;
+  const int slice = static_cast<int>(slice_of<Shape>(thread));
   if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
-    store<Shape, VECTOR, true>(p, row, col, first, sums);
+    store<Shape, VECTOR, true>(p, row, col, slice, sums);
   } else {
-    store<Shape, VECTOR, false>(p, row, col, first, sums);
+    store<Shape, VECTOR, false>(p, row, col, slice, sums);
   }
 }
 
@@ -229,9 +231,6 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) streamed_kernel(Problem p, 
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       copier.copy(p, tile_at<Shape>(p, segment.tile), segment.first, segment.count);
-      if (Shape::SLICES > 1) {
-        named_barrier_sync(RING_BARRIER, Shape::THREADS);
-      }
     }
     return;
   }
@@ -485,10 +484,10 @@ Configuration sliced_configuration() {
 
 using Tile128x256 = TileShape<2, 4, 8, 4, 8, 72>;
 using Tile256x128 = TileShape<4, 2, 8, 4, 8, 72>;
-using Tile128x128 = TileShape<2, 2, 8, 6, 8, 72, 2>;
-using Tile128x64 = TileShape<2, 1, 8, 4, 8, 72, 4, 64>;
-using Tile64x128 = TileShape<1, 2, 8, 4, 8, 72, 4, 64>;
-using Tile64x64 = TileShape<1, 1, 8, 6, 8, 72, 8, 64>;
+using Tile128x128 = TileShape<2, 2, 8, 4, 8, 72, 2>;
+using Tile128x64 = TileShape<2, 1, 8, 6, 8, 72, 4, 32>;
+using Tile64x128 = TileShape<1, 2, 8, 3, 8, 72, 4, 64>;
+using Tile64x64 = TileShape<1, 1, 8, 4, 8, 72, 8, 64>;
 using Sliced32x32 = SlicedShape<1, 1, 8, 8, 4, 64, 4, 2>;
 using Sliced64x32 = SlicedShape<2, 1, 4, 8, 4, 32, 4, 3>;
 using Sliced64x64 = SlicedShape<2, 1, 4, 8, 8, 32, 3, 2>;

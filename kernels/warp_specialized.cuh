@@ -57,7 +57,10 @@ struct TileShape {
   static constexpr int K_BYTES = K_STRIDE * FLOAT_BYTES;
   static constexpr int STAGE_BYTES = BK * K_BYTES;
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
-  static constexpr int SMEM_BYTES = RING_BYTES + STAGES * 2 * MBARRIER_BYTES;
+  static constexpr int BARRIER_BYTES = STAGES * 2 * MBARRIER_BYTES;
+  // In which the sums of slices meet, half of them at a time.
+  static constexpr int EXCHANGE_BYTES = SLICES == 1 ? 0 : MATH_THREADS * TM * TN * FLOAT_BYTES / 2;
+  static constexpr int SMEM_BYTES = RING_BYTES + BARRIER_BYTES + EXCHANGE_BYTES;
   // 64 Ki registers make 168 for each of 384 threads. What the copying warps leave over is for the others.
   static constexpr int COPY_REGISTERS = COPY_REGISTERS_;
   static constexpr int MATH_REGISTERS = 168 + (168 - COPY_REGISTERS) * COPY_THREADS / MATH_THREADS;
@@ -215,6 +218,9 @@ class Copier {
         cp_async_or_zero<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
       }
       a_source += A_ROWS * p.lda;
+      if constexpr (Shape::COPY_REGISTERS >= 72) {  // with fewer the compiler does better by itself
+        a_source = keep_in_register(a_source);
+      }
     }
 #pragma unroll
     for (int k = 0; k < BK; k += B_ROWS) {
@@ -273,14 +279,11 @@ class Multiplier {
             (STEPS == 1 || left % STEPS == 1)) {  // the last fragments of the stage are in registers
           if (left > 1) {
             const unsigned read = at_.empty();
-            a_next += (Shape::BK - Shape::SLICE_K) * Shape::K_BYTES;  // past the other slices
-            b_next += (Shape::BK - Shape::SLICE_K) * Shape::K_BYTES;
-            if (at_.advance(ring_)) {
-              a_next = a_first;
-              b_next = b_first;
-            }
-            mbarrier_wait(at_.full, at_.parity);
+            at_.advance(ring_);
+            a_next = a_first + at_.index(ring_) * Shape::STAGE_BYTES;
+            b_next = b_first + at_.index(ring_) * Shape::STAGE_BYTES;
             release(read);
+            mbarrier_wait(at_.full, at_.parity);
           } else {  // what is loaded last is not used, but has to be there
             a_next = a_here;
             b_next = b_here;
@@ -341,14 +344,28 @@ class Multiplier {
   RingPosition<Shape> at_;
 };
 
-/// C = alpha * sums + beta * C, for ROWS of a thread's rows from number `first` on. Its row number 0 and column 0 are
-/// `row` and `col`. PLAIN: alpha is 1 and beta 0.
-template <class Shape, bool VECTOR, bool PLAIN, int ROWS>
-__device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, int first,
-                                      const float (&sums)[ROWS][Shape::TN]) {
+/// How many of a thread's rows it keeps when the sums of slices have been added: each slice finishes its own.
+template <class Shape>
+constexpr int FINISHED_ROWS = TM / Shape::SLICES;
+
+/// Which of a thread's rows is number `r` of them, half of which come from its first TM / 2 rows.
+template <class Shape>
+__device__ __forceinline__ int finished_row(int slice, int r) {
+  if constexpr (Shape::SLICES == 1) {
+    return r;
+  }
+  constexpr int HALF = FINISHED_ROWS<Shape> / 2;
+  return r / HALF * (TM / 2) + slice * HALF + r % HALF;
+}
+
+/// C = alpha * sums + beta * C, for the rows that a slice finishes. `row` and `col` are where in C the thread's first
+/// row and column are. PLAIN: alpha is 1 and beta 0.
+template <class Shape, bool VECTOR, bool PLAIN>
+__device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, int slice,
+                                      const float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) {
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    const int i = first + r;
+  for (int r = 0; r < FINISHED_ROWS<Shape>; ++r) {
+    const int i = finished_row<Shape>(slice, r);
     const std::int64_t c_row = row + i / 4 * (4 * LANES_M) + i % 4;
     if (c_row < p.m) {
 #pragma unroll
