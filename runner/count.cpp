@@ -143,7 +143,7 @@ std::string_view to_string(AccessKind kind) {
   return "";
 }
 
-Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions& options,
+Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer) {
   const simt::GpuModel& gpu = *options.gpu;
   const auto resident = [&](std::size_t smem_bytes, unsigned threads) {
@@ -162,7 +162,7 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
   observer("counting");
   simt::Counting counting(counted_arrays(problem), l1_of_block, limits);
   try {
-    kernel.prepare_checked(problem).launch(problem, nullptr);
+    prepared.launch(problem, nullptr);
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
   }

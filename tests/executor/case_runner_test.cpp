@@ -2,6 +2,7 @@
 
 #include "case_runner.hpp"
 
+#include "fixtures/configured_kernel.hpp"
 #include "single_block.hpp"
 
 #include <gtest/gtest.h>
@@ -110,6 +111,29 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
     EXPECT_EQ(too_large.outcome, Outcome::not_supported);
     EXPECT_NE(too_large.reason.find("does not fit on an SM of NVIDIA T4"), std::string::npos) << too_large.reason;
   }
+}
+
+TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
+  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum});
+  const Record record = run(kernel);
+  EXPECT_EQ(record.outcome, Outcome::executed) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.detail, "two sums, by cost model");
+  EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+}
+
+TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer ends the program instead of throwing std::bad_alloc";
+#endif
+  Kernel kernel = with_launch([](const Problem&, cudaStream_t) {});
+  kernel.prepare_on_executor = [](const Problem& problem) {
+    return test::configured_kernel_for_executor({test::Way::two_sums})
+        .prepare_on_executor(Problem{problem.m << 24, problem.n << 24, problem.k});
+  };
+  const Record record = run(kernel);
+  EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
+  EXPECT_EQ(record.reason, "not enough host memory");
 }
 
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {

@@ -1,5 +1,6 @@
 // Workspaces when every access is observed.
 
+#include "case_runner.hpp"
 #include "checked_operands.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
@@ -10,7 +11,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sgemm::test {
@@ -44,7 +47,7 @@ TEST(CheckedConfigurations, RightUseOfAWorkspace) {
 }
 
 TEST(CheckedConfigurations, WrongUsesOfAWorkspace) {
-  expect_complaint(Way::no_barrier, "of workspace, which block (0,0,0), thread (");
+  expect_complaint(Way::no_barrier, "of workspace, which block (");
   expect_complaint(Way::workspace_short, "outside of all arrays");
   EXPECT_EQ(complaint(Way::two_sums), "") << "something is left of the errors";
 }
@@ -86,6 +89,37 @@ TEST(CountedConfigurations, AccessesToTheWorkspaceAreAmongThem) {
 TEST(CountedConfigurations, BlocksWithAWorkspaceAreNotSampled) {
   constexpr simt::CountingLimits NEVER_WHOLE{0.0, 0.0, 8};
   EXPECT_THROW(counts_of(Way::two_sums, NEVER_WHOLE), simt::NotCountable);
+}
+
+/// How the case ends; with checks, and with counts.
+Record run(Way way, bool count) {
+  Options options;
+  options.check = !count;
+  options.count = count;
+  Kernel kernel = configured_kernel_for_executor({way});
+  kernel.prepare_checked = configured_kernel_for_checks({way}).prepare_checked;
+  CaseRunner runner(options, {std::nullopt, "none here"}, true);
+  return runner.run(kernel, {70, 50, 90}, [](std::string_view) {});
+}
+
+TEST(CheckedConfigurations, EndACaseAsOthersDo) {
+  const Record right = run(Way::two_sums, false);
+  EXPECT_EQ(right.outcome, Outcome::executed) << right.reason;
+  EXPECT_TRUE(right.verified);
+  EXPECT_EQ(right.detail, "two sums, by cost model");
+  const Record wrong = run(Way::workspace_short, false);
+  EXPECT_EQ(wrong.outcome, Outcome::failed);
+  EXPECT_NE(wrong.reason.find("outside of all arrays"), std::string::npos) << wrong.reason;
+}
+
+TEST(CountedConfigurations, EndACaseAsOthersDo) {
+  const Record record = run(Way::two_sums, true);
+  EXPECT_EQ(record.outcome, Outcome::counted) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.detail, "two sums, by cost model");
+  EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+  const auto with_workspace = record.counts->in_step.written_sectors;
+  EXPECT_GT(with_workspace, run(Way::one_sum, true).counts->in_step.written_sectors);
 }
 
 }  // namespace
