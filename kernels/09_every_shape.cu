@@ -1,6 +1,29 @@
 // Chapter 09: every shape
 //
-// @@HEADER@@
+// Against 08: one kernel does not fit all. Tiles of 128x256 leave most of the chip idle when C is small, and in the
+// last wave of any C. Here k is split as well, in two ways, and the tile is chosen for the problem.
+//
+//   among blocks   As many blocks as the chip holds. The tiles that do not fill all of them evenly are cut along k:
+//   their (stream-k)     stages lie in a row, and each block takes an equal share of it.
+//
+//                  tile      |    0    |    1    |    2    |
+//                  share     |  0   |  1   |  2  |  3  | 4 |    the sums of a share that begins within a tile go to the
+//                                                               block that has the tile's beginning
+//
+//   among warps    In tiles too small for eight warps of 64x64, several warps compute the same part of a tile, each for
+//   (slices)       its own k of every stage: still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their sums meet in
+//   shared
+//                  memory.
+//
+// The loop is that of 08. Blocks stay, and the copying warps fetch the next tile's operands while the last one's sums
+// are stored. For very small problems, and on GPUs before sm_90, there are blocks without copying warps.
+//
+// Traffic per element of C: as the tile has it, k / BN of A and k / BM of B from global memory, and for each share that
+// ends within a tile one store and one load of the tile's sums.
+// Limit: issue slots, as in 08; in small problems the launch, the first operands' way and the way of the sums.
+//
+// Which way is the fastest is predicted from the number of stages and stores on the busiest multiprocessor; `runner
+// --tune --kernel 9` measures instead.
 
 #include "async_copy.cuh"
 #include "ceil_div.hpp"
@@ -15,6 +38,12 @@
 #include "tiling.cuh"
 #include "vector_access.cuh"
 #include "warp_specialized.cuh"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -67,7 +96,7 @@ class Work {
     }
     const int tile = at_ / schedule.stages;
     const int first = at_ - tile * schedule.stages;
-    const int count = min(schedule.stages - first, end_ - at_);
+    const int count = schedule.stages - first < end_ - at_ ? schedule.stages - first : end_ - at_;
     at_ += count;
     return {schedule.whole + tile, first, count};
   }
@@ -194,14 +223,23 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
   if (segment.count < schedule.stages) {
     const int first_share = Work::share() + 1;
     const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.stages;
-    // All at the same time, a lane each: a flag takes a trip to the L2.
-    for (int share = first_share + static_cast<int>(threadIdx.x) % WARP; schedule.begin_of_share(share) < end_of_tile;
-         share += WARP) {
-      PartialSums<Shape>(schedule, share).wait();
+    if constexpr (Shape::SLICES > 1) {
+      const int lane = static_cast<int>(threadIdx.x) % WARP;
+      // All flags at the same time, a lane each: every look at one is a trip to the L2. Without slices, parts are few
+      // and these lines would change the registers of the main loop for the worse.
+      for (int share = first_share + lane; schedule.begin_of_share(share) < end_of_tile; share += WARP) {
+        PartialSums<Shape>(schedule, share).wait();
+      }
+      __syncwarp();
     }
-    __syncwarp();
 #pragma unroll 1
     for (int share = first_share; schedule.begin_of_share(share) < end_of_tile; ++share) {
+      if constexpr (Shape::SLICES == 1) {
+        if (threadIdx.x % WARP == 0) {
+          PartialSums<Shape>(schedule, share).wait();
+        }
+        __syncwarp();
+      }
       PartialSums<Shape>(schedule, share).add_to(sums);
     }
   }
@@ -428,63 +466,140 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) sliced_k
   }
 }
 
-/// Multiprocessors of the current device; of an H200 on the executor.
-int multiprocessors() {
-  if constexpr (TARGET == Target::for_gpu) {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return count;
+// ---- The choice ----
+
+/// A way to compute the problem, and how many cycles of a multiprocessor's clock it is predicted to take.
+struct Candidate {
+  Configuration configuration;
+  double cycles;
+};
+
+// The prediction: measured on an H200 with a cold L2 and fitted, docs/lab/09-every-shape.md. Cycles.
+constexpr double FMAS_PER_CYCLE = 128;
+constexpr double LAUNCH = 17000;        // the kernel's start and end, its code and first operands
+constexpr double LAUNCH_SLICED = 9800;  // of which there is less, for a smaller block
+constexpr double BLOCK = 5500;          // from the end of a block to the first product of the next one
+constexpr double AREA = 128 * 256;      // elements of C, to which the next three belong
+constexpr double STORE = 9800;          // sums to C or to the workspace
+constexpr double STORE_SLICED = 6500;
+constexpr double ADD = 1600;         // sums from the workspace
+constexpr double FLAG = 230;         // what each part of a tile takes beyond that
+constexpr double ADD_SLICES = 3700;  // of a block
+
+/// What the choice depends on besides the problem.
+struct Device {
+  int multiprocessors = 0;
+  int compute_capability = 0;
+};
+
+Device current_device() {
+  int index = 0;
+  CUDA_CHECK(cudaGetDevice(&index));
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, index));
+    return value;
+  };
+  return {attribute(cudaDevAttrMultiProcessorCount),
+          10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor)};
+}
+
+template <class Shape>
+std::string tile_name() {
+  return std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN);
+}
+
+/// How the tiles of a problem are cut up for so many blocks, without the workspace.
+struct Cut {
+  int blocks;
+  Schedule schedule;
+};
+
+/// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise one
+/// block for each tile.
+template <class Shape>
+Cut cut(const Problem& p, int multiprocessors, bool streamed) {
+  const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
+  Schedule schedule{};
+  schedule.stages = stages_of<Shape>(p);
+  if (!streamed) {
+    schedule.whole = tiles;
+    return {tiles, schedule};
   }
-  return 132;
+  // With less than a tile for each block in the streamed part, tiles would be cut into more parts than need be.
+  const int rest = tiles % multiprocessors;
+  const int shared = rest == 0 ? 0 : tiles < multiprocessors ? tiles : rest + multiprocessors;
+  const int stages = shared * schedule.stages;  // below 2^31, or the operands would need terabytes
+  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, stages) : multiprocessors;
+  schedule.whole = tiles - shared;
+  schedule.share = stages / blocks;
+  schedule.longer_shares = stages % blocks;
+  return {blocks, schedule};
 }
 
-std::string name_of(int rows, int cols) { return std::to_string(rows) + "x" + std::to_string(cols); }
-
-/// A configuration whose blocks are warp-specialized: `streamed`, or else with one block per tile.
+/// With warps that only copy. An FMA for each of a multiprocessor's 128 lanes takes `cycles_per_fma`.
 template <class Shape>
-Configuration streamed_configuration(bool streamed) {
-  const int blocks = multiprocessors();
-  // Flags lie in front, where they are whatever the schedule.
-  const std::size_t flag_bytes =
-      ceil_div<std::size_t>(static_cast<std::size_t>(blocks) * Shape::MATH_WARPS * sizeof(unsigned), 256) * 256;
-  const std::size_t sum_bytes = static_cast<std::size_t>(blocks) * Shape::BM * Shape::BN * sizeof(float);
-  return {name_of(Shape::BM, Shape::BN) + (streamed ? " stream-k" : ""), streamed ? flag_bytes + sum_bytes : 0,
-          [=](const Problem& p, void* workspace, cudaStream_t stream) {
-            const bool vector_access =
-                rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-            const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
-            Schedule schedule{};
-            schedule.stages = stages_of<Shape>(p);
-            schedule.streamed = !streamed || tiles % blocks == 0 ? 0 : tiles < blocks ? tiles : tiles % blocks + blocks;
-            schedule.whole = tiles - schedule.streamed;
-            const int total = schedule.streamed * schedule.stages;  // far below 2^31: the operands would need terabytes
-            const int grid = !streamed ? tiles : schedule.whole > 0 ? blocks : std::min(blocks, total);
-            schedule.share = total / grid;
-            schedule.longer_shares = total % grid;
-            schedule.flags = static_cast<unsigned*>(workspace);
-            schedule.sums = reinterpret_cast<float4*>(static_cast<char*>(workspace) + (streamed ? flag_bytes : 0));
-            launch(vector_access ? streamed_kernel<Shape, true> : streamed_kernel<Shape, false>, grid,
-                   dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p, schedule);
-          }};
+Candidate warp_specialized_candidate(const Problem& p, const Device& device, double cycles_per_fma, bool streamed) {
+  const int most_blocks = device.multiprocessors;
+  // Flags lie in front, where they are whatever the problem is.
+  const std::size_t flag_bytes = static_cast<std::size_t>(most_blocks) * Shape::MATH_WARPS * sizeof(unsigned);
+  const std::size_t sums_at = ceil_div<std::size_t>(flag_bytes, sizeof(float4)) * sizeof(float4);
+  const std::size_t sum_bytes = static_cast<std::size_t>(most_blocks) * Shape::BM * Shape::BN * sizeof(float);
+  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+    const bool vector_access = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
+                               rows_split_into_float4(problem.c, problem.n, problem.ldc);
+    Cut work = cut<Shape>(problem, most_blocks, streamed);
+    if (streamed) {
+      work.schedule.flags = static_cast<unsigned*>(workspace);
+      work.schedule.sums = reinterpret_cast<float4*>(static_cast<char*>(workspace) + sums_at);
+    }
+    launch(vector_access ? streamed_kernel<Shape, true> : streamed_kernel<Shape, false>, work.blocks,
+           dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem, work.schedule);
+  };
+
+  const Cut work = cut<Shape>(p, most_blocks, streamed);
+  const Schedule& schedule = work.schedule;
+  const double area = Shape::BM * Shape::BN / AREA;
+  const double stage = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * cycles_per_fma;
+  const double store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0);
+  const double whole_tile = schedule.stages * stage + store;
+  double cycles = LAUNCH;
+  if (streamed) {
+    cycles += schedule.whole / work.blocks * whole_tile;
+    if (schedule.share > 0) {
+      const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
+      const double parts = std::max(1.0, schedule.stages / share);  // of a tile
+      cycles += share * stage + (1.0 + share / schedule.stages) * store + parts * (ADD * area + FLAG);
+    }
+  } else {
+    cycles += ceil_div(work.blocks, most_blocks) * (whole_tile + BLOCK) - BLOCK;
+  }
+  return {{tile_name<Shape>() + (streamed ? " stream-k" : ""), streamed ? sums_at + sum_bytes : 0, run}, cycles};
 }
 
+/// With all warps alike: the portable ones.
 template <class Shape>
-Configuration sliced_configuration() {
-  return {name_of(Shape::BM, Shape::BN) + " sliced", 0, [](const Problem& p, void*, cudaStream_t stream) {
-            const bool a = rows_split_into_float4(p.a, p.k, p.lda);
-            const bool bc = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-            launch(a    ? bc ? sliced_kernel<Shape, true, true> : sliced_kernel<Shape, true, false>
-                      : bc ? sliced_kernel<Shape, false, true>
-                        : sliced_kernel<Shape, false, false>,
-                   tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
-          }};
+Candidate sliced_candidate(const Problem& p, const Device& device, double cycles_per_fma) {
+  const auto run = [](const Problem& problem, void*, cudaStream_t stream) {
+    const bool a = rows_split_into_float4(problem.a, problem.k, problem.lda);
+    const bool bc = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
+                    rows_split_into_float4(problem.c, problem.n, problem.ldc);
+    const auto kernel = bc  ? a ? sliced_kernel<Shape, true, true> : sliced_kernel<Shape, false, true>
+                         : a ? sliced_kernel<Shape, true, false>
+                            : sliced_kernel<Shape, false, false>;
+    launch(kernel, tiles_of<Shape::BM, Shape::BN>(problem), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem);
+  };
+  const double area = Shape::BM * Shape::BN / AREA;
+  const double tile =
+      Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * cycles_per_fma + STORE_SLICED * area;
+  const auto rounds =
+      static_cast<double>(ceil_div<std::int64_t>(tiles_of<Shape::BM, Shape::BN>(p), device.multiprocessors));
+  return {{tile_name<Shape>() + " sliced", 0, run}, LAUNCH_SLICED + rounds * tile};
 }
 
 using Tile128x256 = TileShape<2, 4, 8, 4, 8, 72>;
 using Tile256x128 = TileShape<4, 2, 8, 4, 8, 72>;
-using Tile128x128 = TileShape<2, 2, 8, 4, 8, 72, 2>;
+using Tile128x128 = TileShape<2, 2, 8, 2, 8, 72, 2, 64>;
 using Tile128x64 = TileShape<2, 1, 8, 6, 8, 72, 4, 32>;
 using Tile64x128 = TileShape<1, 2, 8, 3, 8, 72, 4, 64>;
 using Tile64x64 = TileShape<1, 1, 8, 4, 8, 72, 8, 64>;
@@ -493,30 +608,45 @@ using Sliced64x32 = SlicedShape<2, 1, 4, 8, 4, 32, 4, 3>;
 using Sliced64x64 = SlicedShape<2, 1, 4, 8, 8, 32, 3, 2>;
 using Sliced128x128 = SlicedShape<4, 2, 1, 8, 8, 32, 3, 2>;
 
+/// What is worth trying for a problem, the fastest by prediction first.
 std::vector<Configuration> configurations(const Problem& p) {
-  std::vector<Configuration> all;
-  for (const bool streamed : {true, false}) {
-    all.push_back(streamed_configuration<Tile128x256>(streamed));
-    all.push_back(streamed_configuration<Tile256x128>(streamed));
-    all.push_back(streamed_configuration<Tile128x128>(streamed));
-    all.push_back(streamed_configuration<Tile128x64>(streamed));
-    all.push_back(streamed_configuration<Tile64x128>(streamed));
-    all.push_back(streamed_configuration<Tile64x64>(streamed));
+  constexpr double HOPELESS = 1.6;  // times what is predicted for the first
+  const Device device = current_device();
+  std::vector<Candidate> candidates{
+      sliced_candidate<Sliced32x32>(p, device, 1.85), sliced_candidate<Sliced64x32>(p, device, 1.85),
+      sliced_candidate<Sliced64x64>(p, device, 1.87), sliced_candidate<Sliced128x128>(p, device, 1.51)};
+  if (device.compute_capability >= 90) {
+    for (const bool streamed : {true, false}) {
+      candidates.push_back(warp_specialized_candidate<Tile128x256>(p, device, 1.20, streamed));
+      candidates.push_back(warp_specialized_candidate<Tile256x128>(p, device, 1.22, streamed));
+      candidates.push_back(warp_specialized_candidate<Tile128x128>(p, device, 1.22, streamed));
+      candidates.push_back(warp_specialized_candidate<Tile128x64>(p, device, 1.30, streamed));
+      candidates.push_back(warp_specialized_candidate<Tile64x128>(p, device, 1.26, streamed));
+      candidates.push_back(warp_specialized_candidate<Tile64x64>(p, device, 1.31, streamed));
+    }
   }
-  all.push_back(sliced_configuration<Sliced32x32>());
-  all.push_back(sliced_configuration<Sliced64x32>());
-  all.push_back(sliced_configuration<Sliced64x64>());
-  all.push_back(sliced_configuration<Sliced128x128>());
-  return all;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
+  std::vector<Configuration> worth_trying;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.cycles <= HOPELESS * candidates.front().cycles) {
+      worth_trying.push_back(candidate.configuration);
+    }
+  }
+  return worth_trying;
 }
 
-const Registration registered = Chapter(9, "every_shape")
-                                    .summary("tile, split of k and kind of block chosen for each shape")
-                                    .source("Osama et al. 2023, Stream-K")
-                                    .min_compute_capability(80)
-                                    .configurations(configurations)
-                                    .blocks_per_sm(1)
-                                    .registration();
+const Registration registered =
+    Chapter(9, "every_shape")
+        .summary("every shape: the tile, and how k is split among blocks and warps, chosen by prediction or --tune")
+        .source("Osama et al., Stream-K; slices of k as in CUTLASS")
+        .min_compute_capability(80)
+        .configurations(configurations)
+        .blocks_per_sm(1)
+        .resources([] {
+          return resources_of(streamed_kernel<Tile128x256, true>, Tile128x256::THREADS, Tile128x256::SMEM_BYTES);
+        })
+        .registration();
 
 }  // namespace
 }  // namespace sgemm

@@ -34,7 +34,7 @@ __device__ __forceinline__ void wait_for_flag(unsigned* flag) {
 #else  // the executor's
 
 inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
-inline void wait_for_flag(unsigned* flag, simt::Site site = simt::Site::current()) { simt::wait_for_flag(flag, site); }
+inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
 
 #endif
 

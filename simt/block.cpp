@@ -1,12 +1,16 @@
 #include "block.hpp"
 
+#include "workers.hpp"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -682,6 +686,24 @@ void mbarrier_arrive_after_copies(unsigned address, Site site) {
 void mbarrier_wait(unsigned address, unsigned parity, Site site) {
   const InExecutor in_executor;
   here().mbarrier_wait(address, parity, site);
+}
+
+void raise_flag(unsigned* flag) {
+  const InExecutor in_executor;
+  std::atomic_ref(*flag).store(1, std::memory_order_release);
+}
+
+void wait_for_flag(unsigned* flag) {
+  const InExecutor in_executor;
+  const std::atomic_ref raised(*flag);
+  while (raised.load(std::memory_order_acquire) == 0) {
+    if (launch_ends()) {
+      throw Stopped("a block waits for another one, which has not finished");
+    }
+    here().give_way();
+    std::this_thread::yield();
+  }
+  raised.store(0, std::memory_order_relaxed);
 }
 
 void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }

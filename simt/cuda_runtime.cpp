@@ -1,6 +1,7 @@
 // The host's side of CUDA's runtime, as far as chapters call it.
 
 #include "device_memory.hpp"
+#include "gpu_models.hpp"
 
 #include <cuda_runtime.h>
 
@@ -40,6 +41,26 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = static_cast<int>(simt::find_gpu_model("h200")->sms);
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
+}
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   *memory = simt::allocate(bytes);

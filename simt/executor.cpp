@@ -19,6 +19,12 @@ namespace simt {
 namespace {
 
 std::atomic<bool (*)()> stop{nullptr};
+std::atomic<bool> failed = false;  ///< a block of the launch under way
+
+bool asked_to_stop() {
+  bool (*const asked)() = stop;
+  return asked != nullptr && asked();
+}
 
 /// The OS threads that run blocks, for as long as the program lasts.
 class Workers {
@@ -59,6 +65,7 @@ class Workers {
     blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
     error_ = nullptr;
+    failed = false;
     busy_ = count();
     ++launches_;
     wake_.notify_all();
@@ -89,6 +96,7 @@ class Workers {
         lock.lock();
         if (error_ == nullptr) {
           error_ = std::current_exception();
+          failed = true;  // from now on: what blocks that wait for this one throw is not the reason
         }
       }
       if (--busy_ == 0) {
@@ -100,7 +108,7 @@ class Workers {
   void run_blocks(Block& block, const Launch& launch) {
     block.begin(launch, watching_);
     for (std::uint64_t position = next_block_++; position < blocks_; position = next_block_++) {
-      if (bool (*const asked)() = stop; asked != nullptr && asked()) {
+      if (asked_to_stop()) {
         throw Stopped("interrupted");
       }
       const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
@@ -132,6 +140,8 @@ class Workers {
 };
 
 }  // namespace
+
+bool launch_ends() { return failed || asked_to_stop(); }
 
 void run_blocks(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
                 const std::function<void(Block&, std::uint64_t)>& done) {

@@ -48,6 +48,11 @@ void mbarrier_arrive(unsigned address, Site site);
 void mbarrier_arrive_after_copies(unsigned address, Site site);
 void mbarrier_wait(unsigned address, unsigned parity, Site site);
 
+/// Flags in global memory that blocks have for each other: kernels/global_flag.cuh. A wait that the launch's end makes
+/// futile throws Stopped.
+void raise_flag(unsigned* flag);
+void wait_for_flag(unsigned* flag);
+
 /// Ends the launch with NotSupported.
 [[noreturn]] void not_supported(const std::string& what);
 

@@ -16,4 +16,7 @@ namespace simt {
 void run_blocks(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
                 const std::function<void(Block&, std::uint64_t position)>& done);
 
+/// Whether a block of the launch under way has failed, or stop_when() says so: blocks must not wait for others then.
+bool launch_ends();
+
 }  // namespace simt

@@ -115,7 +115,15 @@ void __stwt(T* destination, T value) {
   *destination = value;
 }
 template <class T>
+void __stcg(T* destination, T value) {
+  *destination = value;
+}
+template <class T>
 T __ldg(const T* source) {
+  return *source;
+}
+template <class T>
+T __ldcg(const T* source) {
   return *source;
 }
 

@@ -27,6 +27,15 @@ using cudaStream_t = struct CUstream_st*;
 /// Every call is complete when it returns, so there is nothing to wait for.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
+/// The device that kernels are told of: an H200, by simt/gpu_models.
+cudaError_t cudaGetDevice(int* device);
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+};
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+
 /// Memory of the host, which checked and counted kernels may use from then on. Throws std::bad_alloc where there is not
 /// enough.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
