@@ -39,6 +39,8 @@ Sizes, separated by commas:
   256:8192:256                  in steps of 256
   4096x128x64                   MxNxK
 
+Operands:
+{data}
 GPUs to count for:
 {gpus}
 Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
@@ -58,7 +60,6 @@ Exit status:
   130  interrupted; what was measured so far is in the file
 )";
 
-constexpr std::array DISTRIBUTIONS{Distribution::uniform, Distribution::normal, Distribution::zeros};
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array LIST_MODES{ListMode::table, ListMode::json};
@@ -101,6 +102,15 @@ std::string gpu_ids() {
     ids.push_back(gpu.id);
   }
   return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+/// A line of the help text for each.
+std::string data_lines() {
+  std::string lines;
+  for (const Distribution data : DISTRIBUTIONS) {
+    lines += fmt::format("  {:<30}{}\n", to_string(data), summary(data));
+  }
+  return lines;
 }
 
 /// A line of the help text for each.
@@ -150,7 +160,7 @@ void declare_values(CLI::App& app, Options& options) {
         [&](Flag flag, Text text) { options.alpha = parse_factor(flag, text); });
   value("--beta", "X", fmt::format("factor of C [{}]", options.beta),
         [&](Flag flag, Text text) { options.beta = parse_factor(flag, text); });
-  value("--data", "KIND", fmt::format("operands: {} [{}]", words(DISTRIBUTIONS), to_string(options.data)),
+  value("--data", "KIND", fmt::format("operands, see below [{}]", to_string(options.data)),
         [&](Flag flag, Text text) { options.data = parse_choice(flag, text, DISTRIBUTIONS); });
   value("--seed", "N", fmt::format("seed of the operands [{}]", options.seed), [&](Flag flag, Text text) {
     options.seed = parse_number<std::uint64_t>(
@@ -287,7 +297,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    result.text = app.help() + fmt::format(fmt::runtime(MORE_HELP), fmt::arg("gpus", gpu_lines()));
+    result.text = app.help() +
+                  fmt::format(fmt::runtime(MORE_HELP), fmt::arg("data", data_lines()), fmt::arg("gpus", gpu_lines()));
     return result;
   } catch (const CLI::CallForVersion&) {
     result.text = version + "\n";

@@ -147,7 +147,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "Usage: runner",
                                    "Examples:",
                                    "Exit status:",
-                                   "uniform, normal, zeros [uniform]",
+                                   "cancelling ",
+                                   "see below [uniform]",
                                    "cold, warm [cold]",
                                    "[256:8192]"}) {
       EXPECT_NE(result.text->find(word), std::string::npos) << word;
@@ -286,7 +287,10 @@ TEST(Options, BadBudgets) {
 }
 
 TEST(Options, BadChoices) {
-  EXPECT_EQ(error({"--data", "ones"}), "--data: 'ones' is not one of uniform, normal, zeros");
+  EXPECT_EQ(
+      error({"--data", "ones"}),
+      "--data: 'ones' is not one of uniform, uniform01, normal, lognormal1, lognormal4, denormals, huge, integers, "
+      "cancelling, inf, nan, zeros");
   EXPECT_EQ(error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
   EXPECT_EQ(error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");
   EXPECT_EQ(error({"--l2", "Cold"}), "--l2: 'Cold' is not one of cold, warm");
