@@ -28,8 +28,10 @@ class CaseRunner {
   CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu);
   ~CaseRunner();
 
-  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped.
-  Record run(const Kernel& kernel, const Size& size, const Observer& observer);
+  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped. `data` goes
+  /// with Options::accuracy; without it, the operands are those of Options::data.
+  Record run(const Kernel& kernel, const Size& size, const Observer& observer,
+             std::optional<Distribution> data = std::nullopt);
 
   /// Why no GPU kernel can be run on a GPU; empty when they can.
   const std::string& gpu_error() const { return gpu_error_; }
@@ -38,9 +40,12 @@ class CaseRunner {
  private:
   struct HostState;
 
-  HostState& host_state(const Size& size);
+  /// Of the record's size and data.
+  HostState& host_state(const Record& record);
   void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
+  /// Sets the record's errors beside those of cublasSgemm.
+  void compare_with_cublas(const Observer& observer, Record& record);
   void run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Problem& shape);
