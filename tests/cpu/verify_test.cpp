@@ -4,6 +4,7 @@
 
 #include "../fixtures/matrix.hpp"
 #include "../fixtures/product_case.hpp"
+#include "accuracy.hpp"
 #include "operands.hpp"
 #include "sizes.hpp"
 #include "verify_element.hpp"
@@ -285,13 +286,16 @@ struct DistributedCase {
   std::unique_ptr<Reference> reference;
 };
 
-TEST(DistributionTest, SinglePrecisionIsInsideItsBoundOnAll) {
+TEST(DistributionTest, EachPrecisionIsInsideItsBound) {
   for (const Distribution distribution : DISTRIBUTIONS) {
     SCOPED_TRACE(to_string(distribution));
-    const Roundings roundings = distribution == Distribution::lognormal4 ? Roundings::any : Roundings::independent;
+    const Roundings roundings = roundings_of(distribution);
     const Verdict verdict = DistributedCase(distribution, {40, 30, 1000}, roundings).check(unchanged);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.non_finite > 0, distribution == Distribution::inf || distribution == Distribution::nan);
+    const Verdict tf32 =
+        DistributedCase(distribution, {40, 30, 1000}, roundings).check(rounded_to_tf32, AccuracyClass::tf32);
+    EXPECT_TRUE(tf32.correct() || !promises(AccuracyClass::tf32, distribution)) << tf32.describe();
   }
 }
 
@@ -325,6 +329,9 @@ TEST(DistributionTest, CancellationMagnifiesRoundingErrors) {
   EXPECT_GT(cancelling.rel_err, 300.0 * uniform.rel_err);
   EXPECT_NEAR(*cancelling.condition, 1.5 * std::sqrt(512.0) * 1024.0, 4000.0);
   EXPECT_LT(cancelling.componentwise_err, 2.0 * uniform.componentwise_err);
+  const Verdict tf32 = DistributedCase(Distribution::cancelling, size).check(rounded_to_tf32, AccuracyClass::tf32);
+  EXPECT_TRUE(tf32.correct()) << tf32.describe();
+  EXPECT_GT(tf32.rel_err, 0.1);
 }
 
 // Roundings of one sign add up: what is far smaller than the partial sum is lost.
