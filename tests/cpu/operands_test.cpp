@@ -221,7 +221,8 @@ TEST(OperandsTest, AreTheSameOnEveryMachine) {
   const HostOperands operands = make_operands(shape(1, 1, 2, 0.0F), Distribution::uniform, 1);
   EXPECT_EQ(operands.a, (std::vector<float>{0x1.54566ep-1F, 0x1.3ad238p-3F}));
   EXPECT_EQ(operands.b, (std::vector<float>{0x1.9a39bep-1F, -0x1.c2449cp-2F}));
-  EXPECT_EQ(make_operands(shape(1, 1, 4, 0.0F), Distribution::integers, 1).a, (std::vector<float>{-6.0F, 5.0F, -4.0F, 1.0F}));
+  EXPECT_EQ(make_operands(shape(1, 1, 4, 0.0F), Distribution::integers, 1).a,
+            (std::vector<float>{-6.0F, 5.0F, -4.0F, 1.0F}));
 }
 
 TEST(OperandsTest, DistributionsHaveNames) {
