@@ -2,6 +2,7 @@
 
 // What every chapter's host side needs: launching, reading a kernel's resources, and registering a variant.
 
+#include "configurations.cuh"
 #include "cuda_check.hpp"
 #include "kernel.hpp"
 #include "target.hpp"
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -109,27 +111,42 @@ class Chapter {
     }
     return *this;
   }
-  /// `launch` sees k == 0 where A and B must not be read (alpha == 0), and alpha == 0 where k == 0, so that a kernel
-  /// whose sum over k is empty stores beta * C, as BLAS does, without further cases.
+  /// `launch` sees the problem without operands that must not be read: see without_unused_operands().
   Chapter& launcher(Launch launch) {
-    auto& prepare = TARGET == Target::for_gpu        ? kernel_.prepare
-                    : TARGET == Target::for_executor ? kernel_.prepare_on_executor
-                                                     : kernel_.prepare_checked;
-    prepare = [launch = std::move(launch)](const Problem&) {
-      return Prepared{[launch](Problem p, cudaStream_t stream) {
-                        if (p.alpha == 0.0F || p.k == 0) {
-                          p.alpha = 0.0F;
-                          p.k = 0;
-                        }
-                        launch(p, stream);
-                      },
+    of_target(&Kernel::prepare, &Kernel::prepare_on_executor,
+              &Kernel::prepare_checked) = [launch = std::move(launch)](const Problem&) {
+      return Prepared{[launch](const Problem& p, cudaStream_t stream) { launch(without_unused_operands(p), stream); },
                       {}};
     };
     return *this;
   }
+  /// Instead of a launcher, for a kernel that computes a problem in several ways, or works in memory of its own.
+  /// `list` gives those worth trying on the current device, the one it would choose itself first. It sees the problem
+  /// as it is, their launches as .launcher()'s does. A single configuration may have an empty name.
+  Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
+    of_target(&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked) = [list](const Problem& p) {
+      return prepare(list(p).front());
+    };
+    of_target(&Kernel::prepare_configuration, &Kernel::prepare_configuration_on_executor,
+              &Kernel::prepare_configuration_checked) = [list](const Problem& p, const std::string& name) {
+      return prepare(find_configuration(list(p), name));
+    };
+    if constexpr (TARGET != Target::for_checks) {
+      (TARGET == Target::for_gpu ? kernel_.configurations : kernel_.configurations_on_executor) = std::move(list);
+    }
+    return *this;
+  }
+  /// What registration() registers.
+  const Kernel& kernel() const { return kernel_; }
   Registration registration() const { return Registration(kernel_); }
 
  private:
+  /// The one of three members that this file is compiled for.
+  template <class Function>
+  Function& of_target(Function Kernel::*for_gpu, Function Kernel::*for_executor, Function Kernel::*for_checks) {
+    return kernel_.*(TARGET == Target::for_gpu ? for_gpu : TARGET == Target::for_executor ? for_executor : for_checks);
+  }
+
   Kernel kernel_;
 };
 

@@ -38,7 +38,17 @@ using Launch = std::function<void(const Problem&, cudaStream_t)>;
 /// no choice is made inside a timed region. The launcher may be called with any operands of that shape and alignment.
 struct Prepared {
   Launch launch;
-  std::string detail;  ///< what was chosen, for the record; empty when there was no choice
+  std::string detail;               ///< what was chosen, for the record; empty when there was no choice
+  std::size_t workspace_bytes = 0;  ///< device memory that the launcher owns, freed with its last copy
+};
+
+/// One of the ways in which a kernel computes a problem.
+struct Configuration {
+  std::string name;  ///< unique among a kernel's, e.g. "128x256 stream-k"; empty where there is no choice
+  /// Device memory that a launch works in; all zeros before the first launch, and each launch leaves in it what the
+  /// next one needs.
+  std::size_t workspace_bytes = 0;
+  std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
 };
 
 /// Everything the suite knows about one way to compute the product.
@@ -64,6 +74,18 @@ struct Kernel {
   std::function<Prepared(const Problem&)> prepare_on_executor;
   /// The same with every access to memory observed.
   std::function<Prepared(const Problem&)> prepare_checked;
+
+  /// The configurations worth trying for a problem on the current device, the kernel's own choice first, never none.
+  /// Empty for kernels without choices. `prepare` takes the first.
+  std::function<std::vector<Configuration>(const Problem&)> configurations;
+  /// As `prepare`, with the configuration of that name. Throws std::invalid_argument, which names it, where the problem
+  /// has none.
+  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration;
+  /// The same for the executor, where those of the instrumented kernel have the names of the others.
+  std::function<std::vector<Configuration>(const Problem&)> configurations_on_executor;
+  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration_on_executor;
+  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration_checked;
+
   /// Resources on the current device for an aligned problem; empty for libraries and CPU kernels.
   std::function<Resources()> resources;
 

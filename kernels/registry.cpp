@@ -21,19 +21,28 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
+template <class Function>
+void take_if_missing(Function& mine, Function& other) {
+  if (!mine) {
+    mine = std::move(other);
+  }
+}
+
 /// Takes from `other` what it can prepare and `kernel` can not. Returns whether the two had nothing in common there,
 /// which says that they are compilations of one chapter for different targets.
 bool merge(Kernel& kernel, Kernel& other) {
   bool different = true;
   for (const auto prepare : {&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked}) {
     different = different && !(kernel.*prepare && other.*prepare);
-    if (!(kernel.*prepare)) {
-      kernel.*prepare = std::move(other.*prepare);
-    }
+    take_if_missing(kernel.*prepare, other.*prepare);
   }
-  if (!kernel.resources) {
-    kernel.resources = std::move(other.resources);
+  for (const auto prepare : {&Kernel::prepare_configuration, &Kernel::prepare_configuration_on_executor,
+                             &Kernel::prepare_configuration_checked}) {
+    take_if_missing(kernel.*prepare, other.*prepare);
   }
+  take_if_missing(kernel.configurations, other.configurations);
+  take_if_missing(kernel.configurations_on_executor, other.configurations_on_executor);
+  take_if_missing(kernel.resources, other.resources);
   return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
 }
 

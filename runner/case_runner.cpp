@@ -1,6 +1,7 @@
 #include "case_runner.hpp"
 
 #include "checked_operands.hpp"
+#include "configuration_choice.hpp"
 #include "count.hpp"
 #include "interrupt.hpp"
 #include "outcome.hpp"
@@ -8,6 +9,7 @@
 #include "simt/executor.hpp"
 
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -34,6 +36,40 @@ std::string duration_text(double seconds) {
     return fmt::format("{:.0f} s", seconds);
   }
   return seconds < 2 * HOUR ? fmt::format("{:.0f} min", seconds / MINUTE) : fmt::format("{:.1f} h", seconds / HOUR);
+}
+
+/// Passes on what goes on, and ends the case when the run was interrupted.
+Observer until_interrupted(const Observer& observer) {
+  return [&observer](std::string_view activity) {
+    if (interrupted()) {
+      throw CaseStopped(Outcome::skipped, "interrupted");
+    }
+    observer(activity);
+  };
+}
+
+/// Does the work of a case. Returns what ended it before its end, or nothing.
+std::optional<CaseStopped> ending_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const CaseStopped& stopped) {
+    return stopped;
+  } catch (const simt::NotSupported& error) {
+    return CaseStopped(Outcome::not_supported, error.what());
+  } catch (const simt::Stopped& error) {
+    return CaseStopped(Outcome::skipped, error.what());
+  } catch (const std::bad_alloc&) {
+    return CaseStopped(Outcome::skipped, "not enough host memory");
+  } catch (const std::exception& error) {
+    return CaseStopped(Outcome::failed, error.what());
+  }
+}
+
+/// What a record says of a kernel on the executor.
+void describe_choice(const Kernel& kernel, const Prepared& prepared, Record& record) {
+  record.detail = kernel.configurations_on_executor ? chosen_by_model(prepared.detail) : prepared.detail;
+  record.workspace_bytes = prepared.workspace_bytes;
 }
 
 }  // namespace
@@ -69,14 +105,14 @@ struct CaseRunner::HostState {
   std::unique_ptr<Reference> reference;
 };
 
-CaseRunner::CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu)
+CaseRunner::CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu, std::optional<TuningFile> tuning)
     : options_(options), gpu_error_(query.error) {
   simt::stop_when(interrupted);
   if (!query.device || !use_gpu) {
     return;
   }
   try {
-    gpu_ = GpuBench::open(*query.device, options);
+    gpu_ = GpuBench::open(*query.device, options, std::move(tuning));
   } catch (const std::runtime_error& error) {
     gpu_error_ = error.what();
   }
@@ -96,13 +132,8 @@ CaseRunner::HostState& CaseRunner::host_state(const Record& record) {
 Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& observer,
                        std::optional<Distribution> data) {
   Record record(kernel, size, data);
-  const Observer interruptible = [&](std::string_view activity) {
-    if (interrupted()) {
-      throw CaseStopped(Outcome::skipped, "interrupted");
-    }
-    observer(activity);
-  };
-  try {
+  const std::optional<CaseStopped> stopped = ending_of([&] {
+    const Observer interruptible = until_interrupted(observer);
     if (options_.count) {
       run_counted(kernel, size, interruptible, record);
     } else if (kernel.platform == Platform::cpu) {
@@ -116,18 +147,25 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
     if (record.outcome == Outcome::compared && gpu_ && !gpu_->lost()) {
       compare_with_cublas(interruptible, record);
     }
-  } catch (const CaseStopped& stopped) {
-    record.stop(stopped.outcome(), stopped.what());
-  } catch (const simt::NotSupported& error) {
-    record.stop(Outcome::not_supported, error.what());
-  } catch (const simt::Stopped& error) {
-    record.stop(Outcome::skipped, error.what());
-  } catch (const std::bad_alloc&) {
-    record.stop(Outcome::skipped, "not enough host memory");
-  } catch (const std::exception& error) {
-    record.stop(Outcome::failed, error.what());
+  });
+  if (stopped) {
+    record.stop(stopped->outcome(), stopped->what());
   }
   return record;
+}
+
+TuningResult CaseRunner::tune(const Kernel& kernel, const Size& size, const Observer& observer) {
+  TuningResult result;
+  const Record record(kernel, size);
+  const std::optional<CaseStopped> stopped = ending_of([&] {
+    result = gpu_->tune(
+        kernel, size, [&] { return host_state(record).inputs; }, until_interrupted(observer));
+  });
+  if (stopped) {
+    result.outcome = stopped->outcome();
+    result.reason = stopped->what();
+  }
+  return result;
 }
 
 Verdict CaseRunner::check(HostState& state, const Observer& observer, const Record& record) {
@@ -167,6 +205,7 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   // Before the operands exist: CPU baselines look at the shape alone, and skip what is too large here.
   const Prepared prepared = kernel.prepare(shape);
   record.detail = prepared.detail;
+  record.workspace_bytes = prepared.workspace_bytes;
   observer("preparing");
   HostState& state = host_state(record);
   const Round round = [&](const std::vector<int>&, int) {
@@ -191,13 +230,16 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   record.measurement = measurement_of(std::move(timings), size);
 }
 
-void CaseRunner::execute(const Kernel& kernel, const Problem& problem) {
+Prepared CaseRunner::execute(const Kernel& kernel, const Problem& problem) {
   if (!options_.check) {
-    kernel.prepare_on_executor(problem).launch(problem, nullptr);
-    return;
+    Prepared prepared = kernel.prepare_on_executor(problem);
+    prepared.launch(problem, nullptr);
+    return prepared;
   }
   const simt::CheckedArrays arrays(arrays_of(problem));
-  kernel.prepare_checked(problem).launch(problem, nullptr);
+  Prepared prepared = kernel.prepare_checked(problem);
+  prepared.launch(problem, nullptr);
+  return prepared;
 }
 
 double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) {
@@ -231,7 +273,9 @@ void CaseRunner::run_counted(const Kernel& kernel, const Size& size, const Obser
   HostState& state = host_state(record);
   const Problem problem = state.fresh_operands();
   const CountingOptions options{simt::find_gpu_model(options_.gpu_model), options_.blocks_per_sm, options_.force};
-  record.counts = count(kernel, problem, options, observer);
+  const Prepared prepared = kernel.prepare_checked(problem);
+  describe_choice(kernel, prepared, record);
+  record.counts = count(kernel, prepared, problem, options, observer);
   if (options_.verify && record.counts->blocks_executed == record.counts->blocks) {
     verify(state, "", observer, record);
   }
@@ -260,7 +304,7 @@ void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const O
   HostState& state = host_state(record);
   const Problem problem = state.fresh_operands();
   observer("executing");
-  execute(kernel, problem);
+  describe_choice(kernel, execute(kernel, problem), record);
   if (options_.verify) {
     verify(state, "", observer, record);
   }

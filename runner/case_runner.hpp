@@ -9,6 +9,8 @@
 #include "record.hpp"
 #include "sampling.hpp"
 #include "sizes.hpp"
+#include "tuner.hpp"
+#include "tuning_file.hpp"
 #include "verify.hpp"
 
 #include <map>
@@ -24,14 +26,18 @@ namespace sgemm {
 class CaseRunner {
  public:
   /// `options` outlives the runner. With `use_gpu` and a device, the GPU is prepared; where that fails, gpu_error()
-  /// says why, and GPU kernels run on the executor.
-  CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu);
+  /// says why, and GPU kernels run on the executor. On the GPU they follow `tuning`.
+  CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu,
+             std::optional<TuningFile> tuning = std::nullopt);
   ~CaseRunner();
 
   /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped. `data` goes
   /// with Options::accuracy; without it, the operands are those of Options::data.
   Record run(const Kernel& kernel, const Size& size, const Observer& observer,
              std::optional<Distribution> data = std::nullopt);
+
+  /// Tries all configurations of a kernel on the GPU, which there has to be. Never throws, as run().
+  TuningResult tune(const Kernel& kernel, const Size& size, const Observer& observer);
 
   /// Why no GPU kernel can be run on a GPU; empty when they can.
   const std::string& gpu_error() const { return gpu_error_; }
@@ -49,8 +55,8 @@ class CaseRunner {
   void run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Problem& shape);
-  /// Runs the executor's launch of `kernel` on the problem, checked where the options say so.
-  void execute(const Kernel& kernel, const Problem& problem);
+  /// Runs the executor's launch of `kernel` on the problem, checked where the options say so. Returns what it ran.
+  Prepared execute(const Kernel& kernel, const Problem& problem);
   void verify(HostState& state, std::string_view when, const Observer& observer, Record& record);
   Verdict check(HostState& state, const Observer& observer, const Record& record);
 

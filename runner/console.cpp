@@ -26,13 +26,6 @@ constexpr std::size_t UNKNOWN_WIDTH = 79;
 /// Columns of this importance are never left out.
 constexpr int ESSENTIAL = 100;
 
-std::string time_text(double us) {
-  if (us < 1e3) {
-    return fmt::format("{:.2f} us", us);
-  }
-  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
-}
-
 /// A cell from the measurement, which only measured cases have.
 template <class Format>
 auto measured(Format format) {
@@ -77,6 +70,13 @@ std::size_t terminal_width() {
   }
   winsize size{};
   return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::string time_text(double us) {
+  if (us < 1e3) {
+    return fmt::format("{:.2f} us", us);
+  }
+  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
 }
 
 std::string cut(std::string_view text, std::size_t width) {
@@ -239,10 +239,7 @@ void Console::row(const Record& record) {
   erase_progress();
   ++counts_[record.outcome];
   if (record.counts) {
-    for (const std::string& line : count_report(record, width_)) {
-      out_ << line << '\n';
-    }
-    out_ << '\n' << std::flush;
+    paragraph(count_report(record, width_));
     return;
   }
   if (record.size != last_size_ || record.data != last_data_) {
@@ -256,6 +253,17 @@ void Console::row(const Record& record) {
   ++rows_of_group_;
   throttled_ += record.throttled() ? 1 : 0;
   out_ << table_.row(record) << '\n' << std::flush;
+  if (!record.note.empty()) {
+    note(record.note);
+  }
+}
+
+void Console::paragraph(const std::vector<std::string>& lines) {
+  erase_progress();
+  for (const std::string& line : lines) {
+    out_ << line << '\n';
+  }
+  out_ << '\n' << std::flush;
 }
 
 void Console::note(std::string_view text) {

@@ -18,6 +18,9 @@ namespace sgemm {
 /// which stands for unlimited.
 std::size_t terminal_width();
 
+/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
+std::string time_text(double us);
+
 /// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
 std::string cut(std::string_view text, std::size_t width);
 
@@ -62,6 +65,8 @@ class Console {
   void progress(std::string_view text);
   /// A line of the table, or a paragraph with what was counted.
   void row(const Record& record);
+  /// Lines as they are, and an empty one.
+  void paragraph(const std::vector<std::string>& lines);
   /// A line after the rows so far.
   void note(std::string_view text);
   /// How many cases ended how, and where the results are.

@@ -2,6 +2,7 @@
 
 #include "checked_operands.hpp"
 #include "outcome.hpp"
+#include "simt/device_memory.hpp"
 
 #include <algorithm>
 #include <future>
@@ -15,9 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using simt::AccessKind;
-
-/// What a GPU's allocator aligns arrays to, at least.
-constexpr std::uint64_t ARRAY_ALIGNMENT = 256;
 
 /// How many blocks of the kernel an SM of the GPU holds; 0 when a block is too large.
 unsigned blocks_on_sm(const simt::GpuModel& gpu, const Kernel& kernel, std::size_t smem_bytes, unsigned threads) {
@@ -41,11 +39,12 @@ std::vector<simt::CountedArray> counted_arrays(const Problem& problem) {
 /// How the arrays would lie in the GPU's memory.
 std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt::CountedArray>& arrays) {
   std::array<std::uint64_t, simt::MAX_ARRAYS> first{};
-  std::uint64_t next = ARRAY_ALIGNMENT;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
+  constexpr std::uint64_t ALIGNMENT = simt::ALLOCATION_ALIGNMENT;
+  std::uint64_t next = ALIGNMENT;
+  for (std::size_t i = 0; i < first.size(); ++i) {
     first[i] = next / simt::SECTOR_BYTES;
-    const std::uint64_t bytes = simt::CountingContext::bytes_of(arrays[i].array);
-    next += (bytes + ARRAY_ALIGNMENT - 1) / ARRAY_ALIGNMENT * ARRAY_ALIGNMENT;
+    const std::uint64_t bytes = i < arrays.size() ? simt::CountingContext::bytes_of(arrays[i].array) : 0;
+    next += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   return first;
 }
@@ -144,7 +143,7 @@ std::string_view to_string(AccessKind kind) {
   return "";
 }
 
-Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions& options,
+Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer) {
   const simt::GpuModel& gpu = *options.gpu;
   const auto resident = [&](std::size_t smem_bytes, unsigned threads) {
@@ -163,7 +162,7 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
   observer("counting");
   simt::Counting counting(counted_arrays(problem), l1_of_block, limits);
   try {
-    kernel.prepare_checked(problem).launch(problem, nullptr);
+    prepared.launch(problem, nullptr);
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
   }
@@ -189,7 +188,7 @@ Counts count(const Kernel& kernel, const Problem& problem, const CountingOptions
   counts.traffic = launch.traffic;
   counts.flops = launch.flops;
   counts.barriers = launch.barriers;
-  for (std::size_t i = 0; i < launch.arrays.size(); ++i) {
+  for (std::size_t i = 0; i < counts.reads_per_element.size(); ++i) {
     const simt::GlobalArray& array = launch.arrays[i].array;
     const auto bytes = static_cast<double>(array.rows * array.row_bytes);
     counts.reads_per_element[i] = bytes > 0.0 ? static_cast<double>(launch.bytes_read[i]) / bytes : 0.0;

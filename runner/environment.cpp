@@ -136,7 +136,8 @@ std::string cpu_model() {
   return "unknown";
 }
 
-Json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts) {
+Json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                          const std::optional<std::string>& tuning_file) {
   const BuildInfo& build = build_info();
   Json json;
   json["schema_version"] = SCHEMA_VERSION;
@@ -158,6 +159,9 @@ Json describe_environment(const Options& options, const DeviceQuery& query, cons
   json["cublas_math_mode"] = value_or_null(libraries.cublas_math_mode);
   json["cublas_workspace_bytes"] = value_or_null(libraries.cublas_workspace_bytes);
   json["nvidia_tf32_override"] = environment_variable("NVIDIA_TF32_OVERRIDE");
+  if (tuning_file) {
+    json["tuning_file"] = *tuning_file;
+  }
   json["build"] = describe(build);
   json["protocol"] = describe_protocol(options, facts);
   return json;

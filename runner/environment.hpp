@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace sgemm {
@@ -21,7 +22,9 @@ struct GpuFacts {
   double event_resolution_us = 0.0;
 };
 
-/// The "context" of a results file (results.schema.json): host, device, libraries, build and protocol.
-nlohmann::ordered_json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts);
+/// The "context" of a results file (results.schema.json): host, device, libraries, build and protocol, and the tuning
+/// file that was followed.
+nlohmann::ordered_json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                            const std::optional<std::string>& tuning_file = std::nullopt);
 
 }  // namespace sgemm

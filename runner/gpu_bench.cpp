@@ -2,6 +2,7 @@
 
 #include "accuracy.hpp"
 #include "baselines/cublas_handle.hpp"
+#include "configuration_choice.hpp"
 #include "cuda_check.hpp"
 #include "cuda_handles.hpp"
 #include "device_problem.hpp"
@@ -54,6 +55,16 @@ void require_memory(const Problem& shape, bool verify) {
   }
 }
 
+void require_workspace(std::size_t bytes) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  if (bytes > free) {
+    throw CaseStopped(Outcome::skipped, fmt::format("needs {:.1f} GiB of workspace, {:.1f} GiB are free",
+                                                    static_cast<double>(bytes) / GIB, static_cast<double>(free) / GIB));
+  }
+}
+
 double occupancy(const Resources& resources, int max_threads_per_sm) {
   constexpr int WARP = 32;
   const int warps_per_block = (resources.threads_per_block + WARP - 1) / WARP;
@@ -65,11 +76,13 @@ bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMem
 
 class CudaBench final : public GpuBench {
  public:
-  CudaBench(const Device& device, const Options& options);
+  CudaBench(const Device& device, const Options& options, std::optional<TuningFile> tuning);
 
   GpuFacts facts() const override;
   void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
            Record& record) override;
+  TuningResult tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
+                    const Observer& observer) override;
   Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
                             const Observer& observer) override;
   double cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) override;
@@ -77,6 +90,7 @@ class CudaBench final : public GpuBench {
 
  private:
   struct SizeState;
+  class ConfigurationBench;
 
   /// Does what `work` does and turns errors of the libraries into the case's outcome.
   template <class Work>
@@ -84,6 +98,7 @@ class CudaBench final : public GpuBench {
   void note_failure(const std::string& case_name);
   void measure(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
                Record& record);
+  void require_device() const;
   void require_capable(const Kernel& kernel, const Problem& shape) const;
   /// Of the record's size and data.
   SizeState& state_of(const Record& record, const InputsSource& inputs);
@@ -91,13 +106,16 @@ class CudaBench final : public GpuBench {
   void measure_cublas_alone(SizeState& state, const Observer& observer);
   Round round_of(SizeState& state, std::vector<Contender> contenders);
   SamplingOptions sampling(int contenders) const;
-  /// Runs a product on fresh operands of `owner` and waits for it.
-  void launch_once(const Launch& launch, SizeState& state, Owner owner);
+  /// With the configuration that the tuning file or the kernel chooses.
+  Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
+  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
+  void run_once(const Launch& launch, SizeState& state, Owner owner);
   void verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when, const Observer& observer,
               Record& record);
 
   const Device device_;
   const Options& options_;
+  const std::optional<TuningFile> tuning_;
   Stream stream_;
   std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
   EventTimer event_timer_;
@@ -122,9 +140,10 @@ struct CudaBench::SizeState {
   std::optional<double> cublas_rel_err;
 };
 
-CudaBench::CudaBench(const Device& device, const Options& options)
+CudaBench::CudaBench(const Device& device, const Options& options, std::optional<TuningFile> tuning)
     : device_(device),
       options_(options),
+      tuning_(std::move(tuning)),
       stream_(make_stream()),
       flush_(options.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
       event_timer_(device, flush_.get(), stream_.get()),
@@ -137,10 +156,14 @@ GpuFacts CudaBench::facts() const {
           floor_.resolution_us};
 }
 
-void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) const {
+void CudaBench::require_device() const {
   if (lost()) {
     throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
   }
+}
+
+void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) const {
+  require_device();
   if (kernel.min_compute_capability > device_.compute_capability) {
     throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
                                                           capability_text(kernel.min_compute_capability),
@@ -197,18 +220,34 @@ void CudaBench::measure_cublas_alone(SizeState& state, const Observer& observer)
   state.cublas_alone_us = median(timings.kernel_us);
 }
 
+Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record& record) const {
+  if (!kernel.configurations) {
+    Prepared prepared = kernel.prepare(problem);
+    record.detail = prepared.detail;
+    record.workspace_bytes = prepared.workspace_bytes;
+    return prepared;
+  }
+  const ConfigurationChoice choice =
+      choose(kernel.configurations(problem), tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
+  record.detail = choice.detail;
+  record.note = choice.note;
+  record.workspace_bytes = choice.configuration.workspace_bytes;
+  require_workspace(choice.configuration.workspace_bytes);
+  return kernel.prepare_configuration(problem, choice.configuration.name);
+}
+
+void CudaBench::run_once(const Launch& launch, SizeState& state, Owner owner) {
+  state.problem.restore(owner, 1, stream_.get());
+  launch(state.problem.operands(owner), stream_.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+}
+
 void CudaBench::verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when,
                        const Observer& observer, Record& record) {
   const Reference& expected = reference(state, observer);
   observer("verifying");
   const Problem operands = state.problem.operands(Owner::kernel, launch);
   judge(expected.check(operands.c, operands.ldc, kernel.accuracy), when, record);
-}
-
-void CudaBench::launch_once(const Launch& launch, SizeState& state, Owner owner) {
-  state.problem.restore(owner, 1, stream_.get());
-  launch(state.problem.operands(owner), stream_.get());
-  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
 }
 
 template <class Work>
@@ -248,11 +287,13 @@ void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSour
     measure_cublas_alone(state, observer);
   }
 
+  if (options_.verify) {
+    reference(state, observer);  // before a workspace takes the memory that it needs
+  }
   observer("preparing");
-  const Prepared prepared = kernel.prepare(state.problem.operands(Owner::kernel));
-  record.detail = prepared.detail;
+  const Prepared prepared = prepare(kernel, state.problem.operands(Owner::kernel), record);
   if (options_.accuracy) {
-    launch_once(prepared.launch, state, Owner::kernel);
+    run_once(prepared.launch, state, Owner::kernel);
     verify(kernel, state, 0, "", observer, record);
     record.outcome = Outcome::compared;
     return;
@@ -262,7 +303,7 @@ void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSour
     record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
   }
   if (options_.verify) {
-    launch_once(prepared.launch, state, Owner::kernel);
+    run_once(prepared.launch, state, Owner::kernel);
     verify(kernel, state, 0, "", observer, record);
   }
 
@@ -288,6 +329,61 @@ void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSour
   record.measurement = std::move(measurement);
 }
 
+/// One kernel's configurations on the operands of one size.
+class CudaBench::ConfigurationBench final : public TuningBench {
+ public:
+  ConfigurationBench(CudaBench& bench, const Kernel& kernel, SizeState& state, const Observer& observer)
+      : bench_(bench), kernel_(kernel), state_(state), observer_(observer), record_(kernel, state.size) {}
+
+  Launch prepare(const Configuration& configuration) override {
+    bench_.require_device();
+    return bench_.guarded(record_.name, [&] {
+      require_workspace(configuration.workspace_bytes);
+      return kernel_.prepare_configuration(state_.problem.operands(Owner::kernel), configuration.name).launch;
+    });
+  }
+
+  void verify(const Launch& launch, std::string_view when) override {
+    bench_.require_device();
+    bench_.guarded(record_.name, [&] {
+      bench_.run_once(launch, state_, Owner::kernel);
+      bench_.verify(kernel_, state_, 0, when, observer_, record_);
+    });
+  }
+
+  Round round_of(const std::vector<Launch>& launches) override {
+    std::vector<Contender> contenders;
+    for (const Launch& launch : launches) {
+      contenders.push_back({launch, Owner::kernel});
+    }
+    return bench_.round_of(state_, std::move(contenders));
+  }
+
+ private:
+  CudaBench& bench_;
+  const Kernel& kernel_;
+  SizeState& state_;
+  const Observer& observer_;
+  Record record_;
+};
+
+TuningResult CudaBench::tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
+                             const Observer& observer) {
+  const Record record(kernel, size);
+  return guarded(record.name, [&] {
+    require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
+    observer("preparing");
+    SizeState& state = state_of(record, inputs);
+    reference(state, observer);  // before workspaces take the memory that it needs
+    const Problem problem = state.problem.operands(Owner::kernel);
+    ConfigurationBench bench(*this, kernel, state, observer);
+    TuningResult result;
+    result.trials = try_all(kernel.configurations(problem), bench, sampling(1), observer);
+    result.best = best_of(result.trials, kernel.id(), problem);
+    return result;
+  });
+}
+
 Verdict CudaBench::check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
                                      const Observer& observer) {
   return guarded(record.name, [&] {
@@ -306,7 +402,7 @@ double CudaBench::cublas_rel_err(const Record& record, const InputsSource& input
     if (!state.cublas_rel_err) {
       const Problem operands = state.problem.operands(Owner::cublas);
       const Reference& expected = reference(state, observer);
-      launch_once(rival().prepare(operands).launch, state, Owner::cublas);
+      run_once(rival().prepare(operands).launch, state, Owner::cublas);
       state.cublas_rel_err = expected.check(operands.c, operands.ldc, AccuracyClass::fp32).rel_err;
     }
     return *state.cublas_rel_err;
@@ -323,8 +419,9 @@ void CudaBench::note_failure(const std::string& case_name) {
 
 }  // namespace
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Options& options) {
-  return std::make_unique<CudaBench>(device, options);
+std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Options& options,
+                                         std::optional<TuningFile> tuning) {
+  return std::make_unique<CudaBench>(device, options, std::move(tuning));
 }
 
 }  // namespace sgemm

@@ -8,10 +8,13 @@
 #include "record.hpp"
 #include "sampling.hpp"
 #include "sizes.hpp"
+#include "tuner.hpp"
+#include "tuning_file.hpp"
 #include "verify.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace sgemm {
@@ -24,9 +27,10 @@ using InputsSource = std::function<std::shared_ptr<const HostOperands>()>;
 /// the size.
 class GpuBench {
  public:
-  /// `options` outlives the bench. Measures the floor of the event times. Throws std::runtime_error where the device
+  /// `options` outlives the bench. Configurations are those of `tuning` where it has the case, and else the kernels'
+  /// own choice. Measures the floor of the event times. Throws std::runtime_error where the device
   /// can not be used.
-  static std::unique_ptr<GpuBench> open(const Device& device, const Options& options);
+  static std::unique_ptr<GpuBench> open(const Device& device, const Options& options, std::optional<TuningFile> tuning);
   virtual ~GpuBench() = default;
 
   virtual GpuFacts facts() const = 0;
@@ -36,6 +40,10 @@ class GpuBench {
   /// all later cases are then skipped.
   virtual void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
                    Record& record) = 0;
+
+  /// Tries all configurations of a kernel that has some. Throws as run().
+  virtual TuningResult tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
+                            const Observer& observer) = 0;
 
   /// Compares C computed by a CPU kernel, in the case `record`, with the reference made on the GPU. Throws as run().
   virtual Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,

@@ -35,6 +35,7 @@ double EventTimer::elapsed_us(const EventPair& pair) const {
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                                       const std::vector<int>& order, int launches) {
   problem.reserve(launches);
+  pairs_.resize(std::max(pairs_.size(), contenders.size()));
   // Filling C would evict the operands that a warm sample expects in the L2, so then it is done only where C is read.
   const bool refill = flush_ != nullptr || problem.operands(Owner::kernel).beta != 0.0F;
   for (const int index : order) {
@@ -55,8 +56,8 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
   }
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   std::vector<double> times(contenders.size());
-  for (std::size_t index = 0; index < times.size(); ++index) {
-    times[index] = elapsed_us(pairs_[index]) / launches;
+  for (const int index : order) {
+    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
   }
   return times;
 }

@@ -13,7 +13,7 @@
 
 namespace sgemm {
 
-/// One of the two that take turns on the same operands.
+/// One of those that take turns on the same operands.
 struct Contender {
   Launch launch;
   Owner owner = Owner::kernel;
@@ -30,7 +30,7 @@ class EventTimer {
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
   EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
 
-  /// Microseconds per launch of each contender, indexed like `contenders`, run in `order` (sampling.hpp).
+  /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp).
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                             const std::vector<int>& order, int launches);
 

@@ -17,6 +17,8 @@
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "sizes.hpp"
+#include "tuning_file.hpp"
+#include "tuning_run.hpp"
 #include "usage_error.hpp"
 
 #include <unistd.h>
@@ -38,9 +40,9 @@ namespace {
 
 enum ExitStatus { ALL_WELL = 0, CASES_WRONG = 1, BAD_USAGE = 2, NOTHING_MEASURED = 3, INTERRUPTED = 130 };
 
-/// What the reader of the table needs to know, one paragraph each.
+/// What the reader of the table needs to know, one paragraph each; `file` is what is written.
 std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                                 bool executing, const std::string& results_path) {
+                                 bool executing, const std::string& file) {
   std::vector<std::string> lines;
   if (query.device) {
     const Device& device = *query.device;
@@ -54,6 +56,8 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
     if (const std::optional<double> peak = device.fp32_peak_gflops()) {
       lines.push_back(fmt::format("% peak: of {:.1f} TFLOP/s FP32 = {}", *peak / 1e3, device.fp32_peak_basis()));
     }
+  }
+  if (query.device && !options.tune) {
     const std::string cublas = gpu_libraries().cublas.value_or("");
     lines.push_back(options.accuracy
                         ? fmt::format("cuBLAS {} (FP32); vs cuBLAS: the relative error over its; above 1 is less "
@@ -93,7 +97,7 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                   : options.count  ? data
                                    : fmt::format("{} L2, {} time, {}{}", to_string(options.l2), to_string(options.time),
                                                  data, options.verify ? "" : ", NOT VERIFIED"));
-  lines.push_back("Results: " + results_path);
+  lines.push_back((options.tune ? "Tuning file: " : "Results: ") + file);
   return lines;
 }
 
@@ -144,13 +148,16 @@ ExitStatus measure(const Options& options, const DeviceQuery& query, const Googl
 
   const bool any_gpu_kernel =
       std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+  const std::optional<TuningFile> tuning = tuning_for_run(options, query);
   catch_interrupts();
-  CaseRunner runner(options, query, any_gpu_kernel);
+  CaseRunner runner(options, query, any_gpu_kernel, tuning);
   const bool executing = any_gpu_kernel && !runner.gpu_error().empty();
   if (executing && !options.on_executor) {
     std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner.gpu_error());
   }
-  ResultsFile file(path, describe_environment(options, query, runner.gpu_facts()));
+  const std::optional<std::string> tuning_path =
+      tuning ? std::optional<std::string>(tuning->path.string()) : std::nullopt;
+  ResultsFile file(path, describe_environment(options, query, runner.gpu_facts(), tuning_path));
 
   const bool table_shown = !google.prints_results();
   const bool progress_shown = isatty(STDERR_FILENO) != 0;
@@ -160,7 +167,11 @@ ExitStatus measure(const Options& options, const DeviceQuery& query, const Googl
                         longest(plan, [](const Case& item) { return item.kernel->id(); }),
                         longest(plan, [](const Case& item) { return to_string(item.size); })));
   if (table_shown) {
-    console.heading(heading(options, query, runner.gpu_facts(), executing, path.string()), !options.count);
+    std::vector<std::string> lines = heading(options, query, runner.gpu_facts(), executing, path.string());
+    if (tuning_path) {
+      lines.push_back(fmt::format("Configurations: as tuned in {}", *tuning_path));
+    }
+    console.heading(lines, !options.count);
   }
   std::map<Outcome, int> counts;
   std::size_t started = 0;
@@ -192,6 +203,29 @@ ExitStatus measure(const Options& options, const DeviceQuery& query, const Googl
   return exit_status(counts);
 }
 
+ExitStatus tune(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
+  const auto without_device = [](const std::string& why) {
+    std::cerr << fmt::format("runner: --tune needs a usable CUDA device: {}\n", why);
+    return NOTHING_MEASURED;
+  };
+  if (!query.device) {
+    return without_device(query.error);
+  }
+  const std::filesystem::path path = tuning_file_to_write(options, query.device->name);
+  catch_interrupts();
+  CaseRunner runner(options, query, true);
+  if (!runner.gpu_error().empty()) {
+    return without_device(runner.gpu_error());
+  }
+  const std::size_t width = terminal_width();
+  Console console(std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width,
+                  Table(Table::Kind::speed, width, 0, 0));
+  console.heading(heading(options, query, runner.gpu_facts(), false, path.string()), false);
+  return exit_status(tune(
+      plan, [&](const Case& item, const Observer& observer) { return runner.tune(*item.kernel, item.size, observer); },
+      path, describe_environment(options, query, runner.gpu_facts()), console, width));
+}
+
 std::string version_line() {
   const BuildInfo& build = build_info();
   return fmt::format("sgemm-worklog {}, commit {}{}", build.version, build.git_commit,
@@ -212,6 +246,9 @@ ExitStatus run(int argc, char** argv) {
   const std::vector<const Kernel*> selected = select_kernels(options.kernels, kernels());
   const DeviceQuery device = device_of(options);
   const std::vector<Size> sizes = parse_sizes(sizes_of(options, device));
+  if (options.tune) {
+    return tune(options, device, make_plan(tunable(selected, options.kernels, kernels()), sizes, {}, ""));
+  }
   const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
   const std::vector<Case> plan = make_plan(selected, sizes, options.accuracy_data, google.filter());
   if (plan.empty()) {

@@ -53,10 +53,11 @@ Examples:
   runner --kernel 1-7 --sizes 256 --device cpu
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
   runner --kernel all --accuracy --data uniform,cancelling
+  runner --tune --sizes 256:8192,4096x128x4096
 
 Exit status:
   0    at least one case measured, executed, compared or counted, others skipped or not supported
-  1    a case was incorrect or failed
+  1    a case, or with --tune a configuration, was incorrect or failed
   2    bad usage or unwritable output, nothing measured
   3    nothing could be measured, executed, compared or counted
   130  interrupted; what was measured so far is in the file
@@ -225,6 +226,8 @@ void declare_values(CLI::App& app, Options& options) {
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
+  value("--tuning", "FILE", "tuning file to follow, or to write [results/<device>/tuning.json]",
+        [&](Flag, Text text) { options.tuning_file = text; });
   value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_MODES)),
         [&](Flag flag, Text text) { options.list = parse_choice(flag, text, LIST_MODES); })
       ->expected(0, 1)
@@ -293,8 +296,9 @@ void refuse_combinations(const CLI::App& app, const Options& options) {
       throw UsageError(fmt::format("{} is about times, which --count does not take", flag));
     }
   }
-  if (options.accuracy && options.count) {
-    throw UsageError("--accuracy and --count are two things to do: give one of them");
+  if (options.accuracy && (options.count || options.tune)) {
+    throw UsageError(
+        fmt::format("--accuracy and {} are two things to do: give one of them", options.count ? "--count" : "--tune"));
   }
   for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
     if (options.accuracy && given(flag)) {
@@ -310,6 +314,22 @@ void refuse_combinations(const CLI::App& app, const Options& options) {
   for (const char* const flag : {"--gpu-model", "--blocks-per-sm"}) {
     if (!options.count && given(flag)) {
       throw UsageError(fmt::format("{} needs --count", flag));
+    }
+  }
+  if (!options.use_tuning && options.tuning_file) {
+    throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
+  }
+  for (const char* const flag : {"--tune", "--tuning"}) {
+    if (given(flag) && (options.on_executor || options.check || options.count)) {
+      throw UsageError(fmt::format("{} is about times on a GPU: not with {}", flag,
+                                   options.count   ? "--count"
+                                   : options.check ? "--check"
+                                                   : "--device cpu"));
+    }
+  }
+  for (const char* const flag : {"--time", "--no-verify", "--no-tuning", "--out", "--list", "--force"}) {
+    if (options.tune && given(flag)) {
+      throw UsageError(fmt::format("{} has no effect with --tune", flag));
     }
   }
 }
@@ -329,12 +349,14 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 5> switches{{
+  const std::array<Switch, 7> switches{{
       {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, &options.accuracy},
       {"--no-verify", "do not check the results; their records say so", false, &options.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
       {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, &options.count},
       {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
+      {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, &options.tune},
+      {"--no-tuning", "ignore tuning files: kernels choose their configurations", false, &options.use_tuning},
   }};
   std::array<std::string, switches.size()> given;
   for (std::size_t i = 0; i < switches.size(); ++i) {
@@ -377,6 +399,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   options.sizes_given = app.count("--sizes") > 0;
   options.on_executor = options.on_executor || options.check || options.count;
   options.benchmark_flags = benchmark_flags(app);
+  if (options.tune && !options.benchmark_flags.empty()) {
+    throw UsageError(fmt::format("{} has no effect with --tune", options.benchmark_flags.front()));
+  }
   return result;
 }
 

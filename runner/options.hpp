@@ -41,15 +41,18 @@ struct Options {
   bool sizes_given = false;                 ///< without --sizes, `accuracy` has default sizes of its own
   L2State l2 = L2State::cold;
   TimeMode time = TimeMode::kernel;
-  int device = 0;                    ///< CUDA's index, at least 0
-  bool on_executor = false;          ///< "--device cpu": GPU kernels run on the executor
-  bool check = false;                ///< the executor watches every access to memory; sets on_executor
-  bool count = false;                ///< the executor counts what kernels ask of a GPU; sets on_executor
-  std::string gpu_model = "h200";    ///< whose caches are modelled: an id of simt::gpu_models()
-  std::optional<int> blocks_per_sm;  ///< instead of what that GPU would hold
-  bool force = false;                ///< cases that would take the executor long are run
-  std::optional<std::string> out;    ///< path of the results file; without one it is derived from device and time
-  double max_seconds = 1.0;          ///< sampling budget of one case, finite and above 0
+  int device = 0;                          ///< CUDA's index, at least 0
+  bool on_executor = false;                ///< "--device cpu": GPU kernels run on the executor
+  bool check = false;                      ///< the executor watches every access to memory; sets on_executor
+  bool count = false;                      ///< the executor counts what kernels ask of a GPU; sets on_executor
+  std::string gpu_model = "h200";          ///< whose caches are modelled: an id of simt::gpu_models()
+  std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
+  bool force = false;                      ///< cases that would take the executor long are run
+  std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
+  bool tune = false;                       ///< find the fastest configurations instead of measuring kernels
+  std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device
+  bool use_tuning = true;                  ///< whether to look for a tuning file
+  double max_seconds = 1.0;                ///< sampling budget of one case, finite and above 0
   bool verify = true;
   ListMode list = ListMode::none;
   std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark

@@ -171,6 +171,7 @@ Json to_json(const Record& record, int repetitions) {
   json["reason"] = record.reason;
   json["verified"] = record.verified;
   json["detail"] = record.detail;
+  json["workspace_bytes"] = record.workspace_bytes;
   if (record.measurement) {
     add_measurement(json, *record.measurement);
   }

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,7 +54,9 @@ struct Record {
   Outcome outcome = Outcome::measured;
   std::string reason;  ///< one line, empty for `measured`, `executed`, `compared` and `counted`
   bool verified = false;
-  std::string detail;  ///< what a library chose
+  std::string detail;               ///< what a library chose, or which configuration was chosen and how
+  std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
+  std::size_t workspace_bytes = 0;  ///< of device memory, beside A, B and C
   std::optional<double> rel_err;
   std::optional<double> max_bound_ratio;
   std::optional<Accuracy> errors;  ///< with --accuracy, where the kernel ran

@@ -22,11 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string dump(const nlohmann::ordered_json& json, int indent) {
-  // argv and names from the system need not be UTF-8.
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 [[noreturn]] void throw_errno(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -92,14 +87,25 @@ std::string slug(std::string_view name) {
   return result.empty() ? "unknown" : result;
 }
 
-fs::path default_results_path(std::string_view device_name) {
-  const fs::path folder = fs::path("results") / slug(device_name);
+std::string dump_json(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+fs::path results_folder(std::string_view device_name) { return fs::path("results") / slug(device_name); }
+
+fs::path make_results_folder(std::string_view device_name, std::string_view flag) {
+  fs::path folder = results_folder(device_name);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
     throw UsageError(
-        fmt::format("can not make the folder {}: {} (--out names another place)", folder.string(), error.message()));
+        fmt::format("can not make the folder {}: {} ({} names another place)", folder.string(), error.message(), flag));
   }
+  return folder;
+}
+
+fs::path default_results_path(std::string_view device_name) {
+  const fs::path folder = make_results_folder(device_name, "--out");
   const std::string stem = fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
   fs::path path = folder / (stem + ".json");
   for (int copy = 2; fs::exists(path); ++copy) {
@@ -139,7 +145,7 @@ void write_atomically(const fs::path& path, std::string_view content) {
 }
 
 ResultsFile::ResultsFile(fs::path path, const nlohmann::ordered_json& context)
-    : path_(std::move(path)), context_(dump(context, 1)) {
+    : path_(std::move(path)), context_(dump_json(context, 1)) {
   write();
 }
 
@@ -155,7 +161,7 @@ void ResultsFile::add(const Record& record) {
   // All repetitions of a case say how many there are.
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (records_[i].name == record.name) {
-      texts_[i] = dump(to_json(records_[i], repetitions), -1);
+      texts_[i] = dump_json(to_json(records_[i], repetitions), -1);
     }
   }
   write();

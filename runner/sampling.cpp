@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,11 +34,15 @@ class RandomOrder {
   }
 
   const std::vector<int>& next() {
-    if (order_.size() == 2 && (random_() >> 63U) != 0) {
-      std::swap(order_[0], order_[1]);
+    for (std::size_t last = order_.size(); last-- > 1;) {
+      std::swap(order_[last], order_[last - ((random_() >> 32U) * (last + 1) >> 32U)]);
     }
     return order_;
   }
+
+  void drop(const std::function<bool(int)>& contender) { std::erase_if(order_, contender); }
+  /// Those that are left, in the order of the last round.
+  const std::vector<int>& contenders() const { return order_; }
 
  private:
   std::mt19937_64 random_;
@@ -108,6 +115,43 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
     activity = fmt::format("sample {}, \u00b1{:.1f} %", count, reached * 100.0);
   }
   return timings;
+}
+
+Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer) {
+  RandomOrder order(options.contenders, options.seed);
+  const std::vector<double> estimates = warm_up(round, order, observer);
+  Comparison result;
+  result.times_us.resize(estimates.size());
+  if (options.batch_short) {
+    result.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
+  }
+  const auto of = [&](int contender) -> std::vector<double>& {
+    return result.times_us[static_cast<std::size_t>(contender)];
+  };
+  std::string activity = "sampling";
+  const Stopwatch watch;
+  for (int count = 1; count <= MAX_SAMPLES; ++count) {
+    observer(activity);
+    const std::vector<double> times = round(order.next(), result.launches_per_sample);
+    double reached = 0.0;
+    double best = std::numeric_limits<double>::infinity();
+    for (const int contender : order.contenders()) {
+      of(contender).push_back(times[static_cast<std::size_t>(contender)]);
+      const Summary summary = summarize(of(contender), CONFIDENCE);
+      reached = std::max(reached, summary.spread());
+      best = std::min(best, summary.median);
+    }
+    if (count == FEWEST_SAMPLES) {
+      order.drop([&](int contender) { return contender != 0 && median(of(contender)) > HOPELESS * best; });
+    }
+    const double budget = options.max_seconds * static_cast<double>(order.contenders().size());
+    if ((count >= MIN_SAMPLES && reached <= TARGET_CI) || (count >= FEWEST_SAMPLES && watch.seconds() >= budget)) {
+      break;
+    }
+    activity = fmt::format("sample {} of {} configurations, \u00b1{:.1f} %", count, order.contenders().size(),
+                           reached * 100.0);
+  }
+  return result;
 }
 
 }  // namespace sgemm

@@ -28,15 +28,18 @@ constexpr double WARM_UP_SECONDS = 0.25;
 constexpr double SHORTEST_SAMPLE_US = 50.0;
 constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 
-/// Times every contender once, in the given order, with so many launches each. Returns microseconds per launch,
-/// indexed by contender.
+/// A contender whose first samples take so many times as long as the best one's is not worth more of them.
+constexpr double HOPELESS = 1.5;
+
+/// Times every contender in `order` once, one after the other, with so many launches each. Returns microseconds per
+/// launch, indexed by contender; what stands there for one that is not in `order` has no meaning.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
 
 /// Called before each round with what is going on; may throw to abandon the measurement.
 using Observer = std::function<void(std::string_view activity)>;
 
 struct SamplingOptions {
-  int contenders = 1;        ///< 1, or 2: a kernel (0) and the rival it is compared with (1)
+  int contenders = 1;        ///< for take_samples() 1, or 2: a kernel (0) and the rival it is compared with (1)
   bool batch_short = true;   ///< several launches per sample for short kernels
   double max_seconds = 1.0;  ///< of sampling, warm-up excluded
   std::uint64_t seed = 0;    ///< of the random order within each round
@@ -54,5 +57,16 @@ struct Timings {
 /// Warms up, then takes rounds until the median of the kernel's times, and that of the ratios where there is a rival,
 /// are known well enough.
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer);
+
+/// Of several contenders, each with times of its own.
+struct Comparison {
+  std::vector<std::vector<double>> times_us;  ///< per launch; the rounds are the same, those dropped have the first few
+  int launches_per_sample = 1;
+};
+
+/// Warms up, then takes rounds until the median of every contender is known well enough. After the fewest samples those
+/// that are hopeless are dropped, contender 0 excepted, which the others are compared with. The budget of
+/// `options.max_seconds` is for each that is left.
+Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer);
 
 }  // namespace sgemm

@@ -5,6 +5,7 @@
 #include "block.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace {
 
@@ -52,6 +53,11 @@ void __tsan_write_range(void* address, std::size_t bytes) {
   access(address, static_cast<unsigned>(bytes), true, false, __builtin_return_address(0));
 }
 void __tsan_vptr_update(void**, void*) {}
+
+// The host's side of a chapter has atomics, such as the counts of std::shared_ptr. They are not watched.
+std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* address, std::uint32_t value, int) {
+  return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
+}
 
 void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
 

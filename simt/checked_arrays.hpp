@@ -17,10 +17,16 @@ struct GlobalArray {
   std::size_t row_bytes = 0;
   std::size_t stride = 0;
   bool writable = false;
+  /// Blocks pass data on to each other in it, by means that are not followed: whether a block waited for what another
+  /// one wrote is not known.
+  bool passed_between_blocks = false;
 };
 
-/// While it lives, launches of instrumented kernels are checked, and these arrays are all the global memory they may
-/// use. Launches of others are not affected. One at a time.
+/// All memory from cudaMalloc, which the host does not describe any further.
+std::vector<GlobalArray> workspaces();
+
+/// While it lives, launches of instrumented kernels are checked, and these arrays and workspaces() are all the global
+/// memory they may use. Launches of others are not affected. One at a time.
 class CheckedArrays {
  public:
   /// Throws std::runtime_error where the program lacks the symbols that tell its shared variables.
@@ -40,11 +46,14 @@ class CheckedArrays {
     std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Forgets who wrote what: a launch waits for the ones before.
+  /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces that there are now.
   void begin_launch();
 
  private:
+  void add(GlobalArray array);
+
   std::vector<Entry> entries_;
+  std::size_t arrays_ = 0;  ///< how many of the entries are no workspaces
 };
 
 }  // namespace simt

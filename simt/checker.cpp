@@ -1,5 +1,6 @@
 #include "checker.hpp"
 
+#include "device_memory.hpp"
 #include "program.hpp"
 
 #include <cxxabi.h>
@@ -160,17 +161,18 @@ const SharedVariables::Variable* SharedVariables::at(std::size_t offset) const {
 
 // ---- CheckedArrays ----
 
-CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) {
+std::vector<GlobalArray> workspaces() {
+  std::vector<GlobalArray> arrays;
+  for (const Allocation& memory : allocations()) {
+    arrays.push_back({"workspace", memory.begin, 1, memory.bytes, memory.bytes, true, true});
+  }
+  return arrays;
+}
+
+CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
   SharedVariables::of_program();
   for (GlobalArray& array : arrays) {
-    Entry entry{std::move(array), nullptr, 0};
-    if (entry.array.rows > 0) {
-      entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
-    }
-    if (entry.array.writable) {
-      entry.writers = std::make_unique<Writer[]>((entry.bytes + WORD - 1) / WORD);
-    }
-    entries_.push_back(std::move(entry));
+    add(std::move(array));
   }
   current_arrays = this;
 }
@@ -179,11 +181,26 @@ CheckedArrays::~CheckedArrays() { current_arrays = nullptr; }
 
 CheckedArrays* CheckedArrays::current() { return current_arrays; }
 
+void CheckedArrays::add(GlobalArray array) {
+  Entry entry{std::move(array), nullptr, 0};
+  if (entry.array.rows > 0) {
+    entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
+  }
+  if (entry.array.writable) {
+    entry.writers = std::make_unique<Writer[]>((entry.bytes + WORD - 1) / WORD);
+  }
+  entries_.push_back(std::move(entry));
+}
+
 void CheckedArrays::begin_launch() {
+  entries_.resize(arrays_);
   for (Entry& entry : entries_) {
     for (std::size_t word = 0; entry.writers && word < (entry.bytes + WORD - 1) / WORD; ++word) {
       entry.writers[word].store(0, std::memory_order_relaxed);
     }
+  }
+  for (GlobalArray& workspace : workspaces()) {
+    add(std::move(workspace));
   }
 }
 
@@ -294,6 +311,9 @@ std::optional<std::string> BlockChecker::access_global(ThreadNumber thread, cons
         continue;
       }
       const std::uint64_t block = (earlier >> (THREAD_BITS + TIME_BITS)) - 1;
+      if (block != block_ && array.passed_between_blocks) {
+        continue;
+      }
       const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
       const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
       if (block != block_ || unordered(use, thread)) {

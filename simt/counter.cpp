@@ -364,6 +364,11 @@ std::optional<std::vector<Place>> LaunchCounter::find_places() {
 }
 
 std::optional<std::string> LaunchCounter::run_samples() {
+  // Such a block may wait for one that would not be executed.
+  if (std::any_of(arrays_.begin(), arrays_.end(),
+                  [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
+    return "its blocks have a workspace in which they may depend on each other";
+  }
   const std::optional<std::vector<Place>> places = find_places();
   if (!places) {
     return "what its blocks read does not tell what they write";
@@ -452,13 +457,7 @@ std::uint64_t LaunchCounts::elements_read_by_first(std::uint64_t count) const {
 
 Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits)
     : limits_(limits), arrays_(std::move(arrays)) {
-  if (arrays_.size() > MAX_ARRAYS) {
-    throw std::invalid_argument("too many arrays to be counted");
-  }
   SharedVariables::of_program();
-  for (const CountedArray& array : arrays_) {
-    context_.arrays.push_back(array.array);
-  }
   context_.l1_bytes = std::move(l1_bytes);
   current_counting = this;
 }
@@ -468,7 +467,18 @@ Counting::~Counting() { current_counting = nullptr; }
 Counting* Counting::current() { return current_counting; }
 
 void Counting::count(const Launch& launch) {
-  launches_.push_back(LaunchCounter(launch, arrays_, context_, limits_).run());
+  std::vector<CountedArray> arrays = arrays_;
+  for (GlobalArray& workspace : workspaces()) {
+    arrays.push_back({std::move(workspace)});
+  }
+  if (arrays.size() > MAX_ARRAYS) {
+    throw std::invalid_argument("too many arrays to be counted");
+  }
+  context_.arrays.clear();
+  for (const CountedArray& array : arrays) {
+    context_.arrays.push_back(array.array);
+  }
+  launches_.push_back(LaunchCounter(launch, arrays, context_, limits_).run());
 }
 
 }  // namespace simt

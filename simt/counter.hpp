@@ -86,7 +86,8 @@ struct CountingLimits {
   unsigned blocks_to_check = 8;
 };
 
-/// While it lives, launches of instrumented kernels are counted and not checked; others run as ever. One at a time.
+/// While it lives, launches of instrumented kernels are counted and not checked; others run as ever. What they do in
+/// workspaces() is counted as well. One at a time.
 class Counting {
  public:
   /// Throws std::runtime_error where the program lacks the symbols that tell its shared variables.
@@ -101,7 +102,8 @@ class Counting {
   /// The launches so far, once.
   std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
-  /// Runs a launch, or as much of it as tells what all would do. Throws what run() throws, and NotCountable.
+  /// Runs a launch, or as much of it as tells what all would do. Throws what run() throws, NotCountable, and
+  /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces.
   void count(const Launch& launch);
 
  private:

@@ -1,8 +1,11 @@
 // The host's side of CUDA's runtime, as far as chapters call it.
 
+#include "device_memory.hpp"
+
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstring>
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -34,6 +37,22 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "operation not supported";
   }
   return "unrecognized error code";
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  *memory = simt::allocate(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* memory) {
+  return memory == nullptr || simt::release(memory) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
 }
 
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int value) {

@@ -23,7 +23,8 @@ struct SectorAccess {
 /// What a block asks the L2 for, in its order.
 using BlockTraffic = std::vector<SectorAccess>;
 
-constexpr std::size_t MAX_ARRAYS = 3;
+/// A, B, C and a workspace.
+constexpr std::size_t MAX_ARRAYS = 4;
 
 /// A block that does what `traffic` says, moved by so many sectors in each array.
 struct PlacedBlock {

@@ -23,3 +23,12 @@ const char* cudaGetErrorString(cudaError_t error);
 
 /// Launches are complete when they return, so every stream is in order with all others and none needs to exist.
 using cudaStream_t = struct CUstream_st*;
+
+/// Every call is complete when it returns, so there is nothing to wait for.
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+/// Memory of the host, which checked and counted kernels may use from then on. Throws std::bad_alloc where there is not
+/// enough.
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes);

@@ -45,6 +45,9 @@ TEST(Options, Defaults) {
   EXPECT_FALSE(defaults.out.has_value());
   EXPECT_EQ(defaults.max_seconds, 1.0);
   EXPECT_TRUE(defaults.verify);
+  EXPECT_FALSE(defaults.tune);
+  EXPECT_TRUE(defaults.use_tuning);
+  EXPECT_FALSE(defaults.tuning_file.has_value());
   EXPECT_EQ(defaults.list, ListMode::none);
   EXPECT_TRUE(defaults.benchmark_flags.empty());
   EXPECT_EQ(defaults.argv, Arguments{"./runner"});
@@ -142,6 +145,9 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "cancelling ",
                                    "--gpu-model",
                                    "--blocks-per-sm",
+                                   "--tune ",
+                                   "--tuning FILE",
+                                   "--no-tuning",
                                    "--list",
                                    "--help",
                                    "--version",
@@ -298,12 +304,45 @@ TEST(Options, BadAccuracy) {
   EXPECT_EQ(error({"--data", "all"}), "--data: several kinds of operands need --accuracy");
   EXPECT_EQ(error({"--accuracy", "--data", "huge,huge"}), "--data: huge is given more than once");
   EXPECT_EQ(error({"--accuracy", "--count"}), "--accuracy and --count are two things to do: give one of them");
+  EXPECT_EQ(error({"--accuracy", "--tune"}), "--accuracy and --tune are two things to do: give one of them");
+  EXPECT_EQ(error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
+            "--accuracy and --tune are two things to do: give one of them");
+  EXPECT_EQ(error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
   EXPECT_EQ(error({"--accuracy", "--no-verify"}), "--no-verify leaves out what --accuracy is for");
   EXPECT_EQ(error({"--accuracy", "--list"}), "--list measures nothing: leave out --accuracy");
   EXPECT_EQ(error({"--accuracy=yes"}), "--accuracy takes no value");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
     EXPECT_EQ(error({"--accuracy", timing[0], timing[1]}),
               timing[0] + " is about times, which --accuracy does not take");
+  }
+}
+
+TEST(Options, Tuning) {
+  const Options tune = options({"--tune", "--tuning", "mine.json", "--l2", "warm", "--max-seconds", "2"});
+  EXPECT_TRUE(tune.tune);
+  EXPECT_EQ(tune.tuning_file, "mine.json");
+  EXPECT_EQ(options({"--tuning=mine.json"}).tuning_file, "mine.json");
+  EXPECT_FALSE(options({"--no-tuning"}).use_tuning);
+  EXPECT_FALSE(options({"--no-tuning", "--device", "cpu"}).use_tuning);
+}
+
+TEST(Options, BadTuning) {
+  EXPECT_EQ(error({"--tuning", "a", "--no-tuning"}),
+            "--tuning and --no-tuning contradict each other: give one of them");
+  EXPECT_EQ(error({"--tune", "--check"}), "--tune is about times on a GPU: not with --check");
+  EXPECT_EQ(error({"--count", "--tune"}), "--tune is about times on a GPU: not with --count");
+  EXPECT_EQ(error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
+  EXPECT_EQ(error({"--tuning", "a", "--count"}), "--tuning is about times on a GPU: not with --count");
+  for (const Arguments& useless : {Arguments{"--time", "kernel"},
+                                   {"--no-verify"},
+                                   {"--no-tuning"},
+                                   {"--out", "a.json"},
+                                   {"--list"},
+                                   {"--force"},
+                                   {"--benchmark_filter=x"}}) {
+    Arguments arguments{"--tune"};
+    arguments.insert(arguments.end(), useless.begin(), useless.end());
+    EXPECT_EQ(error(arguments), useless.front() + " has no effect with --tune");
   }
 }
 

@@ -1,15 +1,16 @@
 #include "results_file.hpp"
 
 #include "environment.hpp"
+#include "fake_device.hpp"
 #include "json_schema.hpp"
 #include "record_samples.hpp"
+#include "temporary_folder.hpp"
 #include "usage_error.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -22,50 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class ResultsFileTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "sgemm-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    before_ = fs::current_path();
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
-
-  fs::path folder_;
-
- private:
-  fs::path before_;
-};
+using ResultsFileTest = TemporaryFolderTest;
 
 nlohmann::ordered_json context_with_device() {
   Options options;
   options.argv = {"./runner", "--kernel", "caf\xe9"};  // not UTF-8
   options.time = TimeMode::end_to_end;
-  Device device;
-  device.name = "NVIDIA H200";
-  device.compute_capability = 90;
-  device.multiprocessors = 132;
-  device.max_threads_per_sm = 2048;
-  device.l2_bytes = std::size_t{60} << 20U;
-  device.memory_bytes = std::size_t{141} << 30U;
-  device.smem_per_sm_bytes = 233472;
-  device.smem_per_block_optin_bytes = 232448;
-  device.max_sm_clock_mhz = 1980;
-  device.max_memory_clock_mhz = 3201;
-  device.memory_bus_bits = 6144;
-  return describe_environment(options, {device, ""}, {"580.1", std::size_t{1} << 28U, 2.1, 0.03});
+  return describe_environment(options, {fake_device(), ""}, {"580.1", std::size_t{1} << 28U, 2.1, 0.03},
+                              "results/nvidia-h200/tuning.json");
 }
 
 nlohmann::ordered_json context_without_device() {

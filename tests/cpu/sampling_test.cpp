@@ -153,5 +153,48 @@ TEST(Sampling, ObserverCanAbandon) {
   EXPECT_EQ(rounds.orders.size(), 4U);
 }
 
+TEST(Comparison, EveryContenderTakesPartInEveryRound) {
+  FakeRounds rounds{{120.0, 100.0, 110.0, 105.0}, {}, {}};
+  const Comparison comparison = compare(rounds.round(), {4, true, 10.0, 1}, ignore);
+  ASSERT_EQ(comparison.times_us.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(comparison.times_us[i], std::vector<double>(MIN_SAMPLES, rounds.times_us[i]));
+  }
+  std::set<std::vector<int>> orders;
+  for (const std::vector<int>& order : rounds.orders) {
+    EXPECT_EQ(std::set<int>(order.begin(), order.end()), (std::set<int>{0, 1, 2, 3}));
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 4U) << "orders are random";
+}
+
+TEST(Comparison, HopelessContendersAreLeftOutAfterTheFewestSamples) {
+  FakeRounds rounds{{1000.0, 100.0, 151.0, 149.0}, {}, {}};
+  const Comparison comparison = compare(rounds.round(), {4, true, 10.0, 1}, ignore);
+  EXPECT_EQ(comparison.times_us[0].size(), static_cast<std::size_t>(MIN_SAMPLES)) << "the others are compared with it";
+  EXPECT_EQ(comparison.times_us[2].size(), static_cast<std::size_t>(FEWEST_SAMPLES));
+  EXPECT_EQ(comparison.times_us[3].size(), static_cast<std::size_t>(MIN_SAMPLES));
+  const std::vector<int>& last = rounds.orders.back();
+  EXPECT_EQ(std::set<int>(last.begin(), last.end()), (std::set<int>{0, 1, 3}));
+}
+
+TEST(Comparison, ShortContendersAreBatchedByTheShortest) {
+  FakeRounds rounds{{20.0, 10.0}, {}, {}};
+  const Comparison comparison = compare(rounds.round(), {2, true, 10.0, 1}, ignore);
+  EXPECT_EQ(comparison.launches_per_sample, 5);
+  EXPECT_EQ(rounds.launches.back(), 5);
+}
+
+TEST(Comparison, BudgetIsForEachContender) {
+  int rounds = 0;
+  const Round slow = [&](const std::vector<int>&, int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return std::vector<double>(4, ++rounds % 2 == 0 ? 100.0 : 140.0);
+  };
+  const Comparison comparison = compare(slow, {4, false, 0.05, 1}, ignore);
+  EXPECT_GT(comparison.times_us[0].size(), 50U / 2U) << "one's budget does not last for more";
+  EXPECT_LE(comparison.times_us[0].size(), 4U * 50U / 2U + 1U);
+}
+
 }  // namespace
 }  // namespace sgemm

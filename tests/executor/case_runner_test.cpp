@@ -2,6 +2,7 @@
 
 #include "case_runner.hpp"
 
+#include "fixtures/configured_kernel.hpp"
 #include "single_block.hpp"
 
 #include <gtest/gtest.h>
@@ -171,6 +172,42 @@ TEST_F(ExecutedCaseTest, ErrorsBeyondTheBoundAreIncorrectWhereTheClassPromisesIt
   const Record unwritten = compare(with_launch([](const Problem&, cudaStream_t) {}), Distribution::zeros);
   EXPECT_EQ(unwritten.outcome, Outcome::incorrect);
   EXPECT_EQ(unwritten.errors->verdict.non_finite_wrong, SMALL.m * SMALL.n);
+}
+
+TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
+  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum});
+  const Record record = run(kernel);
+  EXPECT_EQ(record.outcome, Outcome::executed) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.detail, "two sums, by cost model");
+  EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+}
+
+TEST_F(ExecutedCaseTest, ErrorsAreThoseOfTheChosenConfigurationWhichIsRecorded) {
+  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum_forgotten});
+  for (const Distribution data : {Distribution::uniform, Distribution::cancelling}) {
+    const Record record = compare(kernel, data);
+    EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_TRUE(record.errors);
+    EXPECT_EQ(record.detail, "two sums, by cost model");
+    EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+  }
+}
+
+TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer ends the program instead of throwing std::bad_alloc";
+#endif
+  Kernel kernel = with_launch([](const Problem&, cudaStream_t) {});
+  kernel.prepare_on_executor = [](const Problem& problem) {
+    return test::configured_kernel_for_executor({test::Way::two_sums})
+        .prepare_on_executor(Problem{problem.m << 24, problem.n << 24, problem.k});
+  };
+  for (const Record& record : {run(kernel), compare(kernel, Distribution::uniform)}) {
+    EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
+    EXPECT_EQ(record.reason, "not enough host memory");
+  }
 }
 
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {

@@ -1,0 +1,126 @@
+// Workspaces when every access is observed.
+
+#include "case_runner.hpp"
+#include "checked_operands.hpp"
+#include "fixtures/configured_kernel.hpp"
+#include "fixtures/product_case.hpp"
+#include "simt/checked_arrays.hpp"
+#include "simt/counter.hpp"
+#include "simt/executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sgemm::test {
+namespace {
+
+/// What the checks say about the second of two launches; empty when nothing.
+std::string complaint(Way way) {
+  const HostCase host({50, 40, 30});
+  Matrix c = host.c;
+  const Problem problem = host.problem(c);
+  const simt::CheckedArrays arrays(arrays_of(problem));
+  try {
+    const Prepared prepared = configured_kernel_for_checks({way}).prepare_checked(problem);
+    prepared.launch(problem, nullptr);
+    prepared.launch(problem, nullptr);
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_complaint(Way way, const std::string& part) {
+  const std::string message = complaint(way);
+  EXPECT_EQ(message.rfind("block (", 0), 0U) << message;
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(CheckedConfigurations, RightUseOfAWorkspace) {
+  EXPECT_EQ(complaint(Way::two_sums), "");
+  EXPECT_EQ(complaint(Way::one_sum), "");
+}
+
+TEST(CheckedConfigurations, WrongUsesOfAWorkspace) {
+  expect_complaint(Way::no_barrier, "of workspace, which block (");
+  expect_complaint(Way::workspace_short, "outside of all arrays");
+  EXPECT_EQ(complaint(Way::two_sums), "") << "something is left of the errors";
+}
+
+simt::LaunchCounts counts_of(Way way, const simt::CountingLimits& limits) {
+  const HostCase host({50, 40, 30});
+  Matrix c = host.c;
+  const Problem problem = host.problem(c);
+  std::vector<simt::CountedArray> arrays;
+  for (simt::GlobalArray& array : arrays_of(problem)) {
+    arrays.push_back({std::move(array), 0, 1});
+  }
+  simt::Counting counting(
+      std::move(arrays), [](std::size_t, unsigned) { return std::size_t{32768}; }, limits);
+  configured_kernel_for_checks({way}).prepare_checked(problem).launch(problem, nullptr);
+  return std::move(counting.take().front());
+}
+
+TEST(CountedConfigurations, AccessesToTheWorkspaceAreAmongThem) {
+  const simt::LaunchCounts with = counts_of(Way::two_sums, {});
+  const simt::LaunchCounts without = counts_of(Way::one_sum, {});
+  EXPECT_TRUE(with.whole());
+  ASSERT_EQ(with.arrays.size(), 4U);
+  EXPECT_EQ(with.arrays.back().array.name, "workspace");
+  EXPECT_EQ(without.arrays.size(), 3U);
+  // Each thread reads its sum once, the first half to add it up and the second to clear it.
+  constexpr std::uint64_t SUMS = 4 * 3 * 16 * 16;
+  EXPECT_EQ(with.bytes_read.back(), 2 * SUMS * sizeof(float));
+  const auto in_workspace = std::count_if(with.lines.begin(), with.lines.end(),
+                                          [](const simt::LineCounts& line) { return line.array == "workspace"; });
+  EXPECT_EQ(in_workspace, 4);
+  const auto asks_l2 = [](const simt::ExecutedBlock& block) {
+    return std::any_of(block.traffic.begin(), block.traffic.end(),
+                       [](const simt::SectorAccess& access) { return access.array == 3; });
+  };
+  EXPECT_TRUE(asks_l2(*with.executed.front()));
+}
+
+TEST(CountedConfigurations, BlocksWithAWorkspaceAreNotSampled) {
+  constexpr simt::CountingLimits NEVER_WHOLE{0.0, 0.0, 8};
+  EXPECT_THROW(counts_of(Way::two_sums, NEVER_WHOLE), simt::NotCountable);
+}
+
+/// How the case ends; with checks, and with counts.
+Record run(Way way, bool count) {
+  Options options;
+  options.check = !count;
+  options.count = count;
+  Kernel kernel = configured_kernel_for_executor({way});
+  kernel.prepare_checked = configured_kernel_for_checks({way}).prepare_checked;
+  CaseRunner runner(options, {std::nullopt, "none here"}, true);
+  return runner.run(kernel, {70, 50, 90}, [](std::string_view) {});
+}
+
+TEST(CheckedConfigurations, EndACaseAsOthersDo) {
+  const Record right = run(Way::two_sums, false);
+  EXPECT_EQ(right.outcome, Outcome::executed) << right.reason;
+  EXPECT_TRUE(right.verified);
+  EXPECT_EQ(right.detail, "two sums, by cost model");
+  const Record wrong = run(Way::workspace_short, false);
+  EXPECT_EQ(wrong.outcome, Outcome::failed);
+  EXPECT_NE(wrong.reason.find("outside of all arrays"), std::string::npos) << wrong.reason;
+}
+
+TEST(CountedConfigurations, EndACaseAsOthersDo) {
+  const Record record = run(Way::two_sums, true);
+  EXPECT_EQ(record.outcome, Outcome::counted) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.detail, "two sums, by cost model");
+  EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+  const auto with_workspace = record.counts->in_step.written_sectors;
+  EXPECT_GT(with_workspace, run(Way::one_sum, true).counts->in_step.written_sectors);
+}
+
+}  // namespace
+}  // namespace sgemm::test
