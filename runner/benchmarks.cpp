@@ -119,8 +119,7 @@ void report(benchmark::State& state, const Record& record) {
     set_counters(state, record);
     state.SetLabel(record.detail);
   } else {
-    const bool without_time = record.outcome == Outcome::executed || record.outcome == Outcome::counted;
-    const std::string_view why = without_time ? "on the CPU, without a time" : record.reason;
+    const std::string_view why = record.reason.empty() ? "without a time" : std::string_view(record.reason);
     state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), why).c_str());
   }
 }

@@ -74,12 +74,13 @@ void describe_choice(const Kernel& kernel, const Prepared& prepared, Record& rec
 
 }  // namespace
 
-/// The operands of one size on the host, and the C that CPU kernels write.
+/// The operands of one size and distribution on the host, and the C that CPU kernels write.
 struct CaseRunner::HostState {
-  HostState(const Size& size, const Options& options)
+  HostState(const Size& size, Distribution data, const Options& options)
       : size(size),
+        data(data),
         shape(shape_of(size.m, size.n, size.k, options.alpha, options.beta)),
-        inputs(std::make_shared<const HostOperands>(make_operands(shape, options.data, options.seed))) {}
+        inputs(std::make_shared<const HostOperands>(make_operands(shape, data, options.seed))) {}
 
   /// The operands with C as a kernel finds it: C0, or NaN where beta is 0.
   Problem fresh_operands() {
@@ -97,6 +98,7 @@ struct CaseRunner::HostState {
   }
 
   Size size;
+  Distribution data;
   Problem shape;
   std::shared_ptr<const HostOperands> inputs;
   std::vector<float> c;
@@ -118,16 +120,18 @@ CaseRunner::CaseRunner(const Options& options, const DeviceQuery& query, bool us
 
 CaseRunner::~CaseRunner() = default;
 
-CaseRunner::HostState& CaseRunner::host_state(const Size& size) {
-  if (!host_ || host_->size != size) {
+CaseRunner::HostState& CaseRunner::host_state(const Record& record) {
+  const Distribution data = record.data.value_or(options_.data);
+  if (!host_ || host_->size != record.size || host_->data != data) {
     host_.reset();
-    host_ = std::make_unique<HostState>(size, options_);
+    host_ = std::make_unique<HostState>(record.size, data, options_);
   }
   return *host_;
 }
 
-Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& observer) {
-  Record record(kernel, size);
+Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& observer,
+                       std::optional<Distribution> data) {
+  Record record(kernel, size, data);
   const std::optional<CaseStopped> stopped = ending_of([&] {
     const Observer interruptible = until_interrupted(observer);
     if (options_.count) {
@@ -136,9 +140,12 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
       run_on_cpu(kernel, size, interruptible, record);
     } else if (gpu_) {
       gpu_->run(
-          kernel, size, [&] { return host_state(size).inputs; }, interruptible, record);
+          kernel, size, [&] { return host_state(record).inputs; }, interruptible, record);
     } else {
       run_on_executor(kernel, size, interruptible, record);
+    }
+    if (record.outcome == Outcome::compared && gpu_ && !gpu_->lost()) {
+      compare_with_cublas(interruptible, record);
     }
   });
   if (stopped) {
@@ -149,9 +156,10 @@ Record CaseRunner::run(const Kernel& kernel, const Size& size, const Observer& o
 
 TuningResult CaseRunner::tune(const Kernel& kernel, const Size& size, const Observer& observer) {
   TuningResult result;
+  const Record record(kernel, size);
   const std::optional<CaseStopped> stopped = ending_of([&] {
     result = gpu_->tune(
-        kernel, size, [&] { return host_state(size).inputs; }, until_interrupted(observer));
+        kernel, size, [&] { return host_state(record).inputs; }, until_interrupted(observer));
   });
   if (stopped) {
     result.outcome = stopped->outcome();
@@ -171,20 +179,22 @@ Verdict CaseRunner::check(HostState& state, const Observer& observer, const Reco
     problem.a = state.inputs->a.data();
     problem.b = state.inputs->b.data();
     problem.c = const_cast<float*>(state.inputs->c0.data());  // read only
-    state.reference = Reference::compute(problem, Platform::cpu, options_.seed);
+    state.reference = Reference::compute(problem, Platform::cpu, options_.seed, {}, roundings_of(state.data));
   }
   observer("verifying");
   return state.reference->check(state.c.data(), state.size.n, record.accuracy);
 }
 
 void CaseRunner::verify(HostState& state, std::string_view when, const Observer& observer, Record& record) {
-  const Verdict verdict = check(state, observer, record);
-  record.rel_err = verdict.rel_err;
-  record.max_bound_ratio = verdict.max_bound_ratio;
-  if (!verdict.correct()) {
-    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
+  judge(check(state, observer, record), when, record);
+}
+
+void CaseRunner::compare_with_cublas(const Observer& observer, Record& record) {
+  const double error = gpu_->cublas_rel_err(
+      record, [&] { return host_state(record).inputs; }, observer);
+  if (error > 0.0) {
+    record.errors->vs_cublas = *record.rel_err / error;
   }
-  record.verified = true;
 }
 
 void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record) {
@@ -197,7 +207,7 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   record.detail = prepared.detail;
   record.workspace_bytes = prepared.workspace_bytes;
   observer("preparing");
-  HostState& state = host_state(size);
+  HostState& state = host_state(record);
   const Round round = [&](const std::vector<int>&, int) {
     const Problem problem = state.fresh_operands();
     const auto start = std::chrono::steady_clock::now();
@@ -208,6 +218,10 @@ void CaseRunner::run_on_cpu(const Kernel& kernel, const Size& size, const Observ
   if (options_.verify) {
     round({0}, 1);
     verify(state, "", observer, record);
+  }
+  if (options_.accuracy) {
+    record.outcome = Outcome::compared;
+    return;
   }
   Timings timings = take_samples(round, {1, false, options_.max_seconds, options_.seed}, observer);
   if (options_.verify) {
@@ -232,7 +246,7 @@ double CaseRunner::estimate_seconds(const Kernel& kernel, const Problem& shape) 
   const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id(), 0.0);
   if (is_new) {
     constexpr Size SMALL{256, 256, 64};
-    HostState small(SMALL, options_);
+    HostState small(SMALL, options_.data, options_);
     const Problem problem = small.fresh_operands();
     const auto start = std::chrono::steady_clock::now();
     execute(kernel, problem);
@@ -256,7 +270,7 @@ void CaseRunner::run_counted(const Kernel& kernel, const Size& size, const Obser
     throw CaseStopped(Outcome::not_supported, *reason);
   }
   observer("preparing");
-  HostState& state = host_state(size);
+  HostState& state = host_state(record);
   const Problem problem = state.fresh_operands();
   const CountingOptions options{simt::find_gpu_model(options_.gpu_model), options_.blocks_per_sm, options_.force};
   const Prepared prepared = kernel.prepare_checked(problem);
@@ -287,14 +301,14 @@ void CaseRunner::run_on_executor(const Kernel& kernel, const Size& size, const O
                                                       duration_text(seconds)));
     }
   }
-  HostState& state = host_state(size);
+  HostState& state = host_state(record);
   const Problem problem = state.fresh_operands();
   observer("executing");
   describe_choice(kernel, execute(kernel, problem), record);
   if (options_.verify) {
     verify(state, "", observer, record);
   }
-  record.outcome = Outcome::executed;
+  record.outcome = options_.accuracy ? Outcome::compared : Outcome::executed;
 }
 
 }  // namespace sgemm

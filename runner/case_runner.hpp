@@ -31,8 +31,10 @@ class CaseRunner {
              std::optional<TuningFile> tuning = std::nullopt);
   ~CaseRunner();
 
-  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped.
-  Record run(const Kernel& kernel, const Size& size, const Observer& observer);
+  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped. `data` goes
+  /// with Options::accuracy; without it, the operands are those of Options::data.
+  Record run(const Kernel& kernel, const Size& size, const Observer& observer,
+             std::optional<Distribution> data = std::nullopt);
 
   /// Tries all configurations of a kernel on the GPU, which there has to be. Never throws, as run().
   TuningResult tune(const Kernel& kernel, const Size& size, const Observer& observer);
@@ -44,9 +46,12 @@ class CaseRunner {
  private:
   struct HostState;
 
-  HostState& host_state(const Size& size);
+  /// Of the record's size and data.
+  HostState& host_state(const Record& record);
   void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
+  /// Sets the record's errors beside those of cublasSgemm.
+  void compare_with_cublas(const Observer& observer, Record& record);
   void run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Problem& shape);

@@ -37,6 +37,21 @@ auto of_resources(Format format) {
   return [format](const Record& record) { return record.resources ? format(*record.resources) : std::string("-"); };
 }
 
+template <class Format>
+auto of_errors(Format format) {
+  return [format](const Record& record) { return record.errors ? std::string(format(*record.errors)) : "-"; };
+}
+
+std::string error_text(double error) { return error == 0.0 ? "0" : fmt::format("{:.1e}", error); }
+
+std::string non_finite_text(const Accuracy& accuracy) {
+  const Verdict& verdict = accuracy.verdict;
+  if (verdict.non_finite_wrong > 0) {
+    return fmt::format("{} differ", verdict.non_finite_wrong);
+  }
+  return verdict.non_finite > 0 ? "match" : "-";
+}
+
 std::string_view words(Outcome outcome) {
   return outcome == Outcome::not_supported ? "not supported" : to_string(outcome);
 }
@@ -93,8 +108,8 @@ std::string wrap(std::string_view text, std::size_t width) {
   return result;
 }
 
-Table::Table(std::size_t width, std::size_t kernel_width, std::size_t size_width) : width_(width) {
-  columns_ = {
+std::vector<Table::Column> Table::columns_of_speed(std::size_t kernel_width, std::size_t size_width) {
+  return {
       {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
       {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
       {"time", 10, ESSENTIAL,
@@ -115,6 +130,35 @@ Table::Table(std::size_t width, std::size_t kernel_width, std::size_t size_width
       {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); })},
       {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); })},
   };
+}
+
+std::vector<Table::Column> Table::columns_of_errors(std::size_t kernel_width, std::size_t size_width) {
+  return {
+      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
+      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
+      {"data", 10, ESSENTIAL, [](const Record& r) { return std::string(r.data ? to_string(*r.data) : "-"); }},
+      {"rel err", 7, ESSENTIAL, [](const Record& r) { return r.rel_err ? error_text(*r.rel_err) : "-"; }},
+      {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); })},
+      {"worst", 7, 3, of_errors([](const Accuracy& a) { return error_text(a.verdict.componentwise_err); })},
+      {"of bound", 8, 5,
+       [](const Record& r) { return r.max_bound_ratio ? fmt::format("{:.3g}", *r.max_bound_ratio) : "-"; }},
+      {"condition", 9, 1, of_errors([](const Accuracy& a) {
+         return a.verdict.condition ? fmt::format("{:.3g}", *a.verdict.condition) : "-";
+       })},
+      {"Inf/NaN", 10, 2, of_errors(non_finite_text)},
+      {"result", 13, ESSENTIAL,
+       [](const Record& r) {
+         return r.outcome != Outcome::compared ? std::string(words(r.outcome))
+                : r.verified                   ? "within bound"
+                                               : "not promised";
+       }},
+  };
+}
+
+Table::Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width)
+    : width_(width),
+      columns_(kind == Kind::speed ? columns_of_speed(kernel_width, size_width)
+                                   : columns_of_errors(kernel_width, size_width)) {
   const auto total = [this] {
     std::size_t sum = GAP.size() * (columns_.size() - 1);
     for (const Column& column : columns_) {
@@ -152,8 +196,13 @@ std::string Table::row(const Record& record) const {
   if (record.outcome == Outcome::executed) {
     return line([&](const Column& column) { return column.cell(record); });
   }
-  return cut(fmt::format("{:<{}}{}{:>{}}{}{}: {}", record.kernel, columns_[0].width, GAP, to_string(record.size),
-                         columns_[1].width, GAP, words(record.outcome), record.reason),
+  if (record.errors) {
+    const std::string cells = line([&](const Column& column) { return column.cell(record); });
+    return record.reason.empty() ? cells : cut(fmt::format("{}{}{}", cells, GAP, record.reason), width_);
+  }
+  const std::string data = record.data ? fmt::format("{}{:>10}", GAP, to_string(*record.data)) : "";
+  return cut(fmt::format("{:<{}}{}{:>{}}{}{}{}: {}", record.kernel, columns_[0].width, GAP, to_string(record.size),
+                         columns_[1].width, data, GAP, words(record.outcome), record.reason),
              width_);
 }
 
@@ -193,14 +242,15 @@ void Console::row(const Record& record) {
     paragraph(count_report(record, width_));
     return;
   }
-  if (record.size != last_size_) {
-    if (rows_of_size_ > 1) {
+  if (record.size != last_size_ || record.data != last_data_) {
+    if (rows_of_group_ > 1) {
       out_ << '\n';  // groups the kernels of a size; a kernel alone needs none between its sizes
     }
     last_size_ = record.size;
-    rows_of_size_ = 0;
+    last_data_ = record.data;
+    rows_of_group_ = 0;
   }
-  ++rows_of_size_;
+  ++rows_of_group_;
   throttled_ += record.throttled() ? 1 : 0;
   out_ << table_.row(record) << '\n' << std::flush;
   if (!record.note.empty()) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,10 @@ std::string wrap(std::string_view text, std::size_t width);
 /// One line per case. Where the terminal is too narrow, columns are left out, those of a block's resources first.
 class Table {
  public:
+  enum class Kind { speed, errors };
+
   /// `kernel_width` and `size_width` fit the longest entries to come.
-  Table(std::size_t width, std::size_t kernel_width, std::size_t size_width);
+  Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width);
 
   std::string heading() const;
   std::string row(const Record& record) const;
@@ -42,6 +45,8 @@ class Table {
     int importance;  ///< columns with the smallest are left out first
     std::function<std::string(const Record&)> cell;
   };
+  static std::vector<Column> columns_of_speed(std::size_t kernel_width, std::size_t size_width);
+  static std::vector<Column> columns_of_errors(std::size_t kernel_width, std::size_t size_width);
   /// Of each column one part, right-aligned; the kernel's name to the left.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 
@@ -75,7 +80,8 @@ class Console {
   std::size_t width_;
   Table table_;
   Size last_size_;
-  int rows_of_size_ = 0;
+  std::optional<Distribution> last_data_;
+  int rows_of_group_ = 0;
   bool progress_shown_ = false;
   std::chrono::steady_clock::time_point progress_time_;
   std::map<Outcome, int> counts_;

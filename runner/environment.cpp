@@ -92,7 +92,14 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
   Json json;
   json["l2"] = to_string(options.l2);
   json["time"] = to_string(options.time);
-  json["data"] = to_string(options.data);
+  if (options.accuracy) {
+    json["data"] = Json::array();
+    for (const Distribution data : options.accuracy_data) {
+      json["data"].push_back(to_string(data));
+    }
+  } else {
+    json["data"] = to_string(options.data);
+  }
   json["seed"] = options.seed;
   json["alpha"] = options.alpha;
   json["beta"] = options.beta;
@@ -100,6 +107,7 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
   json["verify"] = options.verify;
   json["check"] = options.check;
   json["count"] = options.count;
+  json["accuracy"] = options.accuracy;
   json["flush_bytes"] = options.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;

@@ -1,5 +1,6 @@
 #include "gpu_bench.hpp"
 
+#include "accuracy.hpp"
 #include "baselines/cublas_handle.hpp"
 #include "configuration_choice.hpp"
 #include "cuda_check.hpp"
@@ -84,6 +85,7 @@ class CudaBench final : public GpuBench {
                     const Observer& observer) override;
   Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
                             const Observer& observer) override;
+  double cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) override;
   bool lost() const override { return !lost_after_.empty(); }
 
  private:
@@ -98,15 +100,16 @@ class CudaBench final : public GpuBench {
                Record& record);
   void require_device() const;
   void require_capable(const Kernel& kernel, const Problem& shape) const;
-  SizeState& state_of(const Size& size, const InputsSource& inputs);
+  /// Of the record's size and data.
+  SizeState& state_of(const Record& record, const InputsSource& inputs);
   const Reference& reference(SizeState& state, const Observer& observer);
   void measure_cublas_alone(SizeState& state, const Observer& observer);
   Round round_of(SizeState& state, std::vector<Contender> contenders);
   SamplingOptions sampling(int contenders) const;
   /// With the configuration that the tuning file or the kernel chooses.
   Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
-  /// Launches on a C as a kernel finds it, and waits.
-  void run_once(const Launch& launch, SizeState& state);
+  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
+  void run_once(const Launch& launch, SizeState& state, Owner owner);
   void verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when, const Observer& observer,
               Record& record);
 
@@ -124,15 +127,17 @@ class CudaBench final : public GpuBench {
 };
 
 struct CudaBench::SizeState {
-  SizeState(const Size& size, const Problem& shape, std::shared_ptr<const HostOperands> host, bool cold)
-      : size(size), inputs(std::move(host)), problem(shape, *inputs, cold) {}
+  SizeState(const Record& record, const Problem& shape, std::shared_ptr<const HostOperands> host, bool cold)
+      : size(record.size), data(record.data), inputs(std::move(host)), problem(shape, *inputs, cold) {}
 
   Size size;
+  std::optional<Distribution> data;
   std::shared_ptr<const HostOperands> inputs;
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
   Prepared cublas;
   std::optional<double> cublas_alone_us;
+  std::optional<double> cublas_rel_err;
 };
 
 CudaBench::CudaBench(const Device& device, const Options& options, std::optional<TuningFile> tuning)
@@ -169,12 +174,13 @@ void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) cons
   }
 }
 
-CudaBench::SizeState& CudaBench::state_of(const Size& size, const InputsSource& inputs) {
-  if (!state_ || state_->size != size) {
+CudaBench::SizeState& CudaBench::state_of(const Record& record, const InputsSource& inputs) {
+  const Size& size = record.size;
+  if (!state_ || state_->size != size || state_->data != record.data) {
     state_.reset();  // first, so that its memory is free for the next
     const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
     require_memory(shape, options_.verify);
-    state_ = std::make_unique<SizeState>(size, shape, inputs(), options_.l2 == L2State::cold);
+    state_ = std::make_unique<SizeState>(record, shape, inputs(), options_.l2 == L2State::cold);
   }
   return *state_;
 }
@@ -182,7 +188,9 @@ CudaBench::SizeState& CudaBench::state_of(const Size& size, const InputsSource& 
 const Reference& CudaBench::reference(SizeState& state, const Observer& observer) {
   if (!state.reference) {
     observer("computing the reference");
-    state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, options_.seed);
+    const Roundings roundings = roundings_of(state.data.value_or(options_.data));
+    state.reference =
+        Reference::compute(state.problem.reference_operands(), Platform::gpu, options_.seed, {}, roundings);
   }
   return *state.reference;
 }
@@ -228,9 +236,9 @@ Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record
   return kernel.prepare_configuration(problem, choice.configuration.name);
 }
 
-void CudaBench::run_once(const Launch& launch, SizeState& state) {
-  state.problem.restore(Owner::kernel, 1, stream_.get());
-  launch(state.problem.operands(Owner::kernel), stream_.get());
+void CudaBench::run_once(const Launch& launch, SizeState& state, Owner owner) {
+  state.problem.restore(owner, 1, stream_.get());
+  launch(state.problem.operands(owner), stream_.get());
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
 }
 
@@ -239,13 +247,7 @@ void CudaBench::verify(const Kernel& kernel, SizeState& state, int launch, std::
   const Reference& expected = reference(state, observer);
   observer("verifying");
   const Problem operands = state.problem.operands(Owner::kernel, launch);
-  const Verdict verdict = expected.check(operands.c, operands.ldc, kernel.accuracy);
-  record.rel_err = verdict.rel_err;
-  record.max_bound_ratio = verdict.max_bound_ratio;
-  if (!verdict.correct()) {
-    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
-  }
-  record.verified = true;
+  judge(expected.check(operands.c, operands.ldc, kernel.accuracy), when, record);
 }
 
 template <class Work>
@@ -280,20 +282,28 @@ void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSour
                         Record& record) {
   require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
   observer("preparing");
-  SizeState& state = state_of(size, inputs);
-  measure_cublas_alone(state, observer);
+  SizeState& state = state_of(record, inputs);
+  if (!options_.accuracy) {
+    measure_cublas_alone(state, observer);
+  }
 
   if (options_.verify) {
     reference(state, observer);  // before a workspace takes the memory that it needs
   }
   observer("preparing");
   const Prepared prepared = prepare(kernel, state.problem.operands(Owner::kernel), record);
+  if (options_.accuracy) {
+    run_once(prepared.launch, state, Owner::kernel);
+    verify(kernel, state, 0, "", observer, record);
+    record.outcome = Outcome::compared;
+    return;
+  }
   if (kernel.resources) {
     record.resources = kernel.resources();
     record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
   }
   if (options_.verify) {
-    run_once(prepared.launch, state);
+    run_once(prepared.launch, state, Owner::kernel);
     verify(kernel, state, 0, "", observer, record);
   }
 
@@ -336,7 +346,7 @@ class CudaBench::ConfigurationBench final : public TuningBench {
   void verify(const Launch& launch, std::string_view when) override {
     bench_.require_device();
     bench_.guarded(record_.name, [&] {
-      bench_.run_once(launch, state_);
+      bench_.run_once(launch, state_, Owner::kernel);
       bench_.verify(kernel_, state_, 0, when, observer_, record_);
     });
   }
@@ -359,10 +369,11 @@ class CudaBench::ConfigurationBench final : public TuningBench {
 
 TuningResult CudaBench::tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
                              const Observer& observer) {
-  return guarded(case_name(kernel, size), [&] {
+  const Record record(kernel, size);
+  return guarded(record.name, [&] {
     require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
     observer("preparing");
-    SizeState& state = state_of(size, inputs);
+    SizeState& state = state_of(record, inputs);
     reference(state, observer);  // before workspaces take the memory that it needs
     const Problem problem = state.problem.operands(Owner::kernel);
     ConfigurationBench bench(*this, kernel, state, observer);
@@ -376,12 +387,25 @@ TuningResult CudaBench::tune(const Kernel& kernel, const Size& size, const Input
 Verdict CudaBench::check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
                                      const Observer& observer) {
   return guarded(record.name, [&] {
-    SizeState& state = state_of(record.size, inputs);
+    SizeState& state = state_of(record, inputs);
     const Reference& expected = reference(state, observer);
     observer("verifying");
     const Problem operands = state.problem.operands(Owner::kernel);
     CUDA_CHECK(cudaMemcpy(operands.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
     return expected.check(operands.c, operands.ldc, record.accuracy);
+  });
+}
+
+double CudaBench::cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) {
+  return guarded(record.name, [&] {
+    SizeState& state = state_of(record, inputs);
+    if (!state.cublas_rel_err) {
+      const Problem operands = state.problem.operands(Owner::cublas);
+      const Reference& expected = reference(state, observer);
+      run_once(rival().prepare(operands).launch, state, Owner::cublas);
+      state.cublas_rel_err = expected.check(operands.c, operands.ldc, AccuracyClass::fp32).rel_err;
+    }
+    return *state.cublas_rel_err;
   });
 }
 

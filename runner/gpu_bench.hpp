@@ -23,7 +23,8 @@ namespace sgemm {
 using InputsSource = std::function<std::shared_ptr<const HostOperands>()>;
 
 /// Measures GPU kernels, each beside cuBLAS. Holds what is shared by all cases (stream, flush buffer, telemetry) and by
-/// those of one size (operands, reference, cuBLAS prepared and measured alone), which is replaced with the size.
+/// those of one size and distribution (operands, reference, cuBLAS prepared and measured alone), which is replaced with
+/// the size.
 class GpuBench {
  public:
   /// `options` outlives the bench. Configurations are those of `tuning` where it has the case, and else the kernels'
@@ -34,8 +35,9 @@ class GpuBench {
 
   virtual GpuFacts facts() const = 0;
 
-  /// Fills `record` with the case. Where it can not be measured, throws CaseStopped or std::bad_alloc. Some errors
-  /// leave the device unusable for the rest of the process: all later cases are then skipped.
+  /// Fills `record` with the case; with Options::accuracy, with its errors instead of times. Where it can not be
+  /// measured, throws CaseStopped or std::bad_alloc. Some errors leave the device unusable for the rest of the process:
+  /// all later cases are then skipped.
   virtual void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
                    Record& record) = 0;
 
@@ -46,6 +48,9 @@ class GpuBench {
   /// Compares C computed by a CPU kernel, in the case `record`, with the reference made on the GPU. Throws as run().
   virtual Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
                                     const Observer& observer) = 0;
+
+  /// The relative error of cublasSgemm on the operands of the case `record`. Throws as run().
+  virtual double cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) = 0;
 
   /// Whether an earlier case left the device unusable.
   virtual bool lost() const = 0;

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -57,10 +58,20 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
     }
   }
   if (query.device && !options.tune) {
+    const std::string cublas = gpu_libraries().cublas.value_or("");
+    lines.push_back(options.accuracy
+                        ? fmt::format("cuBLAS {} (FP32); vs cuBLAS: the relative error over its; above 1 is less "
+                                      "accurate than cuBLAS",
+                                      cublas)
+                        : fmt::format("cuBLAS {} (FP32) takes turns with every GPU kernel; vs cuBLAS: paired samples, "
+                                      "vs alone: cuBLAS by itself; above 1 is faster than cuBLAS",
+                                      cublas));
+  }
+  if (options.accuracy) {
     lines.push_back(
-        fmt::format("cuBLAS {} (FP32) takes turns with every GPU kernel; vs cuBLAS: paired samples, "
-                    "vs alone: cuBLAS by itself; above 1 is faster than cuBLAS",
-                    gpu_libraries().cublas.value_or("")));
+        "rel err: relative Frobenius error against FP64; worst: largest |C - C64| / (|A||B|) of an element; of bound: "
+        "largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; Inf/NaN: "
+        "whether they are where they belong");
   }
   if (options.count) {
     const simt::GpuModel& gpu = *simt::find_gpu_model(options.gpu_model);
@@ -80,12 +91,12 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                                 options.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
-  lines.push_back(options.count
-                      ? fmt::format("{} data, seed {}, alpha {}, beta {}", to_string(options.data), options.seed,
-                                    options.alpha, options.beta)
-                      : fmt::format("{} L2, {} time, {} data, seed {}, alpha {}, beta {}{}", to_string(options.l2),
-                                    to_string(options.time), to_string(options.data), options.seed, options.alpha,
-                                    options.beta, options.verify ? "" : ", NOT VERIFIED"));
+  const std::string factors = fmt::format("seed {}, alpha {}, beta {}", options.seed, options.alpha, options.beta);
+  const std::string data = fmt::format("{} data, {}", to_string(options.data), factors);
+  lines.push_back(options.accuracy ? factors
+                  : options.count  ? data
+                                   : fmt::format("{} L2, {} time, {}{}", to_string(options.l2), to_string(options.time),
+                                                 data, options.verify ? "" : ", NOT VERIFIED"));
   lines.push_back((options.tune ? "Tuning file: " : "Results: ") + file);
   return lines;
 }
@@ -105,16 +116,28 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  const bool any =
-      counts.contains(Outcome::measured) || counts.contains(Outcome::executed) || counts.contains(Outcome::counted);
+  constexpr std::array DONE{Outcome::measured, Outcome::executed, Outcome::compared, Outcome::counted};
+  const bool any = std::any_of(DONE.begin(), DONE.end(), [&](Outcome outcome) { return counts.contains(outcome); });
   return any ? ALL_WELL : NOTHING_MEASURED;
 }
 
-ExitStatus measure(const Options& options, const GoogleBenchmark& google, const std::vector<Case>& plan) {
-  const DeviceQuery query = options.on_executor ? DeviceQuery{std::nullopt, options.check   ? "--check"
-                                                                            : options.count ? "--count"
-                                                                                            : "--device cpu"}
-                                                : query_device(options.device);
+DeviceQuery device_of(const Options& options) {
+  return options.on_executor ? DeviceQuery{std::nullopt, options.check   ? "--check"
+                                                         : options.count ? "--count"
+                                                                         : "--device cpu"}
+                             : query_device(options.device);
+}
+
+/// The executor takes minutes for what a GPU does at once.
+std::string sizes_of(const Options& options, const DeviceQuery& query) {
+  if (options.accuracy && !options.sizes_given) {
+    return query.device ? "1024,4096" : "256";
+  }
+  return options.sizes;
+}
+
+ExitStatus measure(const Options& options, const DeviceQuery& query, const GoogleBenchmark& google,
+                   const std::vector<Case>& plan) {
   if (options.out) {
     require_writable(*options.out);
   }
@@ -140,7 +163,8 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
   const bool progress_shown = isatty(STDERR_FILENO) != 0;
   const std::size_t width = terminal_width();
   Console console(std::cout, progress_shown ? &std::cerr : nullptr, width,
-                  Table(width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
+                  Table(options.accuracy ? Table::Kind::errors : Table::Kind::speed, width,
+                        longest(plan, [](const Case& item) { return item.kernel->id(); }),
                         longest(plan, [](const Case& item) { return to_string(item.size); })));
   if (table_shown) {
     std::vector<std::string> lines = heading(options, query, runner.gpu_facts(), executing, path.string());
@@ -154,15 +178,16 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
   google.run(
       plan,
       [&](const Case& item) {
-        Record record(*item.kernel, item.size);
+        Record record(*item.kernel, item.size, item.data);
         if (interrupted()) {
           record.stop(Outcome::skipped, "interrupted");
           return record;  // an interrupted run's file ends with the case that was under way
         }
         const std::string place = fmt::format("[{}/{}] {}", ++started, plan.size(), item.name);
-        record = runner.run(*item.kernel, item.size, [&](std::string_view activity) {
+        const auto progress = [&](std::string_view activity) {
           console.progress(fmt::format("{}: {}", place, activity));
-        });
+        };
+        record = runner.run(*item.kernel, item.size, progress, item.data);
         ++counts[record.outcome];
         file.add(record);
         if (table_shown) {
@@ -178,12 +203,11 @@ ExitStatus measure(const Options& options, const GoogleBenchmark& google, const 
   return exit_status(counts);
 }
 
-ExitStatus tune(const Options& options, const std::vector<Case>& plan) {
+ExitStatus tune(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
   const auto without_device = [](const std::string& why) {
     std::cerr << fmt::format("runner: --tune needs a usable CUDA device: {}\n", why);
     return NOTHING_MEASURED;
   };
-  const DeviceQuery query = query_device(options.device);
   if (!query.device) {
     return without_device(query.error);
   }
@@ -194,7 +218,8 @@ ExitStatus tune(const Options& options, const std::vector<Case>& plan) {
     return without_device(runner.gpu_error());
   }
   const std::size_t width = terminal_width();
-  Console console(std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width, Table(width, 0, 0));
+  Console console(std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width,
+                  Table(Table::Kind::speed, width, 0, 0));
   console.heading(heading(options, query, runner.gpu_facts(), false, path.string()), false);
   return exit_status(tune(
       plan, [&](const Case& item, const Observer& observer) { return runner.tune(*item.kernel, item.size, observer); },
@@ -219,12 +244,13 @@ ExitStatus run(int argc, char** argv) {
     return ALL_WELL;
   }
   const std::vector<const Kernel*> selected = select_kernels(options.kernels, kernels());
-  const std::vector<Size> sizes = parse_sizes(options.sizes);
+  const DeviceQuery device = device_of(options);
+  const std::vector<Size> sizes = parse_sizes(sizes_of(options, device));
   if (options.tune) {
-    return tune(options, make_plan(tunable(selected, options.kernels, kernels()), sizes, ""));
+    return tune(options, device, make_plan(tunable(selected, options.kernels, kernels()), sizes, {}, ""));
   }
   const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
-  const std::vector<Case> plan = make_plan(selected, sizes, google.filter());
+  const std::vector<Case> plan = make_plan(selected, sizes, options.accuracy_data, google.filter());
   if (plan.empty()) {
     throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", google.filter()));
   }
@@ -234,7 +260,7 @@ ExitStatus run(int argc, char** argv) {
     }
     return ALL_WELL;
   }
-  return measure(options, google, plan);
+  return measure(options, device, google, plan);
 }
 
 }  // namespace

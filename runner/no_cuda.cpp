@@ -17,7 +17,7 @@ std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Options&, std::opt
   throw std::logic_error("there is no device to be opened");
 }
 
-std::unique_ptr<Reference> compute_gpu_reference(const Problem&, std::uint64_t, const Coverage&) {
+std::unique_ptr<Reference> compute_gpu_reference(const Problem&, std::uint64_t, const Coverage&, Roundings) {
   throw std::logic_error("there is no GPU for a reference");
 }
 

@@ -2,6 +2,7 @@
 
 #include "nearest.hpp"
 #include "simt/gpu_models.hpp"
+#include "split.hpp"
 #include "usage_error.hpp"
 
 #include <fmt/format.h>
@@ -39,6 +40,8 @@ Sizes, separated by commas:
   256:8192:256                  in steps of 256
   4096x128x64                   MxNxK
 
+Operands, with --accuracy several separated by commas, or all:
+{data}
 GPUs to count for:
 {gpus}
 Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
@@ -49,17 +52,17 @@ Examples:
   runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
   runner --kernel 1-7 --sizes 256 --device cpu
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
+  runner --kernel all --accuracy --data uniform,cancelling
   runner --tune --sizes 256:8192,4096x128x4096
 
 Exit status:
-  0    at least one case measured, executed or counted, the others skipped or not supported
+  0    at least one case measured, executed, compared or counted, others skipped or not supported
   1    a case, or with --tune a configuration, was incorrect or failed
   2    bad usage or unwritable output, nothing measured
-  3    nothing could be measured, executed or counted
+  3    nothing could be measured, executed, compared or counted
   130  interrupted; what was measured so far is in the file
 )";
 
-constexpr std::array DISTRIBUTIONS{Distribution::uniform, Distribution::normal, Distribution::zeros};
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array LIST_MODES{ListMode::table, ListMode::json};
@@ -105,6 +108,15 @@ std::string gpu_ids() {
 }
 
 /// A line of the help text for each.
+std::string data_lines() {
+  std::string lines;
+  for (const Distribution data : DISTRIBUTIONS) {
+    lines += fmt::format("  {:<30}{}\n", to_string(data), summary(data));
+  }
+  return lines;
+}
+
+/// A line of the help text for each.
 std::string gpu_lines() {
   std::string lines;
   for (const simt::GpuModel& gpu : simt::gpu_models()) {
@@ -120,6 +132,21 @@ Choice parse_choice(std::string_view flag, const std::string& text, const std::a
     reject(flag, text, fmt::format("one of {}", words(choices)));
   }
   return *choice;
+}
+
+std::vector<Distribution> parse_data(std::string_view flag, const std::string& text) {
+  if (text == "all") {
+    return {DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()};
+  }
+  std::vector<Distribution> data;
+  for (const std::string_view word : split(text, ',')) {
+    const Distribution parsed = parse_choice(flag, std::string(word), DISTRIBUTIONS);
+    if (std::find(data.begin(), data.end(), parsed) != data.end()) {
+      throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
+    }
+    data.push_back(parsed);
+  }
+  return data;
 }
 
 /// Declares the flags that take a value; the values go to `options` while `app` parses.
@@ -145,14 +172,15 @@ void declare_values(CLI::App& app, Options& options) {
   app.option_defaults()->group("What to measure");
   value("--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels),
         [&](Flag, Text text) { options.kernels = text; });
-  value("--sizes", "SIZES", fmt::format("problem sizes, see below [{}]", options.sizes),
+  value("--sizes", "SIZES",
+        fmt::format("problem sizes, see below [{}; --accuracy: 1024,4096, on the CPU 256]", options.sizes),
         [&](Flag, Text text) { options.sizes = text; });
   value("--alpha", "X", fmt::format("factor of A * B [{}]", options.alpha),
         [&](Flag flag, Text text) { options.alpha = parse_factor(flag, text); });
   value("--beta", "X", fmt::format("factor of C [{}]", options.beta),
         [&](Flag flag, Text text) { options.beta = parse_factor(flag, text); });
-  value("--data", "KIND", fmt::format("operands: {} [{}]", words(DISTRIBUTIONS), to_string(options.data)),
-        [&](Flag flag, Text text) { options.data = parse_choice(flag, text, DISTRIBUTIONS); });
+  value("--data", "KIND", fmt::format("operands, see below [{}; with --accuracy all]", to_string(options.data)),
+        [&](Flag flag, Text text) { options.accuracy_data = parse_data(flag, text); });
   value("--seed", "N", fmt::format("seed of the operands [{}]", options.seed), [&](Flag flag, Text text) {
     options.seed = parse_number<std::uint64_t>(
         flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
@@ -241,6 +269,22 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
   return flags;
 }
 
+/// Where the operands that were asked for belong: one kind, or with --accuracy several.
+void settle_data(Options& options) {
+  std::vector<Distribution>& data = options.accuracy_data;
+  if (options.accuracy) {
+    if (data.empty()) {
+      data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+    }
+    return;
+  }
+  if (data.size() > 1) {
+    throw UsageError("--data: several kinds of operands need --accuracy");
+  }
+  options.data = data.empty() ? options.data : data.front();
+  data.clear();
+}
+
 /// Flags that would have no effect are mistakes.
 void refuse_combinations(const CLI::App& app, const Options& options) {
   const auto given = [&](const std::string& flag) { return app.count(flag) > 0; };
@@ -251,6 +295,21 @@ void refuse_combinations(const CLI::App& app, const Options& options) {
     if (options.count && given(flag)) {
       throw UsageError(fmt::format("{} is about times, which --count does not take", flag));
     }
+  }
+  if (options.accuracy && (options.count || options.tune)) {
+    throw UsageError(
+        fmt::format("--accuracy and {} are two things to do: give one of them", options.count ? "--count" : "--tune"));
+  }
+  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
+    if (options.accuracy && given(flag)) {
+      throw UsageError(fmt::format("{} is about times, which --accuracy does not take", flag));
+    }
+  }
+  if (options.accuracy && !options.verify) {
+    throw UsageError("--no-verify leaves out what --accuracy is for");
+  }
+  if (options.accuracy && options.list != ListMode::none) {
+    throw UsageError("--list measures nothing: leave out --accuracy");
   }
   for (const char* const flag : {"--gpu-model", "--blocks-per-sm"}) {
     if (!options.count && given(flag)) {
@@ -290,7 +349,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 6> switches{{
+  const std::array<Switch, 7> switches{{
+      {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, &options.accuracy},
       {"--no-verify", "do not check the results; their records say so", false, &options.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
       {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, &options.count},
@@ -308,7 +368,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    result.text = app.help() + fmt::format(fmt::runtime(MORE_HELP), fmt::arg("gpus", gpu_lines()));
+    result.text = app.help() +
+                  fmt::format(fmt::runtime(MORE_HELP), fmt::arg("data", data_lines()), fmt::arg("gpus", gpu_lines()));
     return result;
   } catch (const CLI::CallForVersion&) {
     result.text = version + "\n";
@@ -334,6 +395,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     *switches[i].option = switches[i].value;
   }
   refuse_combinations(app, options);
+  settle_data(options);
+  options.sizes_given = app.count("--sizes") > 0;
   options.on_executor = options.on_executor || options.check || options.count;
   options.benchmark_flags = benchmark_flags(app);
   if (options.tune && !options.benchmark_flags.empty()) {

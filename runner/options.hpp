@@ -36,6 +36,9 @@ struct Options {
   float beta = 0.0F;               ///< finite
   std::uint64_t seed = 42;         ///< of the operands
   Distribution data = Distribution::uniform;
+  bool accuracy = false;                    ///< errors are measured, and no times
+  std::vector<Distribution> accuracy_data;  ///< with `accuracy`, instead of `data`; empty without
+  bool sizes_given = false;                 ///< without --sizes, `accuracy` has default sizes of its own
   L2State l2 = L2State::cold;
   TimeMode time = TimeMode::kernel;
   int device = 0;                          ///< CUDA's index, at least 0

@@ -10,6 +10,7 @@ namespace sgemm {
 enum class Outcome {
   measured,
   executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed
+  compared,       ///< with --accuracy: run once, and its error measured; not timed
   counted,        ///< what a GPU kernel asks of a GPU was counted on the executor
   incorrect,      ///< the result is outside the kernel's error bound
   failed,         ///< a library call returned an error, or the kernel did what no kernel may
@@ -23,6 +24,8 @@ constexpr std::string_view to_string(Outcome outcome) {
       return "measured";
     case Outcome::executed:
       return "executed";
+    case Outcome::compared:
+      return "compared";
     case Outcome::counted:
       return "counted";
     case Outcome::incorrect:
@@ -37,8 +40,8 @@ constexpr std::string_view to_string(Outcome outcome) {
   return "";
 }
 
-/// Thrown to end a case with any outcome but `measured`, `executed` and `counted`; the message is the reason, in one
-/// line.
+/// Thrown to end a case with any outcome but `measured`, `executed`, `compared` and `counted`; the message is the
+/// reason, in one line.
 class CaseStopped : public std::runtime_error {
  public:
   CaseStopped(Outcome outcome, const std::string& reason) : std::runtime_error(reason), outcome_(outcome) {}

@@ -27,14 +27,20 @@ std::function<bool(const std::string&)> matcher(std::string_view filter) {
 }  // namespace
 
 std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std::vector<Size>& sizes,
-                            std::string_view filter) {
+                            const std::vector<Distribution>& data, std::string_view filter) {
   const auto matches = matcher(filter);
+  std::vector<std::optional<Distribution>> kinds(data.begin(), data.end());
+  if (kinds.empty()) {
+    kinds.emplace_back();
+  }
   std::vector<Case> plan;
   for (const Size& size : sizes) {
-    for (const Kernel* const kernel : kernels) {
-      std::string name = case_name(*kernel, size);
-      if (matches(name)) {
-        plan.push_back({kernel, size, std::move(name)});
+    for (const std::optional<Distribution>& kind : kinds) {
+      for (const Kernel* const kernel : kernels) {
+        std::string name = case_name(*kernel, size, kind);
+        if (matches(name)) {
+          plan.push_back({kernel, size, kind, std::move(name)});
+        }
       }
     }
   }

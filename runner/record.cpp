@@ -64,6 +64,21 @@ void add_measurement(Json& json, const Measurement& measurement) {
   set_if(json, "cublas_alone_us", measurement.cublas_alone_us);
 }
 
+Json to_json(const Accuracy& accuracy) {
+  const Verdict& verdict = accuracy.verdict;
+  Json json;
+  json["promised"] = accuracy.promised;
+  json["full"] = verdict.full;
+  json["compared"] = verdict.compared;
+  json["wrong"] = verdict.wrong;
+  json["non_finite"] = verdict.non_finite;
+  json["non_finite_wrong"] = verdict.non_finite_wrong;
+  set_if(json, "componentwise_err", std::optional(verdict.componentwise_err));
+  set_if(json, "condition", verdict.condition);
+  set_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
+  return json;
+}
+
 void add_resources(Json& json, const Resources& resources) {
   json["registers"] = resources.registers;
   json["smem_bytes"] = resources.smem_bytes;
@@ -100,16 +115,23 @@ Measurement measurement_of(Timings timings, const Size& size) {
   return result;
 }
 
-std::string case_name(const Kernel& kernel, const Size& size) { return "sgemm/" + kernel.id() + "/" + to_string(size); }
+std::string case_name(const Kernel& kernel, const Size& size, std::optional<Distribution> data) {
+  std::string name = "sgemm/" + kernel.id() + "/" + to_string(size);
+  if (data) {
+    name.append("/").append(to_string(*data));
+  }
+  return name;
+}
 
-Record::Record(const Kernel& kernel, const Size& size)
-    : name(case_name(kernel, size)),
+Record::Record(const Kernel& kernel, const Size& size, std::optional<Distribution> data)
+    : name(case_name(kernel, size, data)),
       kernel(kernel.id()),
       number(kernel.number),
       variant(kernel.variant),
       platform(kernel.platform),
       accuracy(kernel.accuracy),
-      size(size) {}
+      size(size),
+      data(data) {}
 
 void Record::stop(Outcome how, const std::string& why) {
   outcome = how;
@@ -142,6 +164,9 @@ Json to_json(const Record& record, int repetitions) {
   json["m"] = record.size.m;
   json["n"] = record.size.n;
   json["k"] = record.size.k;
+  if (record.data) {
+    json["data"] = to_string(*record.data);
+  }
   json["outcome"] = to_string(record.outcome);
   json["reason"] = record.reason;
   json["verified"] = record.verified;
@@ -152,6 +177,9 @@ Json to_json(const Record& record, int repetitions) {
   }
   set_if(json, "rel_err", record.rel_err);
   set_if(json, "max_bound_ratio", record.max_bound_ratio);
+  if (record.errors) {
+    json["accuracy"] = to_json(*record.errors);
+  }
   if (record.resources) {
     add_resources(json, *record.resources);
   }

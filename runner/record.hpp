@@ -1,7 +1,9 @@
 #pragma once
 
+#include "accuracy.hpp"
 #include "count.hpp"
 #include "kernel.hpp"
+#include "operands.hpp"
 #include "outcome.hpp"
 #include "sampling.hpp"
 #include "sizes.hpp"
@@ -36,38 +38,41 @@ Measurement measurement_of(Timings timings, const Size& size);
 
 /// One case: one kernel on one problem, and how it ended.
 struct Record {
-  Record(const Kernel& kernel, const Size& size);
+  /// `data` is given with --accuracy, where it differs between cases.
+  Record(const Kernel& kernel, const Size& size, std::optional<Distribution> data = std::nullopt);
 
-  std::string name;  ///< "sgemm/05_coarse_1d/1024x1024x1024"
+  std::string name;  ///< of case_name()
   std::string kernel;
   int number = -1;
   std::string variant;
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   Size size;
+  std::optional<Distribution> data;
   int repetition_index = 0;  ///< with --benchmark_repetitions
 
   Outcome outcome = Outcome::measured;
-  std::string reason;  ///< one line, empty for `measured`, `executed` and `counted`
+  std::string reason;  ///< one line, empty for `measured`, `executed`, `compared` and `counted`
   bool verified = false;
   std::string detail;               ///< what a library chose, or which configuration was chosen and how
   std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
   std::size_t workspace_bytes = 0;  ///< of device memory, beside A, B and C
   std::optional<double> rel_err;
   std::optional<double> max_bound_ratio;
+  std::optional<Accuracy> errors;  ///< with --accuracy, where the kernel ran
   std::optional<Resources> resources;
   std::optional<double> occupancy;  ///< resident warps over the most an SM holds, 0 to 1
   std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
-  /// Ends the case with any outcome but `measured`, `executed` and `counted`.
+  /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
 };
 
-/// "sgemm/<kernel id>/<M>x<N>x<K>".
-std::string case_name(const Kernel& kernel, const Size& size);
+/// "sgemm/<kernel id>/<M>x<N>x<K>", and "/<data>" where that is given.
+std::string case_name(const Kernel& kernel, const Size& size, std::optional<Distribution> data = std::nullopt);
 
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.

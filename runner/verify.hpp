@@ -6,13 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sgemm {
 
+/// What may be assumed of the roundings in a sum.
+enum class Roundings {
+  independent,  ///< they average out, and the bound grows with sqrt(K)
+  any,          ///< nothing: the bound grows with K
+};
+
 /// The factor c(K) in the componentwise bound |C - C_ref| <= c(K) * eps * (|alpha| |A| |B| + |beta| |C0|),
 /// eps = 2^-24. verify.cpp derives it for each accuracy class.
-double bound_factor(AccuracyClass accuracy, std::int64_t k);
+double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
 /// What comparing one C with its reference found.
 ///
@@ -23,9 +30,23 @@ struct Verdict {
   /// Comparisons made. A sampled reference compares the crossings of sampled rows and columns twice, and on a GPU every
   /// element once more with cuBLAS.
   std::int64_t compared = 0;
-  std::int64_t wrong = 0;        ///< comparisons outside their bound (an unexpected NaN is outside every bound)
-  double rel_err = 0.0;          ///< relative Frobenius error against double precision, over elements finite in both
-  double max_bound_ratio = 0.0;  ///< largest |error| / bound over elements finite in both; above 1 is wrong
+  bool full = false;                  ///< whether every element was compared with double precision
+  std::int64_t wrong = 0;             ///< comparisons outside their bound (an unexpected NaN is outside every bound)
+  std::int64_t non_finite = 0;        ///< comparisons that expected Inf or NaN
+  std::int64_t non_finite_wrong = 0;  ///< wrong comparisons that found or expected Inf or NaN
+
+  /// Relative Frobenius error against double precision, |C - C_ref|_F / |C_ref|_F. This and the measures below are over
+  /// elements finite in both.
+  double rel_err = 0.0;
+  double max_bound_ratio = 0.0;  ///< largest |error| / bound; above 1 is wrong
+  /// Largest |C - C_ref| / (|alpha| |A| |B| + |beta| |C0|), element by element: the componentwise measure that the
+  /// bounds of inner products are stated in (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1).
+  /// Where the denominator is 0 an element must be exact, or is wrong.
+  double componentwise_err = 0.0;
+  /// How much larger the terms are than the sums that they leave: ||alpha| |A| |B| + |beta| |C0||_F / |C_ref|_F. Absent
+  /// against a reference of zeros.
+  std::optional<double> condition;
+
   std::int64_t first_wrong_row = -1;
   std::int64_t first_wrong_col = -1;
   double first_wrong_value = 0.0;
@@ -63,7 +84,8 @@ class Reference {
   /// Throws CudaError, CublasError, or std::bad_alloc when the workspace does not fit; std::length_error when the
   /// host's BLAS can not index the problem; std::runtime_error when cuBLAS's own result is outside its bound.
   static std::unique_ptr<Reference> compute(const Problem& problem, Platform platform, std::uint64_t seed,
-                                            const Coverage& coverage = {});
+                                            const Coverage& coverage = {},
+                                            Roundings roundings = Roundings::independent);
   virtual ~Reference() = default;
 
   /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`) with the reference. On a GPU

@@ -162,6 +162,17 @@ struct Merge {
   }
 };
 
+__device__ void compare_element(Tally& tally, double got, double expected, double magnitude, const ErrorBound& bound,
+                                std::int64_t index) {
+  tally.add(got, expected, magnitude, bound, index);
+}
+
+/// cuBLAS's result has errors of its own, and single-precision magnitudes may have underflowed.
+__device__ void compare_element(Tally& tally, double got, float expected, float magnitude, const ErrorBound& bound,
+                                std::int64_t index) {
+  tally.check(got, expected, bound.of(magnitude), index);
+}
+
 /// Compares C with the expected values; each block writes what it found.
 template <class T>
 __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n, Lines rows, Lines columns,
@@ -171,7 +182,7 @@ __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n,
     const std::int64_t row = rows[i];
     const std::int64_t column = columns[j];
     const std::int64_t element = i * columns.count + j;
-    tally.add(c[row * ldc + column], values[element], bound.of(magnitudes[element]), row * n + column);
+    compare_element(tally, c[row * ldc + column], values[element], magnitudes[element], bound, row * n + column);
   });
   using BlockReduce = cub::BlockReduce<Tally, WARP, cub::BLOCK_REDUCE_WARP_REDUCTIONS, WARPS>;
   __shared__ typename BlockReduce::TempStorage storage;
@@ -200,8 +211,12 @@ Tally compare(const Part<T>& part, const float* c, std::int64_t ldc, std::int64_
 
 class GpuReference : public Reference {
  public:
-  GpuReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage)
-      : n_(problem.n), k_(problem.k), alpha_(problem.alpha), full_(covers_everything(problem, coverage)) {
+  GpuReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage, Roundings roundings)
+      : n_(problem.n),
+        k_(problem.k),
+        alpha_(problem.alpha),
+        roundings_(roundings),
+        full_(covers_everything(problem, coverage)) {
     const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
     if (full_) {
       add_exact(problem, LineList(problem.m), LineList(problem.n), *cublas, coverage.workspace_bytes);
@@ -217,13 +232,9 @@ class GpuReference : public Reference {
   Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const override {
     Tally tally = compare_exact(c, ldc, accuracy);
     if (cublas_) {
-      Tally whole = compare(*cublas_, c, ldc, n_, bound_to_cublas(accuracy));
-      // The reported relative error is the one against double precision.
-      whole.error_squares = 0.0;
-      whole.reference_squares = 0.0;
-      tally.merge(whole);
+      tally.merge(compare(*cublas_, c, ldc, n_, bound_to_cublas(accuracy)));
     }
-    return to_verdict(tally, n_);
+    return to_verdict(tally, n_, full_);
   }
 
   bool full() const override { return full_; }
@@ -246,7 +257,7 @@ class GpuReference : public Reference {
                    problem.ldb, cublas_->values);
       add_product(*cublas_, problem, Sign::drop, cublas, workspace_bytes);
     }
-    const Verdict own = to_verdict(compare_exact(cublas_->values.data(), n_, AccuracyClass::fp32), n_);
+    const Verdict own = to_verdict(compare_exact(cublas_->values.data(), n_, AccuracyClass::fp32), n_, full_);
     if (!own.correct()) {
       throw std::runtime_error("cublasSgemm is outside its own error bound and can not serve as a reference: " +
                                own.describe());
@@ -256,7 +267,7 @@ class GpuReference : public Reference {
   Tally compare_exact(const float* c, std::int64_t ldc, AccuracyClass accuracy) const {
     Tally tally;
     for (const Part<double>& part : exact_) {
-      tally.merge(compare(part, c, ldc, n_, error_bound(accuracy, k_, alpha_)));
+      tally.merge(compare(part, c, ldc, n_, error_bound(accuracy, k_, alpha_, roundings_)));
     }
     return tally;
   }
@@ -264,14 +275,15 @@ class GpuReference : public Reference {
   /// The sum of the kernel's bound and cuBLAS's. The magnitudes are single-precision sums as well, and may have come
   /// out too small by a relative error of their own.
   ErrorBound bound_to_cublas(AccuracyClass accuracy) const {
-    const ErrorBound kernel = error_bound(accuracy, k_, alpha_);
-    const ErrorBound cublas = error_bound(AccuracyClass::fp32, k_, alpha_);
+    const ErrorBound kernel = error_bound(accuracy, k_, alpha_, roundings_);
+    const ErrorBound cublas = error_bound(AccuracyClass::fp32, k_, alpha_, roundings_);
     return {(kernel.factor + cublas.factor) * (1.0 + 2.0 * cublas.factor), kernel.floor + cublas.floor};
   }
 
   std::int64_t n_;
   std::int64_t k_;
   float alpha_;
+  Roundings roundings_;
   bool full_;
   std::vector<Part<double>> exact_;
   std::optional<Part<float>> cublas_;
@@ -279,8 +291,9 @@ class GpuReference : public Reference {
 
 }  // namespace
 
-std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage) {
-  return std::make_unique<GpuReference>(problem, seed, coverage);
+std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage,
+                                                 Roundings roundings) {
+  return std::make_unique<GpuReference>(problem, seed, coverage, roundings);
 }
 
 }  // namespace sgemm

@@ -28,12 +28,13 @@ Samples make_samples(const Problem& problem, std::int64_t band, std::uint64_t se
 /// and elements of `element_bytes`. At least 1.
 std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element_bytes, std::size_t workspace_bytes);
 
-ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha);
+ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings);
 
-/// `columns` is the number of columns of C.
-Verdict to_verdict(const Tally& tally, std::int64_t columns);
+/// `columns` is the number of columns of C; `full` is Reference::full().
+Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full);
 
 /// Reference::compute for operands in device memory.
-std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage);
+std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage,
+                                                 Roundings roundings);
 
 }  // namespace sgemm

@@ -2,6 +2,7 @@
 # Measures everything that results/<device>/ holds, on the machine with the GPU:
 #
 #   cold.json, warm.json   all kernels over 256:8192
+#   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   counters.json          Nsight Compute's counters of every chapter at 4096
 #   counters_2048.json     at a size that fits in the L2,
@@ -22,7 +23,7 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-steps=build,test,sanitize,list,cold,warm,end-to-end,counters
+steps=build,test,sanitize,list,cold,warm,accuracy,end-to-end,counters
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
@@ -70,6 +71,7 @@ run_step() {
     list) list_kernels ;;
     cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
+    accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000

@@ -4,9 +4,9 @@
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
 
-Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, and the file of
-scripts/counters.py; a folder stands for those in it that bear their usual names. A chart whose data is missing is
-skipped, and the reason is printed.
+Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, the file of
+scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear their usual names. A chart
+whose data is missing is skipped, and the reason is printed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
 
 from results import (
+    ACCURACY_FILE,
     COUNTERS_FILE,
     SWEEP_FILES,
     Record,
     Results,
     ResultsError,
     crossover,
+    is_accuracy,
     is_counters,
     load,
     load_counters,
@@ -103,6 +106,7 @@ class Source:
     results: Results
     counters: dict | None
     ladder_size: int | None
+    accuracy: Results | None = None
 
     def sweep(self, l2: str | None = None) -> list[Record]:
         """Measured GPU products of square matrices timed as kernels; cold ones where there are any."""
@@ -308,9 +312,11 @@ def is_far(dx: float, dy: float) -> bool:
     return abs(dx) + abs(dy) > 16
 
 
-def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: float = 9.5) -> None:
-    """Writes each label beside its point, at the nearest place that hides no other label or point,
-    nor has a line to its point that crosses one.
+def label_points(
+    fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: float = 9.5, avoid: Sequence[Bbox] = ()
+) -> None:
+    """Writes each label beside its point, at the nearest place that hides no other label or point and nothing to
+    `avoid`, nor has a line to its point that crosses another label or point.
 
     Points whose markers overlap share a label of several lines, the fastest first.
     """
@@ -328,7 +334,7 @@ def label_points(fig: Figure, ax: Axes, points: Sequence[EndLabel], fontsize: fl
         x, y = np.mean([pixels[i] for i in members], axis=0)
         anchor = ax.transData.inverted().transform((x, y))
         text = "\n".join(points[i].text for i in members)
-        others = [*written, *markers]
+        others = [*written, *markers, *avoid]
         label = ax.annotate(text, anchor, fontsize=fontsize, color=INK, va="center")
         extent = label.get_window_extent()
 
@@ -846,6 +852,117 @@ def cold_against_warm(source: Source) -> Figure:
     return fig
 
 
+def errors_at(source: Source, size: int, **fields) -> list[Record]:
+    """Errors measured at one size, of the default variants."""
+    if source.accuracy is None:
+        raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
+    records = source.accuracy.pick(lambda r: r.get("rel_err") is not None, outcome=None, size=size, **fields)
+    return [record for record in records if not record.variant]
+
+
+def error_axis(axis: Axis) -> None:
+    """Powers of ten on a logarithmic axis of errors."""
+    axis.set_major_locator(LogLocator(numticks=20))
+    axis.set_minor_locator(NullLocator())
+
+
+def error_against_speed(source: Source) -> Figure:
+    size = ladder_size_of(source)
+    errors = {record.id: record for record in errors_at(source, size, distribution="uniform", is_gpu=True)}
+    points = [record for record in source.sweep() if record.size == size and record.id in errors]
+    if not points:
+        raise NoData(f"no kernel has both a speed and an error at {size}")
+    if source.accuracy.device.get("name") != source.results.device.get("name"):
+        raise NoData("speeds and errors are of different devices")
+    subtitle = source.subtitle(points).rpartition(" · ")[0]
+    fig, (ax,) = figure(6.0, f"Error against speed at {size} × {size} × {size}", f"{subtitle} · uniform data")
+    palette = Palette(points)
+    ys = [errors[record.id]["rel_err"] for record in points]
+    labels = []
+    for record, y in zip(points, ys, strict=True):
+        style = palette.style(record)
+        ax.plot(record.tflops, y, style.marker or "o", color=style.color, markersize=8, zorder=3)
+        labels.append(EndLabel(record.tflops, y, title_of(record), style.color))
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(min(r.tflops for r in points) / 1.8, max(r.tflops for r in points) * 1.8)
+    ax.set_ylim(min(ys) / 10, max(ys) * 10)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.xaxis.set_minor_locator(NullLocator())
+    error_axis(ax.yaxis)
+    ax.set_xlabel("TFLOP/s, logarithmic")
+    ax.set_ylabel("relative error against FP64 (Frobenius norm), logarithmic")
+    lay_out(fig, bottom=0.80)
+    lines = []
+    if "cublas" in errors:
+        level = errors["cublas"]["rel_err"]
+        ax.axhline(level, color=CUBLAS, lw=1.4, ls=(0, (6, 3)), zorder=1)
+        frame, (_, y) = ax.get_window_extent(), ax.transData.transform((1, level))
+        lines.append(Bbox.from_extents(frame.x0, y - 2, frame.x1, y + 2))
+    label_points(fig, ax, labels, avoid=lines)
+    footnote(fig, "Dashed: the error of cublasSgemm. Variants of chapters are left out.")
+    return fig
+
+
+UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform, and the last is exact
+EXACT_GAP = 30.0  # how far left of the smallest error a result without one is drawn, as a factor
+
+
+def error_by_distribution(source: Source) -> Figure:
+    sizes = source.accuracy.sizes if source.accuracy else []
+    size = 4096 if 4096 in sizes else max(sizes, default=0)
+    records = errors_at(source, size)
+    positive = [record["rel_err"] for record in records if record["rel_err"] > 0]
+    if not positive:
+        raise NoData("no error above 0 was measured")
+    kinds = [kind for kind in records[0].context["protocol"]["data"] if kind not in UNDRAWN]
+    records = [record for record in records if record.distribution in kinds]
+    kernels = list({record.id: record for record in records}.values())
+    context = records[0].context
+    if context["device"]:
+        subtitle = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
+    else:
+        subtitle = f"{context['cpu']}, GPU kernels executed on it"
+    height = 1.7 + 0.85 * len(kinds)
+    fig, (ax,) = figure(height, f"Error by distribution at {size} × {size} × {size}", subtitle)
+    palette = Palette(kernels)
+    colors = {"cublaslt_best": SKY, "cublas_tf32": VERMILION, "cpu_blas": GREEN, "cpu_naive": ORANGE}
+    markers = {"cublas": "_", "cublaslt_best": "1", "cublas_tf32": "P", "cpu_blas": "x", "cpu_naive": "+"}
+    exact = 10 ** np.floor(np.log10(min(positive) / EXACT_GAP))
+    for place, kernel in enumerate(kernels):
+        color = colors.get(kernel.id, palette.color(kernel))
+        marker = markers.get(kernel.id) or palette.style(kernel).marker or "o"
+        offset = 0.8 * (place / max(len(kernels) - 1, 1) - 0.5)
+        own = [record for record in records if record.id == kernel.id]
+        xs = [record["rel_err"] or exact for record in own]
+        ys = [kinds.index(record.distribution) + offset for record in own]
+        ax.plot(xs, ys, marker, color=color, markeredgewidth=1.3, markersize=5, zorder=3, label=title_of(kernel))
+        beyond = [i for i, record in enumerate(own) if not record.get("verified")]
+        ringed = [xs[i] for i in beyond], [ys[i] for i in beyond]
+        ax.plot(*ringed, "o", color=PEAK, markerfacecolor="none", markersize=13, markeredgewidth=1.4, zorder=4)
+    for row in range(1, len(kinds)):
+        ax.axhline(row - 0.5, color=GRID, lw=0.8, zorder=1)
+    ax.axvline(exact * np.sqrt(EXACT_GAP), color=MUTED, lw=0.8, zorder=1)
+    ax.set_xscale("log")
+    ax.set_xlim(exact / 3, max(positive) * 3)
+    ax.set_ylim(len(kinds) - 0.5, -0.5)
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0)
+    powers = np.arange(np.ceil(np.log10(exact * EXACT_GAP)), np.floor(np.log10(max(positive) * 3)) + 1)
+    ax.xaxis.set_major_locator(FixedLocator([exact, *10.0**powers]))
+    ax.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: "exact" if value == exact else f"$10^{{{round(np.log10(value))}}}$")
+    )
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("relative error against FP64 (Frobenius norm), logarithmic")
+    lay_out(fig, left=0.12, right=0.77, bottom=0.80)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0)
+    footnote(fig, "In each row, kernels from top to bottom as in the list. Ringed: beyond the bound of its class.")
+    return fig
+
+
 CHARTS: dict[str, Callable[[Source], Figure]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
@@ -854,13 +971,15 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
     "cold_against_warm": cold_against_warm,
+    "error_against_speed": error_against_speed,
+    "error_by_distribution": error_by_distribution,
 }
 
 
 def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
     """The charts above, and one for each chapter: chapter_01, chapter_02, ... Without GPU kernels, the CPU's alone."""
     if not any(record.is_gpu for record in source.results.pick()):
-        return {"cpu_speed": cpu_speed}
+        return {"cpu_speed": cpu_speed} | ({"error_by_distribution": error_by_distribution} if source.accuracy else {})
     numbers = sorted({record.number for record in source.sweep() if record.is_chapter})
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
 
@@ -916,7 +1035,7 @@ def draw(source: Source, folder: Path, formats: Sequence[str]) -> tuple[list[Pat
 def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = [path / name for name in (*SWEEP_FILES, COUNTERS_FILE) if (path / name).exists()]
+    files = [path / name for name in (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE) if (path / name).exists()]
     if not files:
         raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")
     return files
@@ -942,11 +1061,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         files = [file for path in options.results for file in files_of(path)]
         of_ncu = [path for path in files if is_counters(path)]
-        of_runner = [path for path in files if path not in of_ncu]
+        of_accuracy = [path for path in files if is_accuracy(path)]
+        of_runner = [path for path in files if path not in [*of_ncu, *of_accuracy]]
         source = Source(
             results=load(of_runner),
             counters=load_counters(of_ncu[-1]) if of_ncu else None,
             ladder_size=options.ladder_size,
+            accuracy=load(of_accuracy) if of_accuracy else None,
         )
         written, skipped = draw(source, options.out or files[0].parent / "charts", options.format)
     except (ResultsError, OSError) as error:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import NoReturn
 
 SCHEMA_VERSION = 1
-OUTCOMES = ("measured", "executed", "counted", "incorrect", "failed", "not_supported", "skipped")
+OUTCOMES = ("measured", "executed", "compared", "counted", "incorrect", "failed", "not_supported", "skipped")
 BAD_INPUT = 2  # exit status of every script here
 
-# What results/<device>/ holds; warm, end-to-end and counters may be missing.
+# What results/<device>/ holds; all but cold may be missing.
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
 COUNTERS_FILE = "counters.json"
+ACCURACY_FILE = "accuracy.json"
 
 Shape = tuple[int, int, int]
 
@@ -74,6 +75,11 @@ class Record:
         """The side of a square problem, None for others."""
         m, n, k = self.shape
         return m if m == n == k else None
+
+    @property
+    def distribution(self) -> str | None:
+        """What the operands were drawn from, in a file of `runner --accuracy`; None in others."""
+        return self.data.get("data")
 
     @property
     def is_gpu(self) -> bool:
@@ -164,7 +170,7 @@ def _one_per_case(records: Iterable[Record]) -> dict[tuple, Record]:
     """Of the repetitions of a case in one file, the one with the median time stands for it."""
     cases: dict[tuple, list[Record]] = {}
     for record in records:
-        cases.setdefault((record.id, record.shape, record.l2, record.time), []).append(record)
+        cases.setdefault((record.id, record.shape, record.l2, record.time, record.distribution), []).append(record)
     chosen = {}
     for case, repetitions in cases.items():
         measured = sorted((r for r in repetitions if r.measured), key=lambda r: r.microseconds)
@@ -239,6 +245,20 @@ def load_folder(folder: Path) -> Results:
     """The sweeps in a folder of one device: cold.json, and the others that exist."""
     first, *others = (folder / name for name in SWEEP_FILES)
     return load([first, *(path for path in others if path.exists())])
+
+
+def accuracy_of_folder(folder: Path) -> Results | None:
+    """The errors that `runner --accuracy` measured, apart from the sweeps: they have no times."""
+    path = folder / ACCURACY_FILE
+    return load([path]) if path.exists() else None
+
+
+def is_accuracy(path: Path | str) -> bool:
+    """Whether the file comes from `runner --accuracy`."""
+    document = read_json(Path(path))
+    context = document.get("context") if isinstance(document, dict) else None
+    protocol = context.get("protocol") if isinstance(context, dict) else None
+    return isinstance(protocol, dict) and protocol.get("accuracy") is True
 
 
 def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:

@@ -17,6 +17,9 @@ Blocks, all from cold measurements unless they say otherwise:
     counters ID...    Nsight Compute's counters of the kernels, from counters.json or from the file named before the IDs
     environment       the machine, the build and the protocol
     claims            the claims of the source documents beside what was found
+    errors SIZE       relative errors by kernel and distribution, from accuracy.json; "errors SIZE componentwise" has
+                      the componentwise ones. Before there is that file, a line that says so
+    chart NAME TEXT   a chart that scripts/plot.py drew, with its alternative text; before that, a line that says so
 
 Blocks about what the executor counted, from the files counts_SIZE.json of another folder:
 
@@ -35,6 +38,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -44,7 +48,18 @@ from pathlib import Path
 
 import counts
 from claims import ABOUT, CLAIMS, SIZE, SOURCES, VERDICTS, Evidence, find
-from results import COUNTERS_FILE, Record, Results, ResultsError, counters_of_folder, load_folder, read_json, stop
+from results import (
+    ACCURACY_FILE,
+    COUNTERS_FILE,
+    Record,
+    Results,
+    ResultsError,
+    accuracy_of_folder,
+    counters_of_folder,
+    load_folder,
+    read_json,
+    stop,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 START = re.compile(r"^<!-- generated: (.*?) -->\s*$")
@@ -54,8 +69,8 @@ FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 
 @dataclass(frozen=True)
 class Folder:
-    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json and
-    kernels.json (what `runner --list=json` prints); and the folder of what was counted."""
+    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
+    accuracy.json and kernels.json (what `runner --list=json` prints); and the folder of what was counted."""
 
     path: Path
     counts: Path
@@ -63,6 +78,10 @@ class Folder:
     @cached_property
     def results(self) -> Results:
         return load_folder(self.path)
+
+    @cached_property
+    def accuracy(self) -> Results | None:
+        return accuracy_of_folder(self.path)
 
     @cached_property
     def counters(self) -> dict | None:
@@ -389,6 +408,76 @@ def claims(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     return "\n\n".join(parts)
 
 
+MEASURES: dict[str, Callable[[Record], float | None]] = {
+    "relative": lambda record: record.get("rel_err"),
+    "componentwise": lambda record: record.get("accuracy", {}).get("componentwise_err"),
+}
+PATTERNS = ("inf", "nan")  # of these operands the places of Inf and NaN are told instead of an error
+
+
+def error_cell(record: Record | None, measure: str) -> str:
+    if record is None:
+        return ""
+    accuracy = record.get("accuracy")
+    if accuracy is None:
+        return record.outcome.replace("_", " ")
+    value = MEASURES[measure](record)
+    if record.distribution in PATTERNS:
+        wrong = accuracy["non_finite_wrong"]
+        text = f"{wrong} differ" if wrong else "match"
+    elif value is None:
+        text = "infinite"
+    else:
+        text = "0" if value == 0 else error_size(value)
+    if record["verified"]:
+        return text
+    return f"{text} (incorrect)" if record.outcome == "incorrect" else f"{text} (not promised)"
+
+
+def errors(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    size, *measure = arguments or [""]
+    measure = measure or ["relative"]
+    if not size.isdigit() or len(measure) > 1 or measure[0] not in MEASURES:
+        raise ResultsError(f"errors takes a size and one of {', '.join(MEASURES)}")
+    if folder.accuracy is None:
+        return f"Not measured yet: `scripts/measure_device.sh --steps accuracy` writes `{ACCURACY_FILE}`."
+    records = folder.accuracy.pick(outcome=None, size=int(size))
+    if not records:
+        raise ResultsError(f"{ACCURACY_FILE} holds nothing at {size}")
+    context = records[0].context
+    kinds = context["protocol"]["data"]
+    cases = {(record.id, record.distribution): record for record in records}
+    conditions = {
+        record.distribution: value for record in records if (value := record.get("accuracy", {}).get("condition"))
+    }
+    cells = {
+        name: [error_cell(cases.get((name, kind)), measure[0]) for kind in kinds]
+        for name in dict.fromkeys(record.id for record in records if record.get("accuracy"))
+    }
+    shown = [name for name in cells if ":" not in name or cells[name] != cells.get(name.partition(":")[0])]
+    rows = [[linked(name, page), *cells[name]] for name in shown]
+    rows.append(["condition", *(maybe(significant, conditions.get(kind)) for kind in kinds)])
+    device = context["device"]["name"] if context["device"] else f"{context['cpu']} (executed)"
+    sampled = any(record.get("accuracy", {}).get("full") is False for record in records)
+    source = (
+        f"M = N = K = {size}, {device}, cuBLAS {context.get('cublas_version') or 'none'}, "
+        f"seed {context['protocol']['seed']}, commit {context.get('git_commit', 'unknown')[:12]}; "
+        f"over {'sampled rows and columns' if sampled else 'all elements'}."
+    )
+    if len(shown) < len(cells):
+        source += " Variants that are not listed have the errors of their chapter's default."
+    return f"{table([f'{measure[0]} error', *kinds], rows)}\n\n{source}"
+
+
+def chart(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if len(arguments) < 2:
+        raise ResultsError("chart takes a name and a text")
+    path = folder.path / "charts" / f"{arguments[0]}.png"
+    if not path.exists():
+        return f"The chart `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the results."
+    return f"![{' '.join(arguments[1:])}]({os.path.relpath(path, page.parent)})"
+
+
 def difference(pair: counts.Pair, bar: float | None = None) -> str:
     """Of a count from a measurement, bold where it misses the bar."""
     if pair.difference is None:
@@ -661,6 +750,8 @@ BLOCKS: dict[str, Callable[[Folder, Sequence[str], Path], str]] = {
     "environment": environment,
     "counters": counters,
     "claims": claims,
+    "errors": errors,
+    "chart": chart,
     "validation": validation,
     "counts": counts_of_kernels,
     "lines": lines_of_kernels,

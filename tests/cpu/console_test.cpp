@@ -21,7 +21,7 @@ std::size_t columns_of(const std::string& line) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Table table(std::size_t width) {
-  return {width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+  return {Table::Kind::speed, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
 }
 
 TEST(Table, ShowsAllColumnsWhereThereIsRoom) {
@@ -70,6 +70,41 @@ TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
   EXPECT_NE(row.find("executed"), std::string::npos);
   EXPECT_NE(row.find("3.2e-07"), std::string::npos);
   EXPECT_EQ(row.size(), columns_of(table(0).heading()));
+}
+
+Table errors(std::size_t width) {
+  return {Table::Kind::errors, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+}
+
+TEST(Table, ErrorsTakeTheColumnsOfTimes) {
+  const std::string heading = errors(0).heading();
+  const std::string row = errors(0).row(compared_record());
+  EXPECT_EQ(row.size(), heading.size());
+  EXPECT_EQ(heading.find("GFLOP/s"), std::string::npos);
+  for (const char* const value : {"cancelling", "5.9e-04", "1.25", "1.5e-07", "0.036", "3.48e+04", "within bound"}) {
+    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
+  }
+  EXPECT_LE(errors(100).heading().size(), 100U);
+}
+
+TEST(Table, ErrorsSayWhetherInfAndNanAreInTheirPlaces) {
+  Record record = compared_record();
+  record.errors->verdict.non_finite = 300;
+  EXPECT_NE(errors(0).row(record).find("  match  "), std::string::npos);
+  record.errors->verdict.non_finite_wrong = 3;
+  EXPECT_NE(errors(0).row(record).find("3 differ"), std::string::npos);
+}
+
+TEST(Table, ErrorsBeyondTheBoundSayWhoPromisedWhat) {
+  Record record = compared_record();
+  record.verified = false;
+  record.errors->promised = false;
+  EXPECT_NE(errors(0).row(record).find("not promised"), std::string::npos);
+  record.stop(Outcome::incorrect, "3 of 4096 elements wrong");
+  EXPECT_NE(errors(0).row(record).find("incorrect  3 of 4096 elements wrong"), std::string::npos);
+  Record skipped(fake_kernel(1, "naive"), CUBE, Distribution::huge);
+  skipped.stop(Outcome::skipped, "too large");
+  EXPECT_NE(errors(0).row(skipped).find("      huge  skipped: too large"), std::string::npos);
 }
 
 TEST(Text, CutsAndWraps) {
@@ -124,6 +159,17 @@ TEST(Console, SizesWithSeveralKernelsAreSetApart) {
     starts += line.empty() ? '-' : 'x';
   }
   EXPECT_EQ(starts, "xx-xx");
+}
+
+TEST(Console, OperandsOfASizeAreSetApartAsWell) {
+  std::ostringstream out;
+  Console console(out, nullptr, 0, errors(0));
+  Record record = compared_record();
+  for (const Distribution data : {Distribution::normal, Distribution::normal, Distribution::huge}) {
+    record.data = data;
+    console.row(record);
+  }
+  EXPECT_NE(out.str().find("\n\n"), std::string::npos);
 }
 
 TEST(Console, CountedCaseIsAParagraphThatFits) {

@@ -6,6 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -34,6 +39,11 @@ Moments moments(const std::vector<float>& values) {
   result.mean /= static_cast<double>(values.size());
   result.variance = result.variance / static_cast<double>(values.size()) - result.mean * result.mean;
   return result;
+}
+
+/// Bit for bit, NaN included.
+bool same(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 TEST(OperandsTest, HaveTheShapesOfTheProblem) {
@@ -88,26 +98,143 @@ TEST(OperandsTest, DependOnSeedAndMatrix) {
 
 // A small matrix is filled by one thread and a large one by all, yet elements of the same index are the same.
 TEST(OperandsTest, AreTheSameForAnyNumberOfThreads) {
-  for (const Distribution distribution : {Distribution::uniform, Distribution::normal}) {
-    const std::vector<float> small = make_operands(shape(1, 1, 60001, 0.0F), distribution, 7).a;
-    const std::vector<float> large = make_operands(shape(1, 1, 3000003, 0.0F), distribution, 7).a;
-    EXPECT_TRUE(std::equal(small.begin(), small.end(), large.begin()));
-    // The last share is not filled by the first thread; a matrix one longer than it moves all boundaries.
-    const std::vector<float> longer = make_operands(shape(1, 1, 3000104, 0.0F), distribution, 7).a;
-    EXPECT_TRUE(std::equal(large.begin(), large.end(), longer.begin()));
+  for (const Distribution distribution : DISTRIBUTIONS) {
+    SCOPED_TRACE(to_string(distribution));
+    const HostOperands one_row = make_operands(shape(1, 1, 60001, 0.0F), distribution, 7);
+    const HostOperands rows = make_operands(shape(50, 1, 60001, 0.0F), distribution, 7);
+    EXPECT_TRUE(same(one_row.a, {rows.a.begin(), rows.a.begin() + 60001}));
+    // The last share is not filled by the first thread; one more row moves all boundaries.
+    const std::vector<float> more = make_operands(shape(51, 1, 60001, 0.0F), distribution, 7).a;
+    EXPECT_TRUE(same(rows.a, {more.begin(), more.begin() + 50 * 60001}));
+    EXPECT_TRUE(same(one_row.b, rows.b));
   }
+}
+
+TEST(OperandsTest, Uniform01IsInsideTheOpenInterval) {
+  const std::vector<float> values = make_operands(shape(1000, 1, 1000, 0.0F), Distribution::uniform01, 1).a;
+  EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float x) { return x > 0.0F && x < 1.0F; }));
+  const Moments found = moments(values);
+  EXPECT_NEAR(found.mean, 0.5, 0.001);
+  EXPECT_NEAR(found.variance, 1.0 / 12.0, 0.0005);
+}
+
+TEST(OperandsTest, LognormalIsTheExponentialOfNormal) {
+  const Problem problem = shape(300, 1, 300, 0.0F);
+  const std::vector<float> normal = make_operands(problem, Distribution::normal, 1).a;
+  for (const auto& [distribution, sigma] :
+       {std::pair(Distribution::lognormal1, 1.0), {Distribution::lognormal4, 4.0}}) {
+    const std::vector<float> values = make_operands(problem, distribution, 1).a;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(std::log(static_cast<double>(values[i])), sigma * normal[i], 1e-5);
+    }
+  }
+}
+
+// A power of two changes no product's digits, and leaves the products as they are.
+TEST(OperandsTest, DenormalsAndHugeAreUniformInOtherUnits) {
+  const Problem problem = shape(300, 200, 300, 1.0F);
+  const HostOperands uniform = make_operands(problem, Distribution::uniform, 1);
+  const auto scaled = [](std::vector<float> values, int exponent) {
+    std::transform(values.begin(), values.end(), values.begin(), [&](float x) { return std::ldexp(x, exponent); });
+    return values;
+  };
+  const HostOperands denormals = make_operands(problem, Distribution::denormals, 1);
+  EXPECT_EQ(scaled(denormals.a, 125), uniform.a);
+  EXPECT_EQ(denormals.b, scaled(uniform.b, 125));
+  EXPECT_EQ(denormals.c0, uniform.c0);
+  const auto count =
+      std::count_if(denormals.a.begin(), denormals.a.end(), [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; });
+  EXPECT_NEAR(static_cast<double>(count) / 9e4, 0.5, 0.01);
+  EXPECT_TRUE(std::all_of(denormals.b.begin(), denormals.b.end(), [](float x) { return std::isnormal(x); }));
+
+  const HostOperands huge = make_operands(problem, Distribution::huge, 1);
+  EXPECT_EQ(huge.a, scaled(uniform.a, 127));
+  EXPECT_EQ(huge.b, scaled(uniform.b, -100));
+  EXPECT_EQ(huge.c0, scaled(uniform.c0, 27));
+  EXPECT_GT(*std::max_element(huge.a.begin(), huge.a.end()), 0.49F * std::numeric_limits<float>::max());
+  EXPECT_TRUE(std::all_of(huge.b.begin(), huge.b.end(), [](float x) { return std::isnormal(x); }));
+}
+
+TEST(OperandsTest, IntegersAreSmallAndWhole) {
+  const std::vector<float> values = make_operands(shape(1000, 1, 1000, 0.0F), Distribution::integers, 1).a;
+  EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float x) { return x == std::round(x); }));
+  EXPECT_EQ(*std::min_element(values.begin(), values.end()), -8.0F);
+  EXPECT_EQ(*std::max_element(values.begin(), values.end()), 8.0F);
+  const Moments found = moments(values);
+  EXPECT_NEAR(found.mean, 0.0, 0.02);
+  EXPECT_NEAR(found.variance, 24.0, 0.1);
+}
+
+TEST(OperandsTest, CancellingSumsAreTenBitsSmallerThanTheirHalves) {
+  for (const std::int64_t depth : {256, 257, 4096}) {
+    SCOPED_TRACE(depth);
+    constexpr std::int64_t SIDE = 20;
+    const HostOperands operands = make_operands(shape(SIDE, SIDE, depth, 0.0F), Distribution::cancelling, 1);
+    double terms = 0.0;
+    double sums = 0.0;
+    for (std::int64_t i = 0; i < SIDE; ++i) {
+      for (std::int64_t j = 0; j < SIDE; ++j) {
+        double magnitude = 0.0;
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const double term = static_cast<double>(operands.a[static_cast<std::size_t>(i * depth + k)]) *
+                              operands.b[static_cast<std::size_t>(k * SIDE + j)];
+          magnitude += std::fabs(term);
+          sum += term;
+        }
+        terms += magnitude * magnitude;
+        sums += sum * sum;
+      }
+    }
+    // 2h terms of 1/4 on average, and h remainders of 2^-10 / 3 with random signs.
+    const double expected = 1.5 * std::sqrt(static_cast<double>(depth / 2)) * 1024.0;
+    EXPECT_NEAR(std::sqrt(terms / sums) / expected, 1.0, 0.15);
+  }
+}
+
+TEST(OperandsTest, SomeRowsHoldAFewValuesThatAreNotFinite) {
+  constexpr std::int64_t DEPTH = 50;
+  const Problem problem = shape(200, 30, DEPTH, 1.0F);
+  const HostOperands uniform = make_operands(problem, Distribution::uniform, 1);
+  const HostOperands inf = make_operands(problem, Distribution::inf, 1);
+  const HostOperands nan = make_operands(problem, Distribution::nan, 1);
+  int negative = 0;
+  for (std::int64_t row = 0; row < problem.m; ++row) {
+    int special = 0;
+    for (std::int64_t k = 0; k < DEPTH; ++k) {
+      const auto at = static_cast<std::size_t>(row * DEPTH + k);
+      EXPECT_EQ(std::isinf(inf.a[at]), std::isnan(nan.a[at]));
+      special += std::isinf(inf.a[at]) ? 1 : 0;
+      negative += inf.a[at] == -std::numeric_limits<float>::infinity() ? 1 : 0;
+      EXPECT_TRUE(std::isinf(inf.a[at]) || inf.a[at] == uniform.a[at]);
+    }
+    EXPECT_LE(special, row % 32 == 0 ? 2 : row % 16 == 0 ? 1 : 0) << row;
+    EXPECT_GE(special, row % 16 == 0 ? 1 : 0) << row;
+  }
+  EXPECT_GT(negative, 0);
+  EXPECT_LT(negative, 19);
+  EXPECT_EQ(inf.b, uniform.b);
+  EXPECT_EQ(nan.c0, uniform.c0);
 }
 
 TEST(OperandsTest, AreTheSameOnEveryMachine) {
   const HostOperands operands = make_operands(shape(1, 1, 2, 0.0F), Distribution::uniform, 1);
   EXPECT_EQ(operands.a, (std::vector<float>{0x1.54566ep-1F, 0x1.3ad238p-3F}));
   EXPECT_EQ(operands.b, (std::vector<float>{0x1.9a39bep-1F, -0x1.c2449cp-2F}));
+  EXPECT_EQ(make_operands(shape(1, 1, 4, 0.0F), Distribution::integers, 1).a,
+            (std::vector<float>{-6.0F, 5.0F, -4.0F, 1.0F}));
 }
 
 TEST(OperandsTest, DistributionsHaveNames) {
-  EXPECT_EQ(to_string(Distribution::uniform), "uniform");
-  EXPECT_EQ(to_string(Distribution::normal), "normal");
-  EXPECT_EQ(to_string(Distribution::zeros), "zeros");
+  std::set<std::string_view> names;
+  for (const Distribution distribution : DISTRIBUTIONS) {
+    names.insert(to_string(distribution));
+    EXPECT_FALSE(summary(distribution).empty());
+  }
+  EXPECT_EQ(names.size(), DISTRIBUTIONS.size());
+  EXPECT_TRUE(names.contains("uniform"));
+  EXPECT_TRUE(names.contains("zeros"));
+  EXPECT_FALSE(names.contains("unknown"));
 }
 
 }  // namespace

@@ -141,6 +141,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--force",
                                    "--check",
                                    "--count",
+                                   "--accuracy",
+                                   "cancelling ",
                                    "--gpu-model",
                                    "--blocks-per-sm",
                                    "--tune ",
@@ -153,9 +155,9 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "Usage: runner",
                                    "Examples:",
                                    "Exit status:",
-                                   "uniform, normal, zeros [uniform]",
+                                   "[uniform; with --accuracy all]",
                                    "cold, warm [cold]",
-                                   "[256:8192]"}) {
+                                   "[256:8192; "}) {
       EXPECT_NE(result.text->find(word), std::string::npos) << word;
     }
     EXPECT_EQ(result.text->back(), '\n');
@@ -278,6 +280,43 @@ TEST(Options, BadCounting) {
   }
 }
 
+TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
+  const Options plain = options({});
+  EXPECT_FALSE(plain.accuracy);
+  EXPECT_FALSE(plain.sizes_given);
+  EXPECT_TRUE(plain.accuracy_data.empty());
+  const Options all = options({"--accuracy"});
+  EXPECT_TRUE(all.accuracy);
+  EXPECT_FALSE(all.on_executor);
+  EXPECT_EQ(all.accuracy_data, std::vector<Distribution>(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()));
+  EXPECT_EQ(options({"--accuracy", "--data", "all"}).accuracy_data, all.accuracy_data);
+  const Options some = options({"--data", "huge,inf", "--sizes", "64", "--accuracy", "--device", "cpu"});
+  EXPECT_EQ(some.accuracy_data, (std::vector<Distribution>{Distribution::huge, Distribution::inf}));
+  EXPECT_TRUE(some.sizes_given);
+  EXPECT_TRUE(some.on_executor);
+  const Options timed = options({"--data", "huge"});
+  EXPECT_EQ(timed.data, Distribution::huge);
+  EXPECT_TRUE(timed.accuracy_data.empty());
+}
+
+TEST(Options, BadAccuracy) {
+  EXPECT_EQ(error({"--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(error({"--data", "all"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(error({"--accuracy", "--data", "huge,huge"}), "--data: huge is given more than once");
+  EXPECT_EQ(error({"--accuracy", "--count"}), "--accuracy and --count are two things to do: give one of them");
+  EXPECT_EQ(error({"--accuracy", "--tune"}), "--accuracy and --tune are two things to do: give one of them");
+  EXPECT_EQ(error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
+            "--accuracy and --tune are two things to do: give one of them");
+  EXPECT_EQ(error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(error({"--accuracy", "--no-verify"}), "--no-verify leaves out what --accuracy is for");
+  EXPECT_EQ(error({"--accuracy", "--list"}), "--list measures nothing: leave out --accuracy");
+  EXPECT_EQ(error({"--accuracy=yes"}), "--accuracy takes no value");
+  for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
+    EXPECT_EQ(error({"--accuracy", timing[0], timing[1]}),
+              timing[0] + " is about times, which --accuracy does not take");
+  }
+}
+
 TEST(Options, Tuning) {
   const Options tune = options({"--tune", "--tuning", "mine.json", "--l2", "warm", "--max-seconds", "2"});
   EXPECT_TRUE(tune.tune);
@@ -321,7 +360,11 @@ TEST(Options, BadBudgets) {
 }
 
 TEST(Options, BadChoices) {
-  EXPECT_EQ(error({"--data", "ones"}), "--data: 'ones' is not one of uniform, normal, zeros");
+  EXPECT_EQ(
+      error({"--data", "ones"}),
+      "--data: 'ones' is not one of uniform, uniform01, normal, lognormal1, lognormal4, denormals, huge, integers, "
+      "cancelling, inf, nan, zeros");
+  EXPECT_EQ(error({"--data", "normal,"}).rfind("--data: '' is not one of uniform, ", 0), 0U);
   EXPECT_EQ(error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
   EXPECT_EQ(error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");
   EXPECT_EQ(error({"--l2", "Cold"}), "--l2: 'Cold' is not one of cold, warm");

@@ -42,6 +42,22 @@ inline Record executed_record() {
   return record;
 }
 
+/// A GPU kernel whose errors on ill-conditioned operands were measured.
+inline Record compared_record() {
+  Record record(fake_kernel(6, "coarse_2d"), CUBE, Distribution::cancelling);
+  record.outcome = Outcome::compared;
+  Verdict verdict;
+  verdict.full = true;
+  verdict.compared = 1 << 20;
+  verdict.rel_err = 5.9e-4;
+  verdict.max_bound_ratio = 0.036;
+  verdict.componentwise_err = 1.5e-7;
+  verdict.condition = 34800.0;
+  judge(verdict, "", record);
+  record.errors->vs_cublas = 1.25;
+  return record;
+}
+
 /// A GPU kernel of which two of four blocks were executed to count what it asks of an H200.
 inline Record counted_record() {
   Record record(fake_kernel(6, "coarse_2d"), CUBE);

@@ -75,6 +75,30 @@ TEST(Record, ExecutedCaseIsVerifiedAndHasNoTimes) {
   }
 }
 
+TEST(Record, ComparedCaseHasErrorsAndNoTimes) {
+  const Json json = to_json(compared_record(), 1);
+  EXPECT_EQ(json.at("name"), "sgemm/06_coarse_2d/1024x1024x1024/cancelling");
+  EXPECT_EQ(json.at("outcome"), "compared");
+  EXPECT_EQ(json.at("data"), "cancelling");
+  EXPECT_EQ(json.at("verified"), true);
+  EXPECT_DOUBLE_EQ(json.at("rel_err"), 5.9e-4);
+  const Json& accuracy = json.at("accuracy");
+  EXPECT_EQ(accuracy, (Json{{"promised", true},
+                            {"full", true},
+                            {"compared", 1 << 20},
+                            {"wrong", 0},
+                            {"non_finite", 0},
+                            {"non_finite_wrong", 0},
+                            {"componentwise_err", 1.5e-7},
+                            {"condition", 34800.0},
+                            {"rel_err_vs_cublas", 1.25}}));
+  EXPECT_FALSE(json.contains("gflops"));
+  Record infinite = compared_record();
+  infinite.errors->verdict.componentwise_err = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(to_json(infinite, 1).at("accuracy").contains("componentwise_err"));
+  EXPECT_FALSE(to_json(executed_record(), 1).contains("data"));
+}
+
 TEST(Record, CountedCaseHasCountsAndNoTimes) {
   const Json json = to_json(counted_record(), 1);
   EXPECT_EQ(json.at("outcome"), "counted");

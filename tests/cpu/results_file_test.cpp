@@ -34,7 +34,10 @@ nlohmann::ordered_json context_with_device() {
 }
 
 nlohmann::ordered_json context_without_device() {
-  return describe_environment(Options{}, {std::nullopt, "no driver"}, {});
+  Options options;
+  options.accuracy = true;
+  options.accuracy_data = {Distribution::cancelling, Distribution::inf};
+  return describe_environment(options, {std::nullopt, "no driver"}, {});
 }
 
 TEST(Slug, IsLowerCaseWithSingleHyphens) {
@@ -154,6 +157,10 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
     file.add(cpu);
     file.add(executed_record());
     file.add(counted_record());
+    file.add(compared_record());
+    Record wrong_errors = compared_record();
+    wrong_errors.stop(Outcome::incorrect, "because");
+    file.add(wrong_errors);
     for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }
@@ -165,8 +172,10 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
   wrong.at("benchmarks")[2]["gflops"] = 1.0;
   wrong.at("benchmarks")[3]["gflops"] = 1.0;
   wrong.at("benchmarks")[4]["surprise"] = 1;
+  wrong.at("benchmarks")[4].erase("accuracy");
+  wrong.at("benchmarks")[4]["data"] = "ones";
   wrong.at("context").at("protocol")["l2"] = "hot";
-  EXPECT_EQ(schema.errors(wrong).size(), 5U);
+  EXPECT_EQ(schema.errors(wrong).size(), 7U);
 }
 
 }  // namespace

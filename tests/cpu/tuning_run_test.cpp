@@ -90,8 +90,8 @@ class TuningRunTest : public TemporaryFolderTest {
  protected:
   std::map<Outcome, int> run(const std::vector<Size>& sizes,
                              const std::function<TuningResult(const Case&, const Observer&)>& body) {
-    plan_ = make_plan({&kernel_}, sizes, "");
-    Console console(out_, nullptr, 0, Table(0, 0, 0));
+    plan_ = make_plan({&kernel_}, sizes, {}, "");
+    Console console(out_, nullptr, 0, Table(Table::Kind::speed, 0, 0, 0));
     return tune(plan_, body, "tuning.json", describe_environment({}, {fake_device(), ""}, {}), console, 0);
   }
 

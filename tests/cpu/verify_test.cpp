@@ -4,6 +4,9 @@
 
 #include "../fixtures/matrix.hpp"
 #include "../fixtures/product_case.hpp"
+#include "accuracy.hpp"
+#include "operands.hpp"
+#include "sizes.hpp"
 #include "verify_element.hpp"
 #include "verify_parts.hpp"
 
@@ -79,6 +82,7 @@ TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
 }
 
 TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
@@ -114,13 +118,50 @@ TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
   EXPECT_TRUE(is_wrong(INF, 0.9 * FLOAT_MAX, 1e32));
 }
 
+TEST(TallyTest, MeasuresErrorsOfFiniteElements) {
+  const ErrorBound bound{0.25, 0.0};
+  Tally one;
+  one.add(3.0, 4.0, 8.0, bound, 0);
+  one.add(NAN_DOUBLE, 1.0, 1.0, bound, 1);
+  one.add(INF, INF, INF, bound, 2);
+  Tally two;
+  two.add(-INF, INF, INF, bound, 3);
+  two.add(-3.0, -3.0, 6.0, bound, 4);
+  Tally merged = two;
+  merged.merge(one);
+  EXPECT_EQ(merged.compared, 5);
+  EXPECT_EQ(merged.wrong, 2);
+  EXPECT_EQ(merged.non_finite, 2);
+  EXPECT_EQ(merged.non_finite_wrong, 2);
+  EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 0.5);
+  EXPECT_DOUBLE_EQ(merged.max_scaled_error, 0.125);
+  const Verdict verdict = to_verdict(merged, 5, true);
+  EXPECT_DOUBLE_EQ(verdict.rel_err, 0.2);
+  EXPECT_DOUBLE_EQ(verdict.componentwise_err, 0.125);
+  EXPECT_DOUBLE_EQ(*verdict.condition, 2.0);
+  EXPECT_TRUE(verdict.full);
+}
+
+TEST(TallyTest, WhereAllTermsAreZeroAnElementMustBeExact) {
+  const ErrorBound bound{0.25, 1e-40};
+  Tally exact;
+  exact.add(-0.0, 0.0, 0.0, bound, 0);
+  EXPECT_EQ(exact.wrong, 0);
+  EXPECT_EQ(exact.max_scaled_error, 0.0);
+  EXPECT_FALSE(to_verdict(exact, 1, true).condition);
+  Tally off;
+  off.add(0x1p-149, 0.0, 0.0, bound, 0);
+  EXPECT_EQ(off.wrong, 1);
+  EXPECT_EQ(off.max_scaled_error, INF);
+}
+
 TEST(TallyTest, MergesInAnyOrder) {
   Tally one;
-  one.add(1.0, 1.0, 0.1, 0);
-  one.add(2.0, 1.0, 0.5, 7);
+  one.add(1.0, 1.0, 1.0, {0.1, 0.0}, 0);
+  one.add(2.0, 1.0, 1.0, {0.5, 0.0}, 7);
   Tally two;
-  two.add(NAN_DOUBLE, 3.0, 0.25, 3);
-  two.add(INF, INF, NAN_DOUBLE, 4);
+  two.add(NAN_DOUBLE, 3.0, 1.0, {0.25, 0.0}, 3);
+  two.add(INF, INF, INF, {0.25, 0.0}, 4);
   Tally forward = one;
   forward.merge(two);
   Tally backward = two;
@@ -196,6 +237,128 @@ TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_LT(verdict.max_bound_ratio, 0.75);
   }
+}
+
+TEST(VerifierTest, MeasuresTheErrorOfAWrongElement) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    HostCase host({1, 2, 2});
+    host.a.assign({2.0F, -1.0F});
+    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // C = (4 2), |A| |B| = (8 18)
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
+    c.assign({4.0F, 2.0F});
+    const Verdict exact = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_EQ(exact.rel_err, 0.0);
+    EXPECT_EQ(exact.componentwise_err, 0.0);
+    EXPECT_DOUBLE_EQ(*exact.condition, std::sqrt((64.0 + 324.0) / 20.0));
+    EXPECT_EQ(exact.full, reference->full());
+    c.assign({4.0F, 2.5F});
+    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_FALSE(wrong.correct());
+    EXPECT_DOUBLE_EQ(wrong.rel_err, 0.5 / std::sqrt(20.0));
+    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 18.0);
+  }
+}
+
+/// A problem with operands of one distribution, and the result of a plain loop over k.
+struct DistributedCase {
+  DistributedCase(Distribution distribution, const Size& size, Roundings roundings = Roundings::independent)
+      : problem(shape_of(size.m, size.n, size.k, 1.0F, 0.0F)),
+        operands(make_operands(problem, distribution, 3)),
+        c(static_cast<std::size_t>(size.m * size.n)) {
+    problem.a = operands.a.data();
+    problem.b = operands.b.data();
+    problem.c = c.data();
+    reference = Reference::compute(problem, Platform::cpu, 1, {}, roundings);
+  }
+  template <class Operand>
+  Verdict check(const Operand& operand, AccuracyClass accuracy = AccuracyClass::fp32) {
+    multiply(problem, operand);
+    return compare(accuracy);
+  }
+  Verdict compare(AccuracyClass accuracy = AccuracyClass::fp32) const {
+    return reference->check(c.data(), problem.n, accuracy);
+  }
+
+  Problem problem;
+  HostOperands operands;
+  std::vector<float> c;
+  std::unique_ptr<Reference> reference;
+};
+
+TEST(DistributionTest, EachPrecisionIsInsideItsBound) {
+  for (const Distribution distribution : DISTRIBUTIONS) {
+    SCOPED_TRACE(to_string(distribution));
+    const Roundings roundings = roundings_of(distribution);
+    const Verdict verdict = DistributedCase(distribution, {40, 30, 1000}, roundings).check(unchanged);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_EQ(verdict.non_finite > 0, distribution == Distribution::inf || distribution == Distribution::nan);
+    const Verdict tf32 =
+        DistributedCase(distribution, {40, 30, 1000}, roundings).check(rounded_to_tf32, AccuracyClass::tf32);
+    EXPECT_TRUE(tf32.correct() || !promises(AccuracyClass::tf32, distribution)) << tf32.describe();
+  }
+}
+
+TEST(DistributionTest, IntegersAreExactInAnyPrecisionAndOneUnitIsSeen) {
+  DistributedCase exact(Distribution::integers, {40, 30, 1000});
+  EXPECT_EQ(exact.check(unchanged).rel_err, 0.0);
+  EXPECT_EQ(exact.check(rounded_to_tf32, AccuracyClass::tf32).componentwise_err, 0.0);
+  exact.c[77] += 1.0F;
+  EXPECT_FALSE(exact.compare().correct());
+}
+
+TEST(DistributionTest, ScaledOperandsGiveTheErrorsOfUniformOnes) {
+  const Size size{40, 30, 200};
+  const double expected = DistributedCase(Distribution::uniform, size).check(unchanged).rel_err;
+  EXPECT_EQ(DistributedCase(Distribution::denormals, size).check(unchanged).rel_err, expected);
+  EXPECT_EQ(DistributedCase(Distribution::huge, size).check(unchanged).rel_err, expected);
+}
+
+TEST(DistributionTest, FlushedDenormalsAreSeen) {
+  const auto flushed = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? 0.0F : x; };
+  const Verdict verdict = DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed);
+  EXPECT_FALSE(verdict.correct());
+  EXPECT_NEAR(verdict.rel_err, std::sqrt(1.0 / 8.0), 0.02);  // what |u| < 1/2 has of the variance of u
+  EXPECT_FALSE(DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed, AccuracyClass::tf32).correct());
+}
+
+TEST(DistributionTest, CancellationMagnifiesRoundingErrors) {
+  const Size size{40, 30, 1024};
+  const Verdict uniform = DistributedCase(Distribution::uniform, size).check(unchanged);
+  const Verdict cancelling = DistributedCase(Distribution::cancelling, size).check(unchanged);
+  EXPECT_GT(cancelling.rel_err, 300.0 * uniform.rel_err);
+  EXPECT_NEAR(*cancelling.condition, 1.5 * std::sqrt(512.0) * 1024.0, 4000.0);
+  EXPECT_LT(cancelling.componentwise_err, 2.0 * uniform.componentwise_err);
+  const Verdict tf32 = DistributedCase(Distribution::cancelling, size).check(rounded_to_tf32, AccuracyClass::tf32);
+  EXPECT_TRUE(tf32.correct()) << tf32.describe();
+  EXPECT_GT(tf32.rel_err, 0.1);
+}
+
+// Roundings of one sign add up: what is far smaller than the partial sum is lost.
+TEST(DistributionTest, LognormalSumsNeedTheWorstCaseBound) {
+  const Size size{60, 60, 4096};
+  EXPECT_FALSE(DistributedCase(Distribution::lognormal4, size).check(unchanged).correct());
+  const Verdict verdict = DistributedCase(Distribution::lognormal4, size, Roundings::any).check(unchanged);
+  EXPECT_TRUE(verdict.correct()) << verdict.describe();
+  EXPECT_LT(verdict.max_bound_ratio, 0.2);
+}
+
+TEST(DistributionTest, PatternOfInfAndNanMustMatch) {
+  for (const Distribution distribution : {Distribution::inf, Distribution::nan}) {
+    DistributedCase product(distribution, {40, 30, 50});
+    EXPECT_EQ(product.check(unchanged).non_finite, 3 * 30);
+    EXPECT_EQ(product.check(unchanged).non_finite_wrong, 0);
+    product.c[16 * 30] = 1.0F;           // expected not to be finite
+    product.c[17 * 30 + 3] = NAN_FLOAT;  // expected to be
+    product.c[18 * 30] += 1.0F;          // finite, and wrong
+    const Verdict verdict = product.compare();
+    EXPECT_EQ(verdict.wrong, 3);
+    EXPECT_EQ(verdict.non_finite_wrong, 2);
+  }
+  DistributedCase signs(Distribution::inf, {40, 30, 50});
+  signs.check(unchanged);
+  signs.c[16 * 30] = -signs.c[16 * 30];
+  EXPECT_EQ(signs.compare().non_finite_wrong, 1);
 }
 
 TEST(VerifierTest, PanelsAlongKGiveTheSameReference) {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,6 +46,13 @@ class ExecutedCaseTest : public testing::Test {
   Record run(const Kernel& kernel, const Size& size = SMALL) {
     CaseRunner runner(options_, {std::nullopt, "none here"}, true);
     return runner.run(kernel, size, [](std::string_view) {});
+  }
+
+  Record compare(const Kernel& kernel, Distribution data, const Size& size = SMALL) {
+    options_.accuracy = true;
+    CaseRunner runner(options_, {std::nullopt, "none here"}, true);
+    return runner.run(
+        kernel, size, [](std::string_view) {}, data);
   }
 
   Options options_;
@@ -113,6 +121,59 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
   }
 }
 
+TEST_F(ExecutedCaseTest, ErrorsAreMeasuredOnEveryKindOfOperands) {
+  for (const char* const id : {"01_naive", "06_coarse_2d:vectorized"}) {
+    for (const Distribution data : DISTRIBUTIONS) {
+      SCOPED_TRACE(to_string(data));
+      const Record record = compare(chapter(id), data);
+      EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+      EXPECT_TRUE(record.verified);
+      EXPECT_FALSE(record.measurement);
+      ASSERT_TRUE(record.errors);
+      EXPECT_FALSE(record.errors->vs_cublas) << "there is no cuBLAS here";
+      const bool exact = data == Distribution::integers || data == Distribution::zeros;
+      EXPECT_EQ(*record.rel_err == 0.0, exact) << *record.rel_err;
+      EXPECT_EQ(record.errors->verdict.componentwise_err == 0.0, exact);
+    }
+  }
+}
+
+TEST_F(ExecutedCaseTest, CpuKernelsAreComparedAndNotTimed) {
+  const Record record = compare(chapter("cpu_naive"), Distribution::cancelling);
+  EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_GT(*record.rel_err, 1e-5);
+  EXPECT_FALSE(record.measurement);
+}
+
+// One runner, so that operands and references of one kind must not be taken for those of the next.
+TEST_F(ExecutedCaseTest, EachKindHasItsOwnReference) {
+  options_.accuracy = true;
+  CaseRunner runner(options_, {std::nullopt, "none here"}, true);
+  for (const Distribution data : {Distribution::uniform, Distribution::huge, Distribution::uniform}) {
+    const Record record = runner.run(
+        chapter("01_naive"), SMALL, [](std::string_view) {}, data);
+    EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+    EXPECT_TRUE(record.verified);
+  }
+}
+
+TEST_F(ExecutedCaseTest, ErrorsBeyondTheBoundAreIncorrectWhereTheClassPromisesIt) {
+  Kernel kernel = with_launch([](const Problem& p, cudaStream_t) { std::fill_n(p.c, p.m * p.n, 1.0F); });
+  for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::tf32}) {
+    kernel.accuracy = accuracy;
+    const Record record = compare(kernel, Distribution::denormals);
+    EXPECT_FALSE(record.verified);
+    EXPECT_GT(*record.rel_err, 0.1);
+    EXPECT_GT(record.errors->verdict.wrong, 0);
+    EXPECT_EQ(record.outcome, accuracy == AccuracyClass::fp32 ? Outcome::incorrect : Outcome::compared);
+    EXPECT_EQ(compare(kernel, Distribution::uniform).outcome, Outcome::incorrect);
+  }
+  const Record unwritten = compare(with_launch([](const Problem&, cudaStream_t) {}), Distribution::zeros);
+  EXPECT_EQ(unwritten.outcome, Outcome::incorrect);
+  EXPECT_EQ(unwritten.errors->verdict.non_finite_wrong, SMALL.m * SMALL.n);
+}
+
 TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
   const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum});
   const Record record = run(kernel);
@@ -120,6 +181,18 @@ TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
   EXPECT_TRUE(record.verified);
   EXPECT_EQ(record.detail, "two sums, by cost model");
   EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+}
+
+TEST_F(ExecutedCaseTest, ErrorsAreThoseOfTheChosenConfigurationWhichIsRecorded) {
+  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum_forgotten});
+  for (const Distribution data : {Distribution::uniform, Distribution::cancelling}) {
+    const Record record = compare(kernel, data);
+    EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_TRUE(record.errors);
+    EXPECT_EQ(record.detail, "two sums, by cost model");
+    EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
+  }
 }
 
 TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
@@ -131,9 +204,10 @@ TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
     return test::configured_kernel_for_executor({test::Way::two_sums})
         .prepare_on_executor(Problem{problem.m << 24, problem.n << 24, problem.k});
   };
-  const Record record = run(kernel);
-  EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
-  EXPECT_EQ(record.reason, "not enough host memory");
+  for (const Record& record : {run(kernel), compare(kernel, Distribution::uniform)}) {
+    EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
+    EXPECT_EQ(record.reason, "not enough host memory");
+  }
 }
 
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {

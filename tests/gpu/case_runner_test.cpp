@@ -3,6 +3,7 @@
 #include "case_runner.hpp"
 
 #include "cuda_check.hpp"
+#include "operands.hpp"
 
 #include <gtest/gtest.h>
 
@@ -129,6 +130,36 @@ TEST_F(CaseRunnerTest, CpuResultsAreCheckedToo) {
       EXPECT_FALSE(record.measurement->vs_cublas);
     }
   }
+}
+
+TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
+  options_.accuracy = true;
+  CaseRunner runner(options_, query_device(0), true);
+  const auto compare = [&](const Kernel& kernel, Distribution data) {
+    return runner.run(
+        kernel, SMALL, [](std::string_view) {}, data);
+  };
+  for (const Distribution data : DISTRIBUTIONS) {
+    SCOPED_TRACE(to_string(data));
+    const bool exact = data == Distribution::integers || data == Distribution::zeros;
+    for (const Kernel& kernel : kernels()) {
+      SCOPED_TRACE(kernel.id());
+      const Record record = compare(kernel, data);
+      if (record.outcome == Outcome::not_supported) {
+        continue;
+      }
+      ASSERT_EQ(record.outcome, Outcome::compared) << record.reason;
+      EXPECT_TRUE(record.verified || !record.errors->promised);
+      EXPECT_FALSE(record.measurement);
+      EXPECT_EQ(*record.rel_err == 0.0, exact);
+      EXPECT_EQ(record.errors->vs_cublas.has_value(), !exact);
+      if (kernel.id() == "cublas" && !exact) {
+        EXPECT_DOUBLE_EQ(*record.errors->vs_cublas, 1.0);
+      }
+    }
+  }
+  const Record wrong = compare(with_launch([](const Problem&, cudaStream_t) {}), Distribution::uniform);
+  EXPECT_EQ(wrong.outcome, Outcome::incorrect);
 }
 
 TEST_F(CaseRunnerTest, ResultThatIsNeverWrittenIsIncorrect) {

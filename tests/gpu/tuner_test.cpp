@@ -21,6 +21,17 @@ namespace {
 
 constexpr Size SMALL{192, 160, 224};
 
+/// A kernel that asks for a workspace that no GPU has room for.
+Kernel too_large() {
+  Kernel kernel = configured_kernel_for_gpu({Way::two_sums});
+  kernel.configurations = [inner = kernel.configurations](const Problem& problem) {
+    std::vector<Configuration> all = inner(problem);
+    all.front().workspace_bytes = std::size_t{3} << 50U;
+    return all;
+  };
+  return kernel;
+}
+
 class ConfigurationsTest : public testing::Test {
  protected:
   void open(std::optional<TuningFile> tuning = std::nullopt) {
@@ -29,6 +40,10 @@ class ConfigurationsTest : public testing::Test {
   }
   Record run(const Kernel& kernel, const Size& size = SMALL) {
     return runner_->run(kernel, size, [](std::string_view) {});
+  }
+  Record compare(const Kernel& kernel, Distribution data) {
+    return runner_->run(
+        kernel, SMALL, [](std::string_view) {}, data);
   }
   TuningResult tune(const std::vector<Way>& ways, const Size& size = SMALL) {
     return runner_->tune(configured_kernel_for_gpu(ways), size, [](std::string_view) {});
@@ -67,17 +82,37 @@ TEST_F(ConfigurationsTest, EntryOfAConfigurationThatIsGoneIsNoted) {
 
 TEST_F(ConfigurationsTest, WorkspaceThatDoesNotFitIsSkippedWithBothSizes) {
   open();
-  Kernel kernel = configured_kernel_for_gpu({Way::two_sums});
-  kernel.configurations = [inner = kernel.configurations](const Problem& problem) {
-    std::vector<Configuration> all = inner(problem);
-    all.front().workspace_bytes = std::size_t{3} << 50U;
-    return all;
-  };
-  const Record record = run(kernel);
+  const Record record = run(too_large());
   EXPECT_EQ(record.outcome, Outcome::skipped);
   EXPECT_NE(record.reason.find("needs 3145728.0 GiB of workspace, "), std::string::npos) << record.reason;
   EXPECT_NE(record.reason.find(" GiB are free"), std::string::npos) << record.reason;
   EXPECT_EQ(run(configured_kernel_for_gpu({Way::two_sums})).outcome, Outcome::measured);
+}
+
+TEST_F(ConfigurationsTest, ErrorsAreThoseOfTheTunedConfiguration) {
+  options_.accuracy = true;
+  open(tuned_to("two sums"));
+  const Kernel kernel = configured_kernel_for_gpu({Way::one_sum_forgotten, Way::two_sums});
+  for (const Distribution data : {Distribution::uniform, Distribution::cancelling}) {
+    const Record record = compare(kernel, data);
+    EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_EQ(record.detail, "two sums, tuned");
+    EXPECT_EQ(record.workspace_bytes, 12U * 10U * 16U * 16U * sizeof(float));
+    ASSERT_TRUE(record.errors);
+    EXPECT_TRUE(record.errors->vs_cublas);
+  }
+  open();
+  EXPECT_EQ(compare(kernel, Distribution::uniform).outcome, Outcome::incorrect) << "the kernel's own choice is wrong";
+}
+
+TEST_F(ConfigurationsTest, ErrorsThatTakeMoreWorkspaceThanIsFreeAreSkipped) {
+  options_.accuracy = true;
+  open();
+  const Record record = compare(too_large(), Distribution::uniform);
+  EXPECT_EQ(record.outcome, Outcome::skipped);
+  EXPECT_NE(record.reason.find(" GiB of workspace, "), std::string::npos) << record.reason;
+  EXPECT_FALSE(record.errors);
 }
 
 class TuningTest : public ConfigurationsTest, public testing::WithParamInterface<std::tuple<L2State, float>> {};

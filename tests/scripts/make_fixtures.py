@@ -367,6 +367,55 @@ def counted_record(kernel: str) -> dict:
     return data
 
 
+# kind: relative error in FP32, how many times larger in TF32, condition
+ACCURACY_KINDS = {
+    "uniform": (1.1e-6, 240, 48.0),
+    "uniform01": (8.5e-7, 30, 1.0),
+    "normal": (1.1e-6, 240, 40.7),
+    "lognormal1": (9.9e-7, 30, 1.0),
+    "lognormal4": (6.2e-8, 3000, 1.0),
+    "denormals": (1.1e-6, 300000, 48.0),
+    "huge": (1.1e-6, 240, 48.0),
+    "integers": (0.0, 0, 47.0),
+    "cancelling": (1.2e-3, 300, 69500.0),
+    "inf": (1.1e-6, 240, 48.0),
+    "nan": (1.1e-6, 240, 48.0),
+    "zeros": (0.0, 0, None),
+}
+
+
+def accuracy_records(rng: random.Random, sizes: list[int]) -> list[dict]:
+    """What `runner --accuracy` writes: FP32 kernels that sum one by one agree in every digit."""
+    records = []
+    for size in sizes:
+        for kind, (error, of_tf32, condition) in ACCURACY_KINDS.items():
+            for kernel, (number, *_) in {**LIBRARIES, **CHAPTERS, "cpu_blas": (-1,), "cpu_naive": (-1,)}.items():
+                data = record(rng, kernel, number, size, None, None)
+                if kernel == "cpu_naive" and size > CPU_CAPS[kernel]:
+                    records.append(data | {"name": f"{data['name']}/{kind}", "data": kind})
+                    continue
+                tf32 = "tf32" in kernel
+                here = error * (of_tf32 if tf32 else 0.3 if kernel == "cpu_blas" else 1) * (size / 4096) ** 0.5
+                promised = not (tf32 and kind == "denormals")
+                accuracy = {
+                    "promised": promised,
+                    "full": True,
+                    "compared": size**2,
+                    "wrong": 0 if promised else size**2 // 2,
+                    "non_finite": size**2 // 16 if kind in ("inf", "nan") else 0,
+                    "non_finite_wrong": 0,
+                    "componentwise_err": here / (condition or 1) * 5,
+                }
+                if condition:
+                    accuracy["condition"] = condition
+                if here:
+                    accuracy["rel_err_vs_cublas"] = of_tf32 if tf32 else 0.3 if kernel == "cpu_blas" else 1.0
+                data |= {"name": f"{data['name']}/{kind}", "data": kind, "outcome": "compared", "reason": ""}
+                data |= {"verified": promised, "rel_err": here, "max_bound_ratio": 0.03 if promised else 900.0}
+                records.append(data | {"accuracy": accuracy})
+    return records
+
+
 def listing() -> list[dict]:
     """What `runner --list=json` prints."""
     chapters: dict[str, dict] = {}
@@ -407,6 +456,9 @@ def main() -> None:
     write("counters.json", json.dumps(counters()).replace('}, "', '},\n"'))
     context_of_counts = context("cold", "kernel") | {"device": None}
     write_results("counts_4096.json", context_of_counts, [counted_record(kernel) for kernel in COUNTED])
+    context_of_errors = context("cold", "kernel")
+    context_of_errors["protocol"] |= {"data": list(ACCURACY_KINDS), "accuracy": True}
+    write_results("accuracy.json", context_of_errors, accuracy_records(random.Random(0), [1024, 4096]))
     write("kernels.json", json.dumps(listing(), indent=1))
 
 

@@ -14,7 +14,9 @@ from conftest import SYNTHETIC
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
 NAMES = [*plot.CHARTS, *CHAPTERS]
-FILES = [str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json")]
+FILES = [
+    str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json", "accuracy.json")
+]
 
 
 def png_size(path: Path) -> tuple[int, int]:
@@ -53,6 +55,8 @@ def test_says_what_is_missing(tmp_path, capsys):
     output = capsys.readouterr().out
     assert "skipped cpu_against_gpu: it takes an end-to-end sweep" in output
     assert "skipped cold_against_warm: it takes a cold and a warm sweep" in output
+    assert "skipped error_against_speed: it takes a file of runner --accuracy" in output
+    assert "skipped error_by_distribution: it takes a file of runner --accuracy" in output
     assert not (tmp_path / "cpu_against_gpu.svg").exists()
 
 
@@ -133,6 +137,58 @@ def test_a_chapter_stands_between_the_one_before_and_cublas():
         plot.chapter(source, 42)
 
 
+def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:
+    return plot.Source(plot.load(FILES[:1]), None, None, plot.load([path]))
+
+
+def test_errors_stand_over_speeds():
+    source = source_with_errors()
+    fig = plot.error_against_speed(source)
+    ax = fig.axes[0]
+    points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
+    labels = "\n".join(text.get_text() for text in ax.texts).splitlines()
+    plt.close(fig)
+    tf32 = source.results.one(id="cublas_tf32", size=4096, l2="cold")
+    error = source.accuracy.one(id="cublas_tf32", size=4096, distribution="uniform", outcome="compared")
+    assert (tf32.tflops, error["rel_err"]) in points
+    chapters = {plot.title_of(record) for record in source.results.pick(lambda r: r.is_chapter and not r.variant)}
+    assert set(labels) == chapters | {"cuBLAS", "cuBLAS TF32", "cuBLASLt best"}
+
+
+def test_errors_of_another_device_have_no_speed(edited):
+    def rename(document: dict) -> None:
+        document["context"]["device"]["name"] = "Another GPU"
+
+    with pytest.raises(plot.NoData, match="different devices"):
+        plot.error_against_speed(source_with_errors(edited("accuracy.json", rename)))
+
+
+def test_errors_by_distribution_mark_what_is_exact_and_what_is_beyond_its_bound():
+    fig = plot.error_by_distribution(source_with_errors())
+    ax = fig.axes[0]
+    kinds = [tick.get_text() for tick in ax.get_yticklabels()]
+    lines = {line.get_label(): line for line in ax.lines}
+    tf32 = dict(zip(kinds, lines["cuBLAS TF32"].get_xdata(), strict=True))
+    rings = [len(line.get_xdata()) for line in ax.lines if line.get_color() == plot.PEAK]
+    plt.close(fig)
+    assert kinds == [
+        "uniform", "uniform01", "normal", "lognormal1", "lognormal4", "denormals", "huge", "integers", "cancelling"
+    ]  # fmt: skip
+    assert tf32["integers"] < 1e-9, "left of every error"
+    assert tf32["denormals"] > 0.3
+    assert sum(rings) == 1
+    assert "06 vectorized" not in lines
+
+
+def test_errors_from_the_executor_need_no_sweep(edited):
+    def executed(document: dict) -> None:
+        document["context"]["device"] = None
+
+    path = edited("accuracy.json", executed)
+    assert plot.main([str(path), "--format", "svg"]) == 0
+    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["error_by_distribution.svg"]
+
+
 def test_points_that_touch_share_a_label():
     positions = [(0.0, 0.0), (50.0, 0.0), (8.0, 6.0), (16.0, 9.0), (50.0, 30.0)]
     assert sorted(map(sorted, plot.clusters(positions, 10.0))) == [[0, 2, 3], [1], [4]]
@@ -140,7 +196,7 @@ def test_points_that_touch_share_a_label():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_are_large_enough_and_do_not_overlap(name):
-    source = plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), None)
+    source = plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), None, plot.load(FILES[4:]))
     fig = plot.charts_of(source)[name](source)
     fig.canvas.draw()
     ax = fig.axes[-1]

@@ -22,6 +22,9 @@ ALL_BLOCKS = (
     "counts 02_smem_tiled 07_warptile_hilbert",
     "lines 01_naive 02_smem_tiled",
     "reads",
+    "errors 4096",
+    "errors 1024 componentwise",
+    "chart error_by_distribution how large the errors are",
 )
 
 
@@ -131,6 +134,10 @@ def test_markers_in_fenced_code_are_left_alone(tmp_path):
         ("counters cublas", "counters.json holds nothing about cublas"),
         ("counters counters_31.json 7", "has no counters_31.json"),
         ("sweep 4096", "takes no argument"),
+        ("errors", "errors takes a size and one of relative, componentwise"),
+        ("errors 4096 absolute", "errors takes a size"),
+        ("errors 31", "accuracy.json holds nothing at 31"),
+        ("chart error_by_distribution", "chart takes a name and a text"),
     ],
 )
 def test_blocks_that_can_not_be_written(tmp_path, capsys, block, message):
@@ -236,3 +243,65 @@ def test_counts_come_in_one_order_and_without_empty_rows(tmp_path):
 def test_a_kernel_that_was_not_counted_is_refused(tmp_path, capsys):
     assert "nothing was counted of 05_coarse_1d" in refusal(write_page(tmp_path, "counts 05_coarse_1d"), capsys)
     assert "there is no" in refusal(write_page(tmp_path, "validation 123"), capsys)
+
+
+def row_of(text: str, kernel: str) -> list[str]:
+    line = next(line for line in text.splitlines() if f"`{kernel}`" in line or line.startswith(f"| {kernel} |"))
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+def test_errors_by_kernel_and_distribution(tmp_path):
+    page = write_page(tmp_path, "errors 4096")
+    run(page)
+    text = page.read_text(encoding="utf-8")
+    head = row_of(text, "relative error")
+    assert dict(zip(head, row_of(text, "05_coarse_1d"), strict=True)) | {"relative error": ""} == {
+        "relative error": "",
+        **dict.fromkeys(("uniform", "normal", "denormals", "huge"), "1.1e-6"),
+        "uniform01": "8.5e-7",
+        "lognormal1": "9.9e-7",
+        "lognormal4": "6.2e-8",
+        "integers": "0",
+        "cancelling": "1.2e-3",
+        "inf": "match",
+        "nan": "match",
+        "zeros": "0",
+    }
+    assert row_of(text, "cublas_tf32")[head.index("denormals")] == "3.3e-1 (not promised)"
+    assert row_of(text, "condition")[head.index("cancelling")] == "69500"
+    assert row_of(text, "condition")[head.index("zeros")] == ""
+    assert "`cpu_naive`" not in text, "it was skipped at this size"
+    assert "over all elements" in text
+
+
+def test_errors_leave_out_variants_that_change_nothing(tmp_path, edited, synthetic):
+    def change(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["name"] == "sgemm/02_smem_tiled:tile16/4096x4096x4096/uniform":
+                record.update(rel_err=7e-6, outcome="incorrect", verified=False)
+            if record["name"] == "sgemm/05_coarse_1d/4096x4096x4096/inf":
+                record["accuracy"]["non_finite_wrong"] = 17
+                record.update(outcome="incorrect", verified=False)
+
+    edited("accuracy.json", change)
+    page = write_page(tmp_path, "errors 4096")
+    run(page, results=synthetic)
+    text = page.read_text(encoding="utf-8")
+    assert "`02_smem_tiled:numba_mapping`" not in text
+    assert row_of(text, "02_smem_tiled:tile16")[1] == "7.0e-6 (incorrect)"
+    assert "17 differ (incorrect)" in row_of(text, "05_coarse_1d")
+    assert "Variants that are not listed have the errors of their chapter's default." in text
+
+
+def test_errors_and_charts_that_do_not_exist_yet_are_no_mistake(tmp_path, synthetic):
+    (synthetic / "accuracy.json").unlink()
+    page = write_page(tmp_path, "errors 4096", "chart error_against_speed Errors")
+    assert run(page, results=synthetic) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Not measured yet: `scripts/measure_device.sh --steps accuracy` writes `accuracy.json`." in text
+    assert "The chart `error_against_speed.png` is not drawn yet" in text
+    (synthetic / "charts").mkdir()
+    (synthetic / "charts" / "error_against_speed.png").write_bytes(b"")
+    assert run(page, "--check", results=synthetic) == 1
+    run(page, results=synthetic)
+    assert "![Errors](synthetic-gpu/charts/error_against_speed.png)" in page.read_text(encoding="utf-8")

@@ -1,0 +1,38 @@
+#include "accuracy.hpp"
+
+#include "outcome.hpp"
+#include "record.hpp"
+
+#include <fmt/format.h>
+
+namespace sgemm {
+
+bool promises(AccuracyClass accuracy, Distribution data) {
+  switch (accuracy) {
+    case AccuracyClass::fp32:
+      return true;
+    case AccuracyClass::tf32:
+      // The bound counts roundings relative to the operands. A denormal one loses more: TF32 ends at 2^-136.
+      return data != Distribution::denormals;
+  }
+  return true;
+}
+
+Roundings roundings_of(Distribution data) {
+  return data == Distribution::lognormal4 ? Roundings::any : Roundings::independent;
+}
+
+void judge(const Verdict& verdict, std::string_view when, Record& record) {
+  record.rel_err = verdict.rel_err;
+  record.max_bound_ratio = verdict.max_bound_ratio;
+  record.verified = verdict.correct();
+  if (record.data) {
+    record.errors = Accuracy{verdict, promises(record.accuracy, *record.data), std::nullopt};
+  }
+  const bool excused = record.errors && !record.errors->promised;
+  if (!verdict.correct() && !excused) {
+    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
+  }
+}
+
+}  // namespace sgemm

@@ -1,0 +1,88 @@
+#include "accuracy.hpp"
+
+#include "fake_kernels.hpp"
+#include "outcome.hpp"
+#include "record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace sgemm {
+namespace {
+
+constexpr Size SIZE{64, 64, 64};
+
+Record record_of(AccuracyClass accuracy, std::optional<Distribution> data) {
+  Kernel kernel = fake_kernel(1, "naive");
+  kernel.accuracy = accuracy;
+  return {kernel, SIZE, data};
+}
+
+Verdict verdict_with(std::int64_t wrong) {
+  Verdict verdict;
+  verdict.compared = 4096;
+  verdict.wrong = wrong;
+  verdict.rel_err = 1e-3;
+  verdict.max_bound_ratio = wrong > 0 ? 7.0 : 0.7;
+  return verdict;
+}
+
+TEST(Accuracy, OnlyDenormalsAreMoreThanTf32Promises) {
+  for (const Distribution data : DISTRIBUTIONS) {
+    EXPECT_TRUE(promises(AccuracyClass::fp32, data)) << to_string(data);
+    EXPECT_EQ(promises(AccuracyClass::tf32, data), data != Distribution::denormals) << to_string(data);
+  }
+}
+
+TEST(Accuracy, RoundingsAverageOutButForVeryDifferentTerms) {
+  EXPECT_EQ(std::count_if(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end(),
+                          [](Distribution data) { return roundings_of(data) == Roundings::any; }),
+            1);
+  EXPECT_EQ(roundings_of(Distribution::lognormal4), Roundings::any);
+}
+
+TEST(Judge, ErrorInsideTheBoundIsRecorded) {
+  Record record = record_of(AccuracyClass::fp32, Distribution::normal);
+  judge(verdict_with(0), "", record);
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.rel_err, 1e-3);
+  EXPECT_EQ(record.max_bound_ratio, 0.7);
+  EXPECT_TRUE(record.errors->promised);
+  EXPECT_FALSE(record.errors->vs_cublas);
+  Record timed = record_of(AccuracyClass::fp32, std::nullopt);
+  judge(verdict_with(0), "", timed);
+  EXPECT_TRUE(timed.verified);
+  EXPECT_FALSE(timed.errors);
+}
+
+TEST(Judge, ErrorBeyondAPromisedBoundIsIncorrect) {
+  for (const std::optional<Distribution> data : {std::optional<Distribution>(), {Distribution::denormals}}) {
+    Record record = record_of(AccuracyClass::fp32, data);
+    try {
+      judge(verdict_with(3), "after timing: ", record);
+      FAIL() << "a wrong result passed";
+    } catch (const CaseStopped& stopped) {
+      EXPECT_EQ(stopped.outcome(), Outcome::incorrect);
+      EXPECT_EQ(std::string(stopped.what()).rfind("after timing: 3 of 4096 elements wrong", 0), 0U) << stopped.what();
+    }
+    EXPECT_FALSE(record.verified);
+    EXPECT_EQ(record.max_bound_ratio, 7.0);
+  }
+}
+
+TEST(Judge, ErrorBeyondABoundThatIsNotPromisedIsReportedAndNotVerified) {
+  Record record = record_of(AccuracyClass::tf32, Distribution::denormals);
+  judge(verdict_with(3), "", record);
+  EXPECT_FALSE(record.verified);
+  EXPECT_FALSE(record.errors->promised);
+  EXPECT_EQ(record.errors->verdict.wrong, 3);
+  judge(verdict_with(0), "", record);
+  EXPECT_TRUE(record.verified) << "inside the bound all the same";
+  Record timed = record_of(AccuracyClass::tf32, std::nullopt);
+  EXPECT_THROW(judge(verdict_with(3), "", timed), CaseStopped) << "what is timed has to be right";
+}
+
+}  // namespace
+}  // namespace sgemm
