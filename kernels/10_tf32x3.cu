@@ -72,15 +72,15 @@ struct TileShape {
   static constexpr int THREADS = BM / WM * WARPS_N * WARP;
   static constexpr int TILES_M = WM / MMA_M;
   static constexpr int TILES_N = WN / MMA_N;
-  // One stage in shared memory, in floats. A lies in slices of 8 k, four rows of which fill the banks; the padding
-  // keeps the slices that are copied at the same time apart. B lies in rows, of which every second one begins 8 banks
-  // further on.
-  static constexpr int A_SLICE = BM * MMA_K + 16;
-  static constexpr int B_OFFSET = BK / MMA_K * A_SLICE;
+  // Shared memory is a ring of slices of 8 k, in floats: A's part, four rows of which fill the banks, then B's, every
+  // second row of which begins 8 banks further on. The padding of A keeps slices that are copied together apart.
+  static constexpr int B_OFFSET = BM * MMA_K + 16;
   static constexpr int B_LD = BN + 4;
-  static constexpr int STAGE = B_OFFSET + BK * B_LD;
-  static constexpr int STAGE_BYTES = STAGE * FLOAT_BYTES;
-  static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES;
+  static constexpr int SLICE = B_OFFSET + MMA_K * B_LD;
+  static constexpr int SLICES = BK / MMA_K;  // in a stage
+  static constexpr int RING = STAGES * SLICES;
+  static constexpr int SLICE_BYTES = SLICE * FLOAT_BYTES;
+  static constexpr int SMEM_BYTES = RING * SLICE_BYTES;
 };
 
 /// Where the sums over k grow: in FP32 registers, or in the tensor cores' own accumulators.
@@ -122,6 +122,9 @@ __device__ __forceinline__ void multiply(const float* a, const float* b,
   }
 #pragma unroll
   for (int group = 0; group < Shape::TILES_N; group += GROUP) {
+    if (group > 0) {
+      __syncwarp();  // keeps the compiler from loading this earlier, into registers that it does not have
+    }
     float b_even[GROUP];
     float b_odd[GROUP];
     load_groups_of_4<GROUP, GROUP>(b_even, b + group * MMA_N);
@@ -135,11 +138,11 @@ __device__ __forceinline__ void multiply(const float* a, const float* b,
       float products[TILES_M][4] = {};
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
-        mma_16x8x8(products[i], a_small[i], b_big, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
+        mma_16x8x8(products[i], a_big[i], b_small, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
       }
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
-        mma_16x8x8(products[i], a_big[i], b_small, products[i]);
+        mma_16x8x8(products[i], a_small[i], b_big, products[i]);
       }
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
@@ -226,87 +229,82 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// VECTOR: rows of A, B and C split into aligned groups of four.
-template <class Shape, bool VECTOR, Sums SUMS>
-__global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
-  constexpr int BK = Shape::BK;
-  constexpr int STAGES = Shape::STAGES;
+/// Starts this thread's copies for one step, BK k of A and B, into the ring at the shared address `ring`. Steps are
+/// counted down to 0, so that a step's number tells its place in the ring and how many are left. What lies outside the
+/// matrices is filled with zeros; a k that is no multiple of BK makes the first step begin before k = 0.
+template <class Shape, bool VECTOR>
+__device__ __forceinline__ void copy_step(const Problem& p, TileOrigin tile, unsigned ring, int step) {
   constexpr int WIDTH = VECTOR ? 4 : 1;  // floats per copy
-  constexpr int A_THREADS_PER_ROW = BK / WIDTH;
+  constexpr int A_THREADS_PER_ROW = Shape::BK / WIDTH;
   constexpr int A_ROWS_PER_COPY = Shape::THREADS / A_THREADS_PER_ROW;
   constexpr int B_THREADS_PER_ROW = Shape::BN / WIDTH;
   constexpr int B_ROWS_PER_COPY = Shape::THREADS / B_THREADS_PER_ROW;
+  static_assert(MMA_K % B_ROWS_PER_COPY == 0);
+  const int thread = static_cast<int>(keep_in_register(threadIdx.x));  // nothing of this is worth a register all along
+  const int stage = step % Shape::STAGES * (Shape::SLICES * Shape::SLICE);
+  const int first_k = static_cast<int>(p.k) - (step + 1) * Shape::BK;
 
-  float* const smem = dynamic_smem();
-  const int thread = static_cast<int>(threadIdx.x);
-  const TileOrigin tile = tile_of_block<Shape>(p);
-
-  // This thread's part of the copies. What lies outside the matrices is filled with zeros.
   const int a_k = thread % A_THREADS_PER_ROW * WIDTH;
   const int a_row = thread / A_THREADS_PER_ROW;
+  const unsigned a_to = ring + FLOAT_BYTES * (stage + a_k / MMA_K * Shape::SLICE + a_row * MMA_K + a_k % MMA_K);
+#pragma unroll
+  for (int i = 0; i < Shape::BM; i += A_ROWS_PER_COPY) {
+    const std::int64_t row = tile.row + a_row + i;
+    cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_to + FLOAT_BYTES * i * MMA_K, p.a + row * p.lda + first_k + a_k,
+                                          row < p.m && first_k + a_k >= 0);
+  }
   const int b_k = thread / B_THREADS_PER_ROW;
   const int b_col = thread % B_THREADS_PER_ROW * WIDTH;
-  const float* a_source = p.a + (tile.row + a_row) * p.lda + a_k;
-  const float* b_source = p.b + b_k * p.ldb + tile.col + b_col;
-  const std::int64_t a_rows_left = p.m - tile.row - a_row;
-  const bool b_inside = tile.col + b_col < p.n;
-  const unsigned ring = shared_address(smem);
-  const unsigned a_destination = ring + FLOAT_BYTES * (a_k / MMA_K * Shape::A_SLICE + a_row * MMA_K + a_k % MMA_K);
-  const unsigned b_destination = ring + FLOAT_BYTES * (Shape::B_OFFSET + b_k * Shape::B_LD + b_col);
-  const auto copy_stage = [&](unsigned stage, int depth) {
+  const unsigned b_to = ring + FLOAT_BYTES * (stage + Shape::B_OFFSET + b_k * Shape::B_LD + b_col);
 #pragma unroll
-    for (int row = 0; row < Shape::BM; row += A_ROWS_PER_COPY) {
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_destination + stage * Shape::STAGE_BYTES + FLOAT_BYTES * row * MMA_K,
-                                            a_source + row * p.lda, row < a_rows_left && a_k < depth);
-    }
-#pragma unroll
-    for (int k = 0; k < BK; k += B_ROWS_PER_COPY) {
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_destination + stage * Shape::STAGE_BYTES + FLOAT_BYTES * k * Shape::B_LD,
-                                            b_source + k * p.ldb, b_inside && b_k + k < depth);
-    }
-    a_source += depth;
-    b_source += depth * p.ldb;
-  };
+  for (int i = 0; i < Shape::BK; i += B_ROWS_PER_COPY) {
+    const int k = first_k + b_k + i;
+    cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_to + FLOAT_BYTES * (i / MMA_K * Shape::SLICE + i % MMA_K * Shape::B_LD),
+                                          p.b + k * p.ldb + tile.col + b_col, tile.col + b_col < p.n && k >= 0);
+  }
+}
 
-  // Fill all stages but one. A k that is no multiple of BK leaves its short step for the first stage.
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
-  const int first_k = static_cast<int>(p.k - static_cast<std::int64_t>(steps - 1) * BK);
-#pragma unroll
-  for (int stage = 0; stage < STAGES - 1; ++stage) {
-    if (stage < steps) {
-      copy_stage(stage, stage == 0 ? first_k : BK);
+/// VECTOR: rows of A, B and C split into aligned groups of four.
+template <class Shape, bool VECTOR, Sums SUMS>
+__global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
+  constexpr int STAGES = Shape::STAGES;
+  float* const smem = dynamic_smem();
+  const unsigned ring = shared_address(smem);
+  const TileOrigin tile = tile_of_block<Shape>(p);
+  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, Shape::BK));
+#pragma unroll 1
+  for (int step = steps - 1; step > steps - STAGES; --step) {  // fills all stages but one
+    if (step >= 0) {
+      copy_step<Shape, VECTOR>(p, tile, ring, step);
     }
     cp_async_commit();
   }
 
   // Rows r and r + 8 of A's slices, k 2q and 2q + 1; columns 4r to 4r + 3 of B's rows 2q and 2q + 1.
+  const int thread = static_cast<int>(threadIdx.x);
   const int r = thread % WARP / 4;
   const int q = thread % 4;
   const float* const a_first = smem + (warp_row<Shape>(thread) + r) * MMA_K + 2 * q;
   const float* const b_first = smem + Shape::B_OFFSET + 2 * q * Shape::B_LD + warp_column<Shape>(thread) + 4 * r;
   float sums[Shape::TILES_M][Shape::TILES_N][4] = {};
-  int stage = 0;
 #pragma unroll 1
-  for (int left = steps; left > 0; --left) {
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    // All have left the stage before, which is filled anew.
-    if (left >= STAGES) {
-      copy_stage(stage == 0 ? STAGES - 1 : stage - 1, BK);
+  for (int slice = steps * Shape::SLICES - 1; slice >= 0; --slice) {
+    if (slice % Shape::SLICES == Shape::SLICES - 1) {
+      cp_async_wait<STAGES - 2>();
+      __syncthreads();
+      const int next = slice / Shape::SLICES - (STAGES - 1);  // takes the place of the one that all have left
+      if (next >= 0) {
+        copy_step<Shape, VECTOR>(p, tile, ring, next);
+      }
+      cp_async_commit();  // empty groups at the end keep the count that the wait relies on
     }
-    cp_async_commit();  // empty groups at the end keep the count that the wait relies on
-#pragma unroll 1        // unrolled, the loads of one slice would take registers from the other
-    for (int slice = 0; slice < BK / MMA_K; ++slice) {
-      multiply<Shape, SUMS>(a_first + stage * Shape::STAGE + slice * Shape::A_SLICE,
-                            b_first + stage * Shape::STAGE + slice * MMA_K * Shape::B_LD, sums);
-    }
-    stage = stage == STAGES - 1 ? 0 : stage + 1;
+    const unsigned in_ring = static_cast<unsigned>(slice) % Shape::RING * Shape::SLICE;
+    multiply<Shape, SUMS>(a_first + in_ring, b_first + in_ring, sums);
   }
 
   const int again = static_cast<int>(keep_in_register(threadIdx.x));  // computed again rather than kept in the loop
-  const TileOrigin origin = tile_of_block<Shape>(p);
-  store<Shape, VECTOR>(p, origin.row + warp_row<Shape>(again) + again % WARP / 4,
-                       origin.col + warp_column<Shape>(again) + 8 * (again % 4), sums);
+  store<Shape, VECTOR>(p, tile.row + warp_row<Shape>(again) + again % WARP / 4,
+                       tile.col + warp_column<Shape>(again) + 8 * (again % 4), sums);
 }
 
 template <class Shape, Sums SUMS>
