@@ -72,15 +72,18 @@ struct TileShape {
   static constexpr int THREADS = BM / WM * WARPS_N * WARP;
   static constexpr int TILES_M = WM / MMA_M;
   static constexpr int TILES_N = WN / MMA_N;
-  // Shared memory is a ring of slices of 8 k, in floats: A's part, four rows of which fill the banks, then B's, every
-  // second row of which begins 8 banks further on. The padding of A keeps slices that are copied together apart.
-  static constexpr int B_OFFSET = BM * MMA_K + 16;
-  static constexpr int B_LD = BN + 4;
-  static constexpr int SLICE = B_OFFSET + MMA_K * B_LD;
-  static constexpr int SLICES = BK / MMA_K;  // in a stage
-  static constexpr int RING = STAGES * SLICES;
-  static constexpr int SLICE_BYTES = SLICE * FLOAT_BYTES;
-  static constexpr int SMEM_BYTES = RING * SLICE_BYTES;
+  // One stage in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
+  // places within 128 bytes: so a warp's fragments, which come from several rows, fall on distinct banks, and yet what
+  // is neighbours in global memory is copied in one go.
+  static constexpr int SLICES = BK / MMA_K;
+  static constexpr int B_OFFSET = BM * BK;
+  static constexpr int STAGE = B_OFFSET + BK * BN;
+  static constexpr int SMEM_BYTES = STAGES * STAGE * FLOAT_BYTES;
+  static_assert(BK == 16 || BK == 32);
+  __device__ static unsigned a_index(unsigned row, unsigned k) {
+    return row * BK + (k ^ row * BK / 32 % SLICES * MMA_K);
+  }
+  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ k / 2 % 4 * MMA_K); }
 };
 
 /// Where the sums over k grow: in FP32 registers, or in the tensor cores' own accumulators.
@@ -96,11 +99,11 @@ __device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
 
 /// Where in the block tile a thread's warp tile begins.
 template <class Shape>
-__device__ __forceinline__ int warp_row(int thread) {
+__device__ __forceinline__ int warp_row(unsigned thread) {
   return thread / WARP / Shape::WARPS_N * Shape::WM;
 }
 template <class Shape>
-__device__ __forceinline__ int warp_column(int thread) {
+__device__ __forceinline__ int warp_column(unsigned thread) {
   return thread / WARP % Shape::WARPS_N * Shape::WN;
 }
 
@@ -115,7 +118,7 @@ __device__ __forceinline__ void multiply(const float* a, const float* b,
   for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * MMA_K);
+      const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * Shape::BK);
       split_for_tf32(pair.x, a_big[i][half], a_small[i][half]);
       split_for_tf32(pair.y, a_big[i][2 + half], a_small[i][2 + half]);
     }
@@ -128,7 +131,7 @@ __device__ __forceinline__ void multiply(const float* a, const float* b,
     float b_even[GROUP];
     float b_odd[GROUP];
     load_groups_of_4<GROUP, GROUP>(b_even, b + group * MMA_N);
-    load_groups_of_4<GROUP, GROUP>(b_odd, b + group * MMA_N + Shape::B_LD);
+    load_groups_of_4<GROUP, GROUP>(b_odd, b + group * MMA_N + Shape::BN);
 #pragma unroll
     for (int j = 0; j < GROUP; ++j) {
       float b_big[2];
@@ -229,82 +232,88 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// Starts this thread's copies for one step, BK k of A and B, into the ring at the shared address `ring`. Steps are
-/// counted down to 0, so that a step's number tells its place in the ring and how many are left. What lies outside the
-/// matrices is filled with zeros; a k that is no multiple of BK makes the first step begin before k = 0.
-template <class Shape, bool VECTOR>
-__device__ __forceinline__ void copy_step(const Problem& p, TileOrigin tile, unsigned ring, int step) {
-  constexpr int WIDTH = VECTOR ? 4 : 1;  // floats per copy
-  constexpr int A_THREADS_PER_ROW = Shape::BK / WIDTH;
-  constexpr int A_ROWS_PER_COPY = Shape::THREADS / A_THREADS_PER_ROW;
-  constexpr int B_THREADS_PER_ROW = Shape::BN / WIDTH;
-  constexpr int B_ROWS_PER_COPY = Shape::THREADS / B_THREADS_PER_ROW;
-  static_assert(MMA_K % B_ROWS_PER_COPY == 0);
-  const int thread = static_cast<int>(keep_in_register(threadIdx.x));  // nothing of this is worth a register all along
-  const int stage = step % Shape::STAGES * (Shape::SLICES * Shape::SLICE);
-  const int first_k = static_cast<int>(p.k) - (step + 1) * Shape::BK;
-
-  const int a_k = thread % A_THREADS_PER_ROW * WIDTH;
-  const int a_row = thread / A_THREADS_PER_ROW;
-  const unsigned a_to = ring + FLOAT_BYTES * (stage + a_k / MMA_K * Shape::SLICE + a_row * MMA_K + a_k % MMA_K);
-#pragma unroll
-  for (int i = 0; i < Shape::BM; i += A_ROWS_PER_COPY) {
-    const std::int64_t row = tile.row + a_row + i;
-    cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_to + FLOAT_BYTES * i * MMA_K, p.a + row * p.lda + first_k + a_k,
-                                          row < p.m && first_k + a_k >= 0);
-  }
-  const int b_k = thread / B_THREADS_PER_ROW;
-  const int b_col = thread % B_THREADS_PER_ROW * WIDTH;
-  const unsigned b_to = ring + FLOAT_BYTES * (stage + Shape::B_OFFSET + b_k * Shape::B_LD + b_col);
-#pragma unroll
-  for (int i = 0; i < Shape::BK; i += B_ROWS_PER_COPY) {
-    const int k = first_k + b_k + i;
-    cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_to + FLOAT_BYTES * (i / MMA_K * Shape::SLICE + i % MMA_K * Shape::B_LD),
-                                          p.b + k * p.ldb + tile.col + b_col, tile.col + b_col < p.n && k >= 0);
-  }
-}
-
 /// VECTOR: rows of A, B and C split into aligned groups of four.
 template <class Shape, bool VECTOR, Sums SUMS>
 __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
+  constexpr int BK = Shape::BK;
   constexpr int STAGES = Shape::STAGES;
+  constexpr int WIDTH = VECTOR ? 4 : 1;  // floats per copy
+  constexpr int A_THREADS_PER_ROW = BK / WIDTH;
+  constexpr int A_ROWS_PER_COPY = Shape::THREADS / A_THREADS_PER_ROW;
+  constexpr int B_THREADS_PER_ROW = Shape::BN / WIDTH;
+  constexpr int B_ROWS_PER_COPY = Shape::THREADS / B_THREADS_PER_ROW;
+  static_assert(A_ROWS_PER_COPY % 8 == 0);
+
   float* const smem = dynamic_smem();
-  const unsigned ring = shared_address(smem);
   const TileOrigin tile = tile_of_block<Shape>(p);
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, Shape::BK));
-#pragma unroll 1
-  for (int step = steps - 1; step > steps - STAGES; --step) {  // fills all stages but one
-    if (step >= 0) {
-      copy_step<Shape, VECTOR>(p, tile, ring, step);
+
+  // This thread's part of the copies. What lies outside the matrices is filled with zeros.
+  const int a_k = threadIdx.x % A_THREADS_PER_ROW * WIDTH;
+  const int a_row = threadIdx.x / A_THREADS_PER_ROW;
+  const int b_k = threadIdx.x / B_THREADS_PER_ROW;
+  const int b_col = threadIdx.x % B_THREADS_PER_ROW * WIDTH;
+  const float* a_source = p.a + (tile.row + a_row) * p.lda + a_k;
+  const float* b_source = p.b + b_k * p.ldb + tile.col + b_col;
+  const std::int64_t a_rows_left = p.m - tile.row - a_row;
+  const bool b_inside = tile.col + b_col < p.n;
+  const unsigned ring = shared_address(smem);
+  const unsigned a_to = ring + FLOAT_BYTES * Shape::a_index(a_row, a_k);
+  // Steps are counted down to 0, so that a step's number tells its place in the ring and how many are left.
+  const auto copy_step = [&](unsigned step, int depth) {
+    const unsigned stage = FLOAT_BYTES * (step % STAGES * Shape::STAGE);
+#pragma unroll
+    for (int i = 0; i < Shape::BM; i += A_ROWS_PER_COPY) {
+      cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_to + stage + FLOAT_BYTES * i * BK, a_source + i * p.lda,
+                                            i < a_rows_left && a_k < depth);
+    }
+#pragma unroll
+    for (int i = 0; i < BK; i += B_ROWS_PER_COPY) {
+      const unsigned b_to = ring + FLOAT_BYTES * (Shape::B_OFFSET + Shape::b_index(b_k + i, b_col));
+      cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_to + stage, b_source + i * p.ldb, b_inside && b_k + i < depth);
+    }
+    a_source += depth;
+    b_source += depth * p.ldb;
+  };
+
+  // All stages are filled but one. A k that is no multiple of BK leaves its short step for the beginning.
+  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
+  const int first_k = static_cast<int>(p.k) - (steps - 1) * BK;
+#pragma unroll
+  for (int stage = 1; stage < STAGES; ++stage) {
+    if (stage <= steps) {
+      copy_step(steps - stage, stage == 1 ? first_k : BK);
     }
     cp_async_commit();
   }
 
-  // Rows r and r + 8 of A's slices, k 2q and 2q + 1; columns 4r to 4r + 3 of B's rows 2q and 2q + 1.
-  const int thread = static_cast<int>(threadIdx.x);
-  const int r = thread % WARP / 4;
-  const int q = thread % 4;
-  const float* const a_first = smem + (warp_row<Shape>(thread) + r) * MMA_K + 2 * q;
-  const float* const b_first = smem + Shape::B_OFFSET + 2 * q * Shape::B_LD + warp_column<Shape>(thread) + 4 * r;
+  // This lane's first elements: k 2q of row r of A; columns 4r to 4r + 3 of rows 2q and 2q + 1 of B.
+  const int r = threadIdx.x % WARP / 4;
+  const int q = threadIdx.x % 4;
+  const int a_first = Shape::a_index(warp_row<Shape>(threadIdx.x) + r, 2 * q);
+  const int b_first = Shape::B_OFFSET + Shape::b_index(2 * q, warp_column<Shape>(threadIdx.x) + 4 * r);
   float sums[Shape::TILES_M][Shape::TILES_N][4] = {};
 #pragma unroll 1
-  for (int slice = steps * Shape::SLICES - 1; slice >= 0; --slice) {
-    if (slice % Shape::SLICES == Shape::SLICES - 1) {
+  for (int left = steps * Shape::SLICES; left > 0; --left) {
+    const unsigned slice = left - 1;
+    const unsigned step = slice / Shape::SLICES;
+    const unsigned k = slice % Shape::SLICES * MMA_K;
+    if (k == BK - MMA_K) {
       cp_async_wait<STAGES - 2>();
       __syncthreads();
-      const int next = slice / Shape::SLICES - (STAGES - 1);  // takes the place of the one that all have left
-      if (next >= 0) {
-        copy_step<Shape, VECTOR>(p, tile, ring, next);
+      if (step >= STAGES - 1) {  // into the stage that all have left
+        copy_step(step - (STAGES - 1), BK);
       }
       cp_async_commit();  // empty groups at the end keep the count that the wait relies on
     }
-    const unsigned in_ring = static_cast<unsigned>(slice) % Shape::RING * Shape::SLICE;
-    multiply<Shape, SUMS>(a_first + in_ring, b_first + in_ring, sums);
+    const float* const stage = smem + step % STAGES * Shape::STAGE;
+    multiply<Shape, SUMS>(stage + (a_first ^ k), stage + b_first + k * Shape::BN, sums);
   }
 
-  const int again = static_cast<int>(keep_in_register(threadIdx.x));  // computed again rather than kept in the loop
-  store<Shape, VECTOR>(p, tile.row + warp_row<Shape>(again) + again % WARP / 4,
-                       tile.col + warp_column<Shape>(again) + 8 * (again % 4), sums);
+  // Computed again rather than kept in registers through the loop.
+  const unsigned thread = keep_in_register(threadIdx.x);
+  const TileOrigin origin = tile_of_block<Shape>(p);
+  store<Shape, VECTOR>(p, origin.row + warp_row<Shape>(thread) + thread % WARP / 4,
+                       origin.col + warp_column<Shape>(thread) + 8 * (thread % 4), sums);
 }
 
 template <class Shape, Sums SUMS>
