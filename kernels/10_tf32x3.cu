@@ -3,30 +3,31 @@
 // Against 07: the products move from the FP32 units to the tensor cores, by mma.sync. Those take operands in TF32, with
 // 10 mantissa bits of a float's 23. So each operand is split in two, as by Ootomo and Yokota and in CUTLASS's 3xTF32:
 //
-//   x     |s| exponent |           23 mantissa bits            |
-//   big   |s| exponent | 10, rounded     |                           a * b = big_a * big_b + big_a * small_b
-//   small                          |s| exponent | 10 (11)  |               + small_a * big_b + (2^-22 of it, left out)
+//   x      |s|exponent|     23 mantissa bits      |
+//   big    |s|exponent|10, rounded|                    a b = big_a big_b + big_a small_b + small_a big_b
+//   small              |s|exponent|10 of at most 11|         + small_a small_b, 2^-22 of it, left out
 //
-//   block 128 x 256        warp 32 x 64: 2 x 8 mma tiles           mma 16 x 8 x 8, lane = 4 r + q
-//   +----+----+----+----+   +--+--+--+--+--+--+--+--+   16 rows     A  rows r, r + 8    B  columns r
-//   | w0 | w1 | w2 | w3 |   |  |  |  |  |  |  |  |  |                  k q, q + 4          k q, q + 4
-//   | w4 | w5 | w6 | w7 |   +--+--+--+--+--+--+--+--+
-//   | w8 | w9 | wa | wb |   |  |  |  |  |  |  |  |  |   16 rows     D  rows r, r + 8
-//   | wc | wd | we | wf |   +--+--+--+--+--+--+--+--+                  columns 2q, 2q + 1
-//   +----+----+----+----+    8 columns each
+//   block 128 x 256        warp 32 x 64: 2 x 8 tiles of 16 x 8     mma 16 x 8 x 8, lane = 4 r + q
+//   +----+----+----+----+   +--+--+--+--+--+--+--+--+               A  rows r, r + 8      k q, q + 4
+//   | w0 | w1 | w2 | w3 |   |  |  |  |  |  |  |  |  |               B  columns r          k q, q + 4
+//   | w4 | w5 | w6 | w7 |   +--+--+--+--+--+--+--+--+               C  rows r, r + 8      columns 2q, 2q + 1
+//   | w8 | w9 | wa | wb |   |  |  |  |  |  |  |  |  |
+//   | wc | wd | we | wf |   +--+--+--+--+--+--+--+--+
+//   +----+----+----+----+
 //
-//   order      that of k is free as long as A and B agree, that of the columns as long as C agrees. Positions q and
-//              q + 4 of a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring
-//              tiles is column 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
-//   promotion  tensor cores cut off the last bits of a sum where an FP32 unit rounds, and a long sum drifts towards 0.
-//              Each sum of 8 k and three products starts at 0 and is then added to the sum of all k by an ordinary
-//              FADD.
-//   Inf, NaN   Inf - Inf is NaN: a split operand that is not finite spoils what SGEMM would make of it. Elements that
-//              end as Inf or NaN are computed again, one by one, without tensor cores.
+//   order      that of k is free as long as A and B agree, that of columns as long as C agrees. Positions q and q + 4
+//   of
+//              a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring tiles
+//              are columns 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
+//   promotion  tensor cores cut off a sum's last bits where an FP32 unit rounds, so that a long sum drifts towards 0. A
+//              sum of 8 k starts at 0, gets its three products, and is added to the sum over all k by FADDs.
+//   Inf, NaN   an operand that is Inf or rounds to it has no parts that add up to it, and what it enters becomes NaN.
+//              Elements that end as Inf or NaN are computed again without tensor cores.
+//   pipeline   four stages of 16 k, copied 128 bits at a time, A as well: nothing has to be transposed.
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory, as in 07; k / 64 of A and k / 32 of
 // B from shared memory.
-// Limit: the tensor cores, which have three products to make for each one that counts.
+// Limit: tensor cores, which make three products for one that counts.
 //
 // Variants: `single_sum` leaves the sums in the tensor cores.
 // Where rows of A, B or C do not split into aligned groups of four, all is copied and stored float by float.
@@ -126,7 +127,7 @@ __device__ __forceinline__ void multiply(const float* a, const float* b,
 #pragma unroll
   for (int group = 0; group < Shape::TILES_N; group += GROUP) {
     if (group > 0) {
-      __syncwarp();  // keeps the compiler from loading this earlier, into registers that it does not have
+      __syncwarp();  // keeps the compiler from loading B ahead, into registers that there are not
     }
     float b_even[GROUP];
     float b_odd[GROUP];
