@@ -82,9 +82,9 @@ struct TileShape {
   static constexpr int SMEM_BYTES = STAGES * STAGE * FLOAT_BYTES;
   static_assert(BK == 16 || BK == 32);
   __device__ static unsigned a_index(unsigned row, unsigned k) {
-    return row * BK + (k ^ row * BK / 32 % SLICES * MMA_K);
+    return row * BK + (k ^ (row * BK / 32 % SLICES * MMA_K));
   }
-  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ k / 2 % 4 * MMA_K); }
+  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ (k / 2 % 4 * MMA_K)); }
 };
 
 /// Where the sums over k grow: in FP32 registers, or in the tensor cores' own accumulators.
