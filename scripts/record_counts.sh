@@ -29,8 +29,9 @@ count() {
   mv "$new/$name" "$folder/$name"
 }
 
+# Not 09: its blocks hand sums to each other, so that samples of them can not stand for all, and all are too many.
 for size in "${sizes[@]}"; do
-  count "counts_$size.json" --kernel chapters --sizes "$size"
+  count "counts_$size.json" --kernel '1:*,2:*,3:*,4:*,5:*,6:*,7:*,8:*,10:*' --sizes "$size"
 done
 # 64 tiles of chapter 07 in a row of C, and in a square.
 count counts_64_tiles.json --kernel 07_warptile_hilbert,07_warptile_hilbert:row_order --sizes 128x16384x64,1024x2048x64

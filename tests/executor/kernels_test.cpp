@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace sgemm::test {
@@ -48,6 +50,31 @@ TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
 
 INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups()),
                          [](const auto& info) { return test_name(info.param); });
+
+/// With shares of k that end within tiles, tiles that hang over C's edges, and few tiles and many.
+TEST(ExecutedChapters, AreRightInEveryConfiguration) {
+  std::set<std::string> seen;
+  for (const ProductCase& product :
+       {ProductCase{200, 150, 1000}, ProductCase{390, 520, 130}, ProductCase{129, 257, 65},
+        ProductCase{1150, 100, 1000}, ProductCase{2800, 1300, 40}, ProductCase{1300, 2801, 40}}) {
+    SCOPED_TRACE(product.describe());
+    const HostCase host(product);
+    for (const Kernel& kernel : kernels()) {
+      if (!kernel.configurations_on_executor) {
+        continue;
+      }
+      for (const Configuration& configuration : kernel.configurations_on_executor(host.shape)) {
+        SCOPED_TRACE(kernel.id() + ", " + configuration.name);
+        const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, configuration.name);
+        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
+        // The second launch finds the workspace as the first has left it.
+        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
+        seen.insert(kernel.id() + configuration.name);
+      }
+    }
+  }
+  EXPECT_GE(seen.size(), 12U) << "the shapes above no longer show chapter 09's ways";
+}
 
 TEST(ExecutedChapters, AreAllThere) {
   for (const Kernel& kernel : kernels()) {

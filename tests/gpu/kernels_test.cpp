@@ -68,7 +68,14 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
     return *entry;
   }
 
-  /// Runs one case; returns why the kernel does not take it, if so.
+  static void expect_right(DeviceCase& on_device, const Prepared& prepared, AccuracyClass accuracy) {
+    const Verdict verdict = on_device.run(prepared.launch, accuracy);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_EQ(verdict.compared, on_device.problem().m * on_device.problem().n);
+    EXPECT_TRUE(on_device.result().same_outside(on_device.host().c)) << "something around C was overwritten";
+  }
+
+  /// Runs one case, in every configuration that the kernel has for it; returns why the kernel does not take it, if so.
   static std::optional<std::string> run_case(const Kernel& kernel, const ProductCase& product) {
     DeviceCase& on_device = device_case(product);
     const Problem problem = on_device.problem();
@@ -76,11 +83,16 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
       return reason;
     }
     try {
-      const Prepared prepared = kernel.prepare(problem);  // a library may try algorithms on C here
-      const Verdict verdict = on_device.run(prepared.launch, kernel.accuracy);
-      EXPECT_TRUE(verdict.correct()) << verdict.describe();
-      EXPECT_EQ(verdict.compared, product.m * product.n);
-      EXPECT_TRUE(on_device.result().same_outside(on_device.host().c)) << "something around C was overwritten";
+      expect_right(on_device, kernel.prepare(problem), kernel.accuracy);  // a library may try algorithms on C here
+      if (kernel.configurations) {
+        for (const Configuration& configuration : kernel.configurations(problem)) {
+          SCOPED_TRACE(configuration.name);
+          const Prepared prepared = kernel.prepare_configuration(problem, configuration.name);
+          // The second launch finds the workspace as the first has left it.
+          expect_right(on_device, prepared, kernel.accuracy);
+          expect_right(on_device, prepared, kernel.accuracy);
+        }
+      }
     } catch (const CaseStopped& stopped) {
       if (stopped.outcome() == Outcome::failed || stopped.outcome() == Outcome::incorrect) {
         throw;
