@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -17,9 +18,13 @@ enum class Platform { gpu, cpu };
 
 /// The error bound a kernel promises. runner/verify.hpp turns it into numbers.
 enum class AccuracyClass {
-  fp32,  ///< IEEE single-precision products and sums, in any order of summation
-  tf32,  ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
+  fp32,        ///< IEEE single-precision products and sums, in any order of summation
+  fp32_split,  ///< nearly that: products of operands split into TF32 parts, sums mostly in single precision
+  tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
+
+/// Its name in lists and results.
+std::string_view to_string(AccuracyClass accuracy);
 
 /// What one block of a GPU kernel occupies, as the CUDA runtime reports it.
 struct Resources {

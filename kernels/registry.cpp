@@ -48,6 +48,18 @@ bool merge(Kernel& kernel, Kernel& other) {
 
 }  // namespace
 
+std::string_view to_string(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::fp32:
+      return "fp32";
+    case AccuracyClass::fp32_split:
+      return "fp32_split";
+    case AccuracyClass::tf32:
+      break;
+  }
+  return "tf32";
+}
+
 std::string Kernel::numbered_name() const {
   if (number <= 0) {
     return name;

@@ -19,6 +19,9 @@ inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, st
          leading_dimension % 4 == 0;
 }
 
+/// Loads two floats; `source` is aligned to 8 bytes.
+__device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
+
 /// Loads four floats; `source` is aligned to 16 bytes.
 __device__ __forceinline__ float4 load_float4(const float* source) { return *reinterpret_cast<const float4*>(source); }
 

@@ -101,7 +101,7 @@ void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
          {"summary", kernel.summary},
          {"source", kernel.source},
          {"platform", on_cpu ? "cpu" : "gpu"},
-         {"accuracy_class", kernel.accuracy == AccuracyClass::tf32 ? "tf32" : "fp32"},
+         {"accuracy_class", to_string(kernel.accuracy)},
          {"min_compute_capability", on_cpu ? Json(nullptr) : Json(compute_capability(kernel))}});
     previous = &kernel;
   }

@@ -11,7 +11,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view to_string(Platform platform) { return platform == Platform::gpu ? "gpu" : "cpu"; }
-std::string_view to_string(AccuracyClass accuracy) { return accuracy == AccuracyClass::fp32 ? "fp32" : "tf32"; }
 
 /// JSON has no NaN or infinity: such a value is left out.
 template <class Value>

@@ -21,6 +21,8 @@
 namespace simt {
 namespace {
 
+constexpr unsigned ALL_LANES = 0xFFFFFFFF;
+
 /// Thrown through a thread's frames to end it.
 struct Abandoned {};
 
@@ -414,7 +416,7 @@ void Block::barrier(unsigned id, unsigned threads, Site site) {
 void Block::warp_barrier(unsigned mask, Site site) {
   const Number first = static_cast<Number>(current_ / WARP * WARP);
   const unsigned lanes = std::min(threads_ - first, WARP);
-  const unsigned existing = lanes == WARP ? 0xFFFFFFFFU : (1U << lanes) - 1U;
+  const unsigned existing = lanes == WARP ? ALL_LANES : (1U << lanes) - 1U;
   const unsigned own = 1U << (current_ - first);
   if ((mask & own) == 0) {
     fail("the mask of a warp-level operation leaves out the lane that calls it", site);
@@ -457,6 +459,17 @@ std::uint64_t Block::exchange(unsigned mask, std::uint64_t value, unsigned sourc
   const std::uint64_t result = warp.given[source];
   warp_barrier(mask, site);
   return result;
+}
+
+void Block::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  if (current_ / WARP * WARP + WARP > threads_) {
+    fail("tensor cores take whole warps of 32 threads", site);
+  }
+  Warp& warp = warps_[current_ / WARP];
+  warp.operands[lane()] = operands;
+  warp_barrier(ALL_LANES, site);
+  multiply_tf32(warp.operands, lane(), c, d);
+  warp_barrier(ALL_LANES, site);
 }
 
 void Block::give_way() {
@@ -643,6 +656,11 @@ void give_way() {
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
   const InExecutor in_executor;
   return here().exchange(mask, value, source, site);
+}
+
+void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  const InExecutor in_executor;
+  here().mma(operands, c, d, site);
 }
 
 unsigned lane() { return here().lane(); }

@@ -6,6 +6,7 @@
 #include "executor.hpp"
 #include "program.hpp"
 #include "stacks.hpp"
+#include "tensor_core.hpp"
 #include "thread.hpp"
 
 #include <boost/context/fiber.hpp>
@@ -57,6 +58,7 @@ class Block {
   void block_barrier(Site site) { barrier(0, threads_, site); }
   void warp_barrier(unsigned mask, Site site);
   std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+  void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
   void give_way();
   unsigned lane() const { return current_ % WARP; }
   void copy_async(const AsyncCopies::Copy& copy, Site site);
@@ -125,6 +127,7 @@ class Block {
   struct Warp {
     unsigned waiting = 0;  ///< lanes at a warp_barrier
     std::array<std::uint64_t, WARP> given{};
+    std::array<MmaOperands, WARP> operands{};
   };
 
   static constinit thread_local Block* current_block;

@@ -3,6 +3,7 @@
 // What a thread of a kernel asks of the executor. All of this is called from within simt::run() alone.
 
 #include "executor.hpp"
+#include "tensor_core.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,9 @@ void give_way();
 
 /// Gives `value` to the warp, waits for the lanes in `mask` to do the same, and returns what lane `source` gave.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+/// Gives this lane's part of A and B to the warp, waits for all lanes to do the same, and sets `d` to its part of
+/// A * B + C. `d` may be `c`.
+void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
 /// Position of this thread in its warp.
 unsigned lane();
 

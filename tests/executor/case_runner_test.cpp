@@ -236,7 +236,7 @@ TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
 TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
   const Record unmodelled = run(running(test::unmodelled));
   EXPECT_EQ(unmodelled.outcome, Outcome::not_supported);
-  EXPECT_NE(unmodelled.reason.find("the tensor cores"), std::string::npos) << unmodelled.reason;
+  EXPECT_NE(unmodelled.reason.find("thread block clusters"), std::string::npos) << unmodelled.reason;
 
   Kernel library = with_launch({});
   library.prepare_on_executor = nullptr;

@@ -67,7 +67,7 @@ TEST(Executor, WhatIsNotModelledIsNamed) {
     unmodelled(out.data());
     FAIL() << "it returned";
   } catch (const simt::NotSupported& error) {
-    expect_parts(error.what(), {"the tensor cores"});
+    expect_parts(error.what(), {"thread block clusters"});
   }
 }
 

@@ -45,7 +45,7 @@ __global__ void exit_before_shuffle_kernel(float* out) {
   out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), 0);
 }
 
-__global__ void unmodelled_kernel(float*) { simt::not_supported("the tensor cores"); }
+__global__ void unmodelled_kernel(float*) { simt::not_supported("thread block clusters"); }
 
 __global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }
 
