@@ -2,6 +2,7 @@
 # Measures everything that results/<device>/ holds, on the machine with the GPU:
 #
 #   cold.json, warm.json   all kernels over 256:8192
+#   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   counters.json          Nsight Compute's counters of every chapter at 4096
@@ -23,7 +24,7 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-steps=build,test,sanitize,list,cold,warm,accuracy,end-to-end,counters
+steps=build,test,sanitize,list,cold,warm,shapes,accuracy,end-to-end,counters
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
@@ -48,6 +49,10 @@ logs=${logs:-$build/logs}
 mkdir -p "$out" "$logs"
 out=$(cd "$out" && pwd)
 
+# Squares between and at powers of two, sizes that no tile divides, and products that are flat, thin, deep and shallow.
+shapes=(256 512 768 1000 1024 1500 2000 2048 3001 3072 4096 5120 6144 8192 12288 16384
+  8192x8192x512 4096x128x4096 128x4096x4096 1024x1024x16384 16384x16384x64 4095x4097x4099)
+
 list_kernels() {
   "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"
 }
@@ -71,6 +76,9 @@ run_step() {
     list) list_kernels ;;
     cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
+    shapes)
+      measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \

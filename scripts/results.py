@@ -23,6 +23,7 @@ BAD_INPUT = 2  # exit status of every script here
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
 COUNTERS_FILE = "counters.json"
 ACCURACY_FILE = "accuracy.json"
+SHAPES_FILE = "shapes.json"
 
 Shape = tuple[int, int, int]
 
@@ -250,6 +251,12 @@ def load_folder(folder: Path) -> Results:
 def accuracy_of_folder(folder: Path) -> Results | None:
     """The errors that `runner --accuracy` measured, apart from the sweeps: they have no times."""
     path = folder / ACCURACY_FILE
+    return load([path]) if path.exists() else None
+
+
+def shapes_of_folder(folder: Path) -> Results | None:
+    """What was measured over shapes of all kinds, apart from the sweeps: fewer kernels and more problems."""
+    path = folder / SHAPES_FILE
     return load([path]) if path.exists() else None
 
 

@@ -12,6 +12,8 @@ Blocks, all from cold measurements unless they say otherwise:
 
     ladder SIZE       every kernel at one size
     sweep             TFLOP/s of every kernel over the sizes
+    shapes ID...      the first kernel at every problem of shapes.json, square or not, with the configuration that it
+                      took, beside the ratios of the others; before there is that file, a line that says so
     chapter ID...     every size of the kernels, each in a table of its own, with its resources
     resources ID...   what a block of each kernel takes
     counters ID...    Nsight Compute's counters of the kernels, from counters.json or from the file named before the IDs
@@ -29,7 +31,8 @@ Blocks about what the executor counted, from the files counts_SIZE.json of anoth
     reads             how often each element is read, counted and worked out by hand
 
 An ID is a kernel's name ("05_coarse_1d", "06_coarse_2d:vectorized") or a chapter's number, which stands for all its
-variants. Markers in fenced code are left alone.
+variants. Of a kernel that has a page and is not in the results yet, blocks say that it was not measured. Markers in
+fenced code are left alone.
 
 Exit status: 0 fine, 1 stale (with --check), 2 bad input.
 """
@@ -51,13 +54,16 @@ from claims import ABOUT, CLAIMS, SIZE, SOURCES, VERDICTS, Evidence, find
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
+    SHAPES_FILE,
     Record,
     Results,
     ResultsError,
+    Shape,
     accuracy_of_folder,
     counters_of_folder,
     load_folder,
     read_json,
+    shapes_of_folder,
     stop,
 )
 
@@ -67,10 +73,21 @@ END = re.compile(r"^<!-- end generated -->\s*$")
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 
 
+class NotMeasured(ResultsError):
+    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
+
+
+def has_page(kernel: str) -> bool:
+    """Whether docs/ has a page of the kernel, which is given by its id or its number."""
+    pattern = f"{int(kernel):02}_*.md" if kernel.isdigit() else f"{kernel.partition(':')[0]}.md"
+    return any((ROOT / "docs").glob(pattern))
+
+
 @dataclass(frozen=True)
 class Folder:
     """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
-    accuracy.json and kernels.json (what `runner --list=json` prints); and the folder of what was counted."""
+    accuracy.json, shapes.json and kernels.json (what `runner --list=json` prints); and the folder of what was
+    counted."""
 
     path: Path
     counts: Path
@@ -82,6 +99,10 @@ class Folder:
     @cached_property
     def accuracy(self) -> Results | None:
         return accuracy_of_folder(self.path)
+
+    @cached_property
+    def shapes(self) -> Results | None:
+        return shapes_of_folder(self.path)
 
     @cached_property
     def counters(self) -> dict | None:
@@ -117,7 +138,8 @@ class Folder:
             else:
                 matches = [name for name in known if name == argument]
             if not matches:
-                raise ResultsError(f"there is no kernel {argument} in {self.path}; it has {', '.join(known)}")
+                kind = NotMeasured if has_page(argument) else ResultsError
+                raise kind(f"there is no kernel {argument} in {self.path}; it has {', '.join(known)}")
             found += matches
         if not found:
             raise ResultsError("the block names no kernel")
@@ -215,6 +237,54 @@ def sweep(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     names = list(dict.fromkeys(record.id for record in records))
     rows = [[linked(name, page), *(cells.get((name, size), "") for size in sizes)] for name in names]
     return table(["TFLOP/s", *map(str, sizes)], rows)
+
+
+def shape_text(shape: Shape) -> str:
+    m, n, k = shape
+    return str(m) if m == n == k else f"{m} x {n} x {k}"
+
+
+def shapes(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    if not arguments:
+        raise ResultsError("shapes takes the names of kernels")
+    results = folder.shapes
+    if results is None:
+        return f"Not measured yet: `scripts/measure_device.sh --steps shapes` writes `{SHAPES_FILE}`."
+    for name in arguments:
+        if name not in results.ids:
+            kind = NotMeasured if has_page(name) else ResultsError
+            raise kind(f"{SHAPES_FILE} holds nothing about {name}; it has {', '.join(results.ids)}")
+    kernel, *others = arguments
+    cases = {(record.id, record.shape): record for record in results}
+    rows = []
+    # Squares first, by their size.
+    for shape in sorted({r.shape for r in results}, key=lambda shape: (len(set(shape)) > 1, shape)):
+        record, library = cases.get((kernel, shape)), cases.get(("cublaslt_best", shape))
+        others_cells = [share(other.vs_cublas) if other else "" for other in (cases.get((o, shape)) for o in others)]
+        if record is None or not record.measured:
+            rows.append([shape_text(shape), "", "", tflops(record), "", "", *others_cells])
+            continue
+        known = library is not None and library.measured
+        rows.append(
+            [
+                shape_text(shape),
+                record.get("detail") or "",
+                duration(record.microseconds),
+                tflops(record),
+                share(record.vs_cublas),
+                share(library.microseconds / record.microseconds) if known else "",
+                *others_cells,
+            ]
+        )
+    head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
+    head += [f"{linked(name, page)}, of cuBLAS" for name in others]
+    context = next(record.context for record in results if record.id == kernel)
+    source = (
+        f"`{kernel}`, {context['protocol']['l2']} L2, commit {context.get('git_commit', 'unknown')[:12]}. One number "
+        "stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are ratios of "
+        "median times."
+    )
+    return f"{table(head, rows, left=2)}\n\n{source}"
 
 
 def resources_line(record: Record) -> str:
@@ -369,7 +439,8 @@ def counters(folder: Folder, arguments: Sequence[str], page: Path) -> str:
     derived = document["derived"]
     names = folder.ids(arguments)
     if missing := [name for name in names if name not in derived]:
-        raise ResultsError(f"{file} holds nothing about {', '.join(missing)}")
+        kind = NotMeasured if all(map(has_page, missing)) else ResultsError
+        raise kind(f"{file} holds nothing about {', '.join(missing)}")
     rows = []
     for title, field, form in COUNTER_ROWS:
         values = [derived[name].get(field) for name in names]
@@ -745,6 +816,7 @@ def reads(folder: Folder, arguments: Sequence[str], page: Path) -> str:
 BLOCKS: dict[str, Callable[[Folder, Sequence[str], Path], str]] = {
     "ladder": ladder,
     "sweep": sweep,
+    "shapes": shapes,
     "chapter": chapter,
     "resources": resources,
     "environment": environment,
@@ -763,7 +835,10 @@ def generate(header: str, folder: Folder, page: Path) -> str:
     name, *arguments = header.split() or [""]
     if name not in BLOCKS:
         raise ResultsError(f"there is no block {name!r}; there are {', '.join(BLOCKS)}")
-    return BLOCKS[name](folder, arguments, page)
+    try:
+        return BLOCKS[name](folder, arguments, page)
+    except NotMeasured as reason:
+        return f"Not measured yet: {str(reason).partition(';')[0].replace(str(folder.path), 'the results')}."
 
 
 def rewrite(text: str, folder: Folder, page: Path) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -305,3 +306,67 @@ def test_errors_and_charts_that_do_not_exist_yet_are_no_mistake(tmp_path, synthe
     assert run(page, "--check", results=synthetic) == 1
     run(page, results=synthetic)
     assert "![Errors](synthetic-gpu/charts/error_against_speed.png)" in page.read_text(encoding="utf-8")
+
+
+def write_shapes(folder: Path) -> None:
+    """A shapes.json with two squares and a deep product, which the second kernel does not support."""
+    document = json.loads((folder / "cold.json").read_text(encoding="utf-8"))
+    records = []
+    for kernel, detail in (("cublas", ""), ("cublaslt_best", "algorithm 7"), ("07_warptile_hilbert", "128x256, tuned")):
+        for size, shape in ((1024, (1024, 1024, 16384)), (4096, (4096, 4096, 4096)), (512, (512, 512, 512))):
+            record = dict(case(document, kernel, size), detail=detail)
+            records.append(record | dict(zip("mnk", shape, strict=True)))
+    for record in [r for r in records if r["kernel"] == "07_warptile_hilbert"]:
+        records.append(dict(record, kernel="06_coarse_2d", number=6))
+    deep = records[-3]
+    assert deep["k"] == 16384
+    deep["outcome"] = "not_supported"
+    for field in ("time_us", "gflops", "samples_us", "vs_cublas", "vs_cublas_alone"):
+        del deep[field]
+    (folder / "shapes.json").write_text(json.dumps(document | {"benchmarks": records}), encoding="utf-8")
+
+
+def test_shapes_tells_the_configuration_and_the_ratios_of_every_problem(tmp_path, synthetic):
+    write_shapes(synthetic)
+    page = write_page(tmp_path, "shapes 07_warptile_hilbert 06_coarse_2d", "shapes 06_coarse_2d")
+    assert run(page, results=synthetic) == 0
+    text = page.read_text(encoding="utf-8")
+    first, _, second = text.partition("<!-- end generated -->")
+    sizes = [line.split("|")[1].strip() for line in first.splitlines() if line.startswith("| ")]
+    assert sizes == ["M x N x K", "---", "512", "4096", "1024 x 1024 x 16384"]
+    row = next(line for line in first.splitlines() if line.startswith("| 4096"))
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    results = tables.load_folder(SYNTHETIC)
+    record = results.one(id="07_warptile_hilbert", size=4096, l2="cold", time="kernel")
+    library = results.one(id="cublaslt_best", size=4096, l2="cold", time="kernel")
+    smaller = f"{100 * min(record['vs_cublas'], record['vs_cublas_alone']):.1f} %"
+    assert cells[1] == "128x256, tuned"
+    assert cells[4:] == [smaller, f"{100 * library.microseconds / record.microseconds:.1f} %", smaller]
+    deep = next(line for line in first.splitlines() if line.startswith("| 1024 x"))
+    assert deep.split("|")[-2].strip() == ""
+    assert "| 1024 x 1024 x 16384 |  |  | not supported |  |  |" in second
+    assert run(page, "--check", results=synthetic) == 0
+
+
+def test_shapes_before_they_are_measured(tmp_path, capsys, synthetic):
+    page = write_page(tmp_path, "shapes 07_warptile_hilbert")
+    assert run(page) == 0
+    assert "Not measured yet: `scripts/measure_device.sh --steps shapes` writes `shapes.json`." in page.read_text(
+        encoding="utf-8"
+    )
+    assert "shapes takes the names of kernels" in refusal(write_page(tmp_path, "shapes"), capsys)
+    write_shapes(synthetic)
+    page = write_page(tmp_path, "shapes nonsense")
+    assert "shapes.json holds nothing about nonsense" in refusal(page, capsys, results=synthetic)
+
+
+def test_a_kernel_with_a_page_may_lack_results(tmp_path, monkeypatch, capsys):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "08_new.md").write_text("", encoding="utf-8")
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    page = write_page(tmp_path, "chapter 8", "resources 08_new", "counters 08_new:variant")
+    assert run(page) == 0
+    text = page.read_text(encoding="utf-8")
+    for name in ("8", "08_new", "08_new:variant"):
+        assert f"Not measured yet: there is no kernel {name} in the results." in text
+    assert "there is no kernel 9" in refusal(write_page(tmp_path, "chapter 9"), capsys)
