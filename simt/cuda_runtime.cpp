@@ -58,6 +58,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
       return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = simt::MAX_DYNAMIC_SMEM;
+      return cudaSuccess;
   }
   return cudaErrorInvalidValue;
 }
