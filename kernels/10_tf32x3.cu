@@ -7,27 +7,30 @@
 //   big    |s|exponent|10, rounded|                    a b = big_a big_b + big_a small_b + small_a big_b
 //   small              |s|exponent|10 of at most 11|         + small_a small_b, 2^-22 of it, left out
 //
-//   block 128 x 256        warp 32 x 64: 2 x 8 tiles of 16 x 8     mma 16 x 8 x 8, lane = 4 r + q
-//   +----+----+----+----+   +--+--+--+--+--+--+--+--+               A  rows r, r + 8      k q, q + 4
-//   | w0 | w1 | w2 | w3 |   |  |  |  |  |  |  |  |  |               B  columns r          k q, q + 4
-//   | w4 | w5 | w6 | w7 |   +--+--+--+--+--+--+--+--+               C  rows r, r + 8      columns 2q, 2q + 1
-//   | w8 | w9 | wa | wb |   |  |  |  |  |  |  |  |  |
-//   | wc | wd | we | wf |   +--+--+--+--+--+--+--+--+
-//   +----+----+----+----+
+//   block 128 x 128   warp 64 x 64: 4 x 8 tiles of 16 x 8       mma 16 x 8 x 8, lane = 4 r + q
+//   +-------+-------+   +--+--+--+--+--+--+--+--+               A  rows r, r + 8      k q, q + 4
+//   |  w0   |  w1   |   |  |  |  |  |  |  |  |  |               B  columns r          k q, q + 4
+//   |       |       |   +--+--+--+--+--+--+--+--+               C  rows r, r + 8      columns 2q, 2q + 1
+//   +-------+-------+   |  |  |  |  |  |  |  |  |
+//   |  w2   |  w3   |   +--+--+--+--+--+--+--+--+
+//   |       |       |   |  |  |  |  |  |  |  |  |
+//   +-------+-------+   +--+--+--+--+--+--+--+--+
+//   two on an SM        |  |  |  |  |  |  |  |  |
+//                       +--+--+--+--+--+--+--+--+
 //
 //   order      that of k is free as long as A and B agree, that of columns as long as C agrees. Positions q and q + 4
-//   of
-//              a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring tiles
+//              of a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring tiles
 //              are columns 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
 //   promotion  tensor cores cut off a sum's last bits where an FP32 unit rounds, so that a long sum drifts towards 0. A
-//              sum of 8 k starts at 0, gets its three products, and is added to the sum over all k by FADDs.
+//              sum of 16 k starts at 0, gets its three products twice, and is added to the sum over all k by FADDs.
 //   Inf, NaN   an operand that is Inf or rounds to it has no parts that add up to it, and what it enters becomes NaN.
 //              Elements that end as Inf or NaN are computed again without tensor cores.
-//   pipeline   four stages of 16 k, copied 128 bits at a time, A as well: nothing has to be transposed.
+//   pipeline   three stages of 32 k, copied 128 bits at a time, A as well: nothing has to be transposed. While one
+//              block of an SM waits at its barrier the other multiplies.
 //
-// Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory, as in 07; k / 64 of A and k / 32 of
-// B from shared memory.
-// Limit: tensor cores, which make three products for one that counts.
+// Traffic per element of C: k / 128 loads of A and as many of B from global memory; k / 64 of each from shared memory.
+// Limit: loads, splits and FADDs, which two warps on a scheduler do not hide behind the mma; then tensor cores, which
+// make three products for one that counts.
 //
 // Variants: `single_sum` leaves the sums in the tensor cores.
 // Where rows of A, B or C do not split into aligned groups of four, all is copied and stored float by float.
@@ -60,11 +63,11 @@ constexpr int GROUP = 4;
 constexpr int GROUP_N = GROUP * MMA_N;
 
 /// A block tile of BM x BN, BK k at a time, by warps that compute WM x WN each.
-template <int BM_, int BN_, int BK_, int STAGES_, int WM_, int WN_, int BLOCKS_PER_SM_>
+template <int BM_, int BN_, int STAGES_, int WM_, int WN_, int BLOCKS_PER_SM_>
 struct TileShape {
   static constexpr int BM = BM_;
   static constexpr int BN = BN_;
-  static constexpr int BK = BK_;
+  static constexpr int BK = 32;
   static constexpr int STAGES = STAGES_;
   static constexpr int WM = WM_;
   static constexpr int WN = WN_;
@@ -80,15 +83,16 @@ struct TileShape {
   static constexpr int B_OFFSET = BM * BK;
   static constexpr int STAGE = B_OFFSET + BK * BN;
   static constexpr int SMEM_BYTES = STAGES * STAGE * FLOAT_BYTES;
-  static_assert(BK == 16 || BK == 32);
-  __device__ static unsigned a_index(unsigned row, unsigned k) {
-    return row * BK + (k ^ (row * BK / 32 % SLICES * MMA_K));
-  }
-  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ (k / 2 % 4 * MMA_K)); }
+  __device__ static unsigned a_index(unsigned row, unsigned k) { return row * BK + (k ^ (row % SLICES * MMA_K)); }
+  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ (k / 2 % SLICES * MMA_K)); }
 };
 
 /// Where the sums over k grow: in FP32 registers, or in the tensor cores' own accumulators.
 enum class Sums { promoted, in_tensor_cores };
+
+/// Slices of 8 k that are multiplied at a time. Promoted, their products share a sum.
+template <Sums SUMS>
+constexpr int CHAIN = SUMS == Sums::promoted ? 2 : 1;
 
 template <class Shape>
 __device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
@@ -108,49 +112,59 @@ __device__ __forceinline__ int warp_column(unsigned thread) {
   return thread / WARP % Shape::WARPS_N * Shape::WN;
 }
 
-/// sums += A * B for a warp and 8 k. `a` and `b` point to the first of this lane's elements.
+/// sums += A * B for a warp and CHAIN slices of a stage, the first of them at `k`.
+/// `a_first`, `b_first`: where this lane's first elements of a stage are.
 template <class Shape, Sums SUMS>
-__device__ __forceinline__ void multiply(const float* a, const float* b,
+__device__ __forceinline__ void multiply(const float* stage, unsigned a_first, unsigned b_first, unsigned k,
                                          float (&sums)[Shape::TILES_M][Shape::TILES_N][4]) {
   constexpr int TILES_M = Shape::TILES_M;
-  float a_big[TILES_M][4];
-  float a_small[TILES_M][4];
+  constexpr int SLICES = CHAIN<SUMS>;
+  float a_big[SLICES][TILES_M][4];
+  float a_small[SLICES][TILES_M][4];
 #pragma unroll
-  for (int i = 0; i < TILES_M; ++i) {
+  for (int slice = 0; slice < SLICES; ++slice) {
+    const float* const a = stage + (a_first ^ (k + slice * MMA_K));
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * Shape::BK);
-      split_for_tf32(pair.x, a_big[i][half], a_small[i][half]);
-      split_for_tf32(pair.y, a_big[i][2 + half], a_small[i][2 + half]);
+    for (int i = 0; i < TILES_M; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * Shape::BK);
+        split_for_tf32(pair.x, a_big[slice][i][half], a_small[slice][i][half]);
+        split_for_tf32(pair.y, a_big[slice][i][2 + half], a_small[slice][i][2 + half]);
+      }
     }
   }
 #pragma unroll
   for (int group = 0; group < Shape::TILES_N; group += GROUP) {
-    if (group > 0) {
-      __syncwarp();  // keeps the compiler from loading B ahead, into registers that there are not
+    float b_even[SLICES][GROUP];
+    float b_odd[SLICES][GROUP];
+#pragma unroll
+    for (int slice = 0; slice < SLICES; ++slice) {
+      const float* const b = stage + b_first + (k + slice * MMA_K) * Shape::BN + group * MMA_N;
+      load_groups_of_4<GROUP, GROUP>(b_even[slice], b);
+      load_groups_of_4<GROUP, GROUP>(b_odd[slice], b + Shape::BN);
     }
-    float b_even[GROUP];
-    float b_odd[GROUP];
-    load_groups_of_4<GROUP, GROUP>(b_even, b + group * MMA_N);
-    load_groups_of_4<GROUP, GROUP>(b_odd, b + group * MMA_N + Shape::BN);
 #pragma unroll
     for (int j = 0; j < GROUP; ++j) {
-      float b_big[2];
-      float b_small[2];
-      split_for_tf32(b_even[j], b_big[0], b_small[0]);
-      split_for_tf32(b_odd[j], b_big[1], b_small[1]);
       float products[TILES_M][4] = {};
 #pragma unroll
-      for (int i = 0; i < TILES_M; ++i) {
-        mma_16x8x8(products[i], a_big[i], b_small, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
-      }
+      for (int slice = 0; slice < SLICES; ++slice) {
+        float b_big[2];
+        float b_small[2];
+        split_for_tf32(b_even[slice][j], b_big[0], b_small[0]);
+        split_for_tf32(b_odd[slice][j], b_big[1], b_small[1]);
 #pragma unroll
-      for (int i = 0; i < TILES_M; ++i) {
-        mma_16x8x8(products[i], a_small[i], b_big, products[i]);
-      }
+        for (int i = 0; i < TILES_M; ++i) {
+          mma_16x8x8(products[i], a_big[slice][i], b_small, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
+        }
 #pragma unroll
-      for (int i = 0; i < TILES_M; ++i) {
-        mma_16x8x8(products[i], a_big[i], b_big, products[i]);
+        for (int i = 0; i < TILES_M; ++i) {
+          mma_16x8x8(products[i], a_small[slice][i], b_big, products[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < TILES_M; ++i) {
+          mma_16x8x8(products[i], a_big[slice][i], b_big, products[i]);
+        }
       }
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
@@ -243,7 +257,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
   constexpr int A_ROWS_PER_COPY = Shape::THREADS / A_THREADS_PER_ROW;
   constexpr int B_THREADS_PER_ROW = Shape::BN / WIDTH;
   constexpr int B_ROWS_PER_COPY = Shape::THREADS / B_THREADS_PER_ROW;
-  static_assert(A_ROWS_PER_COPY % 8 == 0);
+  static_assert(A_ROWS_PER_COPY % Shape::SLICES == 0);
 
   float* const smem = dynamic_smem();
   const TileOrigin tile = tile_of_block<Shape>(p);
@@ -294,11 +308,11 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
   const int b_first = Shape::B_OFFSET + Shape::b_index(2 * q, warp_column<Shape>(threadIdx.x) + 4 * r);
   float sums[Shape::TILES_M][Shape::TILES_N][4] = {};
 #pragma unroll 1
-  for (int left = steps * Shape::SLICES; left > 0; --left) {
-    const unsigned slice = left - 1;
+  for (int left = steps * Shape::SLICES; left > 0; left -= CHAIN<SUMS>) {
+    const unsigned slice = left - CHAIN<SUMS>;
     const unsigned step = slice / Shape::SLICES;
     const unsigned k = slice % Shape::SLICES * MMA_K;
-    if (k == BK - MMA_K) {
+    if (k == BK - CHAIN<SUMS> * MMA_K) {
       cp_async_wait<STAGES - 2>();
       __syncthreads();
       if (step >= STAGES - 1) {  // into the stage that all have left
@@ -307,7 +321,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
       cp_async_commit();  // empty groups at the end keep the count that the wait relies on
     }
     const float* const stage = smem + step % STAGES * Shape::STAGE;
-    multiply<Shape, SUMS>(stage + (a_first ^ k), stage + b_first + k * Shape::BN, sums);
+    multiply<Shape, SUMS>(stage, a_first, b_first, k, sums);
   }
 
   // Computed again rather than kept in registers through the loop.
@@ -332,12 +346,12 @@ Chapter chapter() {
       .resources([] { return resources_of(tf32x3_kernel<Shape, true, SUMS>, Shape::THREADS, Shape::SMEM_BYTES); });
 }
 
-using Tile = TileShape<128, 256, 16, 4, 32, 64, 1>;
+using Tile = TileShape<128, 128, 3, 64, 64, 2>;
 
 const Registration promoted = chapter<Tile, Sums::promoted>()
                                   .summary(
-                                      "three TF32 products for each in FP32, on tensor cores, 128x256 tiles, "
-                                      "32x64 per warp, sums of 8 k added in FP32")
+                                      "three TF32 products for each in FP32, on tensor cores, 128x128 tiles, "
+                                      "64x64 per warp, sums of 16 k added in FP32")
                                   .accuracy(AccuracyClass::fp32_split)
                                   .registration();
 const Registration single_sum = chapter<Tile, Sums::in_tensor_cores>()

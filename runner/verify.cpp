@@ -21,16 +21,18 @@
 // TF32 rounds each operand to 10 mantissa bits, a relative error of up to 2^-11 = 2^13 eps, and then adds products in
 // single precision: c(K) = 2 * 2^13 + 4 + 2 sqrt(K).
 //
-// FP32 from operands in two TF32 parts, three products for each and the sums of 8 of them added in single precision:
+// FP32 from operands in two TF32 parts, three products for each and the sums of 16 of them added in single precision:
 //
-//     c(K) = 36 + 2 sqrt(K)
+//     c(K) = 92 + 2 sqrt(K)
 //
 // The parts leave out what tensor cores cut off the smaller one, up to 2 eps of each operand, and the product of both
-// smaller parts, up to 2^-22: together 8 eps of a product at worst. Within 8 products tensor cores do not round but cut
-// off. If they keep no more than the 24 bits of the largest term and add four products at a time, five terms and their
-// sum lose up to 2 eps of it each, 24 eps for both times at worst. What is left is 4 + 2 sqrt(K) as above; additions
-// are an eighth as many. This holds for operands that are 0 or at least 2^-113: below, the smaller part loses bits to
-// underflow, up to 2^-136 of each operand.
+// smaller parts, up to 2^-22: together 8 eps of a product at worst. Within 16 products tensor cores do not round but
+// cut off. If they keep no more than the 24 bits of the largest term and add four terms to a sum at a time, then all
+// five but the largest lose up to 2 eps of it, and so does the new sum: 10 eps. The 16 products are 6 instructions of
+// two such additions. The first two instructions add smaller parts alone, 2^-10 of the whole at most, and lose next to
+// nothing. Eight additions are left, 80 eps at worst. The rest is 4 + 2 sqrt(K) as above; additions are a sixteenth as
+// many. This holds for operands that are 0 or at least 2^-113: below, the smaller part loses bits to underflow, up to
+// 2^-136 of each operand.
 //
 // Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
 // subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once
@@ -220,7 +222,7 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
   const double sum = 4.0 + (roundings == Roundings::independent ? 2.0 * std::sqrt(depth) : depth);
   constexpr double TF32_OPERAND = 0x1p13;
   constexpr double SPLIT_PRODUCT = 8.0;
-  constexpr double SUM_IN_TENSOR_CORE = 24.0;
+  constexpr double SUM_IN_TENSOR_CORE = 80.0;
   switch (accuracy) {
     case AccuracyClass::fp32:
       return sum;

@@ -347,8 +347,8 @@ TILES = {
     "08_warp_specialized": Tile(128, 256),
     "08_warp_specialized:serpentine": Tile(128, 256),
     "08_warp_specialized:tile256x192": Tile(256, 192),
-    "10_tf32x3": Tile(128, 256),
-    "10_tf32x3:single_sum": Tile(128, 256),
+    "10_tf32x3": Tile(128, 128),
+    "10_tf32x3:single_sum": Tile(128, 128),
 }
 
 

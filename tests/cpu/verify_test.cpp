@@ -81,7 +81,7 @@ class Fixture {
 TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 164.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 220.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
 }
