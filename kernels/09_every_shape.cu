@@ -257,7 +257,7 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
 
 /// VECTOR: rows of B and C split into aligned groups of four.
 template <class Shape, bool VECTOR>
-__global__ void __launch_bounds__(Shape::THREADS, 1) streamed_kernel(Problem p, Schedule schedule) {
+__global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel(Problem p, Schedule schedule) {
   const unsigned ring = shared_address(dynamic_smem());
   init_ring<Shape>(ring);
   __syncthreads();
@@ -340,7 +340,7 @@ __device__ __forceinline__ void copy_tile(unsigned destination, const float* sou
 
 /// VECTOR_A, VECTOR: rows of A, and of B and C, split into aligned groups of four.
 template <class Shape, bool VECTOR_A, bool VECTOR>
-__global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) sliced_kernel(Problem p) {
+__global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_shape_sliced_kernel(Problem p) {
   constexpr int BK = Shape::BK;
   constexpr int TM = Shape::TM;
   constexpr int TN = Shape::TN;
@@ -560,7 +560,7 @@ void launch_streamed(const Problem& p, Cut work, void* workspace, cudaStream_t s
     work.schedule.sums =
         reinterpret_cast<float4*>(static_cast<char*>(workspace) + Workspace<Shape>::sums_at(work.most_blocks));
   }
-  launch(streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
+  launch(every_shape_streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
          work.schedule);
 }
 
@@ -609,9 +609,10 @@ Candidate sliced_candidate(const Problem& p, const Device& device, double cycles
     const bool a = rows_split_into_float4(problem.a, problem.k, problem.lda);
     const bool bc = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
                     rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    const auto kernel = bc  ? a ? sliced_kernel<Shape, true, true> : sliced_kernel<Shape, false, true>
-                         : a ? sliced_kernel<Shape, true, false>
-                            : sliced_kernel<Shape, false, false>;
+    const auto kernel =
+        bc  ? a ? every_shape_sliced_kernel<Shape, true, true> : every_shape_sliced_kernel<Shape, false, true>
+         : a ? every_shape_sliced_kernel<Shape, true, false>
+            : every_shape_sliced_kernel<Shape, false, false>;
     launch(kernel, tiles_of<Shape::BM, Shape::BN>(problem), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem);
   };
   const double area = Shape::BM * Shape::BN / AREA;
@@ -680,9 +681,10 @@ const Registration registered =
         .blocks_per_sm(1)
         .resources([] {
           return current_device().smem_bytes < Tile128x128::SMEM_BYTES
-                     ? resources_of(sliced_kernel<Sliced64x64, true, true>, Sliced64x64::THREADS,
+                     ? resources_of(every_shape_sliced_kernel<Sliced64x64, true, true>, Sliced64x64::THREADS,
                                     Sliced64x64::SMEM_BYTES)
-                     : resources_of(streamed_kernel<Tile128x128, true>, Tile128x128::THREADS, Tile128x128::SMEM_BYTES);
+                     : resources_of(every_shape_streamed_kernel<Tile128x128, true>, Tile128x128::THREADS,
+                                    Tile128x128::SMEM_BYTES);
         })
         .registration();
 
