@@ -3,17 +3,16 @@
 // Against 08: one kernel does not fit all. Tiles of 128x256 leave most of the chip idle when C is small, and in the
 // last wave of any C. Here k is split as well, in two ways, and the tile is chosen for the problem.
 //
-//   among blocks   As many blocks as the chip holds. The tiles that do not fill all of them evenly are cut along k:
-//   their (stream-k)     stages lie in a row, and each block takes an equal share of it.
+//   among blocks   Stream-k: as many blocks as the chip holds. The tiles that do not fill all of them evenly are cut
+//                  along k. Their stages lie in a row, and each block takes an equal share of it. The sums of a share
+//                  that begins within a tile go to the block that has the tile's beginning.
 //
-//                  tile      |    0    |    1    |    2    |
-//                  share     |  0   |  1   |  2  |  3  | 4 |    the sums of a share that begins within a tile go to the
-//                                                               block that has the tile's beginning
+//                      tile    |    0    |    1    |    2    |
+//                      share   |  0   |  1   |  2   |   3    |
 //
-//   among warps    In tiles too small for eight warps of 64x64, several warps compute the same part of a tile, each for
-//   (slices)       its own k of every stage: still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their sums meet in
-//   shared
-//                  memory.
+//   among warps    Slices: in tiles too small for eight warps of 64x64, several warps compute the same part of a tile,
+//                  each for its own k of every stage. That is still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their
+//                  sums meet in shared memory.
 //
 // The loop is that of 08. Blocks stay, and the copying warps fetch the next tile's operands while the last one's sums
 // are stored. For very small problems, and on GPUs before sm_90, there are blocks without copying warps.
@@ -50,12 +49,11 @@ namespace {
 
 using namespace warp_specialized;
 
-/// Which block computes what. The tiles of C lie along the Hilbert curve. Of the last `streamed` ones the stages are
-/// dealt out to all blocks in equal, contiguous shares, so that a share may begin and end within a tile; the `whole`
-/// ones before them are computed from end to end, by one block after the other.
+/// Which block computes what. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by one
+/// block after the other. Of those behind them the stages are dealt out to all blocks in equal, contiguous shares, so
+/// that a share may begin and end within a tile.
 struct Schedule {
-  int whole;
-  int streamed;
+  int whole;          ///< tiles
   int stages;         ///< of a tile
   int share;          ///< stages of a block's share, or one less:
   int longer_shares;  ///< how many of the shares, the first ones, have one stage more
