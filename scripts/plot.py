@@ -966,7 +966,8 @@ def error_by_distribution(source: Source) -> Figure:
     ax.set_xlabel("relative error against FP64 (Frobenius norm), logarithmic")
     lay_out(fig, left=0.12, right=0.77, bottom=0.80)
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0)
-    footnote(fig, "In each row, kernels from top to bottom as in the list. Ringed: beyond the bound of its class.")
+    order = "In each row, kernels from top to bottom as in the list."
+    footnote(fig, f"{order} Ringed: beyond the bound of its class, promised or not.")
     return fig
 
 
