@@ -95,6 +95,11 @@ class Record:
         return self.data["accuracy_class"] == "fp32"
 
     @property
+    def has_fp32_accuracy(self) -> bool:
+        """Computed in FP32, or in several products of a lower precision that are as accurate together."""
+        return self.data["accuracy_class"] in ("fp32", "fp32_split")
+
+    @property
     def l2(self) -> str:
         return self.context["protocol"]["l2"]
 

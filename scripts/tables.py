@@ -328,6 +328,9 @@ def chapter(folder: Folder, arguments: Sequence[str], page: Path) -> str:
             "of cuBLAS, alone",
             "relative error",
         ]
+        # A kernel that does not multiply on the FP32 units has no share of their peak.
+        if not any(row[3] for row in rows):
+            head, rows = [*head[:3], *head[4:]], [[*row[:3], *row[4:]] for row in rows]
         title = f"`{name}`"
         if summary := folder.summaries.get(name):
             title += f": {summary}"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import struct
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -135,6 +136,31 @@ def test_a_chapter_stands_between_the_one_before_and_cublas():
         assert len(grey) == (number > 1)
     with pytest.raises(plot.NoData):
         plot.chapter(source, 42)
+
+
+def with_tensor_cores(document: dict) -> None:
+    """Chapter 07 in split TF32, above the FP32 peak, and a variant of it in TF32."""
+    peak = document["context"]["device"]["fp32_peak_gflops"]
+    for record in document["benchmarks"]:
+        if record["kernel"] == "07_warptile_hilbert" and record.get("gflops"):
+            record["accuracy_class"] = "fp32_split"
+            record["gflops"] = 1.1 * peak * record["m"] / 4096
+        if record["kernel"] == "07_warptile_hilbert:row_order":
+            record["accuracy_class"] = "tf32"
+
+
+def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited):
+    source = plot.Source(plot.load([edited("cold.json", with_tensor_cores)]), None, None)
+    for draw in (plot.gflops_over_size, plot.percent_of_cublas, plot.ladder, partial(plot.chapter, number=7)):
+        fig = draw(source)
+        ax = fig.axes[0]
+        names = " ".join(text.get_text() for text in [*ax.texts, *ax.get_yticklabels()])
+        notes = " ".join(text.get_text() for text in fig.texts)
+        plt.close(fig)
+        assert "07 warptile hilbert" in names
+        assert "07 row order" not in names
+        if draw not in (plot.percent_of_cublas, plot.ladder):
+            assert "lower precision: 07 row order" in notes
 
 
 def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:

@@ -113,6 +113,21 @@ def test_the_ladder_quotes_the_smaller_ratio_and_no_speed_for_what_was_not_measu
     assert re.search(r"`cpu_naive` \|  \| skipped \|  \|", text)
 
 
+def test_a_chapter_that_is_not_on_the_fp32_units_has_no_column_for_their_peak(tmp_path, edited, synthetic):
+    def on_tensor_cores(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "07_warptile_hilbert":
+                record["percent_of_peak"] = None
+
+    edited("cold.json", on_tensor_cores)
+    page = write_page(tmp_path, "chapter 07_warptile_hilbert", "chapter 05_coarse_1d")
+    assert run(page, results=synthetic) == 0
+    first, _, second = page.read_text(encoding="utf-8").partition("<!-- end generated -->")
+    assert "of cuBLAS, paired" in first
+    assert "of FP32 peak" not in first
+    assert "of FP32 peak" in second
+
+
 def test_markers_in_fenced_code_are_left_alone(tmp_path):
     page = tmp_path / "page.md"
     text = "````md\n```\n<!-- generated: nonsense -->\n```\n<!-- end generated -->\n````\n"
