@@ -221,10 +221,14 @@ TEST(Counting, SamplesOfEveryChapterTellTheWhole) {
       const LaunchCounts whole = product.count(launch, WHOLE);
       const LaunchCounts sampled = product.count(launch, SAMPLED);
       EXPECT_TRUE(whole.whole());
-      EXPECT_TRUE(!shape.sampled || sampled.blocks_executed < sampled.blocks) << sampled.blocks_executed;
+      // With a k this short all blocks of chapters 09 and 10 are executed.
+      EXPECT_TRUE(!shape.sampled || kernel.number > 8 || sampled.blocks_executed < sampled.blocks)
+          << sampled.blocks_executed;
       expect_same(sampled, whole);
-      const double products = static_cast<double>(shape.m * shape.n * shape.k);
-      EXPECT_GE(static_cast<double>(*whole.flops), 2.0 * products);
+      if (kernel.accuracy == AccuracyClass::fp32) {  // those of tensor cores are not counted
+        const double products = static_cast<double>(shape.m * shape.n * shape.k);
+        EXPECT_GE(static_cast<double>(*whole.flops), 2.0 * products);
+      }
     }
   }
 }
