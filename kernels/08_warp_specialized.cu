@@ -10,8 +10,7 @@
 //              block.
 //
 //   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's sums: 16 rows of 8 registers, each row in two
-//   columns    |0 1 2 3|4 5 6 7|                            aligned groups of four: column j lies in register bank j %
-//   2
+//   columns    |0 1 2 3|4 5 6 7|                            aligned groups of four: column j is in bank j % 2
 //
 //   order      two FMAs in a row that write to one bank cost a cycle, and so do three operands read from one bank.
 //              Along a row the banks alternate. From row to row they do where a row starts in the bank that the last
@@ -27,30 +26,18 @@
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
-#include "ceil_div.hpp"
 #include "chapter.cuh"
 #include "dynamic_smem.cuh"
-#include "hilbert.hpp"
 #include "problem.hpp"
 #include "registers.cuh"
 #include "tiling.cuh"
 #include "vector_access.cuh"
 #include "warp_specialized.cuh"
 
-#include <type_traits>
-
 namespace sgemm {
 namespace {
 
 using namespace warp_specialized;
-
-template <class Shape>
-__device__ __forceinline__ TileOrigin tile_of_block(const Problem& p, unsigned block) {
-  const TileIndex index =
-      hilbert_tile(static_cast<int>(block), static_cast<int>(ceil_div<std::int64_t>(p.m, Shape::BM)),
-                   static_cast<int>(ceil_div<std::int64_t>(p.n, Shape::BN)));
-  return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
-}
 
 /// VECTOR: rows of B and C split into aligned groups of four.
 template <class Shape, bool VECTOR, FmaOrder ORDER>
@@ -61,13 +48,13 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
 
   if (threadIdx.x >= Shape::MATH_THREADS) {
     lower_register_limit<Shape::COPY_REGISTERS>();
-    Copier<Shape, VECTOR>(ring).copy(p, tile_of_block<Shape>(p, blockIdx.x), 0, stages_of<Shape>(p));
+    Copier<Shape, VECTOR>(ring).copy(p, tile_at<Shape>(p, static_cast<int>(blockIdx.x)), 0, stages_of<Shape>(p));
     return;  // the multiplying warps wait for every stage, and the block lasts as long as they do
   }
   raise_register_limit<Shape::MATH_REGISTERS>();
   float sums[TM][Shape::TN] = {};
   Multiplier<Shape, ORDER>(ring).multiply(stages_of<Shape>(p), sums);
-  const TileOrigin tile = tile_of_block<Shape>(p, blockIdx.x);
+  const TileOrigin tile = tile_at<Shape>(p, static_cast<int>(blockIdx.x));
   const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);

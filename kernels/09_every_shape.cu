@@ -30,7 +30,6 @@
 #include "dynamic_smem.cuh"
 #include "epilogue.cuh"
 #include "global_flag.cuh"
-#include "hilbert.hpp"
 #include "named_barrier.cuh"
 #include "problem.hpp"
 #include "registers.cuh"
@@ -104,13 +103,6 @@ class Work {
   int end_;
   int next_whole_;
 };
-
-template <class Shape>
-__device__ __forceinline__ TileOrigin tile_at(const Problem& p, int tile) {
-  const TileIndex index = hilbert_tile(tile, static_cast<int>(ceil_div<std::int64_t>(p.m, Shape::BM)),
-                                       static_cast<int>(ceil_div<std::int64_t>(p.n, Shape::BN)));
-  return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
-}
 
 /// Adds the sums of all slices into those of the rows that this slice finishes.
 template <class Shape>

@@ -6,13 +6,14 @@
 #include "async_copy.cuh"
 #include "ceil_div.hpp"
 #include "epilogue.cuh"
+#include "hilbert.hpp"
 #include "mbarrier.cuh"
 #include "problem.hpp"
 #include "registers.cuh"
 #include "tiling.cuh"
 #include "vector_access.cuh"
 
-#include <type_traits>
+#include <cstdint>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -66,6 +67,14 @@ struct TileShape {
   static constexpr int MATH_REGISTERS = 168 + (168 - COPY_REGISTERS) * COPY_THREADS / MATH_THREADS;
   static_assert(THREADS == 384 && COPY_REGISTERS % 16 == 8);
 };
+
+/// The tile of C at position `tile` of the Hilbert curve.
+template <class Shape>
+__device__ __forceinline__ TileOrigin tile_at(const Problem& p, int tile) {
+  const TileIndex index = hilbert_tile(tile, static_cast<int>(ceil_div<std::int64_t>(p.m, Shape::BM)),
+                                       static_cast<int>(ceil_div<std::int64_t>(p.n, Shape::BN)));
+  return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
+}
 
 /// Where in the tile the first of a thread's rows and columns are; each further group of four lies 4 * LANES_M rows or
 /// 4 * LANES_N columns on.
