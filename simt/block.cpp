@@ -26,7 +26,7 @@ constexpr unsigned ALL_LANES = 0xFFFFFFFF;
 constexpr unsigned MOST_OF_MBARRIER = (1U << 20U) - 1;
 
 /// What registers hold while wgmma computes them: NaN, all bits of which are set.
-const auto UNTOUCHED = [] {
+constexpr auto UNTOUCHED = [] {
   std::array<std::uint32_t, sizeof(WgmmaD) / sizeof(float)> bits{};
   bits.fill(~0U);
   return bits;
@@ -173,6 +173,7 @@ void Block::run(const Index3& block, std::uint64_t number) {
   }
   switch_to(take_ready());
   if (finished_ == threads_) {
+    check_warpgroups();
     return;
   }
   if (std::exchange(stopped_, false)) {
@@ -219,6 +220,19 @@ void Block::clear_leftovers() {
   for (Warp& warp : warps_) {
     for (Product& product : warp.products) {
       product.lanes = 0;
+    }
+    warp.all_given = 0;
+  }
+}
+
+void Block::check_warpgroups() const {
+  constexpr unsigned WARPS = WARPGROUP / WARP;
+  for (Number warp = 0; warp < (threads_ + WARP - 1) / WARP; ++warp) {
+    const Number first = static_cast<Number>(warp / WARPS * WARPS);
+    if (warps_[warp].all_given != warps_[first].all_given) {
+      throw Error("block " + to_string(block_) + ": the warps of thread " + to_string(positions_[first * WARP]) +
+                  " and of thread " + to_string(positions_[warp * WARP]) +
+                  " are of one warpgroup and have not started the same products with the same tiles (wgmma)");
     }
   }
 }
@@ -572,6 +586,11 @@ void Block::multiply(Warp& warp, Site site) {
         fail("wgmma " + *wrong, site);
       }
     }
+  }
+  for (const std::uint64_t part :
+       {std::uint64_t{given.b.address}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
+    constexpr std::uint64_t FNV = 0x100000001B3U;
+    warp.all_given = (warp.all_given + part + 1) * FNV;
   }
   Product& product = product_of(warp, site);
   if (!given.accumulate) {

@@ -163,6 +163,7 @@ class Block {
     std::array<WgmmaA, WARP> wgmma_a{};
     std::array<WgmmaD*, WARP> wgmma_d{};
     std::vector<Product> products;
+    std::uint64_t all_given = 0;  ///< a hash: what the warps of a warpgroup have to agree in
   };
 
   static constinit thread_local Block* current_block;
@@ -195,6 +196,8 @@ class Block {
   void end_phase_if_complete(Mbarrier& mbarrier, Site site);
   /// Lets those go on that wait for it: meeting_, in checks.
   void complete(Barrier& barrier);
+  /// Fails where not all warps of a warpgroup did the same.
+  void check_warpgroups() const;
   /// Of what the block before may have begun and not ended.
   void clear_leftovers();
   void append(List& list, Number number);

@@ -71,7 +71,8 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
     address += SWIZZLE_ALIGNMENT<ROW_BYTES> / 2;
   } else if (which == Wgmma::misaligned_slice) {
     address += 16;
-  } else if (which == Wgmma::lanes_differ && threadIdx.x == 37) {
+  } else if ((which == Wgmma::lanes_differ && threadIdx.x == 37) ||
+             (which == Wgmma::warps_differ && threadIdx.x / LANES == 2)) {
     address += SWIZZLE_ALIGNMENT<ROW_BYTES>;
   }
   const std::uint64_t operand = wgmma_operand<ROW_BYTES>(address);
@@ -83,6 +84,9 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   for_elements(other, [&](float& element, unsigned) { element = 0.0F; });
   wgmma_fence();
   for (unsigned step = 0; step < K / WGMMA_K; ++step) {
+    if (which == Wgmma::one_warp_stops && threadIdx.x / LANES == 1 && step > 0) {
+      break;
+    }
     unsigned part[4];
     load_a<Format>(part, a, K, step * WGMMA_K);
     const std::uint64_t slice = wgmma_operand_at(operand, step * WGMMA_K * 2);

@@ -25,6 +25,8 @@ enum class Wgmma {
   misaligned_tile,
   misaligned_slice,
   lanes_differ,
+  warps_differ,    ///< in the tile that they take
+  one_warp_stops,  ///< after the first product
   half_a_warpgroup,
 };
 
