@@ -270,7 +270,9 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
       if (more && which == NamedArrival::release_before_read) {
         named_barrier_arrive(EMPTY, BOTH);
       }
-      out[round * LANES + lane] = values[LANES - 1 - lane];
+      if (which != NamedArrival::read_after_arrival || lane == LANES - 1) {  // the last one to arrive
+        out[round * LANES + lane] = values[LANES - 1 - lane];
+      }
       if (more && which != NamedArrival::release_before_read) {
         named_barrier_arrive(EMPTY, BOTH);
       }

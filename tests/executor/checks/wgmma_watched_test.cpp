@@ -119,7 +119,7 @@ TEST(CheckedNamedBarriers, RightUses) {
 }
 
 TEST(CheckedNamedBarriers, WhoArrivesLearnsNothing) {
-  expect_complaint(NamedArrival::read_after_arrival, {"thread (32,0,0)", "reads 4 bytes", "of shared values, which ",
+  expect_complaint(NamedArrival::read_after_arrival, {"thread (63,0,0)", "reads 4 bytes", "of shared values, which ",
                                                       " wrote, and no barrier lies in between"});
 }
 
