@@ -263,6 +263,9 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
     } else {
       if (which == NamedArrival::read_after_arrival) {
         named_barrier_arrive(FULL, BOTH);
+        if (lane < LANES - 1) {  // the last one to arrive reads
+          return;
+        }
       } else {
         named_barrier_sync(FULL, BOTH);
       }
@@ -270,9 +273,7 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
       if (more && which == NamedArrival::release_before_read) {
         named_barrier_arrive(EMPTY, BOTH);
       }
-      if (which != NamedArrival::read_after_arrival || lane == LANES - 1) {  // the last one to arrive
-        out[round * LANES + lane] = values[LANES - 1 - lane];
-      }
+      out[round * LANES + lane] = values[LANES - 1 - lane];
       if (more && which != NamedArrival::release_before_read) {
         named_barrier_arrive(EMPTY, BOTH);
       }
