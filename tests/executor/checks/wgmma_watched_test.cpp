@@ -103,7 +103,8 @@ TEST(CheckedWgmma, StageThatIsOverwrittenUnreleased) {
 
 TEST(CheckedWgmma, CopiesAreThereForThoseWhoWaitThere) {
   expect_complaint(BulkRing::read_unawaited, {"wgmma reads 16 bytes", "dynamic shared memory, which nobody has writ"});
-  expect_complaint(BulkRing::read_other_stage, {"wgmma reads 16 bytes", "of dynamic shared memory, which "});
+  expect_complaint(BulkRing::read_other_stage,
+                   {"wgmma reads 16 bytes", "of dynamic shared memory, which a bulk copy wrote, and no wait for"});
 }
 
 TEST(CheckedBulkCopies, StayWithinBothEnds) {
