@@ -22,12 +22,21 @@ namespace simt {
 namespace {
 
 constexpr unsigned ALL_LANES = 0xFFFFFFFF;
+/// Arrivals and bytes that an mbarrier can count.
+constexpr unsigned MOST_OF_MBARRIER = (1U << 20U) - 1;
+
+/// What registers hold while wgmma computes them: NaN, all bits of which are set.
+constexpr auto UNTOUCHED = [] {
+  std::array<std::uint32_t, sizeof(WgmmaD) / sizeof(float)> bits{};
+  bits.fill(~0U);
+  return bits;
+}();
 
 /// Thrown through a thread's frames to end it.
 struct Abandoned {};
 
 /// Dynamic shared memory. Being thread-local like `__shared__` variables, it lies within 32 bits of them.
-alignas(128) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
+alignas(1024) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
 
 /// The block that this OS thread runs.
 Block& here() { return *Block::on_this_thread(); }
@@ -153,15 +162,18 @@ void Block::run(const Index3& block, std::uint64_t number) {
   }
   finished_ = 0;
   mbarriers_.clear();
+  clear_leftovers();
   for (Number number = 0; number < threads_; ++number) {
     Thread& thread = state_[number];
     thread.started = false;
     thread.finished = false;
     thread.wait = Wait::nothing;
+    thread.wgmma_groups = 0;
     append(ready_, number);
   }
   switch_to(take_ready());
   if (finished_ == threads_) {
+    check_warpgroups();
     return;
   }
   if (std::exchange(stopped_, false)) {
@@ -197,6 +209,31 @@ void Block::live() {
     }
     finished_ += failed ? 0 : 1;
     switch_to(failed ? MAIN : take_ready());
+  }
+}
+
+void Block::clear_leftovers() {
+  for (Barrier& barrier : barriers_) {
+    barrier.arrived = 0;
+    barrier.passed_on.clear();
+  }
+  for (Warp& warp : warps_) {
+    for (Product& product : warp.products) {
+      product.lanes = 0;
+    }
+    warp.all_given = 0;
+  }
+}
+
+void Block::check_warpgroups() const {
+  constexpr unsigned WARPS = WARPGROUP / WARP;
+  for (Number warp = 0; warp < (threads_ + WARP - 1) / WARP; ++warp) {
+    const Number first = static_cast<Number>(warp / WARPS * WARPS);
+    if (warps_[warp].all_given != warps_[first].all_given) {
+      throw Error("block " + to_string(block_) + ": the warps of thread " + to_string(positions_[first * WARP]) +
+                  " and of thread " + to_string(positions_[warp * WARP]) +
+                  " are of one warpgroup and have not started the same products with the same tiles (wgmma)");
+    }
   }
 }
 
@@ -285,12 +322,17 @@ void Block::meet(const List& list) {
   if (watch_ != Watch::checks) {
     return;
   }
-  meeting_.assign(1, current_);
+  gather(list);
+  meeting_.push_back(current_);
+  checker_->join(meeting_);
+}
+
+void Block::gather(const List& list) {
+  meeting_.clear();
   Number number = list.first;
   for (unsigned i = 0; i < list.size; ++i, number = next_[number]) {
     meeting_.push_back(number);
   }
-  checker_->join(meeting_);
 }
 
 void Block::append(List& list, Number number) {
@@ -383,9 +425,10 @@ void Block::refuse_barrier(unsigned id, unsigned threads, Site site) const {
          site);
   }
   const Barrier& barrier = barriers_[id];
-  if (barrier.waiting.size > 0 && barrier.expected != threads) {
+  if (barrier.size() > 0 && barrier.expected != threads) {
+    const Number other = barrier.waiting.size > 0 ? barrier.waiting.first : barrier.arriver;
     fail("barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " threads here and for " +
-             std::to_string(barrier.expected) + " in thread " + to_string(positions_[barrier.waiting.first]),
+             std::to_string(barrier.expected) + " in thread " + to_string(positions_[other]),
          site);
   }
 }
@@ -399,9 +442,9 @@ void Block::barrier(unsigned id, unsigned threads, Site site) {
   if (watch_ == Watch::counts) {
     counter_->arrive(current_, true);
   }
-  if (barrier.waiting.size + 1 == threads) {
+  if (barrier.size() + 1 == threads) {
     meet(barrier.waiting);
-    append(ready_, barrier.waiting);
+    complete(barrier);
     return;
   }
   append(barrier.waiting, current_);
@@ -413,7 +456,44 @@ void Block::barrier(unsigned id, unsigned threads, Site site) {
   thread.wait = Wait::nothing;
 }
 
-void Block::warp_barrier(unsigned mask, Site site) {
+void Block::barrier_arrive(unsigned id, unsigned threads, Site site) {
+  if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
+    refuse_barrier(id, threads, site);
+  }
+  Barrier& barrier = barriers_[id];
+  barrier.expected = threads;
+  barrier.arriver = current_;
+  ++barrier.arrived;
+  if (watch_ == Watch::checks) {
+    checker_->clocks().release(current_, barrier.passed_on);
+  }
+  if (watch_ == Watch::counts) {
+    // As at mbarriers, whose addresses are multiples of 8, lanes go on one by one.
+    counter_->wait(current_, id * 8 + 1, barrier.phase);
+  }
+  if (barrier.size() == threads) {
+    if (watch_ == Watch::checks) {
+      gather(barrier.waiting);
+      checker_->join(meeting_);
+    }
+    complete(barrier);
+  }
+}
+
+void Block::complete(Barrier& barrier) {
+  if (!barrier.passed_on.empty()) {
+    checker_->clocks().acquire(meeting_, barrier.passed_on);
+    barrier.passed_on.clear();
+  }
+  if (watch_ == Watch::counts && barrier.arrived > 0) {
+    counter_->meet();
+  }
+  ++barrier.phase;
+  barrier.arrived = 0;
+  append(ready_, barrier.waiting);
+}
+
+bool Block::warp_barrier(unsigned mask, Site site) {
   const Number first = static_cast<Number>(current_ / WARP * WARP);
   const unsigned lanes = std::min(threads_ - first, WARP);
   const unsigned existing = lanes == WARP ? ALL_LANES : (1U << lanes) - 1U;
@@ -438,7 +518,7 @@ void Block::warp_barrier(unsigned mask, Site site) {
     }
     meet(lanes_waiting);
     append(ready_, lanes_waiting);
-    return;
+    return true;
   }
   Thread& thread = state_[current_];
   thread.wait = Wait::warp_barrier;
@@ -447,6 +527,7 @@ void Block::warp_barrier(unsigned mask, Site site) {
   warp.waiting |= own;
   wait();
   thread.wait = Wait::nothing;
+  return false;
 }
 
 std::uint64_t Block::exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
@@ -470,6 +551,91 @@ void Block::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4],
   warp_barrier(ALL_LANES, site);
   multiply_tf32(warp.operands, lane(), c, d);
   warp_barrier(ALL_LANES, site);
+}
+
+void Block::wgmma(HalfFormat format, WgmmaD& d, const WgmmaA& a, const WgmmaOperand& b, bool accumulate, Site site) {
+  if (current_ / WARPGROUP * WARPGROUP + WARPGROUP > threads_) {
+    fail("wgmma takes whole warpgroups of 128 threads", site);
+  }
+  const unsigned row_bytes = static_cast<unsigned>(b.row_bytes);
+  if (const unsigned in_tile = b.address % (8 * row_bytes); in_tile >= row_bytes || in_tile % (2 * WGMMA_PIECE) != 0) {
+    std::ostringstream text;
+    text << "wgmma takes a tile that is aligned to eight rows of " << row_bytes
+         << " bytes, and in them a multiple of 32 bytes, not shared address 0x" << std::hex << b.address;
+    fail(text.str(), site);
+  }
+  Warp& warp = warps_[current_ / WARP];
+  warp.wgmma[lane()] = {format, b, accumulate, state_[current_].wgmma_groups + 1};
+  warp.wgmma_a[lane()] = a;
+  warp.wgmma_d[lane()] = &d;
+  if (warp_barrier(ALL_LANES, site)) {
+    multiply(warp, site);
+  }
+}
+
+void Block::multiply(Warp& warp, Site site) {
+  const WgmmaGiven& given = warp.wgmma.front();
+  if (std::ranges::count(warp.wgmma, given) != WARP) {
+    fail("the lanes of a warp take different operands or groups for one wgmma", site);
+  }
+  if (watch_ == Watch::checks) {
+    const Use read{checker_->clocks().products_of(current_), given.group};
+    for (unsigned piece = 0; piece < WGMMA_PIECES; ++piece) {
+      const std::byte* const at = in_shared_memory(address_of_piece(given.b, piece));
+      if (const auto wrong = checker_->product_reads(current_, {at, WGMMA_PIECE, false, true}, read)) {
+        fail("wgmma " + *wrong, site);
+      }
+    }
+  }
+  for (const std::uint64_t part :
+       {std::uint64_t{given.b.address}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
+    constexpr std::uint64_t FNV = 0x100000001B3U;
+    warp.all_given = (warp.all_given + part + 1) * FNV;
+  }
+  Product& product = product_of(warp, site);
+  if (!given.accumulate) {
+    product.rows = {};
+  }
+  product.group = given.group;
+  multiply_half(given.format, warp.wgmma_a, given.b, dynamic_memory, product.rows);
+}
+
+Block::Product& Block::product_of(Warp& warp, Site site) {
+  const auto known =
+      std::ranges::find_if(warp.products, [&](const Product& p) { return p.lanes != 0 && p.parts == warp.wgmma_d; });
+  if (known != warp.products.end()) {
+    if (known->lanes != ALL_LANES) {
+      fail("wgmma goes on with registers that only some lanes of the warp have waited for", site);
+    }
+    return *known;
+  }
+  const auto free = std::ranges::find(warp.products, 0U, &Product::lanes);
+  Product& product = free != warp.products.end() ? *free : warp.products.emplace_back();
+  product.lanes = ALL_LANES;
+  product.parts = warp.wgmma_d;
+  for (unsigned lane = 0; lane < WARP; ++lane) {
+    put_part(product.rows, lane, *product.parts[lane]);
+    std::memcpy(product.parts[lane], UNTOUCHED.data(), sizeof(WgmmaD));
+  }
+  return product;
+}
+
+void Block::wgmma_wait(unsigned pending, Site site) {
+  const std::uint32_t committed = state_[current_].wgmma_groups;
+  const std::uint32_t ended = committed - std::min(pending, committed);
+  for (Product& product : warps_[current_ / WARP].products) {
+    if ((product.lanes >> lane() & 1U) != 0 && product.group <= ended) {
+      WgmmaD& part = *product.parts[lane()];
+      if (std::memcmp(part, UNTOUCHED.data(), sizeof part) != 0) {
+        fail("the kernel writes to registers of a wgmma that it has not waited for", site);
+      }
+      take_part(product.rows, lane(), part);
+      product.lanes &= ~(1U << lane());
+    }
+  }
+  if (watch_ == Watch::checks) {
+    checker_->clocks().learn(current_, {checker_->clocks().products_of(current_), ended});
+  }
 }
 
 void Block::give_way() {
@@ -503,16 +669,16 @@ Block::Mbarrier& Block::mbarrier(unsigned address, Site site) {
 }
 
 void Block::mbarrier_init(unsigned address, unsigned arrivals, Site site) {
-  constexpr unsigned MOST_ARRIVALS = (1U << 20U) - 1;
-  if (arrivals == 0 || arrivals > MOST_ARRIVALS) {
-    fail("an mbarrier takes 1 to " + std::to_string(MOST_ARRIVALS) + " arrivals, not " + std::to_string(arrivals),
+  if (arrivals == 0 || arrivals > MOST_OF_MBARRIER) {
+    fail("an mbarrier takes 1 to " + std::to_string(MOST_OF_MBARRIER) + " arrivals, not " + std::to_string(arrivals),
          site);
   }
   check_mbarrier(address, true, site);
   if (watch_ == Watch::counts) {
     counter_->use_mbarrier(in_shared_memory(address));
   }
-  mbarriers_.push_back({address, arrivals, arrivals, 0, {}, {}, {}});
+  const ThreadNumber copies = watch_ == Watch::checks ? checker_->clocks().add() : ThreadNumber{0};
+  mbarriers_.push_back({address, arrivals, arrivals, 0, 0, {}, copies, {}, {}});
 }
 
 void Block::mbarrier_arrive(unsigned address, Site site) {
@@ -520,7 +686,7 @@ void Block::mbarrier_arrive(unsigned address, Site site) {
   if (watch_ == Watch::checks) {
     checker_->clocks().release(current_, at.arrived);
   }
-  arrive_at(at);
+  arrive_at(at, site);
 }
 
 void Block::mbarrier_arrive_after_copies(unsigned address, Site site) {
@@ -529,12 +695,61 @@ void Block::mbarrier_arrive_after_copies(unsigned address, Site site) {
   if (watch_ == Watch::checks) {
     checker_->clocks().release_copies(current_, at.arrived);
   }
-  arrive_at(at);
+  arrive_at(at, site);
 }
 
-void Block::arrive_at(Mbarrier& mbarrier) {
-  if (--mbarrier.pending > 0) {
+void Block::mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site) {
+  if (bytes > MOST_OF_MBARRIER) {
+    fail("an mbarrier expects at most " + std::to_string(MOST_OF_MBARRIER) + " bytes, not " + std::to_string(bytes),
+         site);
+  }
+  mbarrier(address, site).missing += bytes;
+  mbarrier_arrive(address, site);
+}
+
+void Block::bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned address, Site site) {
+  constexpr unsigned UNIT = 16;
+  if ((destination | reinterpret_cast<std::uintptr_t>(source) | bytes) % UNIT != 0) {
+    std::ostringstream text;
+    text << "a bulk copy takes addresses and a size that are multiples of " << UNIT << ", not " << bytes
+         << " bytes from " << source << " to shared address 0x" << std::hex << destination;
+    fail(text.str(), site);
+  }
+  Mbarrier& at = mbarrier(address, site);
+  std::byte* const to = in_shared_memory(destination);
+  if (watch_ == Watch::checks) {
+    // Arriving there is all that it does for others: nobody learns of what else the thread did.
+    const Use copy{at.copies, static_cast<std::uint32_t>(at.phase + 1)};
+    if (const auto wrong = checker_->bulk_copy(current_, to, source, bytes, copy)) {
+      fail("a bulk copy " + *wrong, site);
+    }
+    checker_->clocks().pass_on(copy, at.arrived);
+  } else if (watch_ == Watch::counts) {
+    counter_->bulk_copy(current_, to, source, bytes, site);
+  } else if (watch_ == Watch::first_reads && first_reads_->read(source)) {
+    stop_here();
+  }
+  std::memcpy(to, source, bytes);
+  at.missing -= bytes;
+  end_phase_if_complete(at, site);
+}
+
+void Block::arrive_at(Mbarrier& mbarrier, Site site) {
+  if (mbarrier.pending == 0) {
+    fail(name_of_mbarrier(mbarrier.address) + " gets one arrival more than a phase takes: bytes are missing yet", site);
+  }
+  --mbarrier.pending;
+  end_phase_if_complete(mbarrier, site);
+}
+
+void Block::end_phase_if_complete(Mbarrier& mbarrier, Site site) {
+  if (mbarrier.pending > 0 || mbarrier.missing > 0) {
     return;
+  }
+  if (mbarrier.missing < 0) {
+    fail(name_of_mbarrier(mbarrier.address) + " gets " + std::to_string(-mbarrier.missing) +
+             " bytes more than its phase " + std::to_string(mbarrier.phase) + " expects",
+         site);
   }
   mbarrier.pending = mbarrier.expected;
   ++mbarrier.phase;
@@ -542,11 +757,7 @@ void Block::arrive_at(Mbarrier& mbarrier) {
     counter_->meet();
   } else if (watch_ == Watch::checks) {
     mbarrier.ended = mbarrier.arrived;
-    meeting_.clear();
-    Number number = mbarrier.waiting.first;
-    for (unsigned i = 0; i < mbarrier.waiting.size; ++i, number = next_[number]) {
-      meeting_.push_back(number);
-    }
+    gather(mbarrier.waiting);
     checker_->clocks().acquire(meeting_, mbarrier.ended);
   }
   append(ready_, mbarrier.waiting);
@@ -601,7 +812,7 @@ std::string Block::describe_stuck() const {
   std::vector<Number> missing;
   if (waiting.wait == Wait::barrier) {
     const Barrier& barrier = barriers_[waiting.barrier];
-    text << "barrier " << unsigned{waiting.barrier} << ", which " << barrier.waiting.size << " of " << barrier.expected
+    text << "barrier " << unsigned{waiting.barrier} << ", which " << barrier.size() << " of " << barrier.expected
          << " threads reach";
     missing = numbers([&](Number number) {
       const Thread& other = state_[number];
@@ -611,6 +822,11 @@ std::string Block::describe_stuck() const {
     const Mbarrier& mbarrier = *std::ranges::find(mbarriers_, waiting.mbarrier, &Mbarrier::address);
     text << name_of_mbarrier(waiting.mbarrier) << ", to whose phase " << mbarrier.phase << " only "
          << mbarrier.expected - mbarrier.pending << " of " << mbarrier.expected << " arrivals have come";
+    if (mbarrier.missing > 0) {
+      text << " and " << mbarrier.missing << " bytes are missing that it expects";
+    } else if (mbarrier.missing < 0) {
+      text << " and " << -mbarrier.missing << " bytes more than it expects so far";
+    }
     missing = numbers([&](Number number) {
       const Thread& other = state_[number];
       return other.finished || other.wait != Wait::mbarrier || other.mbarrier != waiting.mbarrier;
@@ -643,6 +859,11 @@ void block_barrier(Site site) {
   here().block_barrier(site);
 }
 
+void barrier_arrive(unsigned id, unsigned threads, Site site) {
+  const InExecutor in_executor;
+  here().barrier_arrive(id, threads, site);
+}
+
 void warp_barrier(unsigned mask, Site site) {
   const InExecutor in_executor;
   here().warp_barrier(mask, site);
@@ -661,6 +882,24 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
   const InExecutor in_executor;
   here().mma(operands, c, d, site);
+}
+
+void wgmma(HalfFormat format, WgmmaD& d, const unsigned (&a)[4], const WgmmaOperand& b, bool accumulate, Site site) {
+  const InExecutor in_executor;
+  here().wgmma(format, d, {a[0], a[1], a[2], a[3]}, b, accumulate, site);
+}
+
+/// Registers are given to a product when it starts: there is nothing to order.
+void wgmma_fence(Site) {}
+
+void wgmma_commit(Site) {
+  const InExecutor in_executor;
+  here().wgmma_commit();
+}
+
+void wgmma_wait(unsigned pending, Site site) {
+  const InExecutor in_executor;
+  here().wgmma_wait(pending, site);
 }
 
 unsigned lane() { return here().lane(); }
@@ -704,6 +943,16 @@ void mbarrier_arrive_after_copies(unsigned address, Site site) {
 void mbarrier_wait(unsigned address, unsigned parity, Site site) {
   const InExecutor in_executor;
   here().mbarrier_wait(address, parity, site);
+}
+
+void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site) {
+  const InExecutor in_executor;
+  here().mbarrier_arrive_expecting(address, bytes, site);
+}
+
+void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site) {
+  const InExecutor in_executor;
+  here().bulk_copy(destination, source, bytes, mbarrier, site);
 }
 
 void raise_flag(unsigned* flag) {

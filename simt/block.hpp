@@ -55,10 +55,15 @@ class Block {
 
   // What thread.hpp declares, for the thread whose turn it is.
   void barrier(unsigned id, unsigned threads, Site site);
+  void barrier_arrive(unsigned id, unsigned threads, Site site);
   void block_barrier(Site site) { barrier(0, threads_, site); }
-  void warp_barrier(unsigned mask, Site site);
+  /// Returns whether this thread was the last to arrive.
+  bool warp_barrier(unsigned mask, Site site);
   std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
   void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
+  void wgmma(HalfFormat format, WgmmaD& d, const WgmmaA& a, const WgmmaOperand& b, bool accumulate, Site site);
+  void wgmma_commit() { ++state_[current_].wgmma_groups; }
+  void wgmma_wait(unsigned pending, Site site);
   void give_way();
   unsigned lane() const { return current_ % WARP; }
   void copy_async(const AsyncCopies::Copy& copy, Site site);
@@ -68,6 +73,8 @@ class Block {
   void mbarrier_arrive(unsigned address, Site site);
   void mbarrier_arrive_after_copies(unsigned address, Site site);
   void mbarrier_wait(unsigned address, unsigned parity, Site site);
+  void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
+  void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned address, Site site);
 
   /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
   /// given both the same instrumented copy of an inline function.
@@ -93,7 +100,8 @@ class Block {
   struct Thread {
     Site site;  ///< where it waits
     unsigned mask = 0;
-    unsigned mbarrier = 0;  ///< its address
+    unsigned mbarrier = 0;           ///< its address
+    std::uint32_t wgmma_groups = 0;  ///< that it has committed
     std::uint8_t barrier = 0;
     Wait wait = Wait::nothing;
     bool started = false;
@@ -110,24 +118,52 @@ class Block {
   struct Barrier {
     List waiting;
     unsigned expected = 0;
+    unsigned arrived = 0;  ///< threads that do not wait
+    Number arriver = 0;    ///< the latest of them
+    std::uint64_t phase = 0;
+    Clocks::Clock passed_on;  ///< in checks, by those that do not wait
+    unsigned size() const { return waiting.size + arrived; }
   };
 
   struct Mbarrier {
     unsigned address = 0;
-    unsigned expected = 0;    ///< arrivals in each phase
-    unsigned pending = 0;     ///< in this one
-    std::uint64_t phase = 0;  ///< that is under way
-    List waiting;             ///< for its end
+    unsigned expected = 0;     ///< arrivals in each phase
+    unsigned pending = 0;      ///< in this one
+    std::uint64_t phase = 0;   ///< that is under way
+    std::int64_t missing = 0;  ///< bytes that are yet to be copied in this phase
+    List waiting;              ///< for its end
+    ThreadNumber copies = 0;   ///< in checks, the number in Clocks of the bulk copies that arrive there
     // In checks, what the arrivals up to this phase pass on, and up to the one before. Later phases pass on what
     // earlier ones did: their arrivals see the earlier ones'.
     Clocks::Clock arrived;
     Clocks::Clock ended;
   };
 
+  /// What wgmma has computed and not all lanes have waited for.
+  struct Product {
+    unsigned lanes = 0;       ///< that have not; without any it is free for the next one
+    std::uint32_t group = 0;  ///< of the last wgmma, counted from 1
+    std::array<WgmmaD*, WARP> parts{};
+    WgmmaRows rows;
+  };
+
+  struct WgmmaGiven {
+    HalfFormat format = HalfFormat::fp16;
+    WgmmaOperand b;
+    bool accumulate = false;
+    std::uint32_t group = 0;
+    bool operator==(const WgmmaGiven&) const = default;
+  };
+
   struct Warp {
     unsigned waiting = 0;  ///< lanes at a warp_barrier
     std::array<std::uint64_t, WARP> given{};
     std::array<MmaOperands, WARP> operands{};
+    std::array<WgmmaGiven, WARP> wgmma{};
+    std::array<WgmmaA, WARP> wgmma_a{};
+    std::array<WgmmaD*, WARP> wgmma_d{};
+    std::vector<Product> products;
+    std::uint64_t all_given = 0;  ///< a hash: what the warps of a warpgroup have to agree in
   };
 
   static constinit thread_local Block* current_block;
@@ -143,14 +179,27 @@ class Block {
   void stop_here();
   /// Tells whoever watches that the threads in the list and the current one have met.
   void meet(const List& list);
+  /// Sets meeting_ to the threads in the list.
+  void gather(const List& list);
   void check_copy_arrives(const AsyncCopies::Copy& copy, bool at_mbarrier);
+  /// All lanes of the warp have given what a product takes.
+  void multiply(Warp& warp, Site site);
+  Product& product_of(Warp& warp, Site site);
   /// Null where none was initialised. Initialising others moves it elsewhere.
   Mbarrier* find_mbarrier(unsigned address);
   /// The current thread is about to use it; fails where it may not.
   Mbarrier& mbarrier(unsigned address, Site site);
   void check_mbarrier(unsigned address, bool init, Site site);
   /// What the thread passes on is there already.
-  void arrive_at(Mbarrier& mbarrier);
+  void arrive_at(Mbarrier& mbarrier, Site site);
+  /// To be called where an arrival or a copy may have been the last.
+  void end_phase_if_complete(Mbarrier& mbarrier, Site site);
+  /// Lets those go on that wait for it: meeting_, in checks.
+  void complete(Barrier& barrier);
+  /// Fails where not all warps of a warpgroup did the same.
+  void check_warpgroups() const;
+  /// Of what the block before may have begun and not ended.
+  void clear_leftovers();
   void append(List& list, Number number);
   void append(List& list, List& other);
   /// The first thread that is ready, or MAIN where none is.

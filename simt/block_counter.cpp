@@ -147,22 +147,26 @@ AccessSites::Number AccessSites::add(std::size_t offset, const void* code, unsig
   const std::lock_guard lock(mutex_);
   const std::atomic_ref number(of_code_[offset]);
   if (number.load(std::memory_order_relaxed) == NONE) {
-    number.store(append({code, {}, bytes, write, false}), std::memory_order_relaxed);
+    number.store(append({code, {}, bytes, write, false, false}), std::memory_order_relaxed);
   }
   return number.load(std::memory_order_relaxed);
 }
 
-AccessSites::Number AccessSites::of_copy(const std::source_location& place, unsigned bytes) {
+AccessSites::Number AccessSites::of_copy(const std::source_location& place, unsigned bytes, bool bulk) {
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(sites_.begin(), sites_.end(), [&](const Site& site) {
-    return site.copy && site.write && site.bytes == bytes && site.place.file_name() == place.file_name() &&
-           site.place.line() == place.line() && site.place.column() == place.column();
+    return (bulk ? site.bulk : site.copy && site.write) && site.bytes == bytes &&
+           site.place.file_name() == place.file_name() && site.place.line() == place.line() &&
+           site.place.column() == place.column();
   });
   if (known != sites_.end()) {
     return static_cast<Number>(known - sites_.begin());
   }
-  const Number number = append({nullptr, place, bytes, true, true});
-  append({nullptr, place, bytes, false, true});
+  if (bulk) {
+    return append({nullptr, place, bytes, false, false, true});
+  }
+  const Number number = append({nullptr, place, bytes, true, true, false});
+  append({nullptr, place, bytes, false, true, false});
   return number;
 }
 
@@ -249,14 +253,14 @@ void BlockCounter::clear() {
   accesses_ = 0;
 }
 
-AccessSites::Number BlockCounter::site_of_copy(const std::source_location& place, unsigned bytes) {
+AccessSites::Number BlockCounter::site_of_copy(const std::source_location& place, unsigned bytes, bool bulk) {
   for (const KnownCopy& copy : copies_) {
     if (copy.file == place.file_name() && copy.line == place.line() && copy.column == place.column() &&
         copy.bytes == bytes) {
       return copy.site;
     }
   }
-  const AccessSites::Number site = context_.sites.of_copy(place, bytes);
+  const AccessSites::Number site = context_.sites.of_copy(place, bytes, bulk);
   copies_.push_back({place.file_name(), place.line(), place.column(), bytes, site});
   return site;
 }
@@ -444,6 +448,10 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
     last_->traffic.ideal_wavefronts += wavefronts.ideal;
     return;
   }
+  if (site.site.bulk) {
+    bulk_requests(warp, site, active, addresses);
+    return;
+  }
   const std::uint64_t first = addresses[first_lane(active)];
   if (first - shared_begin_ >= variables_.bytes()) {
     global_request(warp, site, site.site.write ? AccessKind::global_store : AccessKind::global_load, active, addresses);
@@ -455,6 +463,32 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
                                    {true, variable}, active, addresses, begin);
   counts.traffic += {1, 0, wavefronts.taken, wavefronts.ideal,
                      std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(active))};
+}
+
+void BlockCounter::bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses) {
+  for_lanes(active, [&](unsigned lane) {
+    const std::uint32_t alone = 1U << lane;
+    const std::size_t array = context_.array_of(addresses[lane]);
+    const bool outside = array == CountingContext::OUTSIDE;
+    const std::uint64_t begin = outside ? 0 : reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin);
+    const std::uint64_t first = (addresses[lane] - begin) / SECTOR_BYTES;
+    const std::uint64_t end = (addresses[lane] - begin + site.site.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+    const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
+    traffic_of(site, AccessKind::async_copy, memory, alone, addresses, begin).traffic +=
+        {1, end - first, 0, 0, site.site.bytes};
+    if (outside) {
+      return;
+    }
+    use_words(array, site.site.bytes, alone, addresses, begin);
+    for (std::uint64_t sector = first; sector < end;) {
+      const std::uint64_t line_end = std::min(end, (sector / SECTORS_PER_LINE + 1) * SECTORS_PER_LINE);
+      const std::uint64_t line = sector / SECTORS_PER_LINE * SECTORS_PER_LINE;
+      const auto mask = static_cast<std::uint8_t>((1U << (line_end - line)) - (1U << (sector - line)));
+      warp.pieces.push_back({static_cast<std::uint32_t>(line), mask, static_cast<std::uint8_t>(array), false, true});
+      sector = line_end;
+    }
+    warp.piece_ends.push_back(static_cast<std::uint32_t>(warp.pieces.size()));
+  });
 }
 
 Wavefronts BlockCounter::wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses) {

@@ -79,6 +79,7 @@ class AccessSites {
     unsigned bytes = 0;
     bool write = false;
     bool copy = false;  ///< writes shared memory; the site with the next number reads global memory for it
+    bool bulk = false;  ///< a bulk copy, of which only what it reads is counted
   };
 
   AccessSites();
@@ -91,7 +92,7 @@ class AccessSites {
     const Number known = std::atomic_ref(of_code_[offset]).load(std::memory_order_relaxed);
     return known != NONE ? known : add(offset, code, bytes, write);
   }
-  Number of_copy(const std::source_location& place, unsigned bytes);
+  Number of_copy(const std::source_location& place, unsigned bytes, bool bulk);
   Site operator[](Number number) const;
 
  private:
@@ -201,9 +202,14 @@ class BlockCounter {
   }
   void copy(ThreadNumber thread, const std::byte* to, const void* source, unsigned bytes,
             const std::source_location& place) {
-    const AccessSites::Number site = site_of_copy(place, bytes);
+    const AccessSites::Number site = site_of_copy(place, bytes, false);
     log(thread, site, to);
     log(thread, static_cast<AccessSites::Number>(site + 1), source);
+  }
+  void bulk_copy(ThreadNumber thread, const std::byte* to, const void* source, unsigned bytes,
+                 const std::source_location& place) {
+    use_variable(reinterpret_cast<std::uintptr_t>(to));
+    log(thread, site_of_copy(place, bytes, true), source);
   }
   /// The thread has reached a barrier; `of_block` for those that are counted.
   void arrive(ThreadNumber thread, bool of_block);
@@ -309,7 +315,7 @@ class BlockCounter {
     return {&logs_[static_cast<std::size_t>(&warp - warps_.data()) * WARP], WARP};
   }
   void clear();
-  AccessSites::Number site_of_copy(const std::source_location& place, unsigned bytes);
+  AccessSites::Number site_of_copy(const std::source_location& place, unsigned bytes, bool bulk);
   SiteState& state(AccessSites::Number number);
   void merge_when_complete(Warp& warp);
   /// Merges up to each mark of a wait that all lanes have.
@@ -321,6 +327,8 @@ class BlockCounter {
   void merge_by_occurrence(Warp& warp, std::span<const std::vector<Entry>> logs, std::size_t from);
   void request(Warp& warp, AccessSites::Number number, std::uint32_t active, const Addresses& addresses);
   void global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active, const Addresses& addresses);
+  /// Each lane's copy is a request of its own.
+  void bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses);
   /// Of copies from these addresses to copies_to_.
   Wavefronts wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses);
   /// Index of the shared variable at the address, and its begin.

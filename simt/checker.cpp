@@ -50,8 +50,9 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
   return text.str();
 }
 
+/// `clock` has at least as many times.
 void to_later(Clocks::Clock& clock, const Clocks::Clock& other) {
-  std::transform(clock.begin(), clock.end(), other.begin(), clock.begin(),
+  std::transform(other.begin(), other.end(), clock.begin(), clock.begin(),
                  [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
 }
 
@@ -60,11 +61,44 @@ void to_later(Clocks::Clock& clock, const Clocks::Clock& other) {
 // ---- Clocks ----
 
 void Clocks::begin(std::size_t threads) {
-  own_.assign(2 * threads, 1);
-  known_.assign(threads, std::make_shared<const Clock>(2 * threads, 0));
+  added_ = 2 * threads + (threads + WARP - 1) / WARP;
+  own_.assign(added_, 1);
+  known_.assign(threads, std::make_shared<const Clock>(added_, 0));
+}
+
+ThreadNumber Clocks::add() {
+  own_.push_back(1);
+  std::shared_ptr<const Clock> before;
+  std::shared_ptr<const Clock> after;
+  for (std::shared_ptr<const Clock>& known : known_) {
+    if (known != before) {
+      before = known;
+      const auto clock = std::make_shared<Clock>(*before);
+      clock->push_back(0);
+      after = clock;
+    }
+    known = after;
+  }
+  return static_cast<ThreadNumber>(own_.size() - 1);
+}
+
+void Clocks::pass_on(const Use& done, Clock& passed_on) const {
+  passed_on.resize(own_.size());
+  passed_on[done.thread] = std::max(passed_on[done.thread], done.when);
+}
+
+void Clocks::learn(ThreadNumber thread, const Use& done) {
+  if ((*known_[thread])[done.thread] < done.when) {
+    const auto clock = std::make_shared<Clock>(*known_[thread]);
+    (*clock)[done.thread] = done.when;
+    known_[thread] = clock;
+  }
 }
 
 void Clocks::join(std::span<const ThreadNumber> threads) {
+  if (threads.empty()) {
+    return;
+  }
   const auto joined = std::make_shared<Clock>(*known_[threads.front()]);
   const Clock* merged = known_[threads.front()].get();
   for (const ThreadNumber thread : threads) {
@@ -236,8 +270,23 @@ std::string BlockChecker::block_text(std::uint64_t block) const {
   return "block " + position_text(block, grid_extents_);
 }
 
-std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by) {
+std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
+  if (clocks_.is_added(earlier.thread)) {
+    return "a bulk copy wrote, and no wait for its mbarrier lies in between";
+  }
+  if (clocks_.is_of_products(earlier.thread)) {
+    return "wgmma reads in warp " + std::to_string(earlier.thread - clocks_.products_of(0)) +
+           ", and no wait for it lies in between";
+  }
+  return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between";
+}
+
+std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by,
+                                                       const Use& use) {
   const auto begin = static_cast<std::size_t>(access.address - shared_);
+  if (begin >= variables_.bytes() || begin + access.bytes > variables_.bytes()) {
+    return describe(access) + ", outside of shared memory";
+  }
   for (std::size_t offset = begin; offset < begin + access.bytes; offset += WORD) {
     const SharedVariables::Variable* const variable = variables_.at(offset);
     if (variable != nullptr && !variable->shared) {
@@ -264,21 +313,19 @@ std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, cons
       return describe(access) + of + ", which nobody has written";
     }
     if (unordered(word.written, thread)) {
-      return describe(access) + of + ", which " + thread_text(word.written.thread) +
-             " wrote, and no barrier lies in between";
+      return describe(access) + of + ", which " + unordered_text(word.written, true);
     }
     if (access.write) {
       for (const Use& read : {word.first_read, word.last_read}) {
         if (unordered(read, thread)) {
-          return describe(access) + of + ", which " + thread_text(read.thread) +
-                 " read, and no barrier lies in between";
+          return describe(access) + of + ", which " + unordered_text(read, false);
         }
       }
-      word.written = {thread, clocks_.now(thread)};
+      word.written = use;
       word.first_read = {};
       word.last_read = {};
     } else {
-      word.last_read = {thread, clocks_.now(thread)};
+      word.last_read = use;
       if (word.first_read.when == 0) {
         word.first_read = word.last_read;
       }
@@ -357,6 +404,14 @@ std::optional<std::string> BlockChecker::copy_arrives(ThreadNumber thread, const
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> BlockChecker::bulk_copy(ThreadNumber thread, const std::byte* to, const void* source,
+                                                   unsigned bytes, const Use& copy) {
+  if (auto wrong = access_global(thread, {static_cast<const std::byte*>(source), bytes, false, true})) {
+    return wrong;
+  }
+  return access_shared(thread, {to, bytes, true, true}, By::code, copy);
 }
 
 std::optional<std::string> BlockChecker::mbarrier(ThreadNumber thread, const std::byte* at, bool init) {

@@ -23,11 +23,19 @@ namespace simt {
 /// Thread numbers in their block.
 using ThreadNumber = std::uint16_t;
 
+/// When something was done: by the number of a clock and its time; 0 for never.
+struct Use {
+  ThreadNumber thread = 0;
+  std::uint32_t when = 0;
+};
+
 /// Which of a block's threads have waited for which others. Each counts the barriers it has passed, and knows up to
 /// which count each other thread's accesses came before its own next ones.
 ///
 /// What asynchronous copies write that arrive at an mbarrier is known to those alone who wait there, be it the thread
 /// that started them. They have a clock of their own for it, as if another thread did them: copies_of() its number.
+/// So have the bulk copies that arrive at an mbarrier, which counts its phases (add()), and what products of a warp
+/// read while they are under way, which counts their groups (products_of()).
 class Clocks {
  public:
   using Clock = std::vector<std::uint32_t>;
@@ -44,6 +52,17 @@ class Clocks {
   /// The same for the thread's own copies.
   void acquire_copies(ThreadNumber thread);
   ThreadNumber copies_of(ThreadNumber thread) const { return static_cast<ThreadNumber>(known_.size() + thread); }
+  ThreadNumber products_of(ThreadNumber thread) const {
+    return static_cast<ThreadNumber>(2 * known_.size() + thread / WARP);
+  }
+  bool is_of_products(ThreadNumber number) const { return number >= 2 * known_.size() && number < added_; }
+  /// One more clock, whose times are told to pass_on().
+  ThreadNumber add();
+  bool is_added(ThreadNumber number) const { return number >= added_; }
+  /// That it was done comes before what follows a barrier.
+  void pass_on(const Use& done, Clock& passed_on) const;
+  /// That it was done comes before all that the thread does from now on.
+  void learn(ThreadNumber thread, const Use& done);
   /// Of a number, be it that of copies.
   ThreadNumber thread_of(ThreadNumber number) const { return static_cast<ThreadNumber>(number % known_.size()); }
   std::uint32_t now(ThreadNumber thread) const { return own_[thread]; }
@@ -54,7 +73,8 @@ class Clocks {
  private:
   void release_as(ThreadNumber number, ThreadNumber thread, Clock& passed_on);
 
-  std::vector<std::uint32_t> own_;                   ///< of threads, then of their copies
+  std::vector<std::uint32_t> own_;                   ///< of threads, their copies, warps' products; and added ones
+  std::size_t added_ = 0;                            ///< the first of these
   std::vector<std::shared_ptr<const Clock>> known_;  ///< of threads
 };
 
@@ -109,14 +129,17 @@ class BlockChecker {
   /// to be released.
   std::optional<std::string> copy_starts(ThreadNumber thread, const std::byte* to, const void* source, unsigned bytes);
   std::optional<std::string> copy_arrives(ThreadNumber thread, const std::byte* to, unsigned bytes, bool at_mbarrier);
+  /// The same for a bulk copy, which is all done at once; `copy` tells who may read it.
+  std::optional<std::string> bulk_copy(ThreadNumber thread, const std::byte* to, const void* source, unsigned bytes,
+                                       const Use& copy);
+  /// A product reads on until it has been waited for: that is `read`.
+  std::optional<std::string> product_reads(ThreadNumber thread, const Access& access, const Use& read) {
+    return access_shared(thread, access, By::code, read);
+  }
   /// The mbarrier there is initialised or used.
   std::optional<std::string> mbarrier(ThreadNumber thread, const std::byte* at, bool init);
 
  private:
-  struct Use {
-    ThreadNumber thread = 0;
-    std::uint32_t when = 0;  ///< 0 for none
-  };
   /// What is remembered of 4 bytes of shared memory.
   struct Word {
     std::uint64_t block = 0;
@@ -128,10 +151,16 @@ class BlockChecker {
   };
   enum class By : std::uint8_t { code, copy, mbarrier };
 
-  std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, By by);
+  std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, By by) {
+    return access_shared(thread, access, by, {thread, clocks_.now(thread)});
+  }
+  /// `use` is what is remembered of it.
+  std::optional<std::string> access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
   std::optional<std::string> access_global(ThreadNumber thread, const Access& access);
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
-  std::string block_text(std::uint64_t block) const;   ///< "block (1,0,0)"
+  /// "thread (3,2,0) wrote, and no barrier lies in between".
+  std::string unordered_text(const Use& earlier, bool write) const;
+  std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
   }

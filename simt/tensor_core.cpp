@@ -3,16 +3,36 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 namespace simt {
 namespace {
 
+/// What of B a product is made of: too large for a fiber's stack, and not within its function, as `__shared__` is.
+thread_local std::array<std::array<double, WGMMA_COLUMNS>, WGMMA_K> columns;
+
 double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
 
+/// Without branches, for loops.
 float rounded_towards_zero(double x) {
   const float nearest = static_cast<float>(x);
-  const bool away = std::isfinite(nearest) && std::fabs(static_cast<double>(nearest)) > std::fabs(x);
-  return away ? std::nextafter(nearest, 0.0F) : nearest;
+  const double magnitude = std::fabs(static_cast<double>(nearest));
+  const bool away = (magnitude > std::fabs(x)) & (magnitude <= std::numeric_limits<float>::max());
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - (away ? 1U : 0U));
+}
+
+float as_float(HalfFormat format, unsigned bits) {
+  const auto half = static_cast<std::uint16_t>(bits);
+  return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
+}
+
+/// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part.
+template <class Body>
+void for_pairs(unsigned lane, const Body& body) {
+  for (unsigned i = 0; i < sizeof(WgmmaD) / sizeof(float); i += 2) {
+    body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
+  }
 }
 
 }  // namespace
@@ -30,6 +50,54 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
     }
     d[i] = rounded_towards_zero(sum);
   }
+}
+
+void multiply_half(HalfFormat format, const std::array<WgmmaA, WARP>& a, const WgmmaOperand& b, const std::byte* shared,
+                   WgmmaRows& d) {
+  constexpr unsigned K_OF_PIECE = WGMMA_K / 2;
+  for (unsigned piece = 0; piece < WGMMA_PIECES; ++piece) {
+    std::array<std::uint16_t, K_OF_PIECE> halves;
+    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(b, piece)), sizeof halves);
+    for (unsigned k = 0; k < K_OF_PIECE; ++k) {
+      columns[piece % 2 * K_OF_PIECE + k][piece / 2] = as_float(format, halves[k]);
+    }
+  }
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    std::array<double, WGMMA_K> of_a;
+    for (unsigned k = 0; k < WGMMA_K; ++k) {
+      const unsigned pair = a[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
+      of_a[k] = as_float(format, pair >> k % 2 * 16);
+    }
+    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
+    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+      std::array<double, AT_A_TIME> sums;
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        sums[i] = d[row][begin + i];
+      }
+      for (unsigned k = 0; k < WGMMA_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += of_a[k] * columns[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        d[row][begin + i] = rounded_towards_zero(sums[i]);
+      }
+    }
+  }
+}
+
+void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    rows[row][col] = part[i];
+    rows[row][col + 1] = part[i + 1];
+  });
+}
+
+void take_part(const WgmmaRows& rows, unsigned lane, WgmmaD& part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    part[i] = rows[row][col];
+    part[i + 1] = rows[row][col + 1];
+  });
 }
 
 }  // namespace simt

@@ -17,7 +17,9 @@ using Site = std::source_location;
 
 /// Waits until `threads` threads of the block have arrived at barrier `id`, 0 to 15.
 void barrier(unsigned id, unsigned threads, Site site);
-/// The same for all threads of the block and barrier 0.
+/// Arrives there as one of them and does not wait.
+void barrier_arrive(unsigned id, unsigned threads, Site site);
+/// The same as barrier() for all threads of the block and barrier 0.
 void block_barrier(Site site);
 /// Waits until all lanes in `mask` have arrived with the same mask. Lanes that the block does not have do not count.
 void warp_barrier(unsigned mask, Site site);
@@ -29,10 +31,16 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
 /// Gives this lane's part of A and B to the warp, waits for all lanes to do the same, and sets `d` to its part of
 /// A * B + C. `d` may be `c`.
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
+/// Products by warpgroups, each a meeting of the lanes of a warp: kernels/wgmma.cuh tells what these do. Until the wait
+/// all bits of `d` are set, which makes it NaN.
+void wgmma(HalfFormat format, WgmmaD& d, const unsigned (&a)[4], const WgmmaOperand& b, bool accumulate, Site site);
+void wgmma_fence(Site site);
+void wgmma_commit(Site site);
+void wgmma_wait(unsigned pending, Site site);
 /// Position of this thread in its warp.
 unsigned lane();
 
-/// The block's dynamic shared memory, aligned to 128 bytes. What earlier blocks left in it is gone: all its bits are
+/// The block's dynamic shared memory, aligned to 1024 bytes. What earlier blocks left in it is gone: all its bits are
 /// set when the block starts, which makes every float a NaN.
 void* dynamic_shared_memory();
 /// Addresses of shared memory as PTX has them, 32 bits wide.
@@ -51,6 +59,9 @@ void mbarrier_init(unsigned address, unsigned arrivals, Site site);
 void mbarrier_arrive(unsigned address, Site site);
 void mbarrier_arrive_after_copies(unsigned address, Site site);
 void mbarrier_wait(unsigned address, unsigned parity, Site site);
+/// The same and copies of whole pieces that arrive there: kernels/bulk_copy.cuh.
+void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
+void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site);
 
 /// Flags in global memory that blocks have for each other: kernels/global_flag.cuh. A wait that the launch's end makes
 /// futile throws Stopped.

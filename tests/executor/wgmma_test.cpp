@@ -1,0 +1,310 @@
+// Products of warpgroups, copies of whole pieces and arrivals at named barriers: what they compute, and what is
+// reported of kernels that use them wrongly.
+
+#include "wgmma.hpp"
+
+#include "simt/executor.hpp"
+#include "simt/half_floats.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+constexpr float INF = std::numeric_limits<float>::infinity();
+constexpr std::size_t ELEMENTS = std::size_t{WGMMA_ROWS} * WGMMA_COLS;
+constexpr int STEP = 16;
+
+float as_read(Half format, float x) {
+  return format == Half::fp16 ? simt::from_fp16(simt::to_fp16(x)) : simt::from_bf16(simt::to_bf16(x));
+}
+
+std::vector<float> random_matrix(std::size_t elements, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> value(-2.0F, 2.0F);
+  std::vector<float> matrix(elements);
+  std::generate(matrix.begin(), matrix.end(), [&] { return value(random); });
+  return matrix;
+}
+
+/// A product of `k` steps, and what is expected of it.
+class Product {
+ public:
+  Product(Half format, int k)
+      : k_(static_cast<std::size_t>(k)),
+        format_(format),
+        a(random_matrix(WGMMA_ROWS * k_, 1)),
+        b(random_matrix(k_ * WGMMA_COLS, 2)),
+        c(random_matrix(2 * ELEMENTS, 3)) {}
+
+  std::vector<float> run(Wgmma which) const {
+    std::vector<float> d = c;
+    multiply(which, format_, static_cast<int>(2 * k_), a.data(), b.data(), d.data());
+    return d;
+  }
+  /// The sum over those steps of 16 k for which `counts` is true.
+  template <class Counts>
+  double sum(std::size_t place, const Counts& counts) const {
+    double total = 0.0;
+    for (std::size_t k = 0; k < k_; ++k) {
+      if (counts(k / STEP)) {
+        total += static_cast<double>(as_read(format_, a[place / WGMMA_COLS * k_ + k])) *
+                 as_read(format_, b[k * WGMMA_COLS + place % WGMMA_COLS]);
+      }
+    }
+    return total;
+  }
+  double sum(std::size_t place) const {
+    return sum(place, [](std::size_t) { return true; });
+  }
+
+ private:
+  std::size_t k_;
+  Half format_;
+
+ public:
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> c;
+};
+
+/// Cut off after each of at most 12 steps, by less than 2^-16, as no sum comes to 256.
+void expect_near(float got, double expected) { EXPECT_NEAR(got, expected, 12 * 0x1p-16); }
+
+TEST(WgmmaTest, AddsProducts) {
+  for (const Half format : {Half::fp16, Half::bf16}) {
+    for (const int row_bytes : {64, 128}) {
+      SCOPED_TRACE(row_bytes + static_cast<int>(format));
+      const Product product(format, row_bytes / 2);
+      for (const Wgmma which : {Wgmma::right, Wgmma::overwriting, Wgmma::group_per_step}) {
+        const std::vector<float> d = product.run(which);
+        for (std::size_t place = 0; place < ELEMENTS; ++place) {
+          const double c = which == Wgmma::overwriting ? 0.0 : product.c[place];
+          expect_near(d[place], c + product.sum(place));
+        }
+      }
+    }
+  }
+}
+
+TEST(WgmmaTest, CutsOffEachSum) {
+  Product product(Half::bf16, 32);
+  std::fill(product.b.begin() + STEP * WGMMA_COLS, product.b.end(), 0.0F);  // one step, then nothing is added
+  const std::vector<float> d = product.run(Wgmma::right);
+  for (std::size_t place = 0; place < ELEMENTS; ++place) {
+    const double expected = product.c[place] + product.sum(place);
+    EXPECT_LE(std::fabs(d[place]), std::fabs(expected)) << place;
+    EXPECT_GT(std::fabs(std::nextafter(d[place], expected > 0 ? INF : -INF)), std::fabs(expected)) << place;
+  }
+}
+
+TEST(WgmmaTest, PassesOnInfAndNan) {
+  Product product(Half::fp16, 32);
+  product.a[0] = 1e6F;  // Inf in FP16
+  product.b[0] = 1.0F;
+  product.b[1] = 0.0F;
+  const std::vector<float> d = product.run(Wgmma::right);
+  EXPECT_EQ(d[0], INF);
+  EXPECT_TRUE(std::isnan(d[1]));
+  EXPECT_TRUE(std::isfinite(d[WGMMA_COLS]));
+}
+
+TEST(WgmmaTest, SeveralSums) {
+  const Product product(Half::fp16, 64);
+  const std::vector<float> both = product.run(Wgmma::two_sums);
+  const std::vector<float> older = product.run(Wgmma::older_sum);
+  for (std::size_t place = 0; place < ELEMENTS; ++place) {
+    const double even = product.c[place] + product.sum(place, [](std::size_t step) { return step % 2 == 0; });
+    const double odd = product.sum(place, [](std::size_t step) { return step % 2 == 1; });
+    expect_near(both[place], even);
+    expect_near(both[ELEMENTS + place], odd);
+    expect_near(older[place], even);
+    EXPECT_TRUE(std::isnan(older[ELEMENTS + place])) << place;
+  }
+}
+
+TEST(WgmmaTest, SumsAreThereOnceTheyHaveBeenWaitedFor) {
+  const Product product(Half::fp16, 64);
+  for (const Wgmma which : {Wgmma::no_wait, Wgmma::wait_for_too_few, Wgmma::uncommitted}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    const std::vector<float> d = product.run(which);
+    EXPECT_EQ(std::count_if(d.begin(), d.begin() + ELEMENTS, [](float x) { return std::isnan(x); }), ELEMENTS);
+    expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));  // nothing is left of it
+  }
+}
+
+template <class Run>
+void expect_error(const Run& run, const std::vector<std::string>& parts) {
+  try {
+    run();
+    ADD_FAILURE() << "it returned";
+  } catch (const simt::Error& error) {
+    const std::string message = error.what();
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
+    }
+  }
+}
+
+void expect_error(Wgmma which, const std::vector<std::string>& parts) {
+  for (const int row_bytes : {64, 128}) {
+    const Product product(Half::fp16, row_bytes / 2);
+    expect_error([&] { product.run(which); }, parts);
+    expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));
+  }
+}
+
+TEST(WgmmaTest, TileThatIsNotAligned) {
+  expect_error(Wgmma::misaligned_tile,
+               {"wgmma.cu:", "product_kernel", "aligned to eight rows of ", "shared address 0x"});
+  expect_error(Wgmma::misaligned_slice,
+               {"wgmma.cu:", "product_kernel", "a multiple of 32 bytes, not shared address 0x"});
+}
+
+TEST(WgmmaTest, LanesDoTheSame) {
+  expect_error(Wgmma::lanes_differ, {"wgmma.cu:", "lanes of a warp", "different operands"});
+}
+
+TEST(WgmmaTest, WarpsDoTheSame) {
+  for (const auto& [which, other] : {std::pair(Wgmma::warps_differ, 64), std::pair(Wgmma::one_warp_stops, 32)}) {
+    expect_error(which, {"block (0,0,0)", "thread (" + std::to_string(other) + ",0,0) are of one warpgroup"});
+  }
+}
+
+TEST(WgmmaTest, TakesWholeWarpgroups) {
+  expect_error(Wgmma::half_a_warpgroup, {"wgmma.cu:", "whole warpgroups of 128 threads"});
+}
+
+TEST(WgmmaTest, RegistersOfAProductUnderWay) {
+  expect_error(Wgmma::write_before_wait, {"wgmma.cu:", "product_kernel", "writes to registers of a wgmma"});
+}
+
+/// What the ring multiplies.
+struct RingCase {
+  static constexpr std::size_t K = std::size_t{RING_TILES} * RING_TILE_K;
+  struct alignas(16) Piece {
+    unsigned char bytes[16];
+  };
+
+  std::vector<float> a = random_matrix(WGMMA_ROWS * K, 4);
+  std::vector<float> b = random_matrix(K * WGMMA_COLS, 5);
+  std::vector<Piece> tiles = std::vector<Piece>(RING_TILES * RING_TILE_BYTES / sizeof(Piece));
+
+  RingCase() { pack_tiles(b.data(), tiles.front().bytes); }
+  std::vector<float> run(BulkRing which) const {
+    std::vector<float> d(ELEMENTS, 0.5F);
+    multiply(which, a.data(), tiles.front().bytes, d.data());
+    return d;
+  }
+  void expect_product(BulkRing which) const {
+    const std::vector<float> d = run(which);
+    for (std::size_t place = 0; place < ELEMENTS; ++place) {
+      double sum = 0.5;
+      for (std::size_t k = 0; k < K; ++k) {
+        sum += static_cast<double>(as_read(Half::fp16, a[place / WGMMA_COLS * K + k])) *
+               as_read(Half::fp16, b[k * WGMMA_COLS + place % WGMMA_COLS]);
+      }
+      expect_near(d[place], sum);
+    }
+  }
+};
+
+TEST(BulkCopies, RingHandsEveryTileOver) {
+  const RingCase ring;
+  for (const BulkRing which : {BulkRing::right, BulkRing::one_group_behind, BulkRing::halves}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    ring.expect_product(which);
+  }
+}
+
+void expect_error(BulkRing which, const std::vector<std::string>& parts) {
+  const RingCase ring;
+  expect_error([&] { ring.run(which); }, parts);
+  ring.expect_product(BulkRing::right);
+}
+
+TEST(BulkCopies, BytesThatAreMissing) {
+  expect_error(
+      BulkRing::too_few_bytes,
+      {"block (0,0,0), thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "the mbarrier at shared address 0x",
+       "phase 2 only 1 of 1 arrivals have come and 16 bytes are missing that it expects"});
+}
+
+TEST(BulkCopies, BytesThatNobodyExpects) {
+  expect_error(BulkRing::too_many_bytes,
+               {"thread (128,0,0)", "wgmma.cu:", "produce", "16 bytes more than its phase 2 expects"});
+}
+
+TEST(BulkCopies, CopyWithoutExpectation) {
+  // The arrival ends the first phase, and the copy counts for the one after it.
+  expect_error(BulkRing::nothing_expected,
+               {"thread (128,0,0)", "wgmma.cu:", "produce", "8192 bytes more than its phase 1 expects"});
+  expect_error(BulkRing::no_arrival,
+               {"thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
+                " and 8192 bytes more than it expects so far"});
+}
+
+TEST(BulkCopies, ArrivalWhileBytesAreMissing) {
+  expect_error(BulkRing::too_many_arrivals,
+               {"thread (128,0,0)", "wgmma.cu:", "produce", "one arrival more than a phase takes"});
+}
+
+TEST(BulkCopies, MoreBytesThanAnMbarrierCounts) {
+  expect_error(BulkRing::too_much_expected, {"thread (128,0,0)", "at most 1048575 bytes, not 1048576"});
+}
+
+TEST(BulkCopies, Misaligned) {
+  for (const BulkRing which :
+       {BulkRing::misaligned_source, BulkRing::misaligned_destination, BulkRing::misaligned_size}) {
+    expect_error(which, {"thread (128,0,0)", "wgmma.cu:", "produce", "multiples of 16, not 81", " bytes from 0x"});
+  }
+}
+
+TEST(BulkCopies, MbarrierThatWasNeverInitialised) {
+  expect_error(BulkRing::no_init, {"the mbarrier at shared address 0x", "was never initialised"});
+}
+
+std::vector<float> hand_over(NamedArrival which) {
+  std::vector<float> in(NAMED_ROUNDS * 32);
+  std::iota(in.begin(), in.end(), 1.0F);
+  std::vector<float> out(in.size(), -1.0F);
+  hand_over(which, in.data(), out.data());
+  return out;
+}
+
+void expect_handed_over(NamedArrival which) {
+  const std::vector<float> out = hand_over(which);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_EQ(out[i], static_cast<float>(1 + i / 32 * 32 + (31 - i % 32))) << i;
+  }
+}
+
+TEST(NamedBarriers, ArrivalsDoNotWait) {
+  expect_handed_over(NamedArrival::right);
+  expect_handed_over(NamedArrival::reader_first);
+}
+
+TEST(NamedBarriers, ArrivalsThatAreMissing) {
+  expect_error([] { hand_over(NamedArrival::never_full); },
+               {"waits for ever at barrier ", "which 32 of 64 threads reach", "wgmma.cu:", "named_kernel"});
+  expect_handed_over(NamedArrival::right);
+}
+
+TEST(NamedBarriers, ArrivalsForAnotherCount) {
+  expect_error([] { hand_over(NamedArrival::other_count); },
+               {"thread (32,0,0)", "barrier 1 is for 64 threads here and for 96 in thread (31,0,0)"});
+  expect_handed_over(NamedArrival::reader_first);
+}
+
+}  // namespace
+}  // namespace sgemm::test
