@@ -15,6 +15,9 @@ inline namespace SGEMM_TARGET {
 // mbarrier_arrive_expecting(barrier, bytes): arrives, and makes the phase last until that many bytes have been copied
 // as well. Called before the copies are started.
 //
+// announce_mbarriers(): makes the mbarriers that this thread has initialised known to such copies; before the barrier
+// of the block that all threads wait at.
+//
 // bulk_copy(destination, source, bytes, barrier): starts copying from `source` in global memory to the shared address
 // `destination`, both aligned to 16 bytes, and as many as a multiple of 16. They count for the phase of `barrier`, and
 // may be read by whoever has waited for it.
@@ -26,6 +29,14 @@ __device__ __forceinline__ void mbarrier_arrive_expecting(unsigned barrier, unsi
   asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1;\n}" ::"r"(barrier),
                "r"(bytes)
                : "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void announce_mbarriers() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
   __trap();
 #endif
@@ -47,6 +58,8 @@ __device__ __forceinline__ void bulk_copy(unsigned destination, const void* sour
 inline void mbarrier_arrive_expecting(unsigned barrier, unsigned bytes, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive_expecting(barrier, bytes, site);
 }
+
+inline void announce_mbarriers() {}
 
 inline void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned barrier,
                       simt::Site site = simt::Site::current()) {

@@ -93,6 +93,10 @@ class Chapter {
     kernel_.min_compute_capability = capability;
     return *this;
   }
+  Chapter& max_compute_capability(int capability) {
+    kernel_.max_compute_capability = capability;
+    return *this;
+  }
   Chapter& accuracy(AccuracyClass accuracy) {
     kernel_.accuracy = accuracy;
     return *this;

@@ -20,6 +20,8 @@ enum class Platform { gpu, cpu };
 enum class AccuracyClass {
   fp32,        ///< IEEE single-precision products and sums, in any order of summation
   fp32_split,  ///< nearly that: products of operands split into TF32 parts, sums mostly in single precision
+  bf16_split,  ///< the same with BF16 parts of scaled operands
+  fp16_split,  ///< the same with FP16 parts, for rows of A and columns of B whose numbers do not span many decades
   tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
 
@@ -66,6 +68,8 @@ struct Kernel {
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
+  /// The last one whose GPUs have the instructions that the kernel is made of; 0 where later ones have them all.
+  int max_compute_capability = 0;
   /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
   /// predictions without a device: `resources` has what the device says.
   int blocks_per_sm = 0;

@@ -54,6 +54,10 @@ std::string_view to_string(AccuracyClass accuracy) {
       return "fp32";
     case AccuracyClass::fp32_split:
       return "fp32_split";
+    case AccuracyClass::bf16_split:
+      return "bf16_split";
+    case AccuracyClass::fp16_split:
+      return "fp16_split";
     case AccuracyClass::tf32:
       break;
   }

@@ -19,6 +19,12 @@ inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, st
          leading_dimension % 4 == 0;
 }
 
+/// The same for pairs and 64-bit accesses.
+inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float2) == 0 && columns % 2 == 0 &&
+         leading_dimension % 2 == 0;
+}
+
 /// Loads two floats; `source` is aligned to 8 bytes.
 __device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
 

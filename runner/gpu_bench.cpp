@@ -169,6 +169,11 @@ void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) cons
                                                           capability_text(kernel.min_compute_capability),
                                                           capability_text(device_.compute_capability)));
   }
+  if (kernel.max_compute_capability != 0 && kernel.max_compute_capability < device_.compute_capability) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("needs instructions of compute capability {}, which {} lacks",
+                                                          capability_text(kernel.max_compute_capability),
+                                                          capability_text(device_.compute_capability)));
+  }
   if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
     throw CaseStopped(Outcome::not_supported, *reason);
   }

@@ -227,6 +227,8 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
     case AccuracyClass::fp32:
       return sum;
     case AccuracyClass::fp32_split:
+    case AccuracyClass::bf16_split:
+    case AccuracyClass::fp16_split:
       return SPLIT_PRODUCT + SUM_IN_TENSOR_CORE + sum;
     case AccuracyClass::tf32:
       break;

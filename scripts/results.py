@@ -97,7 +97,7 @@ class Record:
     @property
     def has_fp32_accuracy(self) -> bool:
         """Computed in FP32, or in several products of a lower precision that are as accurate together."""
-        return self.data["accuracy_class"] in ("fp32", "fp32_split")
+        return self.data["accuracy_class"] in ("fp32", "fp32_split", "bf16_split", "fp16_split")
 
     @property
     def l2(self) -> str:

@@ -1,0 +1,702 @@
+#pragma once
+
+// FP32 products on 16-bit tensor cores (sm_90a): a kernel that splits A and B into parts, and one that multiplies them.
+// What chapters 11 and 12 are made of, which differ by their scheme: how many parts of which format, and which products
+// of these count. Chapter 11 explains it.
+
+#include "async_copy.cuh"
+#include "bulk_copy.cuh"
+#include "ceil_div.hpp"
+#include "chapter.cuh"
+#include "dependent_launch.cuh"
+#include "dynamic_smem.cuh"
+#include "epilogue.cuh"
+#include "hilbert.hpp"
+#include "mbarrier.cuh"
+#include "problem.hpp"
+#include "registers.cuh"
+#include "split_parts.cuh"
+#include "tiling.cuh"
+#include "vector_access.cuh"
+#include "wgmma.cuh"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+constexpr int WARP = 32;
+constexpr int PANEL = 128;      // rows of A or columns of B that are split, copied and multiplied together
+constexpr int PIECE_K = 64;     // of which so many k make a piece
+constexpr int STEP_BYTES = 32;  // of a row, for the 16 k of one instruction
+static_assert(PIECE_K * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
+
+/// Numbers of a part of A and of one of B, the largest part being 0.
+struct PartsOfProduct {
+  int a;
+  int b;
+};
+
+/// By which powers of two a piece has to be multiplied, which undoes what was done before it was split.
+struct Scaling {
+  int exponent;  ///< of all rows; ALL_ZERO where the piece has nothing but zeros
+  int plain;     ///< the same, or NOT_PLAIN where some rows have a factor of their own besides
+  int unused[2];
+  unsigned char rows[PANEL];  ///< that factor is 2^-(Scheme::ROW_STEP * this)
+};
+// Far from any sum of two exponents, and so are their sums with each other and with exponents.
+constexpr int ALL_ZERO = -(1 << 20);
+constexpr int NOT_PLAIN = 1 << 24;
+constexpr int SCALING_BYTES = sizeof(Scaling);
+static_assert(SCALING_BYTES % 16 == 0);
+
+/// A piece of a panel: its parts one after the other, each PANEL rows of PIECE_K numbers, as wgmma reads them.
+template <class Scheme>
+struct Piece {
+  static constexpr int PART_BYTES = PANEL * WGMMA_ROW_BYTES;
+  static constexpr int BYTES = Scheme::PARTS * PART_BYTES;
+};
+
+/// At least one piece, of zeros where there is no k.
+SGEMM_HOST_DEVICE inline std::int64_t pieces_along_k(const Problem& p) {
+  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, PIECE_K);
+}
+SGEMM_HOST_DEVICE inline std::int64_t panels_of(std::int64_t rows) { return ceil_div<std::int64_t>(rows, PANEL); }
+
+/// Where all pieces and their scalings are. Those of a panel follow one another along k, the panels of B those of A.
+template <class Scheme>
+class Workspace {
+ public:
+  SGEMM_HOST_DEVICE Workspace(const Problem& p, void* memory)
+      : along_k_(static_cast<int>(pieces_along_k(p))),
+        a_panels_(static_cast<int>(panels_of(p.m))),
+        count_((panels_of(p.m) + panels_of(p.n)) * pieces_along_k(p)),
+        memory_(static_cast<unsigned char*>(memory)) {}
+
+  SGEMM_HOST_DEVICE int along_k() const { return along_k_; }
+  SGEMM_HOST_DEVICE int a_panels() const { return a_panels_; }
+  SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
+  SGEMM_HOST_DEVICE std::size_t bytes() const {
+    return static_cast<std::size_t>(count_) * (Piece<Scheme>::BYTES + SCALING_BYTES);
+  }
+  __device__ unsigned char* parts(std::int64_t piece) const { return memory_ + piece * Piece<Scheme>::BYTES; }
+  __device__ Scaling* scaling(std::int64_t piece) const {
+    return reinterpret_cast<Scaling*>(memory_ + count_ * Piece<Scheme>::BYTES) + piece;
+  }
+
+ private:
+  int along_k_;
+  int a_panels_;
+  std::int64_t count_;
+  unsigned char* memory_;
+};
+
+// ---- The kernel that splits ----
+
+constexpr int SPLIT_THREADS = 256;
+constexpr int SPLIT_WARPS = SPLIT_THREADS / WARP;
+// A thread has 32 numbers, in groups of 8 that make 16 bytes of each part. Group number g of a row holds k 4g to 4g + 3
+// and 32 + 4g to 32 + 4g + 3: what order k has in a piece is free as long as A and B agree, and this one lets threads
+// copy neighbouring groups of four from A.
+constexpr int GROUP = 8;
+constexpr int GROUPS = PIECE_K / GROUP;  // in a row
+constexpr int GROUPS_PER_THREAD = 4;
+static_assert(PANEL * PIECE_K == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
+
+/// The k of number `i` of group `group`, from the beginning of the piece.
+__device__ constexpr int k_in_piece(int group, int i) { return i / 4 * (PIECE_K / 2) + group * 4 + i % 4; }
+
+/// The largest of all threads' values; to be called by all of them. `shared`: a word for each warp, which they are done
+/// with.
+__device__ __forceinline__ unsigned block_max(unsigned value, unsigned* shared) {
+  __syncthreads();
+#pragma unroll
+  for (int lanes = 1; lanes < WARP; lanes *= 2) {
+    const unsigned other = __shfl_xor_sync(~0U, value, lanes);
+    value = other > value ? other : value;
+  }
+  if (threadIdx.x % WARP == 0) {
+    shared[threadIdx.x / WARP] = value;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int warp = 0; warp < SPLIT_WARPS; ++warp) {
+    value = shared[warp] > value ? shared[warp] : value;
+  }
+  return value;
+}
+
+/// The largest magnitude of a thread's group.
+__device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
+  unsigned largest = 0;
+#pragma unroll
+  for (const float value : x) {
+    largest = magnitude(value) > largest ? magnitude(value) : largest;
+  }
+  return largest;
+}
+
+/// By how many steps of its own a row is scaled: as many as its largest number stays below the piece's.
+template <class Scheme>
+__device__ __forceinline__ int row_steps(unsigned largest_of_row, unsigned largest) {
+  constexpr int MOST = 112 / Scheme::ROW_STEP;
+  const int steps = static_cast<int>((largest >> MANTISSA_BITS) - (largest_of_row >> MANTISSA_BITS)) / Scheme::ROW_STEP;
+  return largest_of_row == 0 ? 0 : steps < MOST ? steps : MOST;
+}
+
+/// 16 bytes of each part: a group, multiplied by 2^exponent and split.
+template <class Scheme>
+__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&parts)[Scheme::PARTS]) {
+  unsigned pairs[GROUP / 2][Scheme::PARTS];
+#pragma unroll
+  for (int i = 0; i < GROUP / 2; ++i) {
+    split_pair<typename Scheme::Format>(scaled(x[2 * i], exponent), scaled(x[2 * i + 1], exponent), pairs[i]);
+  }
+#pragma unroll
+  for (int part = 0; part < Scheme::PARTS; ++part) {
+    parts[part] = uint4{pairs[0][part], pairs[1][part], pairs[2][part], pairs[3][part]};
+  }
+}
+
+/// Stores what undoes a piece's scaling. To be called by all threads; `steps`: of this thread's rows, from `first_row`
+/// on and `stride` apart.
+template <class Scheme, int ROWS>
+__device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
+                                              int first_row, int stride, unsigned* shared) {
+  unsigned most = 0;
+#pragma unroll
+  for (int i = 0; i < ROWS; ++i) {
+    scaling.rows[first_row + i * stride] = static_cast<unsigned char>(steps[i]);
+    most |= static_cast<unsigned>(steps[i]);
+  }
+  const bool plain = block_max(most, shared) == 0;
+  if (threadIdx.x == 0) {
+    scaling.exponent = largest == 0 ? ALL_ZERO : -scaling_exponent(largest);
+    scaling.plain = plain ? scaling.exponent : NOT_PLAIN;
+  }
+}
+
+/// Splits a piece of A. Eight neighbouring threads have the groups of a row, and each thread those of four rows.
+template <class Scheme, bool VECTOR>
+__device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel, std::int64_t piece,
+                                           unsigned char* parts_of_piece, Scaling& scaling, unsigned* shared) {
+  constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
+  const int group = threadIdx.x % GROUPS;
+  const int first_row = threadIdx.x / GROUPS;
+  const std::int64_t first_k = piece * PIECE_K;
+  float x[GROUPS_PER_THREAD][GROUP];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    const std::int64_t row = panel * PANEL + first_row + i * STRIDE;
+    const float* const from = p.a + row * p.lda;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t k = first_k + k_in_piece(group, half * 4);
+      if (VECTOR) {
+        const float4 four = load_float4_or_zero(from + k, row < p.m && k < p.k);
+        x[i][half * 4] = four.x;
+        x[i][half * 4 + 1] = four.y;
+        x[i][half * 4 + 2] = four.z;
+        x[i][half * 4 + 3] = four.w;
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          x[i][half * 4 + j] = load_or_zero(from + k + j, row < p.m && k + j < p.k);
+        }
+      }
+    }
+  }
+  unsigned largest_of_row[GROUPS_PER_THREAD];
+  unsigned largest = 0;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    largest_of_row[i] = largest_of(x[i]);
+#pragma unroll
+    for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
+      const unsigned other = __shfl_xor_sync(~0U, largest_of_row[i], lanes);
+      largest_of_row[i] = other > largest_of_row[i] ? other : largest_of_row[i];
+    }
+    largest = largest_of_row[i] > largest ? largest_of_row[i] : largest;
+  }
+  largest = block_max(largest, shared);
+
+  int steps[GROUPS_PER_THREAD];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    steps[i] = row_steps<Scheme>(largest_of_row[i], largest);
+    uint4 parts[Scheme::PARTS];
+    split_group<Scheme>(x[i], scaling_exponent(largest) + steps[i] * Scheme::ROW_STEP, parts);
+    const unsigned place = swizzled((first_row + i * STRIDE) * WGMMA_ROW_BYTES + group * 16);
+#pragma unroll
+    for (int part = 0; part < Scheme::PARTS; ++part) {
+      *reinterpret_cast<uint4*>(parts_of_piece + part * Piece<Scheme>::PART_BYTES + place) = parts[part];
+    }
+  }
+  store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, shared);
+}
+
+/// Splits a piece of B, whose columns become rows: thread t and thread t + 128 have four groups each of column t, and
+/// the parts take their way through shared memory, one at a time, so that all are stored in whole lines.
+template <class Scheme>
+__device__ __forceinline__ void split_columns(const Problem& p, std::int64_t panel, std::int64_t piece,
+                                              unsigned char* parts_of_piece, Scaling& scaling, unsigned char* shared) {
+  const int column = threadIdx.x % PANEL;
+  const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
+  const std::int64_t first_k = piece * PIECE_K;
+  const bool inside = panel * PANEL + column < p.n;
+  const float* const from = p.b + first_k * p.ldb + panel * PANEL + column;
+  float x[GROUPS_PER_THREAD][GROUP];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+#pragma unroll
+    for (int j = 0; j < GROUP; ++j) {
+      const int k = k_in_piece(first_group + i, j);
+      x[i][j] = load_or_zero(from + k * p.ldb, inside && first_k + k < p.k);
+    }
+  }
+  unsigned largest_of_column = 0;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    largest_of_column = largest_of(x[i]) > largest_of_column ? largest_of(x[i]) : largest_of_column;
+  }
+  unsigned* const words = reinterpret_cast<unsigned*>(shared);
+  words[threadIdx.x] = largest_of_column;
+  __syncthreads();
+  const unsigned other = words[threadIdx.x ^ PANEL];
+  largest_of_column = other > largest_of_column ? other : largest_of_column;
+  const unsigned largest = block_max(largest_of_column, words + SPLIT_THREADS);
+
+  const int steps[1] = {row_steps<Scheme>(largest_of_column, largest)};
+  const int exponent = scaling_exponent(largest) + steps[0] * Scheme::ROW_STEP;
+  store_scaling<Scheme>(scaling, largest, steps, column, 0, words + SPLIT_THREADS);
+  uint4 parts[GROUPS_PER_THREAD][Scheme::PARTS];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    split_group<Scheme>(x[i], exponent, parts[i]);
+  }
+#pragma unroll
+  for (int part = 0; part < Scheme::PARTS; ++part) {
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      const unsigned place = swizzled(column * WGMMA_ROW_BYTES + (first_group + i) * 16);
+      *reinterpret_cast<uint4*>(shared + place) = parts[i][part];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
+      *reinterpret_cast<uint4*>(parts_of_piece + part * Piece<Scheme>::PART_BYTES + place) =
+          *reinterpret_cast<const uint4*>(shared + place);
+    }
+  }
+}
+
+/// Splits one piece of A or B in each block, `workspace.count()` of them. VECTOR: rows of A split into aligned groups
+/// of four.
+template <class Scheme, bool VECTOR>
+__device__ __forceinline__ void split(const Problem& p, void* memory) {
+  __shared__ uint4 shared[Piece<Scheme>::PART_BYTES / sizeof(uint4)];
+  let_next_kernel_start();
+  const Workspace<Scheme> workspace(p, memory);
+  const int panel = static_cast<int>(blockIdx.x) / workspace.along_k();
+  const int piece = static_cast<int>(blockIdx.x) % workspace.along_k();
+  unsigned char* const parts = workspace.parts(blockIdx.x);
+  Scaling& scaling = *workspace.scaling(blockIdx.x);
+  if (panel < workspace.a_panels()) {
+    split_rows<Scheme, VECTOR>(p, panel, piece, parts, scaling, reinterpret_cast<unsigned*>(shared));
+  } else {
+    split_columns<Scheme>(p, panel - workspace.a_panels(), piece, parts, scaling,
+                          reinterpret_cast<unsigned char*>(shared));
+  }
+}
+
+// ---- The kernel that multiplies ----
+
+/// A block computes tiles of one panel of A by PANELS of B. Two warpgroups multiply, half of A's panel each; one thread
+/// of a third keeps two rings of pieces full, one for A and one for B.
+template <class Scheme_, int PANELS_>
+struct TileShape {
+  using Scheme = Scheme_;
+  static constexpr int PANELS = PANELS_;
+  static constexpr int BM = PANEL;
+  static constexpr int BN = PANEL * PANELS;
+  static constexpr int MATH_THREADS = 2 * WARPGROUP;
+  static constexpr int MATH_WARPS = MATH_THREADS / WARP;
+  static constexpr int THREADS = MATH_THREADS + WARPGROUP;
+  // 64 Ki registers make 168 for each of 384 threads. What the one that copies leaves over is for the others.
+  static constexpr int COPY_REGISTERS = 40;
+  static constexpr int MATH_REGISTERS = 168 + (168 - COPY_REGISTERS) / 2;
+};
+
+/// A ring of STAGES pieces in shared memory, its place given by shared addresses: for each stage a piece, its scaling,
+/// and the barriers that tell that it is full and that it is empty. Each use of a stage is one phase of both.
+template <class Scheme, int STAGES_>
+class Ring {
+ public:
+  static constexpr int STAGES = STAGES_;
+  static constexpr int PIECES_BYTES = STAGES * Piece<Scheme>::BYTES;
+  static constexpr int SCALINGS_BYTES = STAGES * SCALING_BYTES;
+  static constexpr int BARRIERS_BYTES = STAGES * 2 * MBARRIER_BYTES;
+
+  __device__ __forceinline__ Ring(unsigned pieces, unsigned scalings, unsigned barriers)
+      : pieces_(pieces), scalings_(scalings), barriers_(barriers) {}
+
+  __device__ unsigned piece() const { return pieces_ + stage_ * Piece<Scheme>::BYTES; }
+  __device__ unsigned scaling() const { return scalings_ + stage_ * SCALING_BYTES; }
+  __device__ unsigned full() const { return barriers_ + stage_ * MBARRIER_BYTES; }
+  __device__ unsigned empty() const { return barriers_ + (STAGES + stage_) * MBARRIER_BYTES; }
+  __device__ void wait_until_full() const { mbarrier_wait(full(), parity_); }
+  __device__ void wait_until_empty() const { mbarrier_wait(empty(), parity_ ^ 1U); }
+  __device__ __forceinline__ void advance() {
+    if (++stage_ == STAGES) {
+      stage_ = 0;
+      parity_ ^= 1U;
+    }
+  }
+  /// Makes the barriers; by one thread.
+  __device__ __forceinline__ void init(unsigned readers) const {
+    for (int stage = 0; stage < STAGES; ++stage) {
+      mbarrier_init(barriers_ + stage * MBARRIER_BYTES, 1);
+      mbarrier_init(barriers_ + (STAGES + stage) * MBARRIER_BYTES, readers);
+    }
+  }
+
+ private:
+  unsigned pieces_;
+  unsigned scalings_;
+  unsigned barriers_;
+  unsigned stage_ = 0;
+  unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
+};
+
+/// Where everything is in a block's dynamic shared memory.
+template <class Scheme>
+struct Rings {
+  using A = Ring<Scheme, Scheme::A_STAGES>;
+  using B = Ring<Scheme, Scheme::B_STAGES>;
+  static constexpr int B_PIECES = A::PIECES_BYTES;
+  static constexpr int A_SCALINGS = B_PIECES + B::PIECES_BYTES;
+  static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
+  static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
+  static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
+  static constexpr int SMEM_BYTES = B_BARRIERS + B::BARRIERS_BYTES;
+
+  A a;
+  B b;
+  __device__ __forceinline__ explicit Rings(unsigned smem)
+      : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_PIECES, smem + B_SCALINGS, smem + B_BARRIERS) {}
+};
+
+/// A tile of C at a position of the Hilbert curve.
+template <class Shape>
+struct Tile {
+  int a_panel;
+  int b_panel;   ///< the first
+  int b_panels;  ///< fewer than Shape::PANELS at the right edge of C
+
+  __device__ __forceinline__ Tile(const Problem& p, int position) {
+    const auto b_all = static_cast<int>(panels_of(p.n));
+    const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
+    a_panel = index.row;
+    b_panel = index.col * Shape::PANELS;
+    b_panels = b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS;
+  }
+};
+
+template <class Shape>
+SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
+  return panels_of(p.m) * ceil_div<std::int64_t>(panels_of(p.n), Shape::PANELS);
+}
+
+/// Fills the next stage of a ring with piece number `piece`.
+template <class Scheme, int STAGES>
+__device__ __forceinline__ void copy_piece(Ring<Scheme, STAGES>& ring, const Workspace<Scheme>& workspace,
+                                           std::int64_t piece) {
+  ring.wait_until_empty();
+  mbarrier_arrive_expecting(ring.full(), Piece<Scheme>::BYTES + SCALING_BYTES);
+  bulk_copy(ring.piece(), workspace.parts(piece), Piece<Scheme>::BYTES, ring.full());
+  bulk_copy(ring.scaling(), workspace.scaling(piece), SCALING_BYTES, ring.full());
+  ring.advance();
+}
+
+/// What the copying thread does: for each tile and each piece along k one of A, then those of B.
+template <class Shape>
+__device__ __forceinline__ void copy_tiles(const Problem& p, const Workspace<typename Shape::Scheme>& workspace,
+                                           Rings<typename Shape::Scheme> rings) {
+  const int tiles = static_cast<int>(tile_count<Shape>(p));
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    const Tile<Shape> tile(p, position);
+    const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.along_k();
+    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.along_k();
+    for (int piece = 0; piece < workspace.along_k(); ++piece) {
+      copy_piece(rings.a, workspace, a_first + piece);
+      for (int panel = 0; panel < tile.b_panels; ++panel) {
+        copy_piece(rings.b, workspace, b_first + panel * workspace.along_k() + piece);
+      }
+    }
+  }
+}
+
+/// Starts all products of two pieces, which replace what is in `partial`. The smallest come first: while a sum is
+/// small, so is what tensor cores cut off it.
+template <class Scheme>
+__device__ __forceinline__ void start_products(float (&partial)[64], unsigned a_piece, unsigned b_piece) {
+  const std::uint64_t a = wgmma_operand(a_piece);
+  const std::uint64_t b = wgmma_operand(b_piece);
+  wgmma_fence();
+#pragma unroll
+  for (int product = 0; product < Scheme::PRODUCTS; ++product) {
+    const PartsOfProduct parts = Scheme::product(product);
+#pragma unroll
+    for (int step = 0; step < PIECE_K / WGMMA_K; ++step) {
+      wgmma_64x128x16<typename Scheme::Format>(
+          partial, wgmma_operand_at(a, parts.a * Piece<Scheme>::PART_BYTES + step * STEP_BYTES),
+          wgmma_operand_at(b, parts.b * Piece<Scheme>::PART_BYTES + step * STEP_BYTES), product + step > 0);
+    }
+  }
+  wgmma_commit();
+}
+
+/// The scaling at a shared address.
+__device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
+#ifdef __CUDACC__
+  return *static_cast<const Scaling*>(__cvta_shared_to_generic(address));
+#else
+  return *reinterpret_cast<const Scaling*>(static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + address);
+#endif
+}
+
+/// The sums of a warpgroup for 64 rows and 128 columns of C, divided by a power of two that pieces along k mostly
+/// share.
+struct Sums {
+  float values[64] = {};  ///< as wgmma holds D
+  int exponent = ALL_ZERO;
+
+  /// Whether products of two pieces have the exponent of the sums, so that they may simply be added.
+  __device__ __forceinline__ bool match(const Scaling& a, const Scaling& b) const {
+    return a.plain + b.plain == exponent;
+  }
+
+  /// Brings products of other pieces to the exponent of the sums, or the sums to that of the products where it is
+  /// larger: no number grows. `row` and `column`: of the thread's first elements in their panels.
+  template <class Scheme>
+  __device__ __forceinline__ void bring_together(float (&products)[64], const Scaling& a, const Scaling& b, int row,
+                                                 int column) {
+    const int own = a.exponent + b.exponent;
+    if (own < ALL_ZERO / 2) {
+      return;
+    }
+    if (own > exponent) {
+      const float shrink = power_of_2_or_0(exponent - own);
+#pragma unroll
+      for (float& value : values) {
+        value *= shrink;
+      }
+      exponent = own;
+    }
+    const float row_factors[2] = {power_of_2_or_0(own - exponent - Scheme::ROW_STEP * a.rows[row]),
+                                  power_of_2_or_0(own - exponent - Scheme::ROW_STEP * a.rows[row + 8])};
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      const int own_column = column + i / 4 * 8 + i % 2;
+      products[i] *= row_factors[i / 2 % 2] * power_of_2(-Scheme::ROW_STEP * b.rows[own_column]);
+    }
+  }
+};
+
+/// A thread's first row in its panel of A; the other one is 8 further down.
+__device__ __forceinline__ int first_row(unsigned thread) { return thread / WARP * 16 + thread % WARP / 4; }
+/// A thread's first column in a panel of B, of pairs that lie 8 apart.
+__device__ __forceinline__ int first_column(unsigned thread) { return thread % 4 * 2; }
+
+/// sums = A * B for a tile.
+template <class Shape>
+__device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along_k,
+                                              Rings<typename Shape::Scheme>& rings, Sums (&sums)[Shape::PANELS]) {
+  constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;  // of A
+  const unsigned group = threadIdx.x / WARPGROUP;
+  const bool several = tile.b_panels == Shape::PANELS;
+  for (int piece = 0; piece < along_k; ++piece) {
+    rings.a.wait_until_full();
+#pragma unroll
+    for (int panel = 0; panel < Shape::PANELS; ++panel) {
+      const bool last = panel == Shape::PANELS - 1 || !several;
+      if (panel > 0 && !several) {
+        break;
+      }
+      float products[64];
+      rings.b.wait_until_full();
+      start_products<typename Shape::Scheme>(products, rings.a.piece() + group * BYTES_OF_GROUP, rings.b.piece());
+      const Scaling& a = scaling_at(rings.a.scaling());
+      const Scaling& b = scaling_at(rings.b.scaling());
+      const bool match = sums[panel].match(a, b);
+      wgmma_wait<0>(products);
+      if (!match) {
+        sums[panel].template bring_together<typename Shape::Scheme>(products, a, b, first_row(threadIdx.x),
+                                                                    first_column(threadIdx.x));
+      }
+      __syncwarp();
+      if (threadIdx.x % WARP == 0) {
+        mbarrier_arrive(rings.b.empty());
+        if (last) {
+          mbarrier_arrive(rings.a.empty());
+        }
+      }
+      rings.b.advance();
+#pragma unroll
+      for (int i = 0; i < 64; ++i) {
+        sums[panel].values[i] += products[i];
+      }
+    }
+    rings.a.advance();
+  }
+}
+
+/// Element (row, col) of A * B by ordinary instructions.
+__device__ __forceinline__ float dot_product(const Problem& p, std::int64_t row, std::int64_t col) {
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < p.k; ++k) {
+    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
+  }
+  return sum;
+}
+
+/// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
+/// They come in pairs of neighbours; PAIRS: which may be stored at a time. Where the sum of a pair is not finite, both
+/// are computed again, as Inf and NaN have no parts that add up to them.
+template <bool PAIRS>
+__device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                      const Sums& sums) {
+  const int exponent = sums.exponent == ALL_ZERO ? 0 : sums.exponent;
+  unsigned not_finite = 0;  // a bit for each pair
+#pragma unroll
+  for (int pair = 0; pair < 32; ++pair) {
+    const std::int64_t row = first_row + pair % 2 * 8;
+    const std::int64_t col = first_col + pair / 2 * 8;
+    const float values[2] = {scaled(sums.values[2 * pair], exponent), scaled(sums.values[2 * pair + 1], exponent)};
+    if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
+      not_finite |= 1U << static_cast<unsigned>(pair);
+    } else if (row < p.m && col < p.n) {
+      float* const c = p.c + row * p.ldc + col;
+      if (PAIRS) {
+        update2(c, values, p.alpha, p.beta);
+      } else {
+        update(c[0], values[0], p.alpha, p.beta);
+        if (col + 1 < p.n) {
+          update(c[1], values[1], p.alpha, p.beta);
+        }
+      }
+    }
+  }
+#pragma unroll 1
+  for (int pair = 0; not_finite != 0; ++pair, not_finite >>= 1U) {
+    const std::int64_t row = first_row + pair % 2 * 8;
+    const std::int64_t col = first_col + pair / 2 * 8;
+#pragma unroll 1
+    for (int j = 0; j < 2; ++j) {
+      if (not_finite % 2 == 1 && row < p.m && col + j < p.n) {
+        update(p.c[row * p.ldc + col + j], dot_product(p, row, col + j), p.alpha, p.beta);
+      }
+    }
+  }
+}
+
+/// What a multiplying warpgroup does.
+template <class Shape, bool PAIRS>
+__device__ __forceinline__ void multiply_tiles(const Problem& p, int along_k, Rings<typename Shape::Scheme> rings) {
+  const int tiles = static_cast<int>(tile_count<Shape>(p));
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    const Tile<Shape> tile(p, position);
+    Sums sums[Shape::PANELS];
+    multiply_tile<Shape>(tile, along_k, rings, sums);
+#pragma unroll
+    for (int panel = 0; panel < Shape::PANELS; ++panel) {
+      store<PAIRS>(p, static_cast<std::int64_t>(tile.a_panel) * PANEL + first_row(threadIdx.x),
+                   static_cast<std::int64_t>(tile.b_panel + panel) * PANEL + first_column(threadIdx.x), sums[panel]);
+    }
+  }
+}
+
+/// The tiles of C, as many blocks as fit at a time taking turns. PAIRS: rows of C split into aligned pairs.
+template <class Shape, bool PAIRS>
+__device__ __forceinline__ void multiply(const Problem& p, void* memory) {
+  using Scheme = typename Shape::Scheme;
+  const Workspace<Scheme> workspace(p, memory);
+  const Rings<Scheme> rings(shared_address(dynamic_smem()));
+  if (threadIdx.x == 0) {
+    rings.a.init(Shape::MATH_WARPS);
+    rings.b.init(Shape::MATH_WARPS);
+    announce_mbarriers();
+  }
+  __syncthreads();
+  if (threadIdx.x >= Shape::MATH_THREADS) {
+    lower_register_limit<Shape::COPY_REGISTERS>();
+    if (threadIdx.x == Shape::MATH_THREADS) {
+      wait_for_kernel_before();
+      copy_tiles<Shape>(p, workspace, rings);
+    }
+  } else {
+    raise_register_limit<Shape::MATH_REGISTERS>();
+    multiply_tiles<Shape, PAIRS>(p, workspace.along_k(), rings);
+  }
+}
+
+// ---- Launching ----
+
+/// The kernels of a chapter, which carry its name.
+template <class Scheme>
+struct Kernels {
+  void (*split)(Problem, void*);
+  void (*split_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
+  void (*wide)(Problem, void*);          ///< TileShape<Scheme, 2>
+  void (*wide_scalar)(Problem, void*);   ///< where rows of C do not split into aligned pairs
+  void (*narrow)(Problem, void*);        ///< TileShape<Scheme, 1>
+  void (*narrow_scalar)(Problem, void*);
+};
+
+template <class Shape>
+Configuration configuration(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors) {
+  using Scheme = typename Shape::Scheme;
+  constexpr bool WIDE = Shape::PANELS == 2;
+  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+    const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
+    launch(vector_access ? kernels.split : kernels.split_scalar, Workspace<Scheme>(problem, nullptr).count(),
+           dim3(SPLIT_THREADS), 0, stream, problem, workspace);
+    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+    launch_dependent(pairs  ? WIDE ? kernels.wide : kernels.narrow
+                     : WIDE ? kernels.wide_scalar
+                            : kernels.narrow_scalar,
+                     std::min<std::int64_t>(tile_count<Shape>(problem), multiprocessors), dim3(Shape::THREADS),
+                     Rings<Scheme>::SMEM_BYTES, stream, problem, workspace);
+  };
+  return {std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN), Workspace<Scheme>(p, nullptr).bytes(), run};
+}
+
+/// Tiles of 128x256 and of 128x128, the better choice first: that with fewer rounds of panels for the busiest SM.
+template <class Scheme>
+std::vector<Configuration> configurations(const Problem& p, const Kernels<Scheme>& kernels) {
+  using Wide = TileShape<Scheme, 2>;
+  using Narrow = TileShape<Scheme, 1>;
+  int device = 0;
+  int multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const auto rounds = [&](std::int64_t tiles) { return ceil_div<std::int64_t>(tiles, multiprocessors); };
+  std::vector<Configuration> both{configuration<Wide>(p, kernels, multiprocessors),
+                                  configuration<Narrow>(p, kernels, multiprocessors)};
+  if (rounds(tile_count<Narrow>(p)) < 2 * rounds(tile_count<Wide>(p))) {
+    std::swap(both[0], both[1]);
+  }
+  return both;
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
