@@ -100,6 +100,7 @@ class Workspace {
 // ---- The kernel that splits ----
 
 constexpr int SPLIT_THREADS = 256;
+constexpr int SPLIT_BLOCKS_PER_SM = 3;
 constexpr int SPLIT_WARPS = SPLIT_THREADS / WARP;
 // A thread has 32 numbers, in groups of 8 that make 16 bytes of each part. Group number g of a row holds k 4g to 4g + 3
 // and 32 + 4g to 32 + 4g + 3: what order k has in a piece is free as long as A and B agree, and this one lets threads
