@@ -64,6 +64,7 @@ METRICS = (
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
@@ -132,18 +133,32 @@ def last_lines(text: str, count: int = 3) -> str:
     return " / ".join([line.strip() for line in text.splitlines() if line.strip()][-count:]) or "no output"
 
 
-def function_pattern(kernel: str) -> str:
-    """What a kernel's device function is called: <name>_kernel or <name>_<how>_kernel; libraries say gemm."""
+def function_patterns(kernel: str) -> list[str]:
+    """What a kernel's device function is called: <name>_kernel, or else <name>_<how>_kernel; libraries say gemm.
+
+    Where there are both, <name>_kernel does the work and the others prepare it.
+    """
     chapter = re.fullmatch(r"\d+_(\w+?)(?::.*)?", kernel)
-    return f"{chapter[1]}.*kernel" if chapter else "gemm"
+    return [f"^{chapter[1]}_kernel", f"{chapter[1]}_.*kernel"] if chapter else ["gemm"]
 
 
 def profile(ncu: str, runner: Path, kernel: str, size: int, metrics: Sequence[str]) -> tuple[Values, dict, str]:
-    """One run of the runner under ncu: the counters, the runner's own context, and everything that was printed."""
+    """The counters of one launch, the runner's own context, and everything that was printed."""
+    for pattern in function_patterns(kernel):
+        found = profile_function(ncu, runner, kernel, size, metrics, pattern)
+        if found[0]:
+            break
+    return found
+
+
+def profile_function(
+    ncu: str, runner: Path, kernel: str, size: int, metrics: Sequence[str], pattern: str
+) -> tuple[Values, dict, str]:
+    """The same for device functions whose name has the pattern: one run of the runner under ncu."""
     with tempfile.TemporaryDirectory() as folder:
         log, results = Path(folder) / "ncu.csv", Path(folder) / "results.json"
         command = [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
-        command += ["--metrics", ",".join(metrics), "-k", f"regex:{function_pattern(kernel)}", "-c", "1"]
+        command += ["--metrics", ",".join(metrics), "-k", f"regex:{pattern}", "-c", "1"]
         command += ["--log-file", str(log), str(runner), "--kernel", kernel, "--sizes", str(size), "--no-verify"]
         command += ["--max-seconds", "0.1", "--out", str(results)]
         try:
@@ -220,6 +235,7 @@ def derive(values: Values, size: int) -> dict:
             100 * ffma / 32 if ffma is not None else None, raw("smsp__inst_executed.sum")
         ),
         "fma_pipe_percent": raw("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"),
+        "tensor_pipe_percent": raw("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"),
         "issue_slots_busy_percent": raw("smsp__issue_active.avg.pct_of_peak_sustained_active"),
         "achieved_occupancy_percent": raw("sm__warps_active.avg.pct_of_peak_sustained_active"),
         "registers": raw("launch__registers_per_thread"),

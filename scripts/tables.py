@@ -406,6 +406,8 @@ COUNTER_ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("time under the profiler", "time_us", duration),
     ("TFLOP/s", "tflops", significant),
     ("FMA pipe busy", "fma_pipe_percent", lambda v: f"{v:.1f} %"),
+    ("tensor cores busy", "tensor_pipe_percent", lambda v: f"{v:.1f} %"),
+    ("SM clock", "sm_clock_mhz", lambda v: f"{v:.0f} MHz"),
     ("issue slots busy", "issue_slots_busy_percent", lambda v: f"{v:.1f} %"),
     ("FFMA among all instructions", "ffma_percent_of_instructions", lambda v: f"{v:.1f} %"),
     ("achieved occupancy", "achieved_occupancy_percent", lambda v: f"{v:.1f} %"),

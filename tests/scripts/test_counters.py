@@ -124,9 +124,9 @@ def test_finds_rejected_metrics_in_complaints():
 
 
 def test_names_of_device_functions():
-    assert counters.function_pattern("05_coarse_1d") == "coarse_1d.*kernel"
-    assert counters.function_pattern("06_coarse_2d:vectorized") == "coarse_2d.*kernel"
-    assert counters.function_pattern("cublas") == "gemm"
+    assert counters.function_patterns("05_coarse_1d") == ["^coarse_1d_kernel", "coarse_1d_.*kernel"]
+    assert counters.function_patterns("06_coarse_2d:vectorized") == ["^coarse_2d_kernel", "coarse_2d_.*kernel"]
+    assert counters.function_patterns("cublas") == ["gemm"]
 
 
 def test_derived_figures():
