@@ -59,8 +59,8 @@ done < <(cat "$ROOT"/kernels/[0-9][0-9]_*.cu | tr '\n' ' ' | grep -oE '__global_
 
 # Tests are called <chapter's id>_<group of cases>. racecheck slows a kernel down a hundredfold and more: it gets the
 # groups that take every path, aligned and not, of every kernel and variant, without the long lists of edges. Chapters
-# 08, 09, 11 and 12 are left out: CUDA 13.0's racecheck takes every copy that arrives at an mbarrier and what is read after the
-# wait for a race. The executor's checks (runner --check) follow mbarriers.
+# 08, 09, 11 and 12 are left out: CUDA 13.0's racecheck takes every copy that arrives at an mbarrier and what is read
+# after the wait for a race. The executor's checks (runner --check) follow mbarriers.
 declare -A tests_of=(
   [memcheck]='*/??_*'
   [initcheck]='*/??_*'
