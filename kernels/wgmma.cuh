@@ -134,8 +134,8 @@ inline std::uint64_t wgmma_operand_at(std::uint64_t operand, unsigned bytes) { r
 inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
 inline void wgmma_commit(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
 template <int PENDING>
-void wgmma_wait(float (&)[64], simt::Site site = simt::Site::current()) {
-  simt::wgmma_wait(PENDING, site);
+void wgmma_wait(float (&d)[64], simt::Site site = simt::Site::current()) {
+  simt::wgmma_wait(PENDING, d, site);
 }
 
 template <class Format>

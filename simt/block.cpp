@@ -553,20 +553,21 @@ void Block::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4],
   warp_barrier(ALL_LANES, site);
 }
 
-void Block::wgmma(HalfFormat format, WgmmaD& d, const WgmmaA& a, const WgmmaOperand& b, bool accumulate, Site site) {
+void Block::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
   if (current_ / WARPGROUP * WARPGROUP + WARPGROUP > threads_) {
     fail("wgmma takes whole warpgroups of 128 threads", site);
   }
-  const unsigned row_bytes = static_cast<unsigned>(b.row_bytes);
-  if (const unsigned in_tile = b.address % (8 * row_bytes); in_tile >= row_bytes || in_tile % (2 * WGMMA_PIECE) != 0) {
-    std::ostringstream text;
-    text << "wgmma takes a tile that is aligned to eight rows of " << row_bytes
-         << " bytes, and in them a multiple of 32 bytes, not shared address 0x" << std::hex << b.address;
-    fail(text.str(), site);
+  for (const unsigned operand : {a, b}) {
+    const unsigned in_tile = operand % WGMMA_ALIGNMENT;
+    if (in_tile >= WGMMA_ROW_BYTES || in_tile % (WGMMA_PIECES_OF_ROW * WGMMA_PIECE) != 0) {
+      std::ostringstream text;
+      text << "wgmma takes tiles that are aligned to eight rows of " << WGMMA_ROW_BYTES
+           << " bytes, and in them a multiple of 32 bytes, not shared address 0x" << std::hex << operand;
+      fail(text.str(), site);
+    }
   }
   Warp& warp = warps_[current_ / WARP];
-  warp.wgmma[lane()] = {format, b, accumulate, state_[current_].wgmma_groups + 1};
-  warp.wgmma_a[lane()] = a;
+  warp.wgmma[lane()] = {format, a, b, accumulate, state_[current_].wgmma_groups + 1};
   warp.wgmma_d[lane()] = &d;
   if (warp_barrier(ALL_LANES, site)) {
     multiply(warp, site);
@@ -578,17 +579,14 @@ void Block::multiply(Warp& warp, Site site) {
   if (std::ranges::count(warp.wgmma, given) != WARP) {
     fail("the lanes of a warp take different operands or groups for one wgmma", site);
   }
+  const unsigned warp_of_group = current_ % WARPGROUP / WARP;
+  const unsigned rows_of_warp = given.a + warp_of_group * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
   if (watch_ == Watch::checks) {
-    const Use read{checker_->clocks().products_of(current_), given.group};
-    for (unsigned piece = 0; piece < WGMMA_PIECES; ++piece) {
-      const std::byte* const at = in_shared_memory(address_of_piece(given.b, piece));
-      if (const auto wrong = checker_->product_reads(current_, {at, WGMMA_PIECE, false, true}, read)) {
-        fail("wgmma " + *wrong, site);
-      }
-    }
+    check_product_reads(rows_of_warp, WGMMA_ROWS_OF_WARP, given.group, site);
+    check_product_reads(given.b, WGMMA_COLUMNS, given.group, site);
   }
   for (const std::uint64_t part :
-       {std::uint64_t{given.b.address}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
+       {std::uint64_t{given.a}, std::uint64_t{given.b}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
     constexpr std::uint64_t FNV = 0x100000001B3U;
     warp.all_given = (warp.all_given + part + 1) * FNV;
   }
@@ -597,7 +595,17 @@ void Block::multiply(Warp& warp, Site site) {
     product.rows = {};
   }
   product.group = given.group;
-  multiply_half(given.format, warp.wgmma_a, given.b, dynamic_memory, product.rows);
+  multiply_half(given.format, rows_of_warp, given.b, dynamic_memory, product.rows);
+}
+
+void Block::check_product_reads(unsigned operand, unsigned rows, std::uint32_t group, Site site) {
+  const Use read{checker_->clocks().products_of(current_), group};
+  for (unsigned piece = 0; piece < rows * WGMMA_PIECES_OF_ROW; ++piece) {
+    const std::byte* const at = in_shared_memory(address_of_piece(operand, piece));
+    if (const auto wrong = checker_->product_reads(current_, {at, WGMMA_PIECE, false, true}, read)) {
+      fail("wgmma " + *wrong, site);
+    }
+  }
 }
 
 Block::Product& Block::product_of(Warp& warp, Site site) {
@@ -620,16 +628,15 @@ Block::Product& Block::product_of(Warp& warp, Site site) {
   return product;
 }
 
-void Block::wgmma_wait(unsigned pending, Site site) {
+void Block::wgmma_wait(unsigned pending, WgmmaD& d, Site site) {
   const std::uint32_t committed = state_[current_].wgmma_groups;
   const std::uint32_t ended = committed - std::min(pending, committed);
   for (Product& product : warps_[current_ / WARP].products) {
-    if ((product.lanes >> lane() & 1U) != 0 && product.group <= ended) {
-      WgmmaD& part = *product.parts[lane()];
-      if (std::memcmp(part, UNTOUCHED.data(), sizeof part) != 0) {
+    if ((product.lanes >> lane() & 1U) != 0 && product.group <= ended && product.parts[lane()] == &d) {
+      if (std::memcmp(d, UNTOUCHED.data(), sizeof d) != 0) {
         fail("the kernel writes to registers of a wgmma that it has not waited for", site);
       }
-      take_part(product.rows, lane(), part);
+      take_part(product.rows, lane(), d);
       product.lanes &= ~(1U << lane());
     }
   }
@@ -884,9 +891,9 @@ void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site s
   here().mma(operands, c, d, site);
 }
 
-void wgmma(HalfFormat format, WgmmaD& d, const unsigned (&a)[4], const WgmmaOperand& b, bool accumulate, Site site) {
+void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
   const InExecutor in_executor;
-  here().wgmma(format, d, {a[0], a[1], a[2], a[3]}, b, accumulate, site);
+  here().wgmma(format, d, a, b, accumulate, site);
 }
 
 /// Registers are given to a product when it starts: there is nothing to order.
@@ -897,9 +904,9 @@ void wgmma_commit(Site) {
   here().wgmma_commit();
 }
 
-void wgmma_wait(unsigned pending, Site site) {
+void wgmma_wait(unsigned pending, WgmmaD& d, Site site) {
   const InExecutor in_executor;
-  here().wgmma_wait(pending, site);
+  here().wgmma_wait(pending, d, site);
 }
 
 unsigned lane() { return here().lane(); }

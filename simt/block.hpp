@@ -61,9 +61,9 @@ class Block {
   bool warp_barrier(unsigned mask, Site site);
   std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
   void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
-  void wgmma(HalfFormat format, WgmmaD& d, const WgmmaA& a, const WgmmaOperand& b, bool accumulate, Site site);
+  void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++state_[current_].wgmma_groups; }
-  void wgmma_wait(unsigned pending, Site site);
+  void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
   void give_way();
   unsigned lane() const { return current_ % WARP; }
   void copy_async(const AsyncCopies::Copy& copy, Site site);
@@ -149,7 +149,8 @@ class Block {
 
   struct WgmmaGiven {
     HalfFormat format = HalfFormat::fp16;
-    WgmmaOperand b;
+    unsigned a = 0;  ///< shared addresses
+    unsigned b = 0;
     bool accumulate = false;
     std::uint32_t group = 0;
     bool operator==(const WgmmaGiven&) const = default;
@@ -160,7 +161,6 @@ class Block {
     std::array<std::uint64_t, WARP> given{};
     std::array<MmaOperands, WARP> operands{};
     std::array<WgmmaGiven, WARP> wgmma{};
-    std::array<WgmmaA, WARP> wgmma_a{};
     std::array<WgmmaD*, WARP> wgmma_d{};
     std::vector<Product> products;
     std::uint64_t all_given = 0;  ///< a hash: what the warps of a warpgroup have to agree in
@@ -184,6 +184,8 @@ class Block {
   void check_copy_arrives(const AsyncCopies::Copy& copy, bool at_mbarrier);
   /// All lanes of the warp have given what a product takes.
   void multiply(Warp& warp, Site site);
+  /// Checks what a product reads of `rows` rows (or columns) from the shared address `operand` on.
+  void check_product_reads(unsigned operand, unsigned rows, std::uint32_t group, Site site);
   Product& product_of(Warp& warp, Site site);
   /// Null where none was initialised. Initialising others moves it elsewhere.
   Mbarrier* find_mbarrier(unsigned address);

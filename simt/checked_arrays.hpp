@@ -38,7 +38,8 @@ class CheckedArrays {
   /// The one that lives, or null.
   static CheckedArrays* current();
 
-  /// Who wrote a word of an array last: the block's number, thread's and time, packed; 0 for nobody.
+  /// Who wrote a word of an array last, and which of its bytes: the block's number, thread's and time and a bit for
+  /// each byte, packed; 0 for nobody.
   using Writer = std::atomic<std::uint64_t>;
   struct Entry {
     GlobalArray array;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -9,8 +10,11 @@
 namespace simt {
 namespace {
 
+/// 16 k of rows of A or columns of B.
+template <std::size_t COUNT>
+using Operand = std::array<std::array<double, COUNT>, WGMMA_K>;
 /// What of B a product is made of: too large for a fiber's stack, and not within its function, as `__shared__` is.
-thread_local std::array<std::array<double, WGMMA_COLUMNS>, WGMMA_K> columns;
+thread_local Operand<WGMMA_COLUMNS> columns;
 
 double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
 
@@ -22,9 +26,21 @@ float rounded_towards_zero(double x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - (away ? 1U : 0U));
 }
 
-float as_float(HalfFormat format, unsigned bits) {
-  const auto half = static_cast<std::uint16_t>(bits);
+float as_float(HalfFormat format, std::uint16_t half) {
   return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
+}
+
+template <std::size_t COUNT>
+void read_operand(HalfFormat format, unsigned address, const std::byte* shared, Operand<COUNT>& operand) {
+  constexpr unsigned K_OF_PIECE = WGMMA_K / WGMMA_PIECES_OF_ROW;
+  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+    std::array<std::uint16_t, K_OF_PIECE> halves;
+    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
+    for (unsigned k = 0; k < K_OF_PIECE; ++k) {
+      const unsigned k_of_operand = piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k;
+      operand[k_of_operand][piece / WGMMA_PIECES_OF_ROW] = as_float(format, halves[k]);
+    }
+  }
 }
 
 /// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part.
@@ -52,22 +68,11 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
   }
 }
 
-void multiply_half(HalfFormat format, const std::array<WgmmaA, WARP>& a, const WgmmaOperand& b, const std::byte* shared,
-                   WgmmaRows& d) {
-  constexpr unsigned K_OF_PIECE = WGMMA_K / 2;
-  for (unsigned piece = 0; piece < WGMMA_PIECES; ++piece) {
-    std::array<std::uint16_t, K_OF_PIECE> halves;
-    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(b, piece)), sizeof halves);
-    for (unsigned k = 0; k < K_OF_PIECE; ++k) {
-      columns[piece % 2 * K_OF_PIECE + k][piece / 2] = as_float(format, halves[k]);
-    }
-  }
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
+  Operand<WGMMA_ROWS_OF_WARP> rows;
+  read_operand(format, a, shared, rows);
+  read_operand(format, b, shared, columns);
   for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
-    std::array<double, WGMMA_K> of_a;
-    for (unsigned k = 0; k < WGMMA_K; ++k) {
-      const unsigned pair = a[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
-      of_a[k] = as_float(format, pair >> k % 2 * 16);
-    }
     constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
     for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
       std::array<double, AT_A_TIME> sums;
@@ -76,7 +81,7 @@ void multiply_half(HalfFormat format, const std::array<WgmmaA, WARP>& a, const W
       }
       for (unsigned k = 0; k < WGMMA_K; ++k) {
         for (unsigned i = 0; i < AT_A_TIME; ++i) {
-          sums[i] += of_a[k] * columns[k][begin + i];
+          sums[i] += rows[k][row] * columns[k][begin + i];
         }
       }
       for (unsigned i = 0; i < AT_A_TIME; ++i) {

@@ -22,36 +22,31 @@ struct MmaOperands {
 /// towards 0. Hardware cuts off the terms instead, some bits further down, which differs from GPU to GPU.
 void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]);
 
-/// A tile of B in shared memory, of which wgmma takes 16 k: kernels/wgmma.cuh tells how it is laid out.
-struct WgmmaOperand {
-  unsigned address = 0;  ///< shared; of the first column's first k
-  int row_bytes = 0;     ///< 64 or 128
-
-  bool operator==(const WgmmaOperand&) const = default;
-};
-
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;
 constexpr unsigned WGMMA_K = 16;
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
-constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a column's
-constexpr unsigned WGMMA_PIECES = WGMMA_COLUMNS * 2;
-/// The shared address of a piece.
-constexpr unsigned address_of_piece(const WgmmaOperand& b, unsigned piece) {
-  const unsigned row_bytes = static_cast<unsigned>(b.row_bytes);
-  const unsigned address = b.address + piece / 2 * row_bytes + piece % 2 * WGMMA_PIECE;
-  return address ^ (address >> 3U & (row_bytes - WGMMA_PIECE));
+/// Of a tile of A or B in shared memory each row or column has so many bytes, of which a product takes 16 k:
+/// kernels/wgmma.cuh tells how they are laid out.
+constexpr unsigned WGMMA_ROW_BYTES = 128;
+constexpr unsigned WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
+constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a row's
+constexpr unsigned WGMMA_PIECES_OF_ROW = 2;
+/// The shared address of a piece, counted from the row whose first k would lie at `operand` without swizzling.
+constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
+  const unsigned address =
+      operand + piece / WGMMA_PIECES_OF_ROW * WGMMA_ROW_BYTES + piece % WGMMA_PIECES_OF_ROW * WGMMA_PIECE;
+  return address ^ (address >> 3U & (WGMMA_ROW_BYTES - WGMMA_PIECE));
 }
 
-/// What a lane holds of A (64 x 16) and D (64 x 128) in a wgmma.
-using WgmmaA = std::array<unsigned, 4>;
+/// What a lane holds of D (64 x 128) in a wgmma.
 using WgmmaD = float[64];
 /// A warp's rows of D.
 using WgmmaRows = std::array<std::array<float, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
-/// Adds A * B to `d`. `shared` is where shared address 0 lies. Products and sums are as those of multiply_tf32.
-void multiply_half(HalfFormat format, const std::array<WgmmaA, WARP>& a, const WgmmaOperand& b, const std::byte* shared,
-                   WgmmaRows& d);
+/// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is where
+/// shared address 0 lies. Products and sums are as those of multiply_tf32.
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d);
 /// Copies what a lane holds of D from there or to it.
 void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part);
 void take_part(const WgmmaRows& rows, unsigned lane, WgmmaD& part);

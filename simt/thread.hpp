@@ -31,12 +31,12 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
 /// Gives this lane's part of A and B to the warp, waits for all lanes to do the same, and sets `d` to its part of
 /// A * B + C. `d` may be `c`.
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
-/// Products by warpgroups, each a meeting of the lanes of a warp: kernels/wgmma.cuh tells what these do. Until the wait
-/// all bits of `d` are set, which makes it NaN.
-void wgmma(HalfFormat format, WgmmaD& d, const unsigned (&a)[4], const WgmmaOperand& b, bool accumulate, Site site);
+/// Products by warpgroups, each a meeting of the lanes of a warp: kernels/wgmma.cuh tells what these do. `a` and `b`
+/// are shared addresses. Until a wait for `d` all its bits are set, which makes it NaN.
+void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
 void wgmma_fence(Site site);
 void wgmma_commit(Site site);
-void wgmma_wait(unsigned pending, Site site);
+void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
 /// Position of this thread in its warp.
 unsigned lane();
 

@@ -52,6 +52,13 @@ struct alignas(16) float4 {
   float w;
 };
 
+struct alignas(16) uint4 {
+  unsigned x;
+  unsigned y;
+  unsigned z;
+  unsigned w;
+};
+
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 

@@ -10,45 +10,59 @@ constexpr int WGMMA_COLS = 128;
 
 enum class Half { fp16, bf16 };
 
-/// One block of a warpgroup stores its A and B in that format, multiplies 16 k at a time and adds to D.
+/// One block of a warpgroup stores its A and B in that format, WGMMA_KS of k, multiplies 16 of them at a time and adds
+/// to D.
 enum class Wgmma {
   right,
   overwriting,     ///< the first product does not add
   group_per_step,  ///< and a wait for the last one alone
   two_sums,        ///< even steps add to D, odd ones to an own sum that is stored below D
-  older_sum,       ///< the same, and only D has been waited for
+  older_sum,       ///< the same, and only D's last group has been waited for
+  other_sum,       ///< both groups have, but the wait does not name D
   uncommitted,     ///< the last step's product belongs to no group when it is waited for
   // What no kernel may do:
   no_wait,
   wait_for_too_few,  ///< groups; with one for each step
   write_before_wait,
-  misaligned_tile,
-  misaligned_slice,
-  lanes_differ,
-  warps_differ,    ///< in the tile that they take
+  misaligned_a,
+  misaligned_b,
+  misaligned_slice_of_a,
+  misaligned_slice_of_b,
+  lanes_differ_in_a,
+  lanes_differ_in_b,
+  warps_differ_in_a,  ///< which tile they take
+  warps_differ_in_b,
   one_warp_stops,  ///< after the first product
   half_a_warpgroup,
 };
 
-/// `row_bytes` (64 or 128) hold the k of a column: half as many. `d` has room for twice its rows.
-void multiply(Wgmma which, Half format, int row_bytes, const float* a, const float* b, float* d);
+constexpr int WGMMA_KS = 64;
 
-/// A producer warp brings tiles of B through a ring of two stages in shared memory, by bulk copies; a warpgroup
-/// multiplies them with A and adds up in D.
+/// `d` has room for twice its rows.
+void multiply(Wgmma which, Half format, const float* a, const float* b, float* d);
+
+/// Two producer warps, each with a ring of two stages in shared memory, bring tiles of A and of B there by bulk copies;
+/// a warpgroup multiplies them and adds up in D.
 enum class BulkRing {
   right,
   one_group_behind,  ///< a stage is released when the next one's products have been started
-  halves,            ///< two copies for each stage
+  halves,            ///< two copies for each tile of B
   // What no kernel may do:
-  release_before_wait,
+  release_a_before_wait,
+  release_b_before_wait,
   release_one_group_too_early,
-  read_unawaited,        ///< consumers do not wait for the copies
-  read_other_stage,      ///< than that whose copies they waited for
-  overwrite_unreleased,  ///< the producer does not wait for the consumers
-  store_while_read,      ///< by a thread, to a stage whose products have not been waited for
-  too_few_bytes,         ///< are copied
-  too_many_bytes,        ///< in the last step
-  nothing_expected,      ///< an ordinary arrival before the copies
+  read_a_unawaited,  ///< consumers do not wait for the copies
+  read_b_unawaited,
+  read_other_stage_of_a,  ///< than that whose copies they waited for
+  read_other_stage_of_b,
+  overwrite_unreleased_a,  ///< their producer does not wait for the consumers
+  overwrite_unreleased_b,
+  store_to_a_while_read,  ///< by a thread, to a stage whose products have not been waited for
+  store_to_b_while_read,
+  // With the copies of B:
+  too_few_bytes,     ///< are copied
+  too_many_bytes,    ///< in the last step
+  nothing_expected,  ///< an ordinary arrival before the copies
   no_arrival,
   too_many_arrivals,  ///< while bytes are missing
   too_much_expected,  ///< for an mbarrier
@@ -60,14 +74,17 @@ enum class BulkRing {
   beyond_shared_memory,
 };
 constexpr int RING_TILES = 6;
-constexpr int RING_TILE_K = 32;
-constexpr std::size_t RING_TILE_BYTES = 2UL * RING_TILE_K * WGMMA_COLS;
+constexpr int RING_TILE_K = 64;
+constexpr unsigned RING_A_BYTES = 2U * RING_TILE_K * WGMMA_ROWS;
+constexpr unsigned RING_B_BYTES = 2U * RING_TILE_K * WGMMA_COLS;
+constexpr std::size_t RING_TILE_BYTES = RING_A_BYTES + RING_B_BYTES;
 
-/// `tiles` gets B, of RING_TILES * RING_TILE_K rows, in FP16 and as the ring has it in shared memory.
-void pack_tiles(const float* b, unsigned char* tiles);
+/// `tiles` gets A and B, of RING_TILES * RING_TILE_K columns and rows, in FP16 and as the rings have them in shared
+/// memory: each tile of A and behind it that of B.
+void pack_tiles(const float* a, const float* b, unsigned char* tiles);
 /// `tiles` is aligned to 16 bytes. The kernel as it is, and compiled to be watched.
-void multiply(BulkRing which, const float* a, const unsigned char* tiles, float* d);
-void multiply_watched(BulkRing which, const float* a, const unsigned char* tiles, float* d);
+void multiply(BulkRing which, const unsigned char* tiles, float* d);
+void multiply_watched(BulkRing which, const unsigned char* tiles, float* d);
 
 /// One block of two warps; the first fills 32 elements of shared memory, the second copies them to `out`, four times.
 enum class NamedArrival {

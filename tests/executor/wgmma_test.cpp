@@ -37,28 +37,27 @@ std::vector<float> random_matrix(std::size_t elements, unsigned seed) {
   return matrix;
 }
 
-/// A product of `k` steps, and what is expected of it.
+/// A product, and what is expected of it.
 class Product {
  public:
-  Product(Half format, int k)
-      : k_(static_cast<std::size_t>(k)),
-        format_(format),
-        a(random_matrix(WGMMA_ROWS * k_, 1)),
-        b(random_matrix(k_ * WGMMA_COLS, 2)),
+  explicit Product(Half format)
+      : format_(format),
+        a(random_matrix(WGMMA_ROWS * K, 1)),
+        b(random_matrix(K * WGMMA_COLS, 2)),
         c(random_matrix(2 * ELEMENTS, 3)) {}
 
   std::vector<float> run(Wgmma which) const {
     std::vector<float> d = c;
-    multiply(which, format_, static_cast<int>(2 * k_), a.data(), b.data(), d.data());
+    multiply(which, format_, a.data(), b.data(), d.data());
     return d;
   }
   /// The sum over those steps of 16 k for which `counts` is true.
   template <class Counts>
   double sum(std::size_t place, const Counts& counts) const {
     double total = 0.0;
-    for (std::size_t k = 0; k < k_; ++k) {
+    for (std::size_t k = 0; k < K; ++k) {
       if (counts(k / STEP)) {
-        total += static_cast<double>(as_read(format_, a[place / WGMMA_COLS * k_ + k])) *
+        total += static_cast<double>(as_read(format_, a[place / WGMMA_COLS * K + k])) *
                  as_read(format_, b[k * WGMMA_COLS + place % WGMMA_COLS]);
       }
     }
@@ -69,7 +68,7 @@ class Product {
   }
 
  private:
-  std::size_t k_;
+  static constexpr std::size_t K = WGMMA_KS;
   Half format_;
 
  public:
@@ -78,27 +77,25 @@ class Product {
   std::vector<float> c;
 };
 
-/// Cut off after each of at most 12 steps, by less than 2^-16, as no sum comes to 256.
-void expect_near(float got, double expected) { EXPECT_NEAR(got, expected, 12 * 0x1p-16); }
+/// Cut off after each of at most 24 steps, by less than 2^-16, as no sum comes to 256.
+void expect_near(float got, double expected) { EXPECT_NEAR(got, expected, 24 * 0x1p-16); }
 
 TEST(WgmmaTest, AddsProducts) {
   for (const Half format : {Half::fp16, Half::bf16}) {
-    for (const int row_bytes : {64, 128}) {
-      SCOPED_TRACE(row_bytes + static_cast<int>(format));
-      const Product product(format, row_bytes / 2);
-      for (const Wgmma which : {Wgmma::right, Wgmma::overwriting, Wgmma::group_per_step}) {
-        const std::vector<float> d = product.run(which);
-        for (std::size_t place = 0; place < ELEMENTS; ++place) {
-          const double c = which == Wgmma::overwriting ? 0.0 : product.c[place];
-          expect_near(d[place], c + product.sum(place));
-        }
+    SCOPED_TRACE(static_cast<int>(format));
+    const Product product(format);
+    for (const Wgmma which : {Wgmma::right, Wgmma::overwriting, Wgmma::group_per_step}) {
+      const std::vector<float> d = product.run(which);
+      for (std::size_t place = 0; place < ELEMENTS; ++place) {
+        const double c = which == Wgmma::overwriting ? 0.0 : product.c[place];
+        expect_near(d[place], c + product.sum(place));
       }
     }
   }
 }
 
 TEST(WgmmaTest, CutsOffEachSum) {
-  Product product(Half::bf16, 32);
+  Product product(Half::bf16);
   std::fill(product.b.begin() + STEP * WGMMA_COLS, product.b.end(), 0.0F);  // one step, then nothing is added
   const std::vector<float> d = product.run(Wgmma::right);
   for (std::size_t place = 0; place < ELEMENTS; ++place) {
@@ -109,7 +106,7 @@ TEST(WgmmaTest, CutsOffEachSum) {
 }
 
 TEST(WgmmaTest, PassesOnInfAndNan) {
-  Product product(Half::fp16, 32);
+  Product product(Half::fp16);
   product.a[0] = 1e6F;  // Inf in FP16
   product.b[0] = 1.0F;
   product.b[1] = 0.0F;
@@ -120,7 +117,7 @@ TEST(WgmmaTest, PassesOnInfAndNan) {
 }
 
 TEST(WgmmaTest, SeveralSums) {
-  const Product product(Half::fp16, 64);
+  const Product product(Half::fp16);
   const std::vector<float> both = product.run(Wgmma::two_sums);
   const std::vector<float> older = product.run(Wgmma::older_sum);
   for (std::size_t place = 0; place < ELEMENTS; ++place) {
@@ -134,8 +131,8 @@ TEST(WgmmaTest, SeveralSums) {
 }
 
 TEST(WgmmaTest, SumsAreThereOnceTheyHaveBeenWaitedFor) {
-  const Product product(Half::fp16, 64);
-  for (const Wgmma which : {Wgmma::no_wait, Wgmma::wait_for_too_few, Wgmma::uncommitted}) {
+  const Product product(Half::fp16);
+  for (const Wgmma which : {Wgmma::no_wait, Wgmma::wait_for_too_few, Wgmma::uncommitted, Wgmma::other_sum}) {
     SCOPED_TRACE(static_cast<int>(which));
     const std::vector<float> d = product.run(which);
     EXPECT_EQ(std::count_if(d.begin(), d.begin() + ELEMENTS, [](float x) { return std::isnan(x); }), ELEMENTS);
@@ -157,26 +154,30 @@ void expect_error(const Run& run, const std::vector<std::string>& parts) {
 }
 
 void expect_error(Wgmma which, const std::vector<std::string>& parts) {
-  for (const int row_bytes : {64, 128}) {
-    const Product product(Half::fp16, row_bytes / 2);
-    expect_error([&] { product.run(which); }, parts);
-    expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));
-  }
+  const Product product(Half::fp16);
+  expect_error([&] { product.run(which); }, parts);
+  expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));
 }
 
 TEST(WgmmaTest, TileThatIsNotAligned) {
-  expect_error(Wgmma::misaligned_tile,
-               {"wgmma.cu:", "product_kernel", "aligned to eight rows of ", "shared address 0x"});
-  expect_error(Wgmma::misaligned_slice,
-               {"wgmma.cu:", "product_kernel", "a multiple of 32 bytes, not shared address 0x"});
+  const std::vector<std::string> parts{"wgmma.cu:", "product_kernel", "aligned to eight rows of 128 bytes",
+                                       "a multiple of 32 bytes, not shared address 0x"};
+  for (const Wgmma which :
+       {Wgmma::misaligned_a, Wgmma::misaligned_b, Wgmma::misaligned_slice_of_a, Wgmma::misaligned_slice_of_b}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    expect_error(which, parts);
+  }
 }
 
 TEST(WgmmaTest, LanesDoTheSame) {
-  expect_error(Wgmma::lanes_differ, {"wgmma.cu:", "lanes of a warp", "different operands"});
+  for (const Wgmma which : {Wgmma::lanes_differ_in_a, Wgmma::lanes_differ_in_b}) {
+    expect_error(which, {"wgmma.cu:", "lanes of a warp", "different operands"});
+  }
 }
 
 TEST(WgmmaTest, WarpsDoTheSame) {
-  for (const auto& [which, other] : {std::pair(Wgmma::warps_differ, 64), std::pair(Wgmma::one_warp_stops, 32)}) {
+  for (const auto& [which, other] : {std::pair(Wgmma::warps_differ_in_a, 64), std::pair(Wgmma::warps_differ_in_b, 64),
+                                     std::pair(Wgmma::one_warp_stops, 32)}) {
     expect_error(which, {"block (0,0,0)", "thread (" + std::to_string(other) + ",0,0) are of one warpgroup"});
   }
 }
@@ -200,10 +201,10 @@ struct RingCase {
   std::vector<float> b = random_matrix(K * WGMMA_COLS, 5);
   std::vector<Piece> tiles = std::vector<Piece>(RING_TILES * RING_TILE_BYTES / sizeof(Piece));
 
-  RingCase() { pack_tiles(b.data(), tiles.front().bytes); }
+  RingCase() { pack_tiles(a.data(), b.data(), tiles.front().bytes); }
   std::vector<float> run(BulkRing which) const {
     std::vector<float> d(ELEMENTS, 0.5F);
-    multiply(which, a.data(), tiles.front().bytes, d.data());
+    multiply(which, tiles.front().bytes, d.data());
     return d;
   }
   void expect_product(BulkRing which) const {
@@ -242,31 +243,31 @@ TEST(BulkCopies, BytesThatAreMissing) {
 
 TEST(BulkCopies, BytesThatNobodyExpects) {
   expect_error(BulkRing::too_many_bytes,
-               {"thread (128,0,0)", "wgmma.cu:", "produce", "16 bytes more than its phase 2 expects"});
+               {"thread (160,0,0)", "wgmma.cu:", "produce", "16 bytes more than its phase 2 expects"});
 }
 
 TEST(BulkCopies, CopyWithoutExpectation) {
   // The arrival ends the first phase, and the copy counts for the one after it.
   expect_error(BulkRing::nothing_expected,
-               {"thread (128,0,0)", "wgmma.cu:", "produce", "8192 bytes more than its phase 1 expects"});
+               {"thread (160,0,0)", "wgmma.cu:", "produce", "16384 bytes more than its phase 1 expects"});
   expect_error(BulkRing::no_arrival,
                {"thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
-                " and 8192 bytes more than it expects so far"});
+                " and 16384 bytes more than it expects so far"});
 }
 
 TEST(BulkCopies, ArrivalWhileBytesAreMissing) {
   expect_error(BulkRing::too_many_arrivals,
-               {"thread (128,0,0)", "wgmma.cu:", "produce", "one arrival more than a phase takes"});
+               {"thread (160,0,0)", "wgmma.cu:", "produce", "one arrival more than a phase takes"});
 }
 
 TEST(BulkCopies, MoreBytesThanAnMbarrierCounts) {
-  expect_error(BulkRing::too_much_expected, {"thread (128,0,0)", "at most 1048575 bytes, not 1048576"});
+  expect_error(BulkRing::too_much_expected, {"thread (160,0,0)", "at most 1048575 bytes, not 1048576"});
 }
 
 TEST(BulkCopies, Misaligned) {
   for (const BulkRing which :
        {BulkRing::misaligned_source, BulkRing::misaligned_destination, BulkRing::misaligned_size}) {
-    expect_error(which, {"thread (128,0,0)", "wgmma.cu:", "produce", "multiples of 16, not 81", " bytes from 0x"});
+    expect_error(which, {"thread (160,0,0)", "wgmma.cu:", "produce", "multiples of 16, not 163", " bytes from 0x"});
   }
 }
 

@@ -33,16 +33,15 @@ struct RingArrays {
   std::vector<Piece> tiles = std::vector<Piece>(RING_TILES * RING_TILE_BYTES / sizeof(Piece) + 1);
   std::vector<float> d = std::vector<float>(std::size_t{WGMMA_ROWS} * WGMMA_COLS, 0.0F);
 
-  RingArrays() { pack_tiles(b.data(), tiles.front().bytes); }
+  RingArrays() { pack_tiles(a.data(), b.data(), tiles.front().bytes); }
   std::vector<simt::GlobalArray> all() {
     const auto array = [](const char* name, const void* begin, std::size_t bytes, bool writable) {
       return simt::GlobalArray{name, begin, 1, bytes, bytes, writable};
     };
-    return {array("A", a.data(), a.size() * sizeof(float), false),
-            array("TILES", tiles.data(), RING_TILES * RING_TILE_BYTES, false),
+    return {array("TILES", tiles.data(), RING_TILES * RING_TILE_BYTES, false),
             array("D", d.data(), d.size() * sizeof(float), true)};
   }
-  void run(BulkRing which) { multiply_watched(which, a.data(), tiles.front().bytes, d.data()); }
+  void run(BulkRing which) { multiply_watched(which, tiles.front().bytes, d.data()); }
 };
 
 std::string complaint(BulkRing which) {
@@ -88,30 +87,42 @@ TEST(CheckedWgmma, RightUses) {
 }
 
 TEST(CheckedWgmma, StageThatIsReleasedBeforeTheWait) {
-  for (const BulkRing which : {BulkRing::release_before_wait, BulkRing::release_one_group_too_early}) {
-    expect_complaint(which, {"thread (128,0,0)", "a bulk copy writes 8192 bytes", "dynamic shared memory, which wgmma ",
-                             " reads in warp ", "and no wait for it lies in between"});
-  }
+  expect_complaint(BulkRing::release_a_before_wait,
+                   {"thread (128,0,0)", "a bulk copy writes 8192 bytes",
+                    "of dynamic shared memory, which wgmma reads in warp ", ", and no wait for it lies in between"});
+  expect_complaint(BulkRing::release_b_before_wait,
+                   {"thread (160,0,0)", "a bulk copy writes 16384 bytes",
+                    "of dynamic shared memory, which wgmma reads in warp ", ", and no wait for it lies in between"});
+  expect_complaint(BulkRing::release_one_group_too_early,
+                   {"a bulk copy writes ", "which wgmma reads in warp ", ", and no wait for it lies in between"});
 }
 
 TEST(CheckedWgmma, StageThatIsOverwrittenUnreleased) {
-  expect_complaint(BulkRing::overwrite_unreleased,
+  expect_complaint(BulkRing::overwrite_unreleased_a,
                    {"thread (128,0,0)", "a bulk copy writes 8192 bytes", "which a bulk copy wrote, and no wait for"});
-  expect_complaint(BulkRing::store_while_read, {"thread (0,0,0)", "writes 1 bytes", "which wgmma reads in warp ",
-                                                "no wait for it lies in between"});
+  expect_complaint(BulkRing::overwrite_unreleased_b,
+                   {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "which a bulk copy wrote, and no wait for"});
+  for (const BulkRing which : {BulkRing::store_to_a_while_read, BulkRing::store_to_b_while_read}) {
+    expect_complaint(
+        which, {"thread (0,0,0)", "writes 1 bytes", "which wgmma reads in warp ", "no wait for it lies in between"});
+  }
 }
 
 TEST(CheckedWgmma, CopiesAreThereForThoseWhoWaitThere) {
-  expect_complaint(BulkRing::read_unawaited, {"wgmma reads 16 bytes", "dynamic shared memory, which nobody has writ"});
-  expect_complaint(BulkRing::read_other_stage,
-                   {"wgmma reads 16 bytes", "of dynamic shared memory, which a bulk copy wrote, and no wait for"});
+  for (const BulkRing which : {BulkRing::read_a_unawaited, BulkRing::read_b_unawaited}) {
+    expect_complaint(which, {"wgmma reads 16 bytes", "of dynamic shared memory, which "});
+  }
+  for (const BulkRing which : {BulkRing::read_other_stage_of_a, BulkRing::read_other_stage_of_b}) {
+    expect_complaint(which,
+                     {"wgmma reads 16 bytes", "of dynamic shared memory, which a bulk copy wrote, and no wait for"});
+  }
 }
 
 TEST(CheckedBulkCopies, StayWithinBothEnds) {
   expect_complaint(BulkRing::beyond_source,
-                   {"thread (128,0,0)", "a bulk copy reads 8192 bytes", "beyond the end of a row of TILES"});
+                   {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of a row of TILES"});
   expect_complaint(BulkRing::beyond_shared_memory,
-                   {"thread (128,0,0)", "a bulk copy writes 8192 bytes", "outside of shared memory"});
+                   {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "outside of shared memory"});
 }
 
 TEST(CheckedNamedBarriers, RightUses) {
@@ -145,19 +156,19 @@ TEST(CountedWgmma, BulkCopiesAreOneRequestEach) {
     ring.run(which);
     const simt::LaunchCounts counts = std::move(counting.take().front());
     constexpr std::uint64_t BYTES = RING_TILES * RING_TILE_BYTES;
-    const std::uint64_t copies = which == BulkRing::halves ? 2 * RING_TILES : RING_TILES;
+    const std::uint64_t copies = (which == BulkRing::halves ? 3 : 2) * RING_TILES;
     EXPECT_EQ(of(counts, AccessKind::async_copy), (Traffic{copies, BYTES / 32, 0, 0, BYTES}));
     EXPECT_EQ(of(counts, AccessKind::shared_load).requests, 0U);
     EXPECT_EQ(of(counts, AccessKind::shared_store).requests, 0U);
-    EXPECT_EQ(counts.bytes_read[1], BYTES);
-    EXPECT_EQ(counts.smem_bytes, 2 * RING_TILE_BYTES + 4 * 8);
+    EXPECT_EQ(counts.bytes_read[0], BYTES);
+    EXPECT_EQ(counts.smem_bytes, 2 * RING_TILE_BYTES + 8 * 8);
     std::uint64_t sectors = 0;
     for (const simt::SectorAccess& access : counts.executed.front()->traffic) {
-      sectors += access.array == 1 ? static_cast<std::uint64_t>(std::popcount(access.mask)) : 0U;
+      sectors += access.array == 0 ? static_cast<std::uint64_t>(std::popcount(access.mask)) : 0U;
     }
     EXPECT_EQ(sectors, BYTES / 32);
-    // Five warps at one barrier of the block; the producer and four others then wait once a step.
-    EXPECT_EQ(counts.barriers, 5U + 5 * RING_TILES);
+    // Six warps at one barrier of the block; then the producers wait once a step and four others twice.
+    EXPECT_EQ(counts.barriers, 6U + (2 + 2 * 4) * RING_TILES);
   }
 }
 
