@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -33,6 +35,14 @@ TEST(Accuracy, OnlyDenormalsAreMoreThanTf32Promises) {
   for (const Distribution data : DISTRIBUTIONS) {
     EXPECT_TRUE(promises(AccuracyClass::fp32, data)) << to_string(data);
     EXPECT_EQ(promises(AccuracyClass::tf32, data), data != Distribution::denormals) << to_string(data);
+    EXPECT_EQ(promises(AccuracyClass::fp32_split, data), data != Distribution::denormals) << to_string(data);
+  }
+}
+
+TEST(Accuracy, OnlyNumbersOfManyDecadesAreMoreThanScaledFp16Promises) {
+  for (const Distribution data : DISTRIBUTIONS) {
+    EXPECT_TRUE(promises(AccuracyClass::bf16_split, data)) << to_string(data);
+    EXPECT_EQ(promises(AccuracyClass::fp16_split, data), data != Distribution::lognormal4) << to_string(data);
   }
 }
 
@@ -73,15 +83,21 @@ TEST(Judge, ErrorBeyondAPromisedBoundIsIncorrect) {
 }
 
 TEST(Judge, ErrorBeyondABoundThatIsNotPromisedIsReportedAndNotVerified) {
-  Record record = record_of(AccuracyClass::tf32, Distribution::denormals);
-  judge(verdict_with(3), "", record);
-  EXPECT_FALSE(record.verified);
-  EXPECT_FALSE(record.errors->promised);
-  EXPECT_EQ(record.errors->verdict.wrong, 3);
-  judge(verdict_with(0), "", record);
-  EXPECT_TRUE(record.verified) << "inside the bound all the same";
-  Record timed = record_of(AccuracyClass::tf32, std::nullopt);
-  EXPECT_THROW(judge(verdict_with(3), "", timed), CaseStopped) << "what is timed has to be right";
+  for (const auto& [accuracy, data] : {std::pair(AccuracyClass::tf32, Distribution::denormals),
+                                       std::pair(AccuracyClass::fp16_split, Distribution::lognormal4)}) {
+    SCOPED_TRACE(to_string(accuracy));
+    Record record = record_of(accuracy, data);
+    judge(verdict_with(3), "", record);
+    EXPECT_FALSE(record.verified);
+    EXPECT_FALSE(record.errors->promised);
+    EXPECT_EQ(record.errors->verdict.wrong, 3);
+    judge(verdict_with(0), "", record);
+    EXPECT_TRUE(record.verified) << "inside the bound all the same";
+    Record timed = record_of(accuracy, std::nullopt);
+    EXPECT_THROW(judge(verdict_with(3), "", timed), CaseStopped) << "what is timed has to be right";
+  }
+  Record bf16 = record_of(AccuracyClass::bf16_split, Distribution::lognormal4);
+  EXPECT_THROW(judge(verdict_with(3), "", bf16), CaseStopped);
 }
 
 }  // namespace

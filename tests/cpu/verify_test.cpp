@@ -4,6 +4,7 @@
 
 #include "../fixtures/matrix.hpp"
 #include "../fixtures/product_case.hpp"
+#include "../fixtures/split_cases.hpp"
 #include "accuracy.hpp"
 #include "operands.hpp"
 #include "sizes.hpp"
@@ -81,7 +82,10 @@ class Fixture {
 TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 220.0);
+  for (const AccuracyClass split : {AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split}) {
+    EXPECT_DOUBLE_EQ(bound_factor(split, 4096), 220.0) << to_string(split);
+    EXPECT_DOUBLE_EQ(bound_factor(split, 4096, Roundings::any), 4188.0) << to_string(split);
+  }
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
 }
@@ -219,6 +223,25 @@ TEST(VerifierTest, AcceptsSinglePrecisionForEveryKindOfCase) {
       }
     }
   }
+}
+
+/// So that what a kernel has wrong there is its own doing.
+TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
+  std::size_t groups = 0;
+  for (const CaseGroup& group : split_case_groups(AccuracyClass::bf16_split, FEW_PRODUCTS)) {
+    ++groups;
+    for (const ProductCase& product : group.cases) {
+      SCOPED_TRACE(product.describe());
+      Fixture fixture(product);
+      const Verdict verdict = fixture.check();
+      EXPECT_TRUE(verdict.correct()) << verdict.describe();
+      EXPECT_EQ(verdict.non_finite > 0, group.name == "non_finite_scales");
+      EXPECT_EQ(std::isinf(fixture.c.at(129, 0)), product.change.name == "sums_beyond_flt_max");
+    }
+  }
+  EXPECT_EQ(groups, 6U);
+  EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS).size(), groups - 1);
+  EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS).empty());
 }
 
 TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {

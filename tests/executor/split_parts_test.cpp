@@ -1,0 +1,403 @@
+// FP32 numbers as sums of FP16 and BF16 ones: the scaling that brings them into range, what the parts leave out, and
+// how accurate a sum of their products is, all against double precision.
+
+#include "split_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+using split_parts::magnitude;
+using split_parts::Parts;
+using split_parts::power_of_2;
+using split_parts::power_of_2_or_0;
+using split_parts::scaled;
+using split_parts::SCALED_EXPONENT;
+using split_parts::scaling_exponent;
+using split_parts::SCALING_STEP;
+using split_parts::split_to_bf16;
+using split_parts::split_to_fp16;
+
+constexpr float INF = std::numeric_limits<float>::infinity();
+constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
+constexpr float SMALLEST_NORMAL = std::numeric_limits<float>::min();
+constexpr float SMALLEST = std::numeric_limits<float>::denorm_min();
+/// Exponents of floats, the first ones those of denormal numbers.
+constexpr int FIRST_EXPONENT = -149;
+constexpr int FIRST_NORMAL_EXPONENT = -126;
+constexpr int LAST_EXPONENT = 127;
+constexpr std::uint32_t NANS[] = {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU};
+
+/// Random mantissas and signs.
+class RandomFloats {
+ public:
+  /// From 2^exponent to below twice that, or minus that; at the lowest exponents as many bits as denormal floats have.
+  float operator()(int exponent) {
+    const float one_to_two = std::bit_cast<float>(0x3F800000U | (static_cast<std::uint32_t>(random_()) & 0x7FFFFFU));
+    const int bits = std::min(23, exponent - FIRST_EXPONENT);
+    const float kept = std::ldexp(std::floor(std::ldexp(one_to_two, bits)), exponent - bits);
+    return random_() % 2 == 0 ? kept : -kept;
+  }
+
+ private:
+  std::mt19937_64 random_{1};
+};
+
+/// Of each exponent: the least and the greatest number, their neighbours inside, a half, and random ones.
+template <class Body>
+void for_floats(int first_exponent, int last_exponent, int random_ones, const Body& body) {
+  RandomFloats random;
+  for (int exponent = first_exponent; exponent <= last_exponent; ++exponent) {
+    const float least = std::ldexp(1.0F, exponent);
+    const float greatest = exponent == LAST_EXPONENT ? FLOAT_MAX : std::nextafter(2.0F * least, 0.0F);
+    for (const float x : {least, greatest, std::min(std::nextafter(least, INF), greatest),
+                          std::max(std::nextafter(greatest, 0.0F), least), std::min(1.5F * least, greatest)}) {
+      body(x);
+      body(-x);
+    }
+    for (int i = 0; i < random_ones; ++i) {
+      body(random(exponent));
+    }
+  }
+}
+
+TEST(PowerOf2Test, IsExactForEveryFloat) {
+  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
+    EXPECT_EQ(power_of_2(exponent), std::ldexp(1.0, exponent)) << exponent;
+  }
+}
+
+TEST(PowerOf2Test, Or0BelowTheSmallestFloat) {
+  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
+    EXPECT_EQ(power_of_2_or_0(exponent), std::ldexp(1.0, exponent)) << exponent;
+  }
+  for (const int exponent : {-150, -151, -200, -512, -(1 << 20), -(1 << 21)}) {
+    EXPECT_EQ(power_of_2_or_0(exponent), 0.0F) << exponent;
+  }
+}
+
+TEST(MagnitudeTest, OrdersAsTheNumbersDo) {
+  EXPECT_EQ(magnitude(0.0F), 0U);
+  EXPECT_EQ(magnitude(-0.0F), 0U);
+  EXPECT_EQ(magnitude(SMALLEST), 1U);
+  EXPECT_EQ(magnitude(-SMALLEST), 1U);
+  EXPECT_EQ(magnitude(-FLOAT_MAX), std::bit_cast<std::uint32_t>(FLOAT_MAX));
+  float previous = 0.0F;
+  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
+    for (const float mantissa : {1.0F, 1.5F}) {
+      const float x = std::ldexp(mantissa, exponent);
+      EXPECT_GE(magnitude(x), magnitude(previous)) << x;
+      EXPECT_EQ(magnitude(x) > magnitude(previous), x > previous) << x;
+      EXPECT_EQ(magnitude(-x), magnitude(x)) << x;
+      previous = x;
+    }
+  }
+}
+
+TEST(MagnitudeTest, WhatNoScalingHelpsHasNone) {
+  EXPECT_EQ(magnitude(INF), 0U);
+  EXPECT_EQ(magnitude(-INF), 0U);
+  for (const std::uint32_t bits : NANS) {
+    EXPECT_EQ(magnitude(std::bit_cast<float>(bits)), 0U) << bits;
+  }
+}
+
+TEST(ScalingTest, BringsTheLargestIntoItsBinades) {
+  for_floats(FIRST_NORMAL_EXPONENT, LAST_EXPONENT, 10, [](float x) {
+    const double largest = std::ldexp(std::fabs(x), scaling_exponent(magnitude(x)));
+    EXPECT_GE(largest, std::ldexp(1.0, SCALED_EXPONENT - SCALING_STEP + 1)) << x;
+    EXPECT_LT(largest, std::ldexp(1.0, SCALED_EXPONENT + 1)) << x;
+  });
+}
+
+/// The magnitude of denormal numbers does not tell how small they are. They have so few bits that it does not matter:
+/// multiples of 2^-149 become multiples of 2^-10, which two FP16 parts hold all of.
+TEST(ScalingTest, DenormalNumbersKeepAllTheirBits) {
+  for_floats(FIRST_EXPONENT, FIRST_NORMAL_EXPONENT - 1, 100, [](float x) {
+    const int exponent = scaling_exponent(magnitude(x));
+    EXPECT_EQ(exponent, scaling_exponent(0)) << x;
+    const float in_range = scaled(x, exponent);
+    EXPECT_EQ(in_range, std::ldexp(static_cast<double>(x), exponent)) << x;
+    EXPECT_LT(std::fabs(in_range), std::ldexp(1.0, SCALED_EXPONENT + 1)) << x;
+    const Parts<2> parts = split_to_fp16(in_range, 0.0F);
+    EXPECT_EQ(static_cast<double>(parts.x[0]) + parts.x[1], in_range) << x;
+  });
+}
+
+TEST(ScalingTest, StaysInTheRangeThatItStates) {
+  EXPECT_EQ(scaling_exponent(0), 139);
+  EXPECT_EQ(scaling_exponent(magnitude(SMALLEST)), 139);
+  EXPECT_EQ(scaling_exponent(magnitude(FLOAT_MAX)), -117);
+  int previous = 139;
+  for (int exponent = FIRST_NORMAL_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
+    const int scaling = scaling_exponent(magnitude(std::ldexp(1.0F, exponent)));
+    EXPECT_TRUE(scaling == previous || scaling == previous - SCALING_STEP) << exponent;
+    previous = scaling;
+  }
+}
+
+TEST(ScalingTest, OrdinaryOperandsHaveOneScaling) {
+  for (int exponent = -4; exponent < 4; ++exponent) {
+    EXPECT_EQ(scaling_exponent(magnitude(std::ldexp(1.5F, exponent))), 11) << exponent;
+  }
+}
+
+/// Where the result is denormal it is rounded twice, to numbers at most half of whose distance is lost the first time,
+/// and as much once more, halved at least by the second factor.
+TEST(ScaledTest, IsExactWhereTheResultIsNotDenormal) {
+  constexpr int LOWEST = -298;
+  constexpr int HIGHEST = 254;
+  int exact = 0;
+  int rounded = 0;
+  int overflowed = 0;
+  for_floats(FIRST_EXPONENT, LAST_EXPONENT, 2, [&](float x) {
+    for (int exponent = LOWEST; exponent <= HIGHEST; ++exponent) {
+      const double expected = std::ldexp(static_cast<double>(x), exponent);
+      const float got = scaled(x, exponent);
+      if (std::fabs(expected) > FLOAT_MAX) {
+        ASSERT_EQ(got, expected > 0 ? INF : -INF) << x << ' ' << exponent;
+        ++overflowed;
+      } else if (std::fabs(expected) >= SMALLEST_NORMAL || std::fmod(expected, SMALLEST) == 0.0) {
+        ASSERT_EQ(got, expected) << x << ' ' << exponent;
+        ++exact;
+      } else {
+        ASSERT_LE(std::fabs(got - expected), 0.75 * SMALLEST) << x << ' ' << exponent;
+        ++rounded;
+      }
+    }
+  });
+  for (const int count : {exact, rounded, overflowed}) {
+    EXPECT_GT(count, 100000);
+  }
+}
+
+TEST(ScaledTest, KeepsZerosInfAndNan) {
+  for (int exponent = -298; exponent <= 254; ++exponent) {
+    EXPECT_EQ(scaled(0.0F, exponent), 0.0F);
+    EXPECT_TRUE(std::signbit(scaled(-0.0F, exponent)));
+    EXPECT_TRUE(std::isnan(scaled(std::numeric_limits<float>::quiet_NaN(), exponent)));
+  }
+  // By what scaling_exponent() and a row's own steps make of it; 2^-149 times itself would be 0.
+  for (int exponent = -278; exponent <= 251; ++exponent) {
+    EXPECT_EQ(scaled(INF, exponent), INF) << exponent;
+    EXPECT_EQ(scaled(-INF, exponent), -INF) << exponent;
+  }
+}
+
+template <std::size_t PARTS>
+double sum_of(const std::array<float, PARTS>& parts) {
+  double sum = 0.0;
+  for (const float part : parts) {
+    sum += part;
+  }
+  return sum;
+}
+
+/// With 2^e <= |x| < 2^(e + 1), the first part leaves at most 2^(e - 11), of which the second, with 11 bits, leaves at
+/// most 2^(e - 23): 2^-23 |x|. FP16 ends at 2^-24, so that 2^-25 may be left whatever x is, which is below 2^-22 |x|
+/// down to 2^-3.
+TEST(Fp16PartsTest, LeaveOutNoMoreThanTheLastBit) {
+  double worst = 0.0;
+  for_floats(-60, SCALED_EXPONENT, 5000, [&](float x) {
+    const Parts<2> parts = split_to_fp16(x, -x);
+    const double left = std::fabs(x - sum_of(parts.x));
+    ASSERT_LE(left, std::max(0x1p-23 * std::fabs(x), 0x1p-25)) << x;
+    if (std::fabs(x) >= 0x1p-3F) {
+      ASSERT_LE(left, 0x1p-22 * std::fabs(x)) << x;
+      worst = std::max(worst, left / std::fabs(x));
+    }
+    // By more than half a unit of the first part's last place it would not be the nearest.
+    ASSERT_LE(std::fabs(parts.x[1]), std::max(0x1p-11 * std::fabs(x), 0x1p-25)) << x;
+    ASSERT_EQ(sum_of(parts.y), -sum_of(parts.x)) << x;
+  });
+  EXPECT_GT(worst, 0x1p-24) << "numbers that are not exact in two parts";
+}
+
+TEST(Fp16PartsTest, OfTwoNumbersDoNotMix) {
+  const Parts<2> parts = split_to_fp16(0x1.004004p3F, 0x1.8006p-1F);
+  EXPECT_EQ(parts.x[0], 0x1.004p3F);
+  EXPECT_EQ(parts.x[1], 0x1p-19F);
+  EXPECT_EQ(parts.y[0], 0x1.8p-1F);
+  EXPECT_EQ(parts.y[1], 0x1.8p-15F);
+}
+
+/// Each part has 8 bits and a sign: three of them hold the 24 of a float, where the last is not below 2^-133, with
+/// which BF16 ends: a float's last bit is 2^(e - 23).
+TEST(Bf16PartsTest, AddUpToTheNumber) {
+  // Above, the first part is Inf from half a step below 2^128 on; scaled numbers do not come near.
+  for_floats(-110, LAST_EXPONENT - 1, 2000, [](float x) {
+    const Parts<3> parts = split_to_bf16(x, -x);
+    ASSERT_EQ(sum_of(parts.x), x);
+    ASSERT_EQ(sum_of(parts.y), -x);
+    ASSERT_LE(std::fabs(parts.x[1]), 0x1p-8 * std::fabs(x)) << x;
+    ASSERT_LE(std::fabs(parts.x[2]), 0x1p-16 * std::fabs(x)) << x;
+  });
+}
+
+TEST(Bf16PartsTest, OfSmallNumbersLoseWhatIsBelowBf16) {
+  for_floats(FIRST_EXPONENT, -111, 2000,
+             [](float x) { ASSERT_LE(std::fabs(sum_of(split_to_bf16(x, 0.0F).x) - x), 0x1p-134) << x; });
+  EXPECT_NE(sum_of(split_to_bf16(0x1.000002p-111F, 0.0F).x), 0x1.000002p-111F) << "the bound above is sharp";
+}
+
+TEST(PartsTest, OfZeroAreZero) {
+  for (const float zero : {0.0F, -0.0F}) {
+    EXPECT_EQ(split_to_fp16(zero, 1.0F).x, (std::array{0.0F, 0.0F}));
+    EXPECT_EQ(split_to_bf16(1.0F, zero).y, (std::array{0.0F, 0.0F, 0.0F}));
+  }
+}
+
+/// Which tells a kernel that sums of products have to be computed otherwise.
+TEST(PartsTest, OfInfAndNanAreNotFinite) {
+  std::vector<float> numbers{INF, -INF};
+  for (const std::uint32_t bits : NANS) {
+    numbers.push_back(std::bit_cast<float>(bits));
+  }
+  for (const float x : numbers) {
+    for (const bool first : {true, false}) {
+      const Parts<2> fp16 = first ? split_to_fp16(x, 1.5F) : split_to_fp16(1.5F, x);
+      EXPECT_FALSE(std::isfinite(sum_of(first ? fp16.x : fp16.y))) << x;
+      EXPECT_EQ(sum_of(first ? fp16.y : fp16.x), 1.5) << x;
+      const Parts<3> bf16 = first ? split_to_bf16(x, 1.5F) : split_to_bf16(1.5F, x);
+      EXPECT_FALSE(std::isfinite(sum_of(first ? bf16.x : bf16.y))) << x;
+      EXPECT_EQ(sum_of(first ? bf16.y : bf16.x), 1.5) << x;
+    }
+  }
+}
+
+// ---- Sums of products ----
+
+/// How a class of kernels splits, and which products of parts it adds up, in which order.
+struct Fp16x3 {
+  static std::array<float, 2> split(float x) { return split_to_fp16(x, 0.0F).x; }
+  static constexpr std::pair<std::size_t, std::size_t> PRODUCTS[] = {{1, 0}, {0, 1}, {0, 0}};
+};
+struct Bf16x6 {
+  static std::array<float, 3> split(float x) { return split_to_bf16(x, 0.0F).x; }
+  static constexpr std::pair<std::size_t, std::size_t> PRODUCTS[] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
+};
+
+float towards_zero(double x) {
+  const auto nearest = static_cast<float>(x);
+  return std::fabs(nearest) > std::fabs(x) ? std::nextafter(nearest, 0.0F) : nearest;
+}
+
+constexpr std::size_t PIECE_K = 64;
+constexpr std::size_t INSTRUCTION_K = 16;
+
+/// The exponent that brings a piece of a row or column into range.
+int exponent_of(std::span<const float> piece) {
+  unsigned largest = 0;
+  for (const float x : piece) {
+    largest = std::max(largest, magnitude(x));
+  }
+  return scaling_exponent(largest);
+}
+
+/// A piece's sum as tensor cores compute it: 16 products at a time, cut off to a float.
+template <class Scheme>
+float sum_of_piece(std::span<const float> a, std::span<const float> b) {
+  const int a_exponent = exponent_of(a);
+  const int b_exponent = exponent_of(b);
+  float sum = 0.0F;
+  for (const auto& [a_part, b_part] : Scheme::PRODUCTS) {
+    for (std::size_t first = 0; first < a.size(); first += INSTRUCTION_K) {
+      double more = sum;
+      for (std::size_t k = first; k < first + INSTRUCTION_K; ++k) {
+        more += static_cast<double>(Scheme::split(scaled(a[k], a_exponent))[a_part]) *
+                Scheme::split(scaled(b[k], b_exponent))[b_part];
+      }
+      sum = towards_zero(more);
+    }
+  }
+  return scaled(sum, -a_exponent - b_exponent);
+}
+
+template <class Scheme>
+float split_sum(std::span<const float> a, std::span<const float> b) {
+  float sum = 0.0F;
+  for (std::size_t k = 0; k < a.size(); k += PIECE_K) {
+    sum += sum_of_piece<Scheme>(a.subspan(k, PIECE_K), b.subspan(k, PIECE_K));
+  }
+  return sum;
+}
+
+float plain_sum(std::span<const float> a, std::span<const float> b) {
+  float sum = 0.0F;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    sum += a[k] * b[k];
+  }
+  return sum;
+}
+
+/// Relative errors of many sums together, as the Frobenius norm of a product's.
+struct SumErrors {
+  double fp32 = 0.0;  ///< summed in order
+  double fp16x3 = 0.0;
+  double bf16x6 = 0.0;
+};
+
+template <class Draw>
+SumErrors errors_of_sums(const Draw& draw) {
+  constexpr int SUMS = 100;
+  constexpr std::size_t K = 2048;
+  std::mt19937_64 random(7);
+  double squares = 0.0;
+  SumErrors errors;
+  for (int i = 0; i < SUMS; ++i) {
+    std::vector<float> a(K);
+    std::vector<float> b(K);
+    std::generate(a.begin(), a.end(), [&] { return draw(random); });
+    std::generate(b.begin(), b.end(), [&] { return draw(random); });
+    double exact = 0.0;
+    for (std::size_t k = 0; k < K; ++k) {
+      exact += static_cast<double>(a[k]) * b[k];
+    }
+    const auto add = [&](double& total, float sum) { total += (sum - exact) * (sum - exact); };
+    add(errors.fp32, plain_sum(a, b));
+    add(errors.fp16x3, split_sum<Fp16x3>(a, b));
+    add(errors.bf16x6, split_sum<Bf16x6>(a, b));
+    squares += exact * exact;
+  }
+  for (double* const total : {&errors.fp32, &errors.fp16x3, &errors.bf16x6}) {
+    *total = std::sqrt(*total / squares);
+  }
+  return errors;
+}
+
+TEST(SplitSumTest, IsMoreAccurateThanFp32InOrder) {
+  const auto uniform = [](auto& random) { return std::uniform_real_distribution<float>(-1.0F, 1.0F)(random); };
+  const auto normal = [](auto& random) { return std::normal_distribution<float>()(random); };
+  const auto lognormal = [](auto& random) { return std::lognormal_distribution<float>(0.0F, 1.0F)(random); };
+  for (const auto& [name, errors] : {std::pair<std::string, SumErrors>("uniform", errors_of_sums(uniform)),
+                                     {"normal", errors_of_sums(normal)},
+                                     {"lognormal", errors_of_sums(lognormal)}}) {
+    EXPECT_LT(errors.fp16x3, 0.5 * errors.fp32) << name;
+    EXPECT_LT(errors.bf16x6, 0.5 * errors.fp32) << name;
+  }
+}
+
+/// All terms and all that tensor cores cut off have one sign.
+TEST(SplitSumTest, IsMoreAccurateThanFp32InOrderOnPositiveNumbersToo) {
+  const SumErrors errors =
+      errors_of_sums([](auto& random) { return std::uniform_real_distribution<float>(0.0F, 1.0F)(random); });
+  EXPECT_LT(errors.fp16x3, errors.fp32);
+  EXPECT_LT(errors.bf16x6, errors.fp32);
+}
+
+}  // namespace
+}  // namespace sgemm::test
