@@ -83,6 +83,7 @@ const Registration registered =
         .source("Henry et al.; Ootomo and Yokota")
         .min_compute_capability(90)
         .max_compute_capability(90)  // wgmma is gone from later ones
+        .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::bf16_split)
         .configurations([](const Problem& p) { return split_product::configurations(p, KERNELS); })
         .blocks_per_sm(1)

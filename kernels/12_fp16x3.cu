@@ -63,7 +63,8 @@ const Registration registered =
             "three FP16 products for each in FP32, the same way: operands scaled by powers of two and split in two")
         .source("Ootomo and Yokota; Markidis et al.")
         .min_compute_capability(90)
-        .max_compute_capability(90)
+        .max_compute_capability(90)  // wgmma is gone from later ones
+        .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::fp16_split)
         .configurations([](const Problem& p) { return split_product::configurations(p, KERNELS); })
         .blocks_per_sm(1)

@@ -97,6 +97,15 @@ class Chapter {
     kernel_.max_compute_capability = capability;
     return *this;
   }
+  /// For instructions that no code has but that for sm_90a: PTX that newer GPUs or drivers compile has no such path.
+  Chapter& needs_code_for_sm_90a() {
+#ifndef SGEMM_CODE_FOR_SM_90A
+    if constexpr (TARGET == Target::for_gpu) {
+      kernel_.missing_code = "sm_90a";
+    }
+#endif
+    return *this;
+  }
   Chapter& accuracy(AccuracyClass accuracy) {
     kernel_.accuracy = accuracy;
     return *this;

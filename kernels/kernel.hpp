@@ -70,6 +70,8 @@ struct Kernel {
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
   /// The last one whose GPUs have the instructions that the kernel is made of; 0 where later ones have them all.
   int max_compute_capability = 0;
+  /// What this build would have to be compiled for to run the kernel on a GPU that can; empty where it was.
+  std::string missing_code;
   /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
   /// predictions without a device: `resources` has what the device says.
   int blocks_per_sm = 0;

@@ -43,6 +43,9 @@ bool merge(Kernel& kernel, Kernel& other) {
   take_if_missing(kernel.configurations, other.configurations);
   take_if_missing(kernel.configurations_on_executor, other.configurations_on_executor);
   take_if_missing(kernel.resources, other.resources);
+  if (kernel.missing_code.empty()) {
+    kernel.missing_code = std::move(other.missing_code);
+  }
   return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
 }
 

@@ -174,6 +174,11 @@ void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) cons
                                                           capability_text(kernel.max_compute_capability),
                                                           capability_text(device_.compute_capability)));
   }
+  if (!kernel.missing_code.empty()) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("this build has no code for {0}: add {1} to -DCMAKE_CUDA_ARCHITECTURES",
+                                  kernel.missing_code, kernel.missing_code.substr(3) + "-real"));
+  }
   if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
     throw CaseStopped(Outcome::not_supported, *reason);
   }
