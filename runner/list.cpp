@@ -1,5 +1,6 @@
 #include "list.hpp"
 
+#include "device.hpp"
 #include "split.hpp"
 
 #include <fmt/format.h>
@@ -16,10 +17,6 @@ namespace {
 constexpr std::size_t MIN_SUMMARY_WIDTH = 24;  // narrower columns are harder to read than lines that are too long
 
 bool same_kernel(const Kernel& x, const Kernel& y) { return x.number == y.number && x.name == y.name; }
-
-std::string compute_capability(const Kernel& kernel) {
-  return fmt::format("{}.{}", kernel.min_compute_capability / 10, kernel.min_compute_capability % 10);
-}
 
 /// Lines of whole words, each at most `width` long where the words allow it.
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
@@ -44,7 +41,8 @@ std::vector<Row> rows(const std::vector<Kernel>& kernels) {
   std::vector<Row> result;
   const Kernel* previous = nullptr;
   for (const Kernel& kernel : kernels) {
-    const std::string capability = kernel.platform == Platform::cpu ? "CPU" : compute_capability(kernel);
+    const std::string capability =
+        kernel.platform == Platform::cpu ? "CPU" : capability_text(kernel.min_compute_capability);
     const std::string number = kernel.number < 0 ? "-" : std::to_string(kernel.number);
     const bool first = previous == nullptr || !same_kernel(*previous, kernel);
     if (kernel.variant.empty()) {
@@ -94,6 +92,7 @@ void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
                       {"variants", Json::array()}});
     }
     const bool on_cpu = kernel.platform == Platform::cpu;
+    const int last_capability = kernel.max_compute_capability;
     list.back()["variants"].push_back(
         {{"variant", kernel.variant},
          {"id", kernel.id()},
@@ -102,7 +101,8 @@ void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
          {"source", kernel.source},
          {"platform", on_cpu ? "cpu" : "gpu"},
          {"accuracy_class", to_string(kernel.accuracy)},
-         {"min_compute_capability", on_cpu ? Json(nullptr) : Json(compute_capability(kernel))}});
+         {"min_compute_capability", on_cpu ? Json(nullptr) : Json(capability_text(kernel.min_compute_capability))},
+         {"max_compute_capability", last_capability == 0 ? Json(nullptr) : Json(capability_text(last_capability))}});
     previous = &kernel;
   }
   out << list.dump(2) << '\n';

@@ -19,10 +19,12 @@ namespace sgemm {
 ///
 ///     [ { "number": 6, "name": "coarse_2d", "id": "06_coarse_2d",
 ///         "variants": [ { "variant": "", "id": "06_coarse_2d", "default": true, "summary": "...", "source": "...",
-///                         "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5" },
+///                         "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5",
+///                         "max_compute_capability": null },
 ///                       { "variant": "vectorized", "id": "06_coarse_2d:vectorized", "default": false, ... } ] } ]
 ///
-/// "number" is null for kernels without one and "min_compute_capability" is null for CPU kernels.
+/// "number" is null for kernels without one, "min_compute_capability" for CPU kernels and "max_compute_capability" for
+/// kernels that later GPUs run as well.
 void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListMode mode, int terminal_width);
 
 }  // namespace sgemm

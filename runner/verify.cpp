@@ -34,6 +34,19 @@
 // many. This holds for operands that are 0 or at least 2^-113: below, the smaller part loses bits to underflow, up to
 // 2^-136 of each operand.
 //
+// FP32 from scaled operands in three BF16 parts, six products for each, or in two FP16 parts and three products, sums
+// of 64 added in single precision: the same c(K). Three BF16 parts leave out nothing, and the products that are not
+// made are up to 2 * 2^-24 of the whole, 2 eps. Two FP16 parts leave out up to 2^-23 of each operand, and the product
+// of both smaller parts is up to 2^-22: 8 eps again. Scaling by powers of two rounds nothing. Of a sum's instructions
+// those of the largest parts matter, four of 16 products. In the model above each product but the largest may lose up
+// to 2 eps of that: more than 80 eps in all, if one product is nearly the whole sum and more than 40 others have just
+// the size that is lost beside it. In long sums 2 sqrt(K) makes up for that too. Terms of such sizes are those of
+// lognormal4, where the bound is K + 92.
+//
+// This holds where the parts can hold the numbers that count: BF16 parts those from 2^-110 on, FP16 parts those from
+// 2^-3 on, once the largest of 64 neighbours along k is scaled to 2^7 or more. FP16 leaves out up to 2^-25 of smaller
+// numbers. That is no more than the above beside the largest one, but it is for elements that are made of small ones.
+//
 // Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
 // subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once
 // more. (1 + |alpha|) (K + 2) 2^-149 is above their sum.

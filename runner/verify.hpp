@@ -18,7 +18,8 @@ enum class Roundings {
 };
 
 /// The factor c(K) in the componentwise bound |C - C_ref| <= c(K) * eps * (|alpha| |A| |B| + |beta| |C0|),
-/// eps = 2^-24. verify.cpp derives it for each accuracy class.
+/// eps = 2^-24. verify.cpp derives it for each accuracy class; those of products in split operands (fp32_split,
+/// bf16_split, fp16_split) share one. For which operands a class keeps to it promises() tells, in accuracy.hpp.
 double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
 /// What comparing one C with its reference found.

@@ -102,10 +102,11 @@ TEST(List, JsonGroupsVariants) {
   EXPECT_EQ(list[3], nlohmann::json::parse(R"({
     "number": 1, "name": "naive", "id": "01_naive", "variants": [
       {"variant": "", "id": "01_naive", "default": true, "summary": "summary of 01_naive",
-       "source": "source of 01_naive", "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5"},
+       "source": "source of 01_naive", "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5",
+       "max_compute_capability": null},
       {"variant": "uncoalesced", "id": "01_naive:uncoalesced", "default": false,
        "summary": "summary of 01_naive:uncoalesced", "source": "source of 01_naive:uncoalesced", "platform": "gpu",
-       "accuracy_class": "fp32", "min_compute_capability": "7.5"}]})"));
+       "accuracy_class": "fp32", "min_compute_capability": "7.5", "max_compute_capability": null}]})"));
 }
 
 TEST(List, JsonOfBaselines) {
@@ -115,9 +116,22 @@ TEST(List, JsonOfBaselines) {
   EXPECT_EQ(list[1], nlohmann::json::parse(R"({
     "number": null, "name": "cpu_blas", "id": "cpu_blas", "variants": [
       {"variant": "", "id": "cpu_blas", "default": true, "summary": "summary of cpu_blas",
-       "source": "source of cpu_blas", "platform": "cpu", "accuracy_class": "fp32", "min_compute_capability": null}]})"));
+       "source": "source of cpu_blas", "platform": "cpu", "accuracy_class": "fp32", "min_compute_capability": null,
+       "max_compute_capability": null}]})"));
   EXPECT_EQ(list[2]["variants"][0]["accuracy_class"], "tf32");
   EXPECT_EQ(list[2]["variants"][0]["min_compute_capability"], "8.0");
+}
+
+TEST(List, JsonTellsTheLastComputeCapability) {
+  Kernel kernel = fake_kernel(12, "fp16x3");
+  kernel.accuracy = AccuracyClass::fp16_split;
+  kernel.min_compute_capability = 90;
+  kernel.max_compute_capability = 103;
+  const auto list = nlohmann::json::parse(listing({kernel}, ListMode::json));
+  const auto& variant = list[0]["variants"][0];
+  EXPECT_EQ(variant["accuracy_class"], "fp16_split");
+  EXPECT_EQ(variant["min_compute_capability"], "9.0");
+  EXPECT_EQ(variant["max_compute_capability"], "10.3");
 }
 
 TEST(List, JsonHasEveryKernelOnceInOrder) {

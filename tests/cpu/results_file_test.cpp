@@ -164,6 +164,12 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
     for (const Outcome outcome : {Outcome::incorrect, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }
+    for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
+                                         AccuracyClass::fp16_split, AccuracyClass::tf32}) {
+      Record record = measured_record();
+      record.accuracy = accuracy;
+      file.add(record);
+    }
     file.finish(false);
     EXPECT_EQ(schema.errors(Json::parse(read("out.json"))), std::vector<std::string>{});
   }
@@ -173,9 +179,10 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
   wrong.at("benchmarks")[3]["gflops"] = 1.0;
   wrong.at("benchmarks")[4]["surprise"] = 1;
   wrong.at("benchmarks")[4].erase("accuracy");
+  wrong.at("benchmarks")[5]["accuracy_class"] = "fp16";
   wrong.at("benchmarks")[4]["data"] = "ones";
   wrong.at("context").at("protocol")["l2"] = "hot";
-  EXPECT_EQ(schema.errors(wrong).size(), 7U);
+  EXPECT_EQ(schema.errors(wrong).size(), 8U);
 }
 
 }  // namespace

@@ -201,6 +201,13 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
   Kernel future = cublas();
   future.min_compute_capability = 990;
   EXPECT_EQ(run(future).outcome, Outcome::not_supported);
+  Kernel past = cublas();
+  past.max_compute_capability = 10;
+  const Record outlived = run(past);
+  EXPECT_EQ(outlived.outcome, Outcome::not_supported);
+  EXPECT_EQ(outlived.reason.rfind("needs instructions of compute capability 1.0", 0), 0U) << outlived.reason;
+  past.max_compute_capability = query_device(0).device->compute_capability;
+  expect_complete(run(past));
   Kernel picky = cublas();
   picky.unsupported = [](const Problem&) { return "not this shape"; };
   const Record record = run(picky);

@@ -55,6 +55,10 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
       GTEST_SKIP() << "needs compute capability " << kernel.min_compute_capability / 10 << '.'
                    << kernel.min_compute_capability % 10;
     }
+    if (kernel.max_compute_capability != 0 && kernel.max_compute_capability < compute_capability()) {
+      GTEST_SKIP() << "needs instructions of compute capability " << kernel.max_compute_capability / 10 << '.'
+                   << kernel.max_compute_capability % 10;
+    }
   }
 
   static void TearDownTestSuite() { cases().clear(); }

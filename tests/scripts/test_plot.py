@@ -138,19 +138,21 @@ def test_a_chapter_stands_between_the_one_before_and_cublas():
         plot.chapter(source, 42)
 
 
-def with_tensor_cores(document: dict) -> None:
-    """Chapter 07 in split TF32, above the FP32 peak, and a variant of it in TF32."""
+def with_tensor_cores(document: dict, accuracy_class: str) -> None:
+    """Chapter 07 in split operands, above the FP32 peak, and a variant of it in TF32."""
     peak = document["context"]["device"]["fp32_peak_gflops"]
     for record in document["benchmarks"]:
         if record["kernel"] == "07_warptile_hilbert" and record.get("gflops"):
-            record["accuracy_class"] = "fp32_split"
+            record["accuracy_class"] = accuracy_class
             record["gflops"] = 1.1 * peak * record["m"] / 4096
         if record["kernel"] == "07_warptile_hilbert:row_order":
             record["accuracy_class"] = "tf32"
 
 
-def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited):
-    source = plot.Source(plot.load([edited("cold.json", with_tensor_cores)]), None, None)
+@pytest.mark.parametrize("accuracy_class", ["fp32_split", "bf16_split", "fp16_split"])
+def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited, accuracy_class):
+    change = partial(with_tensor_cores, accuracy_class=accuracy_class)
+    source = plot.Source(plot.load([edited("cold.json", change)]), None, None)
     for draw in (plot.gflops_over_size, plot.percent_of_cublas, plot.ladder, partial(plot.chapter, number=7)):
         fig = draw(source)
         ax = fig.axes[0]

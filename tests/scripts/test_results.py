@@ -35,6 +35,19 @@ def test_quotes_the_smaller_ratio():
     assert record.vs_cublas == min(record["vs_cublas"], record["vs_cublas_alone"])
 
 
+@pytest.mark.parametrize(
+    ("accuracy_class", "expected"),
+    [("fp32", True), ("fp32_split", True), ("bf16_split", True), ("fp16_split", True), ("tf32", False)],
+)
+def test_kernels_of_split_operands_are_compared_with_those_of_fp32(edited, accuracy_class, expected):
+    def change(document: dict) -> None:
+        case(document, "05_coarse_1d", 4096)["accuracy_class"] = accuracy_class
+
+    record = load([edited("cold.json", change)]).one(id="05_coarse_1d", size=4096)
+    assert record.has_fp32_accuracy is expected
+    assert record.is_fp32 is (accuracy_class == "fp32")
+
+
 def test_the_last_file_wins(synthetic, edited):
     def slower(document: dict) -> None:
         case(document, "01_naive", 256)["time_us"]["median"] = 1e6
