@@ -20,6 +20,7 @@ struct GlobalArray {
   /// Blocks pass data on to each other in it, by means that are not followed: whether a block waited for what another
   /// one wrote is not known.
   bool passed_between_blocks = false;
+  std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
 };
 
 /// All memory from cudaMalloc, which the host does not describe any further.
@@ -38,13 +39,13 @@ class CheckedArrays {
   /// The one that lives, or null.
   static CheckedArrays* current();
 
-  /// Who wrote a word of an array last, and which of its bytes: the block's number, thread's and time and a bit for
-  /// each byte, packed; 0 for nobody.
+  /// Who wrote a unit of an array last: the block's number, thread's and time, packed; 0 for nobody.
   using Writer = std::atomic<std::uint64_t>;
   struct Entry {
     GlobalArray array;
-    std::unique_ptr<Writer[]> writers;  ///< for every 4 bytes from its begin; null where it is not writable
+    std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
     std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
+    std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
   const std::vector<Entry>& entries() const { return entries_; }
   /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces that there are now.

@@ -198,7 +198,7 @@ const SharedVariables::Variable* SharedVariables::at(std::size_t offset) const {
 std::vector<GlobalArray> workspaces() {
   std::vector<GlobalArray> arrays;
   for (const Allocation& memory : allocations()) {
-    arrays.push_back({"workspace", memory.begin, 1, memory.bytes, memory.bytes, true, true});
+    arrays.push_back({"workspace", memory.begin, 1, memory.bytes, memory.bytes, true, true, 1});
   }
   return arrays;
 }
@@ -221,7 +221,7 @@ void CheckedArrays::add(GlobalArray array) {
     entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
   }
   if (entry.array.writable) {
-    entry.writers = std::make_unique<Writer[]>((entry.bytes + WORD - 1) / WORD);
+    entry.writers = std::make_unique<Writer[]>(entry.units());
   }
   entries_.push_back(std::move(entry));
 }
@@ -229,8 +229,8 @@ void CheckedArrays::add(GlobalArray array) {
 void CheckedArrays::begin_launch() {
   entries_.resize(arrays_);
   for (Entry& entry : entries_) {
-    for (std::size_t word = 0; entry.writers && word < (entry.bytes + WORD - 1) / WORD; ++word) {
-      entry.writers[word].store(0, std::memory_order_relaxed);
+    for (std::size_t unit = 0; entry.writers && unit < entry.units(); ++unit) {
+      entry.writers[unit].store(0, std::memory_order_relaxed);
     }
   }
   for (GlobalArray& workspace : workspaces()) {
@@ -337,7 +337,6 @@ std::optional<std::string> BlockChecker::access_shared(ThreadNumber thread, cons
 std::optional<std::string> BlockChecker::access_global(ThreadNumber thread, const Access& access) {
   constexpr unsigned THREAD_BITS = 10;
   constexpr unsigned TIME_BITS = 22;
-  constexpr unsigned BYTES_BITS = WORD;
   for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
     const GlobalArray& array = entry.array;
     const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
@@ -350,26 +349,22 @@ std::optional<std::string> BlockChecker::access_global(ThreadNumber thread, cons
     if (access.write && !array.writable) {
       return describe(access) + ", in " + array.name + ", which is an input";
     }
-    for (std::size_t word = offset / WORD; entry.writers && word * WORD < offset + access.bytes; ++word) {
-      const std::size_t begin = std::max(offset, word * WORD) - word * WORD;
-      const std::size_t end = std::min(offset + access.bytes, (word + 1) * WORD) - word * WORD;
-      const std::uint64_t bytes = (1U << end) - (1U << begin);
-      const std::uint64_t use = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
-                                clocks_.now(thread) % (1U << TIME_BITS);
-      const std::uint64_t last =
-          access.write ? entry.writers[word].exchange(use << BYTES_BITS | bytes, std::memory_order_relaxed)
-                       : entry.writers[word].load(std::memory_order_relaxed);
-      if ((last & bytes) == 0) {
-        continue;  // others of its bytes, or nothing
+    const std::size_t end = offset + access.bytes;
+    for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
+      const std::uint64_t self = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
+                                 clocks_.now(thread) % (1U << TIME_BITS);
+      const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
+                                                 : entry.writers[unit].load(std::memory_order_relaxed);
+      if (earlier == 0) {
+        continue;
       }
-      const std::uint64_t earlier = last >> BYTES_BITS;
       const std::uint64_t block = (earlier >> (THREAD_BITS + TIME_BITS)) - 1;
       if (block != block_ && array.passed_between_blocks) {
         continue;
       }
       const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
-      const Use written{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
-      if (block != block_ || unordered(written, thread)) {
+      const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
+      if (block != block_ || unordered(use, thread)) {
         return describe(access) + " of " + array.name + ", which " + block_text(block) + ", " + thread_text(writer) +
                " wrote, and no barrier lies in between";
       }

@@ -79,6 +79,20 @@ __global__ void one_element_kernel(float* out, unsigned writers) {
   }
 }
 
+/// As many neighbours write to each byte.
+__device__ void write_byte(float* out, unsigned writers) {
+  reinterpret_cast<unsigned char*>(out)[threadIdx.x / writers] = 0;
+}
+
+__global__ void one_byte_kernel(float* out, unsigned writers) { write_byte(out, writers); }
+
+__global__ void read_bytes_of_others_kernel(float* out) {
+  write_byte(out, 1);
+  if (threadIdx.x == THREADS - 1) {
+    out[THREADS] = out[0];
+  }
+}
+
 /// Of blocks of 8 x 4 x 2 threads.
 __global__ void read_of_a_solid_block_kernel(float* out) {
   __shared__ float values[THREADS];
@@ -132,6 +146,7 @@ __global__ void right_kernel(const float* in, float* out) {
   __shared__ float values[THREADS];
   float* const smem = dynamic_smem();
   float sum = 0.0F;
+  write_byte(out + blockIdx.x * THREADS, 1);
   for (int step = 0; step < 3; ++step) {
     cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
     cp_async_commit();
@@ -166,6 +181,9 @@ void overwrite_what_others_still_read(const float*, float* out) {
 void synchronise_half_of_the_readers(const float*, float* out) { run(synchronise_half_of_the_readers_kernel, 1, out); }
 void two_threads_write_one_element(const float*, float* out) { run(one_element_kernel, 1, out, 2U); }
 void two_blocks_write_one_element(const float*, float* out) { run(one_element_kernel, 2, out, 1U); }
+void two_threads_write_one_byte(const float*, float* out) { run(one_byte_kernel, 1, out, 2U); }
+void two_blocks_write_one_byte(const float*, float* out) { run(one_byte_kernel, 2, out, 1U); }
+void read_element_of_which_others_wrote_bytes(const float*, float* out) { run(read_bytes_of_others_kernel, 1, out); }
 void read_what_another_thread_of_a_solid_block_wrote(const float*, float* out) {
   launch(read_of_a_solid_block_kernel, 1, dim3(8, 4, 2), DYNAMIC_BYTES, nullptr, out);
 }

@@ -19,13 +19,15 @@
 namespace sgemm::test {
 namespace {
 
-/// What the checks say about `kernel`; empty when nothing. Arrays are aligned for vectors.
+/// What the checks say about `kernel`; empty when nothing. Arrays are aligned for vectors, and bytes of OUT may have
+/// different writers.
 std::string complaint(WrongAccess kernel) {
   Matrix in(1, ELEMENTS, {}, 1.0F);
   Matrix out(1, ELEMENTS, {}, 0.0F);
   float* const aligned_in = reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
-  const simt::CheckedArrays arrays({{"IN", aligned_in, 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), false},
-                                    {"OUT", out.data(), 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), true}});
+  const simt::CheckedArrays arrays(
+      {{"IN", aligned_in, 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), false},
+       {"OUT", out.data(), 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), true, false, 1}});
   try {
     kernel(aligned_in, out.data());
   } catch (const simt::Error& error) {
@@ -76,6 +78,15 @@ const std::vector<Expectation> EXPECTATIONS{
     {"two_blocks_write_one_element",
      two_blocks_write_one_element,
      {"block (0,0,0), thread (0,0,0)", "block (1,0,0), thread (0,0,0)"}},
+    {"two_threads_write_one_byte",
+     two_threads_write_one_byte,
+     {"writes 1 bytes", "of OUT, which block (0,0,0), thread (", "wrote, and no barrier"}},
+    {"two_blocks_write_one_byte",
+     two_blocks_write_one_byte,
+     {"writes 1 bytes", "of OUT, which block (", "wrote, and no barrier"}},
+    {"read_element_of_which_others_wrote_bytes",
+     read_element_of_which_others_wrote_bytes,
+     {"thread (63,0,0)", "reads 4 bytes", "of OUT, which block (0,0,0), thread (0,0,0) wrote, and no barrier"}},
     {"read_what_another_thread_of_a_solid_block_wrote",
      read_what_another_thread_of_a_solid_block_wrote,
      {"thread (7,3,1)", "which thread (3,2,1) wrote"}},
