@@ -10,19 +10,20 @@
 //   x2              |s|exponent| 7, rounded|                         + what is left out, some 2^-25 of it
 //   x3                          |s|exponent| 7, rounded|
 //
-//   A: 128 rows   B: 128 columns           block 128 x 256                        a piece
-//   x 64 k        x 64 k                   +-----------+-----------+              part 1   128 rows of 64 k, that is
-//   +----------+  +----------+  in parts,  |  w0-w3    |  w0-w3    |  64 rows     part 2   of 128 bytes each, whose
-//   16-byte | a piece  |  | a piece  |  48 KB      +-----------+-----------+              part 3   pieces are swizzled
-//   +----------+  +----------+             |  w4-w7    |  w4-w7    |  64 rows     scaling
-//                                          +-----------+-----------+
-//                                          first B     second B                   w8: copies
+//   a piece of A or B       block 128 x 256, 12 warps           a piece in memory
+//   +----------+ 128 rows   +-----------+-----------+           part 1, 16 KB: 128 rows or columns of 64 k, 128 bytes,
+//   |          | or         |  w0-w3    |  w0-w3    |  64 rows    whose 16-byte groups have changed places: swizzled
+//   +----------+ columns    +-----------+-----------+           part 2
+//       64 k                |  w4-w7    |  w4-w7    |  64 rows  part 3
+//                           +-----------+-----------+           elsewhere: by how much it was scaled
+//                           a piece     another one
+//                           of B                      w8 copies
 //
 //   split      a block for each piece of 128 rows of A, or columns of B, by 64 k. It is written in the order in which
 //              shared memory will hold it, so that a piece is copied in one go: one instruction of one thread, carried
 //              out by the tensor memory accelerator. Edges are filled with zeros; nothing else knows of them.
 //   scaling    by a power of two for all of a piece, so that what is nearly FLT_MAX does not round to Inf and parts of
-//              what is nearly denormal do not vanish. Rows that are smaller by far have another one of their own.
+//              what is nearly denormal do not vanish.
 //   rings      of two pieces of A and two of B, as in 08: a thread fills stages, eight warps empty them. An mbarrier
 //              counts the bytes that have arrived in a stage, another one the warps that are done with it.
 //   promotion  tensor cores cut off the last bits of their sums. Those of 64 k start at 0, with the smallest products
@@ -33,7 +34,10 @@
 //              while the last tile is stored.
 //
 // Traffic per element of C: k / 256 pieces' numbers of A and k / 128 of B from global memory, 6 bytes each.
-// Limit: tensor cores, which are busy 95 % of the time; how fast they are is up to the power that the chip may draw.
+// Limit: tensor cores, which are busy nearly all of the time; how fast they are is up to the power that the chip draws.
+//
+// What is not finite, and what has rows, columns or ranges of k more than 2^46 times smaller than others, is computed
+// again without tensor cores, which takes much longer.
 //
 // A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy.
 
@@ -52,7 +56,8 @@ struct Bf16x6 {
     constexpr PartsOfProduct ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
     return ORDER[i];
   }
-  static constexpr int ROW_STEP = 64;  // binades: BF16 has 2^-126 as well as a float
+  // Rows have no scale of their own: BF16 has as many binades as a float.
+  static constexpr int ROW_STEP = split_product::LARGEST_SPREAD + 1;
   static constexpr int A_STAGES = 2;
   static constexpr int B_STAGES = 2;
 };

@@ -7,10 +7,10 @@
 //   x1  |s| 5 |10, rounded      |                                      + what is left out, some 2^-23 of it
 //   x2                     |s| 5 |10, rounded       |
 //
-//   scaling    is what it takes now. 2^15 is where FP16 would end and 2^-14 where it begins to lose bits. A piece is
-//              scaled so that its largest number lies between 2^7 and 2^15, and rows whose own largest is 2^16 times
-//              smaller, or more, by another 2^16, as often as need be. So x1 + x2 has 22 bits of every number that is
-//              within 2^-10 of the largest of its 64 neighbours along k, and of smaller ones down to 2^-32 of that.
+//   scaling    is what it takes now. 2^16 is where FP16 ends and 2^-14 where it begins to lose bits. A piece is scaled
+//              so that its largest number lies between 2^7 and 2^15, and rows whose own largest would come below 2^-1
+//              by another 2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on, and is off by 2^-25 at
+//              most below: by 2^-24 of the largest of its 64 neighbours along k, or less.
 //   rings      three pieces of A and four of B, of 32 KB.
 //
 // The rest is chapter 11's: see there. Not for operands whose rows (of A) or columns (of B) span many decades, where

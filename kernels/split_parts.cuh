@@ -24,12 +24,6 @@ __device__ __forceinline__ float power_of_2(int exponent) {
   return __uint_as_float(bits);
 }
 
-/// The same, or 0 below -149.
-__device__ __forceinline__ float power_of_2_or_0(int exponent) {
-  constexpr int SMALLEST = -149;
-  return exponent < SMALLEST ? 0.0F : power_of_2(exponent);
-}
-
 /// The bits of |x|, which order as the numbers do; 0 for Inf and NaN, which no scaling helps and which must not spoil
 /// that of their neighbours.
 __device__ __forceinline__ unsigned magnitude(float x) {

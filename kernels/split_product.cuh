@@ -143,12 +143,29 @@ __device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
   return largest;
 }
 
-/// By how many steps of its own a row is scaled: as many as its largest number stays below the piece's.
+/// Rows, columns and pieces along k whose scales differ by more binades than this are not for tensor cores: sums of a
+/// tile have one exponent in common, and what all three leave of it in a float's range is 2^-138 of the largest.
+constexpr int LARGEST_SPREAD = 46;
+
+/// By how many steps of its own a row is scaled, so that its largest number comes to at least 2^(SCALED_EXPONENT + 1 -
+/// Scheme::ROW_STEP); UNSCALABLE where that is too much.
+constexpr int UNSCALABLE = -1;
 template <class Scheme>
 __device__ __forceinline__ int row_steps(unsigned largest_of_row, unsigned largest) {
-  constexpr int MOST = 112 / Scheme::ROW_STEP;
-  const int steps = static_cast<int>((largest >> MANTISSA_BITS) - (largest_of_row >> MANTISSA_BITS)) / Scheme::ROW_STEP;
-  return largest_of_row == 0 ? 0 : steps < MOST ? steps : MOST;
+  const int exponent = static_cast<int>(largest >> MANTISSA_BITS) - EXPONENT_BIAS;
+  const int below = static_cast<int>((largest >> MANTISSA_BITS) - (largest_of_row >> MANTISSA_BITS));
+  const int headroom = SCALED_EXPONENT - exponent - scaling_exponent(largest);
+  const int steps = (headroom + below) / Scheme::ROW_STEP;
+  return largest_of_row == 0 ? 0 : steps <= LARGEST_SPREAD / Scheme::ROW_STEP ? steps : UNSCALABLE;
+}
+
+/// Makes a row's elements of C NaN, which are then computed without tensor cores.
+template <int COUNT>
+__device__ __forceinline__ void give_up(float (&x)[COUNT]) {
+#pragma unroll
+  for (float& value : x) {
+    value = NAN;
+  }
 }
 
 /// 16 bytes of each part: a group, multiplied by 2^exponent and split.
@@ -166,14 +183,16 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponen
 }
 
 /// Stores what undoes a piece's scaling. To be called by all threads; `steps`: of this thread's rows, from `first_row`
-/// on and `stride` apart.
+/// on and `stride` apart, which the one of those that share them stores that is `first`.
 template <class Scheme, int ROWS>
 __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
-                                              int first_row, int stride, unsigned* shared) {
+                                              int first_row, int stride, bool first, unsigned* shared) {
   unsigned most = 0;
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    scaling.rows[first_row + i * stride] = static_cast<unsigned char>(steps[i]);
+    if (first) {
+      scaling.rows[first_row + i * stride] = static_cast<unsigned char>(steps[i]);
+    }
     most |= static_cast<unsigned>(steps[i]);
   }
   const bool plain = block_max(most, shared) == 0;
@@ -231,6 +250,10 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     steps[i] = row_steps<Scheme>(largest_of_row[i], largest);
+    if (steps[i] == UNSCALABLE) {
+      steps[i] = 0;
+      give_up(x[i]);
+    }
     uint4 parts[Scheme::PARTS];
     split_group<Scheme>(x[i], scaling_exponent(largest) + steps[i] * Scheme::ROW_STEP, parts);
     const unsigned place = swizzled((first_row + i * STRIDE) * WGMMA_ROW_BYTES + group * 16);
@@ -239,7 +262,7 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
       *reinterpret_cast<uint4*>(parts_of_piece + part * Piece<Scheme>::PART_BYTES + place) = parts[part];
     }
   }
-  store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, shared);
+  store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
 /// Splits a piece of B, whose columns become rows: thread t and thread t + 128 have four groups each of column t, and
@@ -273,9 +296,16 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
   largest_of_column = other > largest_of_column ? other : largest_of_column;
   const unsigned largest = block_max(largest_of_column, words + SPLIT_THREADS);
 
-  const int steps[1] = {row_steps<Scheme>(largest_of_column, largest)};
+  int steps[1] = {row_steps<Scheme>(largest_of_column, largest)};
+  if (steps[0] == UNSCALABLE) {
+    steps[0] = 0;
+#pragma unroll
+    for (float(&group)[GROUP] : x) {
+      give_up(group);
+    }
+  }
   const int exponent = scaling_exponent(largest) + steps[0] * Scheme::ROW_STEP;
-  store_scaling<Scheme>(scaling, largest, steps, column, 0, words + SPLIT_THREADS);
+  store_scaling<Scheme>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
   uint4 parts[GROUPS_PER_THREAD][Scheme::PARTS];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
@@ -486,7 +516,8 @@ struct Sums {
   }
 
   /// Brings products of other pieces to the exponent of the sums, or the sums to that of the products where it is
-  /// larger: no number grows. `row` and `column`: of the thread's first elements in their panels.
+  /// larger: no number grows. Where the two are too far apart the sums become NaN. `row` and `column`: of the thread's
+  /// first elements in their panels.
   template <class Scheme>
   __device__ __forceinline__ void bring_together(float (&products)[64], const Scaling& a, const Scaling& b, int row,
                                                  int column) {
@@ -495,20 +526,27 @@ struct Sums {
       return;
     }
     if (own > exponent) {
-      const float shrink = power_of_2_or_0(exponent - own);
+      const float shrink = shrinking(own - exponent);
 #pragma unroll
       for (float& value : values) {
         value *= shrink;
       }
       exponent = own;
     }
-    const float row_factors[2] = {power_of_2_or_0(own - exponent - Scheme::ROW_STEP * a.rows[row]),
-                                  power_of_2_or_0(own - exponent - Scheme::ROW_STEP * a.rows[row + 8])};
+    const float factor = shrinking(exponent - own);
+    const float row_factors[2] = {factor * power_of_2(-Scheme::ROW_STEP * a.rows[row]),
+                                  factor * power_of_2(-Scheme::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       const int own_column = column + i / 4 * 8 + i % 2;
       products[i] *= row_factors[i / 2 % 2] * power_of_2(-Scheme::ROW_STEP * b.rows[own_column]);
     }
+  }
+
+ private:
+  /// 2^-binades, or NaN. Sums that are still 0 and have no exponent shrink to 0.
+  __device__ __forceinline__ static float shrinking(int binades) {
+    return binades <= LARGEST_SPREAD ? power_of_2(-binades) : binades < -ALL_ZERO / 2 ? NAN : 0.0F;
   }
 };
 

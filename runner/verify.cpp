@@ -35,13 +35,15 @@
 // 2^-136 of each operand.
 //
 // FP32 from scaled operands in three BF16 parts, six products for each, or in two FP16 parts and three products, sums
-// of 64 added in single precision: the same c(K). Three BF16 parts leave out nothing, and the products that are not
-// made are up to 2 * 2^-24 of the whole, 2 eps. Two FP16 parts leave out up to 2^-23 of each operand, and the product
-// of both smaller parts is up to 2^-22: 8 eps again. Scaling by powers of two rounds nothing. Of a sum's instructions
-// those of the largest parts matter, four of 16 products. In the model above each product but the largest may lose up
-// to 2 eps of that: more than 80 eps in all, if one product is nearly the whole sum and more than 40 others have just
-// the size that is lost beside it. In long sums 2 sqrt(K) makes up for that too. Terms of such sizes are those of
-// lognormal4, where the bound is K + 92.
+// of 64 added in single precision:
+//
+//     c(K) = 148 + 2 sqrt(K)
+//
+// Three BF16 parts leave out nothing, and the products that are not made are up to 2 * 2^-24 of the whole, 2 eps. Two
+// FP16 parts leave out up to 2^-23 of each operand, and the product of both smaller parts is up to 2^-22: 8 eps again.
+// Scaling by powers of two rounds nothing. Of a sum's instructions those of the largest parts matter, four of 16
+// products. In the model above all of these and the sum but the largest lose up to 2 eps of it, and so does the new
+// sum: 34 eps, 136 in all.
 //
 // This holds where the parts can hold the numbers that count: BF16 parts those from 2^-110 on, FP16 parts those from
 // 2^-3 on, once the largest of 64 neighbours along k is scaled to 2^7 or more. FP16 leaves out up to 2^-25 of smaller
@@ -235,14 +237,16 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
   const double sum = 4.0 + (roundings == Roundings::independent ? 2.0 * std::sqrt(depth) : depth);
   constexpr double TF32_OPERAND = 0x1p13;
   constexpr double SPLIT_PRODUCT = 8.0;
-  constexpr double SUM_IN_TENSOR_CORE = 80.0;
+  constexpr double SUM_OF_16_K_IN_TENSOR_CORE = 80.0;
+  constexpr double SUM_OF_64_K_IN_TENSOR_CORE = 136.0;
   switch (accuracy) {
     case AccuracyClass::fp32:
       return sum;
     case AccuracyClass::fp32_split:
+      return SPLIT_PRODUCT + SUM_OF_16_K_IN_TENSOR_CORE + sum;
     case AccuracyClass::bf16_split:
     case AccuracyClass::fp16_split:
-      return SPLIT_PRODUCT + SUM_IN_TENSOR_CORE + sum;
+      return SPLIT_PRODUCT + SUM_OF_64_K_IN_TENSOR_CORE + sum;
     case AccuracyClass::tf32:
       break;
   }

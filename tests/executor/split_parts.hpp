@@ -10,7 +10,6 @@ constexpr int SCALED_EXPONENT = 14;
 constexpr int SCALING_STEP = 8;
 
 float power_of_2(int exponent);
-float power_of_2_or_0(int exponent);
 unsigned magnitude(float x);
 int scaling_exponent(unsigned largest);
 float scaled(float x, int exponent);

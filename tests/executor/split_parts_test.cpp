@@ -24,7 +24,6 @@ namespace {
 using split_parts::magnitude;
 using split_parts::Parts;
 using split_parts::power_of_2;
-using split_parts::power_of_2_or_0;
 using split_parts::scaled;
 using split_parts::SCALED_EXPONENT;
 using split_parts::scaling_exponent;
@@ -78,15 +77,6 @@ void for_floats(int first_exponent, int last_exponent, int random_ones, const Bo
 TEST(PowerOf2Test, IsExactForEveryFloat) {
   for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
     EXPECT_EQ(power_of_2(exponent), std::ldexp(1.0, exponent)) << exponent;
-  }
-}
-
-TEST(PowerOf2Test, Or0BelowTheSmallestFloat) {
-  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
-    EXPECT_EQ(power_of_2_or_0(exponent), std::ldexp(1.0, exponent)) << exponent;
-  }
-  for (const int exponent : {-150, -151, -200, -512, -(1 << 20), -(1 << 21)}) {
-    EXPECT_EQ(power_of_2_or_0(exponent), 0.0F) << exponent;
   }
 }
 
