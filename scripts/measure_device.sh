@@ -3,6 +3,7 @@
 #
 #   cold.json, warm.json   all kernels over 256:8192
 #   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
+#   shapes_tensor.json     the same for the chapters on tensor cores, apart because they heat the chip
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   counters.json          Nsight Compute's counters of every chapter at 4096
@@ -24,7 +25,7 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-steps=build,test,sanitize,list,cold,warm,shapes,accuracy,end-to-end,counters
+steps=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
@@ -78,6 +79,9 @@ run_step() {
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
     shapes)
       measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      ;;
+    shapes-tensor)
+      measure shapes_tensor.json --kernel cublas,10,11,12 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)

@@ -259,9 +259,9 @@ def accuracy_of_folder(folder: Path) -> Results | None:
     return load([path]) if path.exists() else None
 
 
-def shapes_of_folder(folder: Path) -> Results | None:
+def shapes_of_folder(folder: Path, file: str = SHAPES_FILE) -> Results | None:
     """What was measured over shapes of all kinds, apart from the sweeps: fewer kernels and more problems."""
-    path = folder / SHAPES_FILE
+    path = folder / file
     return load([path]) if path.exists() else None
 
 

@@ -12,8 +12,9 @@ Blocks, all from cold measurements unless they say otherwise:
 
     ladder SIZE       every kernel at one size
     sweep             TFLOP/s of every kernel over the sizes
-    shapes ID...      the first kernel at every problem of shapes.json, square or not, with the configuration that it
-                      took, beside the ratios of the others; before there is that file, a line that says so
+    shapes ID...      the first kernel at every problem of shapes.json or of the file named before the IDs, square or
+                      not, with the configuration that it took, beside the ratios of the others; before there is that
+                      file, a line that says so
     chapter ID...     every size of the kernels, each in a table of its own, with its resources
     resources ID...   what a block of each kernel takes
     counters ID...    Nsight Compute's counters of the kernels, from counters.json or from the file named before the IDs
@@ -99,10 +100,6 @@ class Folder:
     @cached_property
     def accuracy(self) -> Results | None:
         return accuracy_of_folder(self.path)
-
-    @cached_property
-    def shapes(self) -> Results | None:
-        return shapes_of_folder(self.path)
 
     @cached_property
     def counters(self) -> dict | None:
@@ -245,15 +242,18 @@ def shape_text(shape: Shape) -> str:
 
 
 def shapes(folder: Folder, arguments: Sequence[str], page: Path) -> str:
+    file = SHAPES_FILE
+    if arguments and arguments[0].endswith(".json"):
+        file, arguments = arguments[0], arguments[1:]
     if not arguments:
         raise ResultsError("shapes takes the names of kernels")
-    results = folder.shapes
+    results = shapes_of_folder(folder.path, file)
     if results is None:
-        return f"Not measured yet: `scripts/measure_device.sh --steps shapes` writes `{SHAPES_FILE}`."
+        return f"Not measured yet: `scripts/measure_device.sh` writes `{file}`."
     for name in arguments:
         if name not in results.ids:
             kind = NotMeasured if has_page(name) else ResultsError
-            raise kind(f"{SHAPES_FILE} holds nothing about {name}; it has {', '.join(results.ids)}")
+            raise kind(f"{file} holds nothing about {name}; it has {', '.join(results.ids)}")
     kernel, *others = arguments
     cases = {(record.id, record.shape): record for record in results}
     rows = []
