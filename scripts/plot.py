@@ -381,6 +381,10 @@ def peak_of(source: Source) -> float | None:
     return peak / 1e3 if peak else None
 
 
+def three_digits(tflops: float) -> str:
+    return f"{tflops:#.3g}".rstrip(".")
+
+
 def draw_lines(
     ax: Axes, style_of: Callable[[Record], Style], groups: dict[str, list[Record]], value: Callable[[Record], float]
 ) -> list[EndLabel]:
@@ -423,9 +427,9 @@ def gflops_over_size(source: Source) -> Figure:
         ax.axhline(peak, color=PEAK, lw=1.4, ls=(0, (6, 3)), zorder=1)
         basis = source.results.device.get("fp32_peak_basis", "").replace(" x ", " × ")
         text = f"FP32 peak {peak:.1f} TFLOP/s: {basis}" if basis else f"FP32 peak {peak:.1f} TFLOP/s"
-        # On tensor cores a line may pass the peak, at large sizes: two short lines stay on the left of it.
+        # On tensor cores a line may pass the peak, at large sizes: short lines stay on the left of it.
         ax.annotate(
-            textwrap.fill(text, 46) if top > peak else text,
+            textwrap.fill(text, 30) if top > peak else text,
             (0.01, peak),
             xycoords=ax.get_yaxis_transform(),
             xytext=(0, 4),
@@ -465,7 +469,7 @@ def chapter(source: Source, number: int) -> Figure:
     labels = draw_lines(ax, style_of, groups, lambda record: record.tflops)
     # Variants may lie on each other; their numbers tell them apart.
     labels = [
-        replace(label, text=f"{label.text}  {group[-1].tflops:#.3g}")
+        replace(label, text=f"{label.text}  {three_digits(group[-1].tflops)}")
         for label, group in zip(labels, groups.values(), strict=True)
     ]
     sizes = [record.size for record in drawn]
@@ -547,7 +551,7 @@ def ladder(source: Source) -> Figure:
             linestyle="--" if record.variant else "-",
             zorder=2,
         )
-        cells = [f"{record.tflops:#.3g}"]
+        cells = [three_digits(record.tflops)]
         if record.vs_cublas is not None:
             cells.append("100 %" if record.id == "cublas" else f"{100 * record.vs_cublas:.1f} %")
         for x, cell in zip((1.11, 1.26), cells, strict=False):

@@ -366,9 +366,7 @@ def test_shapes_tells_the_configuration_and_the_ratios_of_every_problem(tmp_path
 def test_shapes_before_they_are_measured(tmp_path, capsys, synthetic):
     page = write_page(tmp_path, "shapes 07_warptile_hilbert")
     assert run(page) == 0
-    assert "Not measured yet: `scripts/measure_device.sh` writes `shapes.json`." in page.read_text(
-        encoding="utf-8"
-    )
+    assert "Not measured yet: `scripts/measure_device.sh` writes `shapes.json`." in page.read_text(encoding="utf-8")
     assert "shapes takes the names of kernels" in refusal(write_page(tmp_path, "shapes"), capsys)
     write_shapes(synthetic)
     page = write_page(tmp_path, "shapes nonsense")
