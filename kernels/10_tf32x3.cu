@@ -38,6 +38,7 @@
 #include "async_copy.cuh"
 #include "ceil_div.hpp"
 #include "chapter.cuh"
+#include "dot_product.cuh"
 #include "dynamic_smem.cuh"
 #include "epilogue.cuh"
 #include "hilbert.hpp"
@@ -187,15 +188,6 @@ __device__ __forceinline__ int row_of_piece(int piece) {
 template <class Shape>
 __device__ __forceinline__ int column_of_piece(int piece) {
   return piece / 2 % (Shape::TILES_N / GROUP) * GROUP_N + piece % 2 * 4;
-}
-
-/// Element (row, col) of A * B by ordinary instructions.
-__device__ __forceinline__ float dot_product(const Problem& p, std::int64_t row, std::int64_t col) {
-  float sum = 0.0F;
-  for (std::int64_t k = 0; k < p.k; ++k) {
-    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
-  }
-  return sum;
 }
 
 /// C = alpha * sums + beta * C, for the elements of a thread, the first of which is at `first_row` and `first_col`.

@@ -9,6 +9,7 @@
 #include "ceil_div.hpp"
 #include "chapter.cuh"
 #include "dependent_launch.cuh"
+#include "dot_product.cuh"
 #include "dynamic_smem.cuh"
 #include "epilogue.cuh"
 #include "hilbert.hpp"
@@ -596,15 +597,6 @@ __device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along
     }
     rings.a.advance();
   }
-}
-
-/// Element (row, col) of A * B by ordinary instructions.
-__device__ __forceinline__ float dot_product(const Problem& p, std::int64_t row, std::int64_t col) {
-  float sum = 0.0F;
-  for (std::int64_t k = 0; k < p.k; ++k) {
-    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
-  }
-  return sum;
 }
 
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.

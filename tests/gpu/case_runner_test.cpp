@@ -208,6 +208,9 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
   EXPECT_EQ(outlived.reason.rfind("needs instructions of compute capability 1.0", 0), 0U) << outlived.reason;
   past.max_compute_capability = query_device(0).device->compute_capability;
   expect_complete(run(past));
+  Kernel not_compiled = cublas();
+  not_compiled.missing_code = "sm_90a";
+  EXPECT_EQ(run(not_compiled).reason, "this build has no code for sm_90a: add 90a-real to -DCMAKE_CUDA_ARCHITECTURES");
   Kernel picky = cublas();
   picky.unsupported = [](const Problem&) { return "not this shape"; };
   const Record record = run(picky);

@@ -1,6 +1,7 @@
 // Mbarriers when every access is observed: what they order and what not, and where they divide what is counted.
 
 #include "../mbarriers.hpp"
+#include "complaint.hpp"
 #include "fixtures/matrix.hpp"
 #include "simt/checked_arrays.hpp"
 #include "simt/counter.hpp"
@@ -38,12 +39,7 @@ std::string complaint(Which which) {
 
 template <class Which>
 void expect_complaint(Which which, const std::vector<std::string>& parts) {
-  const std::string message = complaint(which);
-  EXPECT_EQ(message.rfind("block (0,0,0), thread (", 0), 0U) << message;
-  EXPECT_NE(message.find("mbarriers.cu:"), std::string::npos) << message;
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
-  }
+  expect_message(complaint(which), "mbarriers.cu", parts);
   EXPECT_EQ(complaint(Which::right), "");
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+
+// What a complaint of the checks has to say.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+
+/// Expects the block, a thread and a line of `file` in the message, and all `parts`.
+inline void expect_message(const std::string& message, const std::string& file, const std::vector<std::string>& parts) {
+  EXPECT_EQ(message.rfind("block (0,0,0), thread (", 0), 0U) << message;
+  EXPECT_NE(message.find(file + ":"), std::string::npos) << message;
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
+  }
+}
+
+}  // namespace sgemm::test
