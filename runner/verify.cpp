@@ -40,7 +40,8 @@
 //     c(K) = 148 + 2 sqrt(K)
 //
 // Three BF16 parts leave out nothing, and the products that are not made are up to 2 * 2^-24 of the whole, 2 eps. Two
-// FP16 parts leave out up to 2^-23 of each operand, and the product of both smaller parts is up to 2^-22: 8 eps again.
+// FP16 parts leave out up to 2^-23 of each operand, of those below 2^-2 after scaling 2^-25 (which is more, and why the
+// class is not for all operands), and the product of both smaller parts is up to 2^-22: 8 eps again.
 // Scaling by powers of two rounds nothing. Of a sum's instructions those of the largest parts matter, four of 16
 // products. In the model above all of these and the sum but the largest lose up to 2 eps of it, and so does the new
 // sum: 34 eps, 136 in all.
