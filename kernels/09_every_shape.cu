@@ -29,10 +29,10 @@
 #include "chapter.cuh"
 #include "dynamic_smem.cuh"
 #include "epilogue.cuh"
-#include "global_flag.cuh"
 #include "named_barrier.cuh"
 #include "problem.hpp"
 #include "registers.cuh"
+#include "stream_k.cuh"
 #include "tiling.cuh"
 #include "vector_access.cuh"
 #include "warp_specialized.cuh"
@@ -47,62 +47,6 @@ namespace sgemm {
 namespace {
 
 using namespace warp_specialized;
-
-/// Which block computes what. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by one
-/// block after the other. Of those behind them the stages are dealt out to all blocks in equal, contiguous shares, so
-/// that a share may begin and end within a tile.
-struct Schedule {
-  int whole;          ///< tiles
-  int stages;         ///< of a tile
-  int share;          ///< stages of a block's share, or one less:
-  int longer_shares;  ///< how many of the shares, the first ones, have one stage more
-  // Sums of parts of tiles, and flags that tell that they are there, for each share.
-  float4* sums;
-  unsigned* flags;
-
-  /// The stage at which share number `index` begins, counted from the first streamed tile on.
-  __device__ int begin_of_share(int index) const {
-    return index * share + (index < longer_shares ? index : longer_shares);
-  }
-};
-
-/// Consecutive stages of one tile.
-struct Segment {
-  int tile;
-  int first;
-  int count;
-};
-
-/// What a block computes, segment by segment: first its share of the streamed tiles.
-class Work {
- public:
-  __device__ __forceinline__ explicit Work(const Schedule& schedule)
-      : at_(schedule.begin_of_share(share())), end_(schedule.begin_of_share(share() + 1)), next_whole_(blockIdx.x) {}
-
-  /// The number of the block's share. Shares are dealt from the last block to the first: a block waits for those that
-  /// have the rest of its tile, and they were started before it.
-  __device__ static int share() { return static_cast<int>(gridDim.x - 1 - blockIdx.x); }
-
-  __device__ bool done(const Schedule& schedule) const { return at_ == end_ && next_whole_ >= schedule.whole; }
-
-  __device__ __forceinline__ Segment next(const Schedule& schedule) {
-    if (at_ == end_) {
-      const Segment segment{next_whole_, 0, schedule.stages};
-      next_whole_ += static_cast<int>(gridDim.x);
-      return segment;
-    }
-    const int tile = at_ / schedule.stages;
-    const int first = at_ - tile * schedule.stages;
-    const int count = schedule.stages - first < end_ - at_ ? schedule.stages - first : end_ - at_;
-    at_ += count;
-    return {schedule.whole + tile, first, count};
-  }
-
- private:
-  int at_;
-  int end_;
-  int next_whole_;
-};
 
 /// Adds the sums of all slices into those of the rows that this slice finishes.
 template <class Shape>
@@ -149,57 +93,8 @@ __device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
   }
 }
 
-/// The sums of the part of a tile that one share has, for the block that has the tile's beginning. Each multiplying
-/// warp hands its own over, to the warp of the same number, with a flag of its own.
 template <class Shape>
-class PartialSums {
- public:
-  __device__ __forceinline__ PartialSums(const Schedule& schedule, int share)
-      : sums_(schedule.sums + warp(share) * (ROWS * TN / 4 * WARP) + threadIdx.x % WARP),
-        flag_(schedule.flags + warp(share)) {}
-
-  __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }
-
-  __device__ __forceinline__ void publish(const float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) const {
-#pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-#pragma unroll
-      for (int j = 0; j < TN; j += 4) {
-        __stcg(sums_ + (i * TN + j) / 4 * WARP, float4{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
-      }
-    }
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      raise_flag(flag_);
-    }
-  }
-
-  /// Once the flag has been seen.
-  __device__ __forceinline__ void add_to(float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) const {
-#pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-#pragma unroll
-      for (int j = 0; j < TN; j += 4) {
-        const float4 other = __ldcg(sums_ + (i * TN + j) / 4 * WARP);
-        sums[i][j] += other.x;
-        sums[i][j + 1] += other.y;
-        sums[i][j + 2] += other.z;
-        sums[i][j + 3] += other.w;
-      }
-    }
-  }
-
- private:
-  static constexpr int ROWS = FINISHED_ROWS<Shape>;
-  static constexpr int TN = Shape::TN;
-
-  __device__ static std::int64_t warp(int share) {
-    return static_cast<std::int64_t>(share) * Shape::MATH_WARPS + threadIdx.x / WARP;
-  }
-
-  float4* sums_;
-  unsigned* flag_;
-};
+using PartialSumsOf = PartialSums<Shape::MATH_WARPS, FINISHED_ROWS<Shape>, Shape::TN>;
 
 /// What becomes of a segment's sums: of a tile's beginning, C, together with what other blocks have of the tile; of
 /// another part, sums for the block that has the beginning.
@@ -207,7 +102,7 @@ template <class Shape, bool VECTOR>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
                                        float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) {
   if (segment.first > 0) {
-    PartialSums<Shape>(schedule, Work::share()).publish(sums);
+    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums);
     return;
   }
   if (segment.count < schedule.stages) {
@@ -218,7 +113,7 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
       // All flags at the same time, a lane each: every look at one is a trip to the L2. Without slices, parts are few
       // and these lines would change the registers of the main loop for the worse.
       for (int share = first_share + lane; schedule.begin_of_share(share) < end_of_tile; share += WARP) {
-        PartialSums<Shape>(schedule, share).wait();
+        PartialSumsOf<Shape>(schedule, share).wait();
       }
       __syncwarp();
     }
@@ -226,11 +121,11 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
     for (int share = first_share; schedule.begin_of_share(share) < end_of_tile; ++share) {
       if constexpr (Shape::SLICES == 1) {
         if (threadIdx.x % WARP == 0) {
-          PartialSums<Shape>(schedule, share).wait();
+          PartialSumsOf<Shape>(schedule, share).wait();
         }
         __syncwarp();
       }
-      PartialSums<Shape>(schedule, share).add_to(sums);
+      PartialSumsOf<Shape>(schedule, share).add_to(sums);
     }
   }
   const TileOrigin tile = tile_at<Shape>(p, segment.tile);
@@ -515,40 +410,24 @@ struct Cut {
 template <class Shape>
 Cut cut(const Problem& p, int multiprocessors, bool streamed) {
   const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
-  Schedule schedule{};
-  schedule.stages = stages_of<Shape>(p);
+  const int stages = stages_of<Shape>(p);
   if (!streamed) {
-    schedule.whole = tiles;
-    return {tiles, multiprocessors, schedule};
+    return {tiles, multiprocessors, Schedule::of(tiles, stages, tiles, tiles)};
   }
   // With less than a tile for each block in the streamed part, tiles would be cut into more parts than need be.
   const int rest = tiles % multiprocessors;
   const int shared = rest == 0 ? 0 : tiles < multiprocessors ? tiles : rest + multiprocessors;
-  const int stages = shared * schedule.stages;  // below 2^31, or the operands would need terabytes
-  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, stages) : multiprocessors;
-  schedule.whole = tiles - shared;
-  schedule.share = stages / blocks;
-  schedule.longer_shares = stages % blocks;
-  return {blocks, multiprocessors, schedule};
+  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, tiles * stages) : multiprocessors;
+  return {blocks, multiprocessors, Schedule::of(tiles, stages, tiles - shared, blocks)};
 }
 
-/// What a launch works in: flags in front, where they are whatever the problem is, then sums.
 template <class Shape>
-struct Workspace {
-  static std::size_t sums_at(int blocks) {
-    return ceil_div<std::size_t>(blocks * Shape::MATH_WARPS * sizeof(unsigned), sizeof(float4)) * sizeof(float4);
-  }
-  static std::size_t bytes(int blocks) {
-    return sums_at(blocks) + static_cast<std::size_t>(blocks) * Shape::BM * Shape::BN * sizeof(float);
-  }
-};
+using SharesMemoryOf = SharesMemory<Shape::MATH_WARPS, FINISHED_ROWS<Shape>, Shape::TN>;
 
 template <class Shape, bool VECTOR>
 void launch_streamed(const Problem& p, Cut work, void* workspace, cudaStream_t stream) {
   if (workspace != nullptr) {
-    work.schedule.flags = static_cast<unsigned*>(workspace);
-    work.schedule.sums =
-        reinterpret_cast<float4*>(static_cast<char*>(workspace) + Workspace<Shape>::sums_at(work.most_blocks));
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, work.most_blocks);
   }
   launch(every_shape_streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
          work.schedule);
@@ -585,11 +464,11 @@ Candidate warp_specialized_candidate(const Problem& p, const Device& device, dou
   } else {
     cycles += ceil_div(work.blocks, most_blocks) * (whole_tile + BLOCK) - BLOCK;
   }
-  return {
-      {tile_name<Shape>() + (streamed ? " stream-k" : ""), streamed ? Workspace<Shape>::bytes(most_blocks) : 0, run},
-      cycles,
-      Shape::SLICES,
-      Shape::SMEM_BYTES};
+  return {{tile_name<Shape>() + (streamed ? " stream-k" : ""), streamed ? SharesMemoryOf<Shape>::bytes(most_blocks) : 0,
+           run},
+          cycles,
+          Shape::SLICES,
+          Shape::SMEM_BYTES};
 }
 
 /// With all warps alike: the portable ones.

@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::S
 }
 
 template <class Shape, bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) bf16x6_kernel(Problem p, void* workspace) {
-  split_product::multiply<Shape, PAIRS>(p, workspace);
+__global__ void __launch_bounds__(Shape::THREADS, 1) bf16x6_kernel(Problem p, void* workspace, Schedule schedule) {
+  split_product::multiply<Shape, PAIRS>(p, workspace, schedule);
 }
 
 constexpr split_product::Kernels<Bf16x6> KERNELS{bf16x6_split_kernel<true>,   bf16x6_split_kernel<false>,

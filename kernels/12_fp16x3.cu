@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::S
 }
 
 template <class Shape, bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) fp16x3_kernel(Problem p, void* workspace) {
-  split_product::multiply<Shape, PAIRS>(p, workspace);
+__global__ void __launch_bounds__(Shape::THREADS, 1) fp16x3_kernel(Problem p, void* workspace, Schedule schedule) {
+  split_product::multiply<Shape, PAIRS>(p, workspace, schedule);
 }
 
 constexpr split_product::Kernels<Fp16x3> KERNELS{fp16x3_split_kernel<true>,   fp16x3_split_kernel<false>,

@@ -17,6 +17,7 @@
 #include "problem.hpp"
 #include "registers.cuh"
 #include "split_parts.cuh"
+#include "stream_k.cuh"
 #include "tiling.cuh"
 #include "vector_access.cuh"
 #include "wgmma.cuh"
@@ -458,16 +459,18 @@ __device__ __forceinline__ void copy_piece(Ring<Scheme, STAGES>& ring, const Wor
   ring.advance();
 }
 
-/// What the copying thread does: for each tile and each piece along k one of A, then those of B.
+/// What the copying thread does: for each piece along k of each of the block's tiles one of A, then those of B.
 template <class Shape>
-__device__ __forceinline__ void copy_tiles(const Problem& p, const Workspace<typename Shape::Scheme>& workspace,
+__device__ __forceinline__ void copy_tiles(const Problem& p, const Schedule& schedule,
+                                           const Workspace<typename Shape::Scheme>& workspace,
                                            Rings<typename Shape::Scheme> rings) {
-  const int tiles = static_cast<int>(tile_count<Shape>(p));
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const Tile<Shape> tile(p, position);
+  Work work(schedule);
+  while (!work.done(schedule)) {
+    const Segment segment = work.next(schedule);
+    const Tile<Shape> tile(p, segment.tile);
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.along_k();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.along_k();
-    for (int piece = 0; piece < workspace.along_k(); ++piece) {
+    for (int piece = segment.first; piece < segment.first + segment.count; ++piece) {
       copy_piece(rings.a, workspace, a_first + piece);
       for (int panel = 0; panel < tile.b_panels; ++panel) {
         copy_piece(rings.b, workspace, b_first + panel * workspace.along_k() + piece);
@@ -505,42 +508,62 @@ __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
 #endif
 }
 
-/// The sums of a warpgroup for 64 rows and 128 columns of C, divided by a power of two that pieces along k mostly
-/// share.
+/// The sums of a warpgroup for 64 rows of C and 128 columns of each of some panels, those of a panel divided by a power
+/// of two that pieces along k mostly share.
+template <int PANELS>
 struct Sums {
-  float values[64] = {};  ///< as wgmma holds D
-  int exponent = ALL_ZERO;
+  float values[PANELS][64] = {};  ///< as wgmma holds D
+  int exponents[PANELS];
 
-  /// Whether products of two pieces have the exponent of the sums, so that they may simply be added.
-  __device__ __forceinline__ bool match(const Scaling& a, const Scaling& b) const {
-    return a.plain + b.plain == exponent;
+  __device__ __forceinline__ Sums() {
+#pragma unroll
+    for (int& exponent : exponents) {
+      exponent = ALL_ZERO;
+    }
+  }
+
+  /// Whether products of two pieces have the exponent of a panel's sums, so that they may simply be added.
+  __device__ __forceinline__ bool match(int panel, const Scaling& a, const Scaling& b) const {
+    return a.plain + b.plain == exponents[panel];
   }
 
   /// Brings products of other pieces to the exponent of the sums, or the sums to that of the products where it is
   /// larger: no number grows. Where the two are too far apart the sums become NaN. `row` and `column`: of the thread's
   /// first elements in their panels.
   template <class Scheme>
-  __device__ __forceinline__ void bring_together(float (&products)[64], const Scaling& a, const Scaling& b, int row,
-                                                 int column) {
+  __device__ __forceinline__ void bring_together(int panel, float (&products)[64], const Scaling& a, const Scaling& b,
+                                                 int row, int column) {
     const int own = a.exponent + b.exponent;
     if (own < ALL_ZERO / 2) {
       return;
     }
-    if (own > exponent) {
-      const float shrink = shrinking(own - exponent);
+    if (own > exponents[panel]) {
+      const float shrink = shrinking(own - exponents[panel]);
 #pragma unroll
-      for (float& value : values) {
+      for (float& value : values[panel]) {
         value *= shrink;
       }
-      exponent = own;
+      exponents[panel] = own;
     }
-    const float factor = shrinking(exponent - own);
+    const float factor = shrinking(exponents[panel] - own);
     const float row_factors[2] = {factor * power_of_2(-Scheme::ROW_STEP * a.rows[row]),
                                   factor * power_of_2(-Scheme::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       const int own_column = column + i / 4 * 8 + i % 2;
       products[i] *= row_factors[i / 2 % 2] * power_of_2(-Scheme::ROW_STEP * b.rows[own_column]);
+    }
+  }
+
+  /// Leaves the sums themselves in `values`.
+  __device__ __forceinline__ void undo_scaling() {
+#pragma unroll
+    for (int panel = 0; panel < PANELS; ++panel) {
+      const int exponent = exponents[panel] == ALL_ZERO ? 0 : exponents[panel];
+#pragma unroll
+      for (float& value : values[panel]) {
+        value = scaled(value, exponent);
+      }
     }
   }
 
@@ -556,14 +579,14 @@ __device__ __forceinline__ int first_row(unsigned thread) { return thread / WARP
 /// A thread's first column in a panel of B, of pairs that lie 8 apart.
 __device__ __forceinline__ int first_column(unsigned thread) { return thread % 4 * 2; }
 
-/// sums = A * B for a tile.
+/// sums += A * B for a tile of `panels` panels of B and so many pieces along k.
 template <class Shape>
-__device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along_k,
-                                              Rings<typename Shape::Scheme>& rings, Sums (&sums)[Shape::PANELS]) {
-  constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;  // of A
-  const unsigned group = threadIdx.x / WARPGROUP;
-  const bool several = tile.b_panels == Shape::PANELS;
-  for (int piece = 0; piece < along_k; ++piece) {
+__device__ __forceinline__ void multiply_tile(int panels, int pieces, Rings<typename Shape::Scheme>& rings,
+                                              Sums<Shape::PANELS>& sums) {
+  constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;             // of A
+  const unsigned group = __shfl_sync(~0U, threadIdx.x / WARPGROUP, 0);  // so that addresses are known to be a warp's
+  const bool several = panels == Shape::PANELS;
+  for (; pieces > 0; --pieces) {
     rings.a.wait_until_full();
 #pragma unroll
     for (int panel = 0; panel < Shape::PANELS; ++panel) {
@@ -576,11 +599,11 @@ __device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along
       start_products<typename Shape::Scheme>(products, rings.a.piece() + group * BYTES_OF_GROUP, rings.b.piece());
       const Scaling& a = scaling_at(rings.a.scaling());
       const Scaling& b = scaling_at(rings.b.scaling());
-      const bool match = sums[panel].match(a, b);
+      const bool match = sums.match(panel, a, b);
       wgmma_wait<0>(products);
       if (!match) {
-        sums[panel].template bring_together<typename Shape::Scheme>(products, a, b, first_row(threadIdx.x),
-                                                                    first_column(threadIdx.x));
+        sums.template bring_together<typename Shape::Scheme>(panel, products, a, b, first_row(threadIdx.x),
+                                                             first_column(threadIdx.x));
       }
       __syncwarp();
       if (threadIdx.x % WARP == 0) {
@@ -592,7 +615,7 @@ __device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along
       rings.b.advance();
 #pragma unroll
       for (int i = 0; i < 64; ++i) {
-        sums[panel].values[i] += products[i];
+        sums.values[panel][i] += products[i];
       }
     }
     rings.a.advance();
@@ -604,14 +627,13 @@ __device__ __forceinline__ void multiply_tile(const Tile<Shape>& tile, int along
 /// are computed again, as Inf and NaN have no parts that add up to them.
 template <bool PAIRS>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
-                                      const Sums& sums) {
-  const int exponent = sums.exponent == ALL_ZERO ? 0 : sums.exponent;
+                                      const float (&sums)[64]) {
   unsigned not_finite = 0;  // a bit for each pair
 #pragma unroll
   for (int pair = 0; pair < 32; ++pair) {
     const std::int64_t row = first_row + pair % 2 * 8;
     const std::int64_t col = first_col + pair / 2 * 8;
-    const float values[2] = {scaled(sums.values[2 * pair], exponent), scaled(sums.values[2 * pair + 1], exponent)};
+    const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
     if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
       not_finite |= 1U << static_cast<unsigned>(pair);
     } else if (row < p.m && col < p.n) {
@@ -639,25 +661,56 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// What a multiplying warpgroup does.
+/// The sums of a part of a tile, without scaling: where that leaves what is too large for a float, C is computed again.
+template <class Shape>
+using PartialSumsOf = PartialSums<Shape::MATH_WARPS, Shape::PANELS, 64>;
+
+/// What becomes of a segment's sums: of a tile's beginning, C, together with what other blocks have of the tile; of
+/// another part, sums for the block that has the beginning.
 template <class Shape, bool PAIRS>
-__device__ __forceinline__ void multiply_tiles(const Problem& p, int along_k, Rings<typename Shape::Scheme> rings) {
-  const int tiles = static_cast<int>(tile_count<Shape>(p));
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const Tile<Shape> tile(p, position);
-    Sums sums[Shape::PANELS];
-    multiply_tile<Shape>(tile, along_k, rings, sums);
-#pragma unroll
-    for (int panel = 0; panel < Shape::PANELS; ++panel) {
-      store<PAIRS>(p, static_cast<std::int64_t>(tile.a_panel) * PANEL + first_row(threadIdx.x),
-                   static_cast<std::int64_t>(tile.b_panel + panel) * PANEL + first_column(threadIdx.x), sums[panel]);
+__device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
+                                       Sums<Shape::PANELS>& sums) {
+  sums.undo_scaling();
+  if (segment.first > 0) {
+    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums.values);
+    return;
+  }
+  if (segment.count < schedule.stages) {
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.stages;
+#pragma unroll 1
+    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
+      const PartialSumsOf<Shape> part(schedule, share);
+      part.wait_together();
+      part.add_to(sums.values);
     }
+  }
+  const Tile<Shape> tile(p, static_cast<int>(keep_in_register(segment.tile)));  // again rather than kept in the loop
+#pragma unroll
+  for (int panel = 0; panel < Shape::PANELS; ++panel) {
+    store<PAIRS>(p, static_cast<std::int64_t>(tile.a_panel) * PANEL + first_row(threadIdx.x),
+                 static_cast<std::int64_t>(tile.b_panel + panel) * PANEL + first_column(threadIdx.x),
+                 sums.values[panel]);
   }
 }
 
-/// The tiles of C, as many blocks as fit at a time taking turns. PAIRS: rows of C split into aligned pairs.
+/// What a multiplying warpgroup does.
 template <class Shape, bool PAIRS>
-__device__ __forceinline__ void multiply(const Problem& p, void* memory) {
+__device__ __forceinline__ void multiply_tiles(const Problem& p, const Schedule& schedule,
+                                               Rings<typename Shape::Scheme> rings) {
+  Work work(schedule);
+#pragma unroll 1
+  while (!work.done(schedule)) {
+    const Segment segment = work.next(schedule);
+    Sums<Shape::PANELS> sums;
+    multiply_tile<Shape>(Tile<Shape>(p, segment.tile).b_panels, segment.count, rings, sums);
+    finish<Shape, PAIRS>(p, schedule, segment, sums);
+  }
+}
+
+/// The tiles of C, dealt out to blocks by the schedule, whose stages are pieces. PAIRS: rows of C split into aligned
+/// pairs.
+template <class Shape, bool PAIRS>
+__device__ __forceinline__ void multiply(const Problem& p, void* memory, const Schedule& schedule) {
   using Scheme = typename Shape::Scheme;
   const Workspace<Scheme> workspace(p, memory);
   const Rings<Scheme> rings(shared_address(dynamic_smem()));
@@ -671,11 +724,11 @@ __device__ __forceinline__ void multiply(const Problem& p, void* memory) {
     lower_register_limit<Shape::COPY_REGISTERS>();
     if (threadIdx.x == Shape::MATH_THREADS) {
       wait_for_kernel_before();
-      copy_tiles<Shape>(p, workspace, rings);
+      copy_tiles<Shape>(p, schedule, workspace, rings);
     }
   } else {
     raise_register_limit<Shape::MATH_REGISTERS>();
-    multiply_tiles<Shape, PAIRS>(p, workspace.along_k(), rings);
+    multiply_tiles<Shape, PAIRS>(p, schedule, rings);
   }
 }
 
@@ -685,51 +738,121 @@ __device__ __forceinline__ void multiply(const Problem& p, void* memory) {
 template <class Scheme>
 struct Kernels {
   void (*split)(Problem, void*);
-  void (*split_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
-  void (*wide)(Problem, void*);          ///< TileShape<Scheme, 2>
-  void (*wide_scalar)(Problem, void*);   ///< where rows of C do not split into aligned pairs
-  void (*narrow)(Problem, void*);        ///< TileShape<Scheme, 1>
-  void (*narrow_scalar)(Problem, void*);
+  void (*split_scalar)(Problem, void*);           ///< where rows of A do not split into aligned groups of four
+  void (*wide)(Problem, void*, Schedule);         ///< TileShape<Scheme, 2>
+  void (*wide_scalar)(Problem, void*, Schedule);  ///< where rows of C do not split into aligned pairs
+  void (*narrow)(Problem, void*, Schedule);       ///< TileShape<Scheme, 1>
+  void (*narrow_scalar)(Problem, void*, Schedule);
+};
+
+/// How the tiles of a problem are dealt out, and how many cycles of a multiprocessor's clock that is predicted to take.
+struct Plan {
+  Schedule schedule;
+  int blocks;
+  double cycles;
+};
+
+// The prediction: measured on an H200 and fitted, docs/lab/11-split-products.md. Cycles.
+constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
+constexpr double NARROW = 1.04;                       // times what a product takes in tiles of half the width
+constexpr double STORE = 3000;                        // sums of a panel, to C or to the workspace
+constexpr double ADD = 1500;                          // sums of a panel, from the workspace
+constexpr double FLAG = 1500;                         // what each part of a tile takes besides
+
+/// For `blocks` blocks, with tiles from number `whole` on divided along k.
+template <class Shape>
+Plan plan(const Problem& p, int tiles, int whole, int blocks) {
+  using Scheme = typename Shape::Scheme;
+  const Schedule schedule = Schedule::of(tiles, static_cast<int>(pieces_along_k(p)), whole, blocks);
+  const auto panels = static_cast<double>(std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
+  const double stage =
+      panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (Shape::PANELS == 1 ? NARROW : 1.0);
+  double cycles = ceil_div(whole, blocks) * (schedule.stages * stage + STORE * panels);
+  if (whole < tiles) {
+    const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
+    const double parts = schedule.stages / share;  // of a tile
+    cycles += share * stage + (1.0 + share / schedule.stages) * STORE * panels + parts * (ADD * panels + FLAG);
+  }
+  return {schedule, blocks, cycles};
+}
+
+/// Each tile by one block.
+template <class Shape>
+Plan plan_whole(const Problem& p, int multiprocessors) {
+  const auto tiles = static_cast<int>(tile_count<Shape>(p));
+  return plan<Shape>(p, tiles, tiles, std::min(tiles, multiprocessors));
+}
+
+/// What does not fill all multiprocessors evenly is divided along k. Of less than one tile for each, every block has a
+/// part, or fewer blocks do where sums would take longer to collect than to compute.
+template <class Shape>
+Plan plan_streamed(const Problem& p, int multiprocessors) {
+  const auto tiles = static_cast<int>(tile_count<Shape>(p));
+  const int rest = tiles % multiprocessors;
+  if (tiles > multiprocessors) {
+    const int streamed = rest == 0 ? 0 : 2 * rest > multiprocessors ? rest + multiprocessors : rest;
+    return plan<Shape>(p, tiles, tiles - streamed, multiprocessors);
+  }
+  Plan best = plan<Shape>(p, tiles, 0, tiles);
+  const auto most = static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * pieces_along_k(p)));
+  for (int blocks = tiles + 1; blocks <= most; ++blocks) {
+    const Plan other = plan<Shape>(p, tiles, 0, blocks);
+    best = other.cycles < best.cycles ? other : best;
+  }
+  return best;
+}
+
+/// A configuration and its prediction.
+struct Candidate {
+  Configuration configuration;
+  double cycles;
 };
 
 template <class Shape>
-Configuration configuration(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors) {
+Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors,
+                    Plan (*plan)(const Problem&, int), const std::string& suffix) {
   using Scheme = typename Shape::Scheme;
+  using Memory = SharesMemory<Shape::MATH_WARPS, Shape::PANELS, 64>;
   constexpr bool WIDE = Shape::PANELS == 2;
   const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+    Plan work = plan(problem, multiprocessors);
+    Memory::place(work.schedule, workspace, multiprocessors);
+    void* const pieces = static_cast<char*>(workspace) + Memory::bytes(multiprocessors);
     const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
     launch(vector_access ? kernels.split : kernels.split_scalar, Workspace<Scheme>(problem, nullptr).count(),
-           dim3(SPLIT_THREADS), 0, stream, problem, workspace);
+           dim3(SPLIT_THREADS), 0, stream, problem, pieces);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs  ? WIDE ? kernels.wide : kernels.narrow
                      : WIDE ? kernels.wide_scalar
                             : kernels.narrow_scalar,
-                     std::min<std::int64_t>(tile_count<Shape>(problem), multiprocessors), dim3(Shape::THREADS),
-                     Rings<Scheme>::SMEM_BYTES, stream, problem, workspace);
+                     work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, problem, pieces,
+                     work.schedule);
   };
-  return {std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN), Workspace<Scheme>(p, nullptr).bytes(), run};
+  return {{std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN) + suffix,
+           Memory::bytes(multiprocessors) + Workspace<Scheme>(p, nullptr).bytes(), run},
+          plan(p, multiprocessors).cycles};
 }
 
-/// Tiles of 128x256 and of 128x128, the better choice first: that with fewer rounds of panels for the busiest SM. The
-/// narrow ones copy a third more for a product, which takes power from the tensor cores: they have to save more.
+/// Tiles of 128x256 and of 128x128, whole and divided along k, the one that is predicted to be the fastest first.
 template <class Scheme>
 std::vector<Configuration> configurations(const Problem& p, const Kernels<Scheme>& kernels) {
   using Wide = TileShape<Scheme, 2>;
   using Narrow = TileShape<Scheme, 1>;
-  constexpr double NARROW = 1.04;  // measured: time for the same product, nothing idle
   int device = 0;
   int multiprocessors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const auto rounds = [&](std::int64_t tiles) {
-    return static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
-  };
-  std::vector<Configuration> both{configuration<Wide>(p, kernels, multiprocessors),
-                                  configuration<Narrow>(p, kernels, multiprocessors)};
-  if (NARROW * rounds(tile_count<Narrow>(p)) < 2 * rounds(tile_count<Wide>(p))) {
-    std::swap(both[0], both[1]);
+  std::vector<Candidate> candidates{candidate<Wide>(p, kernels, multiprocessors, plan_whole<Wide>, ""),
+                                    candidate<Narrow>(p, kernels, multiprocessors, plan_whole<Narrow>, ""),
+                                    candidate<Wide>(p, kernels, multiprocessors, plan_streamed<Wide>, " stream-k"),
+                                    candidate<Narrow>(p, kernels, multiprocessors, plan_streamed<Narrow>, " stream-k")};
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
+  std::vector<Configuration> all;
+  for (const Candidate& candidate : candidates) {
+    all.push_back(candidate.configuration);
   }
-  return both;
+  return all;
 }
 
 }  // namespace split_product
