@@ -754,10 +754,11 @@ struct Plan {
 
 // The prediction: measured on an H200 and fitted, docs/lab/11-split-products.md. Cycles.
 constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
-constexpr double NARROW = 1.04;                       // times what a product takes in tiles of half the width
-constexpr double STORE = 3000;                        // sums of a panel, to C or to the workspace
-constexpr double ADD = 1500;                          // sums of a panel, from the workspace
-constexpr double FLAG = 1500;                         // what each part of a tile takes besides
+constexpr double NARROW = 1.05;  // times what a product takes in tiles of half the width: a third more is copied
+constexpr double STRAY = 1.2;    // times what it takes when blocks are at different k, and so share less in the L2
+constexpr double STORE = 6500;   // sums of a panel, to C or to the workspace
+constexpr double ADD = 1200;     // sums of a panel, from the workspace
+constexpr double FLAG = 1000;    // what each part of a tile takes besides
 
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
@@ -765,13 +766,14 @@ Plan plan(const Problem& p, int tiles, int whole, int blocks) {
   using Scheme = typename Shape::Scheme;
   const Schedule schedule = Schedule::of(tiles, static_cast<int>(pieces_along_k(p)), whole, blocks);
   const auto panels = static_cast<double>(std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
-  const double stage =
-      panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (Shape::PANELS == 1 ? NARROW : 1.0);
+  const double stage = panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE *
+                       (Shape::PANELS < panels_of(p.n) && Shape::PANELS == 1 ? NARROW : 1.0);
   double cycles = ceil_div(whole, blocks) * (schedule.stages * stage + STORE * panels);
   if (whole < tiles) {
     const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
-    const double parts = schedule.stages / share;  // of a tile
-    cycles += share * stage + (1.0 + share / schedule.stages) * STORE * panels + parts * (ADD * panels + FLAG);
+    const double parts = std::max(1.0, schedule.stages / share);  // of a tile
+    cycles += share * stage * (share > schedule.stages ? STRAY : 1.0) +
+              (1.0 + share / schedule.stages) * STORE * panels + parts * (ADD * panels + FLAG);
   }
   return {schedule, blocks, cycles};
 }
