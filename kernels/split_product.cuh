@@ -755,10 +755,12 @@ struct Plan {
 // The prediction: measured on an H200 and fitted, docs/lab/11-split-products.md. Cycles.
 constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
 constexpr double NARROW = 1.05;  // times what a product takes in tiles of half the width: a third more is copied
-constexpr double STRAY = 1.2;    // times what it takes when blocks are at different k, and so share less in the L2
-constexpr double STORE = 6500;   // sums of a panel, to C or to the workspace
-constexpr double ADD = 1200;     // sums of a panel, from the workspace
-constexpr double FLAG = 1000;    // what each part of a tile takes besides
+// Blocks that are at different k share less in the L2. Times what a product takes,
+constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
+constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
+constexpr double STORE = 6500;            // sums of a panel, to C or to the workspace
+constexpr double ADD = 1200;              // sums of a panel, from the workspace
+constexpr double FLAG = 1800;             // what each part of a tile takes besides
 
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
@@ -766,14 +768,16 @@ Plan plan(const Problem& p, int tiles, int whole, int blocks) {
   using Scheme = typename Shape::Scheme;
   const Schedule schedule = Schedule::of(tiles, static_cast<int>(pieces_along_k(p)), whole, blocks);
   const auto panels = static_cast<double>(std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
-  const double stage = panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE *
-                       (Shape::PANELS < panels_of(p.n) && Shape::PANELS == 1 ? NARROW : 1.0);
+  const bool narrow = Shape::PANELS == 1 && panels_of(p.n) > 1;
+  const double stage =
+      panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
   double cycles = ceil_div(whole, blocks) * (schedule.stages * stage + STORE * panels);
   if (whole < tiles) {
     const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
     const double parts = std::max(1.0, schedule.stages / share);  // of a tile
-    cycles += share * stage * (share > schedule.stages ? STRAY : 1.0) +
-              (1.0 + share / schedule.stages) * STORE * panels + parts * (ADD * panels + FLAG);
+    const double straying = share > schedule.stages ? STRAYING_LARGE : narrow ? STRAYING_NARROW : 1.0;
+    cycles +=
+        share * stage * straying + (1.0 + share / schedule.stages) * STORE * panels + parts * (ADD * panels + FLAG);
   }
   return {schedule, blocks, cycles};
 }
@@ -812,14 +816,16 @@ struct Candidate {
 
 template <class Shape>
 Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors,
-                    Plan (*plan)(const Problem&, int), const std::string& suffix) {
+                    bool streamed) {
   using Scheme = typename Shape::Scheme;
   using Memory = SharesMemory<Shape::MATH_WARPS, Shape::PANELS, 64>;
   constexpr bool WIDE = Shape::PANELS == 2;
+  const auto plan = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
+  const std::size_t pieces_at = streamed ? Memory::bytes(multiprocessors) : 0;
   const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
     Plan work = plan(problem, multiprocessors);
     Memory::place(work.schedule, workspace, multiprocessors);
-    void* const pieces = static_cast<char*>(workspace) + Memory::bytes(multiprocessors);
+    void* const pieces = static_cast<char*>(workspace) + pieces_at;
     const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
     launch(vector_access ? kernels.split : kernels.split_scalar, Workspace<Scheme>(problem, nullptr).count(),
            dim3(SPLIT_THREADS), 0, stream, problem, pieces);
@@ -830,8 +836,8 @@ Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& ker
                      work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, problem, pieces,
                      work.schedule);
   };
-  return {{std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN) + suffix,
-           Memory::bytes(multiprocessors) + Workspace<Scheme>(p, nullptr).bytes(), run},
+  return {{std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN) + (streamed ? " stream-k" : ""),
+           pieces_at + Workspace<Scheme>(p, nullptr).bytes(), run},
           plan(p, multiprocessors).cycles};
 }
 
@@ -844,10 +850,11 @@ std::vector<Configuration> configurations(const Problem& p, const Kernels<Scheme
   int multiprocessors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  std::vector<Candidate> candidates{candidate<Wide>(p, kernels, multiprocessors, plan_whole<Wide>, ""),
-                                    candidate<Narrow>(p, kernels, multiprocessors, plan_whole<Narrow>, ""),
-                                    candidate<Wide>(p, kernels, multiprocessors, plan_streamed<Wide>, " stream-k"),
-                                    candidate<Narrow>(p, kernels, multiprocessors, plan_streamed<Narrow>, " stream-k")};
+  std::vector<Candidate> candidates;
+  for (const bool streamed : {false, true}) {
+    candidates.push_back(candidate<Narrow>(p, kernels, multiprocessors, streamed));
+    candidates.push_back(candidate<Wide>(p, kernels, multiprocessors, streamed));
+  }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
   std::vector<Configuration> all;
