@@ -39,7 +39,8 @@
 // What is not finite, and what has rows, columns or ranges of k more than 2^46 times smaller than others, is computed
 // again without tensor cores, which takes much longer.
 //
-// A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy.
+// A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy, and where tiles do not keep all of them
+// busy k is divided among blocks as well: stream-k, as in 09.
 
 #include "split_product.cuh"
 
