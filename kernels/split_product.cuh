@@ -45,11 +45,13 @@ struct PartsOfProduct {
   int b;
 };
 
-/// By which powers of two a piece has to be multiplied, which undoes what was done before it was split.
+/// By which powers of two a piece has to be multiplied, which undoes what was done before it was split, and where the
+/// piece belongs.
 struct Scaling {
-  int exponent;  ///< of all rows; ALL_ZERO where the piece has nothing but zeros
-  int plain;     ///< the same, or NOT_PLAIN where some rows have a factor of their own besides
-  int unused[2];
+  int exponent;               ///< of all rows; ALL_ZERO where the piece has nothing but zeros
+  int plain;                  ///< the same, or NOT_PLAIN where some rows have a factor of their own besides
+  int panel;                  ///< which one of A or B the piece belongs to: what multiplies need not work that out
+  int followed;               ///< by another panel: 1, or 0 for the last one
   unsigned char rows[PANEL];  ///< that factor is 2^-(Scheme::ROW_STEP * this)
 };
 // Far from any sum of two exponents, and so are their sums with each other and with exponents.
@@ -342,6 +344,11 @@ __device__ __forceinline__ void split(const Problem& p, void* memory) {
   const int piece = static_cast<int>(blockIdx.x) % workspace.along_k();
   unsigned char* const parts = workspace.parts(blockIdx.x);
   Scaling& scaling = *workspace.scaling(blockIdx.x);
+  if (threadIdx.x == 0) {
+    const int of_matrix = panel < workspace.a_panels() ? panel : panel - workspace.a_panels();
+    scaling.panel = of_matrix;
+    scaling.followed = of_matrix + 1 < panels_of(panel < workspace.a_panels() ? p.m : p.n) ? 1 : 0;
+  }
   if (panel < workspace.a_panels()) {
     split_rows<Scheme, VECTOR>(p, panel, piece, parts, scaling, reinterpret_cast<unsigned*>(shared));
   } else {
@@ -468,6 +475,7 @@ __device__ __forceinline__ void copy_tiles(const Problem& p, const Schedule& sch
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile<Shape> tile(p, segment.tile);
+    wait_for_kernel_before();  // once it has ended, no more
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.along_k();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.along_k();
     for (int piece = segment.first; piece < segment.first + segment.count; ++piece) {
@@ -579,19 +587,26 @@ __device__ __forceinline__ int first_row(unsigned thread) { return thread / WARP
 /// A thread's first column in a panel of B, of pairs that lie 8 apart.
 __device__ __forceinline__ int first_column(unsigned thread) { return thread % 4 * 2; }
 
-/// sums += A * B for a tile of `panels` panels of B and so many pieces along k.
+/// A tile by its panels, the first one of B's.
+struct Panels {
+  int a;
+  int b;
+};
+
+/// sums += A * B for so many pieces along k of a tile, which it returns. It is the copying thread that knows which tile
+/// is next, and the way along the Hilbert curve takes as long as two pieces: the pieces tell.
 template <class Shape>
-__device__ __forceinline__ void multiply_tile(int panels, int pieces, Rings<typename Shape::Scheme>& rings,
-                                              Sums<Shape::PANELS>& sums) {
+__device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape::Scheme>& rings,
+                                                Sums<Shape::PANELS>& sums) {
   constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;             // of A
   const unsigned group = __shfl_sync(~0U, threadIdx.x / WARPGROUP, 0);  // so that addresses are known to be a warp's
-  const bool several = panels == Shape::PANELS;
+  Panels tile{};
   for (; pieces > 0; --pieces) {
     rings.a.wait_until_full();
+    bool last = Shape::PANELS == 1;
 #pragma unroll
     for (int panel = 0; panel < Shape::PANELS; ++panel) {
-      const bool last = panel == Shape::PANELS - 1 || !several;
-      if (panel > 0 && !several) {
+      if (panel > 0 && last) {
         break;
       }
       float products[64];
@@ -600,6 +615,12 @@ __device__ __forceinline__ void multiply_tile(int panels, int pieces, Rings<type
       const Scaling& a = scaling_at(rings.a.scaling());
       const Scaling& b = scaling_at(rings.b.scaling());
       const bool match = sums.match(panel, a, b);
+      if (panel == 0) {
+        tile = {a.panel, b.panel};
+        last = last || __shfl_sync(~0U, b.followed, 0) == 0;  // at the right edge of C
+      } else {
+        last = true;
+      }
       wgmma_wait<0>(products);
       if (!match) {
         sums.template bring_together<typename Shape::Scheme>(panel, products, a, b, first_row(threadIdx.x),
@@ -620,6 +641,7 @@ __device__ __forceinline__ void multiply_tile(int panels, int pieces, Rings<type
     }
     rings.a.advance();
   }
+  return tile;
 }
 
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
@@ -669,7 +691,7 @@ using PartialSumsOf = PartialSums<Shape::MATH_WARPS, Shape::PANELS, 64>;
 /// another part, sums for the block that has the beginning.
 template <class Shape, bool PAIRS>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
-                                       Sums<Shape::PANELS>& sums) {
+                                       const Panels& tile, Sums<Shape::PANELS>& sums) {
   sums.undo_scaling();
   if (segment.first > 0) {
     PartialSumsOf<Shape>(schedule, Work::share()).publish(sums.values);
@@ -684,12 +706,10 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
       part.add_to(sums.values);
     }
   }
-  const Tile<Shape> tile(p, static_cast<int>(keep_in_register(segment.tile)));  // again rather than kept in the loop
 #pragma unroll
   for (int panel = 0; panel < Shape::PANELS; ++panel) {
-    store<PAIRS>(p, static_cast<std::int64_t>(tile.a_panel) * PANEL + first_row(threadIdx.x),
-                 static_cast<std::int64_t>(tile.b_panel + panel) * PANEL + first_column(threadIdx.x),
-                 sums.values[panel]);
+    store<PAIRS>(p, static_cast<std::int64_t>(tile.a) * PANEL + first_row(threadIdx.x),
+                 static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x), sums.values[panel]);
   }
 }
 
@@ -702,8 +722,8 @@ __device__ __forceinline__ void multiply_tiles(const Problem& p, const Schedule&
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     Sums<Shape::PANELS> sums;
-    multiply_tile<Shape>(Tile<Shape>(p, segment.tile).b_panels, segment.count, rings, sums);
-    finish<Shape, PAIRS>(p, schedule, segment, sums);
+    const Panels tile = multiply_tile<Shape>(segment.count, rings, sums);
+    finish<Shape, PAIRS>(p, schedule, segment, tile, sums);
   }
 }
 
@@ -723,7 +743,6 @@ __device__ __forceinline__ void multiply(const Problem& p, void* memory, const S
   if (threadIdx.x >= Shape::MATH_THREADS) {
     lower_register_limit<Shape::COPY_REGISTERS>();
     if (threadIdx.x == Shape::MATH_THREADS) {
-      wait_for_kernel_before();
       copy_tiles<Shape>(p, schedule, workspace, rings);
     }
   } else {
@@ -758,9 +777,11 @@ constexpr double NARROW = 1.05;  // times what a product takes in tiles of half 
 // Blocks that are at different k share less in the L2. Times what a product takes,
 constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
 constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
-constexpr double STORE = 6500;            // sums of a panel, to C or to the workspace
-constexpr double ADD = 1200;              // sums of a panel, from the workspace
-constexpr double FLAG = 1800;             // what each part of a tile takes besides
+// SMs without a tile in the last round leave their power to the others. Times what whole tiles take.
+constexpr double IDLE = 0.98;
+constexpr double STORE = 6500;  // sums of a panel, to C or to the workspace
+constexpr double ADD = 1200;    // sums of a panel, from the workspace
+constexpr double FLAG = 1800;   // what each part of a tile takes besides
 
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
@@ -772,7 +793,9 @@ Plan plan(const Problem& p, int tiles, int whole, int blocks) {
   const double stage =
       panels * PANEL * PANEL * PIECE_K * Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
   double cycles = ceil_div(whole, blocks) * (schedule.stages * stage + STORE * panels);
-  if (whole < tiles) {
+  if (whole == tiles) {
+    cycles *= IDLE;
+  } else {
     const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
     const double parts = std::max(1.0, schedule.stages / share);  // of a tile
     const double straying = share > schedule.stages ? STRAYING_LARGE : narrow ? STRAYING_NARROW : 1.0;
