@@ -599,7 +599,7 @@ template <class Shape>
 __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape::Scheme>& rings,
                                                 Sums<Shape::PANELS>& sums) {
   constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;             // of A
-  const unsigned group = __shfl_sync(~0U, threadIdx.x / WARPGROUP, 0);  // so that addresses are known to be a warp's
+  const unsigned group = threadIdx.x / WARPGROUP;  // so that addresses are known to be a warp's
   Panels tile{};
   for (; pieces > 0; --pieces) {
     rings.a.wait_until_full();

@@ -59,7 +59,7 @@ __device__ __forceinline__ std::uint64_t wgmma_operand(unsigned address) {
 }
 
 __device__ __forceinline__ std::uint64_t wgmma_operand_at(std::uint64_t operand, unsigned bytes) {
-  return operand >> 32U << 32U | (static_cast<unsigned>(operand) + (bytes >> 4U));  // there is no carry to look for
+  return operand + (bytes >> 4U);
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
