@@ -593,13 +593,13 @@ struct Panels {
   int b;
 };
 
-/// sums += A * B for so many pieces along k of a tile, which it returns. It is the copying thread that knows which tile
-/// is next, and the way along the Hilbert curve takes as long as two pieces: the pieces tell.
+/// sums += A * B for so many pieces along k of a tile, which it returns. Which tile it is the pieces tell: the
+/// way along the Hilbert curve takes longer than to multiply one, and the copying thread has gone it already.
 template <class Shape>
 __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape::Scheme>& rings,
                                                 Sums<Shape::PANELS>& sums) {
-  constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;             // of A
-  const unsigned group = threadIdx.x / WARPGROUP;  // so that addresses are known to be a warp's
+  constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;  // of A
+  const unsigned group = threadIdx.x / WARPGROUP;
   Panels tile{};
   for (; pieces > 0; --pieces) {
     rings.a.wait_until_full();
