@@ -805,11 +805,12 @@ Plan plan(const Problem& p, int tiles, int whole, int blocks) {
   return {schedule, blocks, cycles};
 }
 
-/// Each tile by one block.
+/// Each tile by one block, and no more blocks than finish in the same time: the others' power is better spent on these.
 template <class Shape>
 Plan plan_whole(const Problem& p, int multiprocessors) {
   const auto tiles = static_cast<int>(tile_count<Shape>(p));
-  return plan<Shape>(p, tiles, tiles, std::min(tiles, multiprocessors));
+  const int rounds = ceil_div(tiles, multiprocessors);
+  return plan<Shape>(p, tiles, tiles, ceil_div(tiles, rounds));
 }
 
 /// What does not fill all multiprocessors evenly is divided along k. Of less than one tile for each, every block has a
@@ -843,10 +844,11 @@ Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& ker
   using Scheme = typename Shape::Scheme;
   using Memory = SharesMemory<Shape::MATH_WARPS, Shape::PANELS, 64>;
   constexpr bool WIDE = Shape::PANELS == 2;
-  const auto plan = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
+  const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
+  const Plan planned = plan_for(p, multiprocessors);
   const std::size_t pieces_at = streamed ? Memory::bytes(multiprocessors) : 0;
-  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
-    Plan work = plan(problem, multiprocessors);
+  const auto run = [=, p_k = p.k](const Problem& problem, void* workspace, cudaStream_t stream) {
+    Plan work = problem.k == p_k ? planned : plan_for(problem, multiprocessors);  // k may have become 0
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const pieces = static_cast<char*>(workspace) + pieces_at;
     const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
@@ -861,7 +863,7 @@ Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& ker
   };
   return {{std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN) + (streamed ? " stream-k" : ""),
            pieces_at + Workspace<Scheme>(p, nullptr).bytes(), run},
-          plan(p, multiprocessors).cycles};
+          planned.cycles};
 }
 
 /// Tiles of 128x256 and of 128x128, whole and divided along k, the one that is predicted to be the fastest first.
