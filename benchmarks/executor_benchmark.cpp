@@ -1,9 +1,9 @@
 // How fast the executor runs the chapters on this machine's processors, with and without checks: one product of square
 // matrices per iteration, operands and preparations not counted.
 
-#include "checked_operands.hpp"
-#include "kernel.hpp"
-#include "operands.hpp"
+#include "host/kernel.hpp"
+#include "problem/checked_operands.hpp"
+#include "problem/operands.hpp"
 #include "simt/checked_arrays.hpp"
 
 #include <benchmark/benchmark.h>

@@ -16,10 +16,10 @@
 // Limit: the data pipe of the L1 cache, one wavefront per cycle and SM. Every FMA of a warp needs two, one for A and
 // one for B, where the SM could issue four FMAs per cycle; uncoalesced it needs 33.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

@@ -21,10 +21,10 @@
 // threadIdx.x counts rows, which scatters a warp's loads over 16 rows of A, B and C and piles its shared-memory
 // accesses onto few banks.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

@@ -18,10 +18,10 @@
 // Limit: the instructions and the waiting around each multiply-add: two barriers of the whole block, and for warp 0 two
 // loads from global memory one after the other.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

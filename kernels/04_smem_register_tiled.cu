@@ -20,10 +20,10 @@
 // Limit: the loads of A. The 32 threads of a warp read 32 different rows, so that each such load occupies the L1's data
 // pipe for 32 wavefronts. More reuse of A would need more sums in registers.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

@@ -18,10 +18,10 @@
 // Limit: still the data pipe of shared memory and L1: 9 values are read for 8 multiply-adds, A's four at a time, which
 // makes three wavefronts for four FMAs of a warp.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

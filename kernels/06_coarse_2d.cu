@@ -20,11 +20,11 @@
 // rows lie side by side there, in groups of four like its columns. It needs rows that split into aligned groups of
 // four and leaves other problems to the default variant's path.
 
-#include "chapter.cuh"
-#include "epilogue.cuh"
-#include "problem.hpp"
-#include "tiling.cuh"
-#include "vector_access.cuh"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "common/vector_access.cuh"
+#include "host/chapter.cuh"
 
 namespace sgemm {
 namespace {

@@ -27,17 +27,17 @@
 // Variants: `row_order` takes the tiles row by row; `block_barrier` synchronises the whole block once per stage.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
-#include "async_copy.cuh"
-#include "ceil_div.hpp"
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "epilogue.cuh"
-#include "hilbert.hpp"
-#include "named_barrier.cuh"
-#include "problem.hpp"
-#include "registers.cuh"
-#include "tiling.cuh"
-#include "vector_access.cuh"
+#include "common/ceil_div.hpp"
+#include "common/epilogue.cuh"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "common/vector_access.cuh"
+#include "host/chapter.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dynamic_smem.cuh"
+#include "ptx/setmaxnreg.cuh"
 
 namespace sgemm {
 namespace {

@@ -26,13 +26,13 @@
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "problem.hpp"
-#include "registers.cuh"
-#include "tiling.cuh"
-#include "vector_access.cuh"
-#include "warp_specialized.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "common/vector_access.cuh"
+#include "engine/warp_specialized.cuh"
+#include "host/chapter.cuh"
+#include "ptx/dynamic_smem.cuh"
+#include "ptx/setmaxnreg.cuh"
 
 namespace sgemm {
 namespace {

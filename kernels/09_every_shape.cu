@@ -24,18 +24,18 @@
 // Which way is the fastest is predicted from the number of stages and stores on the busiest multiprocessor; `runner
 // --tune --kernel 9` measures instead.
 
-#include "async_copy.cuh"
-#include "ceil_div.hpp"
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "epilogue.cuh"
-#include "named_barrier.cuh"
-#include "problem.hpp"
-#include "registers.cuh"
-#include "stream_k.cuh"
-#include "tiling.cuh"
-#include "vector_access.cuh"
-#include "warp_specialized.cuh"
+#include "common/ceil_div.hpp"
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "common/vector_access.cuh"
+#include "engine/stream_k.cuh"
+#include "engine/warp_specialized.cuh"
+#include "host/chapter.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dynamic_smem.cuh"
+#include "ptx/setmaxnreg.cuh"
 
 #include <algorithm>
 #include <cstddef>

@@ -35,18 +35,18 @@
 // Variants: `single_sum` leaves the sums in the tensor cores.
 // Where rows of A, B or C do not split into aligned groups of four, all is copied and stored float by float.
 
-#include "async_copy.cuh"
-#include "ceil_div.hpp"
-#include "chapter.cuh"
-#include "dot_product.cuh"
-#include "dynamic_smem.cuh"
-#include "epilogue.cuh"
-#include "hilbert.hpp"
-#include "problem.hpp"
-#include "registers.cuh"
-#include "tensor_core.cuh"
-#include "tiling.cuh"
-#include "vector_access.cuh"
+#include "common/ceil_div.hpp"
+#include "common/epilogue.cuh"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
+#include "common/tiling.cuh"
+#include "common/vector_access.cuh"
+#include "engine/dot_product.cuh"
+#include "host/chapter.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dynamic_smem.cuh"
+#include "ptx/mma.cuh"
+#include "ptx/setmaxnreg.cuh"
 
 #include <cmath>
 

@@ -42,7 +42,7 @@
 // A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy, and where tiles do not keep all of them
 // busy k is divided among blocks as well: stream-k, as in 09.
 
-#include "split_launch.cuh"
+#include "host/split_launch.cuh"
 
 namespace sgemm {
 namespace {

@@ -19,7 +19,7 @@
 // Traffic per element of C: k / 256 pieces' numbers of A and k / 128 of B from global memory, 4 bytes each.
 // Limit: as in 11 the power that the tensor cores draw; and the time for splitting, a tenth of the whole at 4096.
 
-#include "split_launch.cuh"
+#include "host/split_launch.cuh"
 
 namespace sgemm {
 namespace {

@@ -1,9 +1,9 @@
 // What the runner asks of a GPU, in a build without the CUDA toolkit: there is none.
 
-#include "device.hpp"
-#include "gpu_bench.hpp"
-#include "gpu_libraries.hpp"
-#include "verify_parts.hpp"
+#include "bench/gpu_bench.hpp"
+#include "device/device.hpp"
+#include "device/gpu_libraries.hpp"
+#include "verify/verify_parts.hpp"
 
 #include <stdexcept>
 

@@ -11,7 +11,7 @@
 
 namespace simt {
 
-/// What a lane holds of A (16 x 8) and B (8 x 8); kernels/tensor_core.cuh tells which elements.
+/// What a lane holds of A (16 x 8) and B (8 x 8); kernels/ptx/mma.cuh tells which elements.
 struct MmaOperands {
   std::array<float, 4> a{};
   std::array<float, 2> b{};
@@ -27,7 +27,7 @@ constexpr unsigned WGMMA_COLUMNS = 128;
 constexpr unsigned WGMMA_K = 16;
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
 /// Of a tile of A or B in shared memory each row or column has so many bytes, of which a product takes 16 k:
-/// kernels/wgmma.cuh tells how they are laid out.
+/// kernels/ptx/wgmma.cuh tells how they are laid out.
 constexpr unsigned WGMMA_ROW_BYTES = 128;
 constexpr unsigned WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
 constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a row's

@@ -31,8 +31,8 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
 /// Gives this lane's part of A and B to the warp, waits for all lanes to do the same, and sets `d` to its part of
 /// A * B + C. `d` may be `c`.
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
-/// Products by warpgroups, each a meeting of the lanes of a warp: kernels/wgmma.cuh tells what these do. `a` and `b`
-/// are shared addresses. Until a wait for `d` all its bits are set, which makes it NaN.
+/// Products by warpgroups, each a meeting of the lanes of a warp: kernels/ptx/wgmma.cuh tells what these do. `a` and
+/// `b` are shared addresses. Until a wait for `d` all its bits are set, which makes it NaN.
 void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
 void wgmma_fence(Site site);
 void wgmma_commit(Site site);
@@ -54,17 +54,17 @@ void commit_copies();
 /// Lets the copies of all groups arrive but the `pending` youngest.
 void wait_for_copies(unsigned pending);
 
-/// Mbarriers lie at shared addresses that are multiples of 8. kernels/mbarrier.cuh tells what these do.
+/// Mbarriers lie at shared addresses that are multiples of 8. kernels/ptx/mbarrier.cuh tells what these do.
 void mbarrier_init(unsigned address, unsigned arrivals, Site site);
 void mbarrier_arrive(unsigned address, Site site);
 void mbarrier_arrive_after_copies(unsigned address, Site site);
 void mbarrier_wait(unsigned address, unsigned parity, Site site);
-/// The same and copies of whole pieces that arrive there: kernels/bulk_copy.cuh.
+/// The same and copies of whole pieces that arrive there: kernels/ptx/cp_async_bulk.cuh.
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
 void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site);
 
-/// Flags in global memory that blocks have for each other: kernels/global_flag.cuh. A wait that the launch's end makes
-/// futile throws Stopped.
+/// Flags in global memory that blocks have for each other: kernels/ptx/global_flag.cuh. A wait that the launch's end
+/// makes futile throws Stopped.
 void raise_flag(unsigned* flag);
 void wait_for_flag(unsigned* flag);
 

@@ -1,6 +1,6 @@
 // Runs the tests that need a GPU, or tells ctest that they are skipped.
 
-#include "device.hpp"
+#include "device/device.hpp"
 
 #include <gtest/gtest.h>
 

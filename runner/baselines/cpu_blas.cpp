@@ -1,7 +1,7 @@
 // OpenBLAS: what the host's cores reach with a tuned library.
 
-#include "kernel.hpp"
-#include "size_cap.hpp"
+#include "baselines/size_cap.hpp"
+#include "host/kernel.hpp"
 
 #include <cblas.h>
 

@@ -1,7 +1,7 @@
 // The triple loop everybody writes first, on one thread: what the word "naive" is measured against.
 
-#include "kernel.hpp"
-#include "size_cap.hpp"
+#include "baselines/size_cap.hpp"
+#include "host/kernel.hpp"
 
 namespace sgemm {
 namespace {

@@ -3,8 +3,8 @@
 // cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so C = A B is asked for as
 // C^T = B^T A^T: the operands change places, and nothing is transposed in memory.
 
-#include "cublas_handle.hpp"
-#include "kernel.hpp"
+#include "device/cublas_handle.hpp"
+#include "host/kernel.hpp"
 
 #include <cublas_v2.h>
 

@@ -1,14 +1,14 @@
 // cuBLASLt with its choice of algorithm put to the test: every algorithm its heuristic proposes is timed on the
 // operands at hand, with a cold L2 as in the default protocol, and the fastest one is kept and named.
 
-#include "cublas_handle.hpp"
+#include "base/outcome.hpp"
+#include "base/statistics.hpp"
+#include "common/cuda_check.hpp"
 #include "cublaslt_names.hpp"
-#include "cuda_check.hpp"
-#include "cuda_handles.hpp"
-#include "kernel.hpp"
-#include "l2_flush.hpp"
-#include "outcome.hpp"
-#include "statistics.hpp"
+#include "device/cublas_handle.hpp"
+#include "device/cuda_handles.hpp"
+#include "device/l2_flush.hpp"
+#include "host/kernel.hpp"
 
 #include <cublasLt.h>
 

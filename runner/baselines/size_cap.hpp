@@ -1,7 +1,7 @@
 #pragma once
 
-#include "outcome.hpp"
-#include "problem.hpp"
+#include "base/outcome.hpp"
+#include "common/problem.hpp"
 
 #include <fmt/format.h>
 

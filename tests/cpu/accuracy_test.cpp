@@ -1,8 +1,8 @@
-#include "accuracy.hpp"
+#include "verify/accuracy.hpp"
 
+#include "base/outcome.hpp"
 #include "fake_kernels.hpp"
-#include "outcome.hpp"
-#include "record.hpp"
+#include "record/record.hpp"
 
 #include <gtest/gtest.h>
 

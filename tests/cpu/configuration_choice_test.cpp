@@ -1,4 +1,4 @@
-#include "configuration_choice.hpp"
+#include "bench/configuration_choice.hpp"
 
 #include <gtest/gtest.h>
 

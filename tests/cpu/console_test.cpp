@@ -1,6 +1,6 @@
-#include "console.hpp"
+#include "report/console.hpp"
 
-#include "count_report.hpp"
+#include "report/count_report.hpp"
 
 #include "record_samples.hpp"
 

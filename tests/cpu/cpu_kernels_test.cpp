@@ -2,8 +2,8 @@
 
 #include "../fixtures/product_case.hpp"
 #include "../fixtures/tested_kernel.hpp"
-#include "kernel.hpp"
-#include "verify.hpp"
+#include "host/kernel.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

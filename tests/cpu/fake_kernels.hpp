@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernel.hpp"
+#include "host/kernel.hpp"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "hilbert.hpp"
+#include "common/hilbert.hpp"
 
 #include <gtest/gtest.h>
 

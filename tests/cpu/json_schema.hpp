@@ -9,8 +9,8 @@
 
 namespace sgemm {
 
-/// Checks documents against the part of JSON Schema (draft 2020-12) that runner/results.schema.json uses; a keyword
-/// that it does not know is reported, so that none is passed over.
+/// Checks documents against the part of JSON Schema (draft 2020-12) that runner/record/results.schema.json uses; a
+/// keyword that it does not know is reported, so that none is passed over.
 class JsonSchema {
  public:
   using Json = nlohmann::json;

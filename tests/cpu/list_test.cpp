@@ -1,4 +1,4 @@
-#include "list.hpp"
+#include "report/list.hpp"
 
 #include "fake_kernels.hpp"
 

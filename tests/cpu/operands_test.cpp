@@ -1,4 +1,4 @@
-#include "operands.hpp"
+#include "problem/operands.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "plan.hpp"
+#include "cli/plan.hpp"
 
+#include "base/usage_error.hpp"
 #include "fake_kernels.hpp"
-#include "usage_error.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fake_kernels.hpp"
-#include "record.hpp"
+#include "record/record.hpp"
 
 #include <vector>
 

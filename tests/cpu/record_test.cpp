@@ -1,4 +1,4 @@
-#include "record.hpp"
+#include "record/record.hpp"
 
 #include "record_samples.hpp"
 

@@ -1,5 +1,5 @@
 #include "fake_kernels.hpp"
-#include "kernel.hpp"
+#include "host/kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "results_file.hpp"
+#include "record/results_file.hpp"
 
-#include "environment.hpp"
+#include "base/usage_error.hpp"
 #include "fake_device.hpp"
 #include "json_schema.hpp"
+#include "record/environment.hpp"
 #include "record_samples.hpp"
 #include "temporary_folder.hpp"
-#include "usage_error.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -146,7 +146,7 @@ TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
 }
 
 TEST_F(ResultsFileTest, AgreesWithTheSchema) {
-  const JsonSchema schema(Json::parse(read(SGEMM_SOURCE_DIR "/runner/results.schema.json")));
+  const JsonSchema schema(Json::parse(read(SGEMM_SOURCE_DIR "/runner/record/results.schema.json")));
   for (const auto& context : {context_with_device(), context_without_device()}) {
     ResultsFile file("out.json", context);
     file.add(measured_record());

@@ -1,4 +1,4 @@
-#include "sampling.hpp"
+#include "timing/sampling.hpp"
 
 #include <gtest/gtest.h>
 

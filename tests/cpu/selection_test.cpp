@@ -1,7 +1,7 @@
-#include "selection.hpp"
+#include "cli/selection.hpp"
 
+#include "base/nearest.hpp"
 #include "fake_kernels.hpp"
-#include "nearest.hpp"
 #include "usage_message.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "sizes.hpp"
+#include "problem/sizes.hpp"
 
 #include "usage_message.hpp"
 

@@ -1,4 +1,4 @@
-#include "statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <gtest/gtest.h>
 

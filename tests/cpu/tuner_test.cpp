@@ -1,8 +1,8 @@
 // The tuner with fake configurations, whose names say what they do.
 
-#include "tuner.hpp"
+#include "bench/tuner.hpp"
 
-#include "operands.hpp"
+#include "problem/operands.hpp"
 
 #include <gtest/gtest.h>
 

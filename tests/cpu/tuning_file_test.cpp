@@ -1,12 +1,12 @@
-#include "tuning_file.hpp"
+#include "bench/tuning_file.hpp"
 
-#include "environment.hpp"
+#include "base/usage_error.hpp"
 #include "fake_device.hpp"
 #include "json_schema.hpp"
-#include "operands.hpp"
-#include "results_file.hpp"
+#include "problem/operands.hpp"
+#include "record/environment.hpp"
+#include "record/results_file.hpp"
 #include "temporary_folder.hpp"
-#include "usage_error.hpp"
 #include "usage_message.hpp"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(TuningFileTest, WhatIsWrittenIsRead) {
 
 TEST_F(TuningFileTest, AgreesWithTheSchema) {
   add_to_tuning_file("tuning.json", context(), entry({256, 256, 256}, "64x64"));
-  const JsonSchema schema(Json::parse(read(SGEMM_SOURCE_DIR "/runner/tuning.schema.json")));
+  const JsonSchema schema(Json::parse(read(SGEMM_SOURCE_DIR "/runner/bench/tuning.schema.json")));
   Json json = Json::parse(read("tuning.json"));
   EXPECT_EQ(schema.errors(json), std::vector<std::string>{});
   json["entries"][0].erase("time_us");

@@ -1,10 +1,10 @@
-#include "tuning_run.hpp"
+#include "report/tuning_run.hpp"
 
-#include "environment.hpp"
+#include "bench/tuning_file.hpp"
 #include "fake_device.hpp"
 #include "fake_kernels.hpp"
+#include "record/environment.hpp"
 #include "temporary_folder.hpp"
-#include "tuning_file.hpp"
 #include "usage_message.hpp"
 
 #include <gtest/gtest.h>

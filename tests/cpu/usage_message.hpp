@@ -1,6 +1,6 @@
 #pragma once
 
-#include "usage_error.hpp"
+#include "base/usage_error.hpp"
 
 #include <string>
 

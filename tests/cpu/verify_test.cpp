@@ -1,15 +1,15 @@
 // The verifier on the host: what it accepts, and the wrong results that it has to reject.
 
-#include "verify.hpp"
+#include "verify/verify.hpp"
 
 #include "../fixtures/matrix.hpp"
 #include "../fixtures/product_case.hpp"
 #include "../fixtures/split_cases.hpp"
-#include "accuracy.hpp"
-#include "operands.hpp"
-#include "sizes.hpp"
-#include "verify_element.hpp"
-#include "verify_parts.hpp"
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
+#include "verify/accuracy.hpp"
+#include "verify/verify_element.hpp"
+#include "verify/verify_parts.hpp"
 
 #include <gtest/gtest.h>
 

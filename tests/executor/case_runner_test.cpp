@@ -1,6 +1,6 @@
 // The path of a case on the executor, to the record it ends in.
 
-#include "case_runner.hpp"
+#include "bench/case_runner.hpp"
 
 #include "fixtures/configured_kernel.hpp"
 #include "single_block.hpp"

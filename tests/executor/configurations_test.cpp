@@ -3,7 +3,7 @@
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "simt/device_memory.hpp"
-#include "verify.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problem.hpp"
+#include "common/problem.hpp"
 
 #include <cstddef>
 

@@ -4,8 +4,8 @@
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "fixtures/wrong_kernels.hpp"
-#include "kernel.hpp"
-#include "verify.hpp"
+#include "host/kernel.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

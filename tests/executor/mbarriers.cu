@@ -1,8 +1,8 @@
 #include "mbarriers.hpp"
 
-#include "async_copy.cuh"
-#include "chapter.cuh"
-#include "mbarrier.cuh"
+#include "host/chapter.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
 #include "single_block.hpp"
 
-#include "async_copy.cuh"
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "named_barrier.cuh"
+#include "host/chapter.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dynamic_smem.cuh"
 
 namespace sgemm::test {
 namespace {

@@ -1,7 +1,7 @@
 #include "split_parts.hpp"
 
-#include "half_floats.cuh"
-#include "split_parts.cuh"
+#include "engine/split_parts.cuh"
+#include "ptx/cvt.cuh"
 
 #include <cstddef>
 

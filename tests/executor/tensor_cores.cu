@@ -1,7 +1,7 @@
 #include "tensor_cores.hpp"
 
-#include "chapter.cuh"
-#include "tensor_core.cuh"
+#include "host/chapter.cuh"
+#include "ptx/mma.cuh"
 
 namespace sgemm::test {
 namespace {

@@ -4,9 +4,9 @@
 #include "tensor_cores.hpp"
 
 #include "fixtures/product_case.hpp"
-#include "kernel.hpp"
+#include "host/kernel.hpp"
 #include "simt/executor.hpp"
-#include "verify.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

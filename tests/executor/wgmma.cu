@@ -1,13 +1,13 @@
 #include "wgmma.hpp"
 
-#include "async_copy.cuh"
-#include "bulk_copy.cuh"
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "half_floats.cuh"
-#include "mbarrier.cuh"
-#include "named_barrier.cuh"
-#include "wgmma.cuh"
+#include "host/chapter.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/cp_async_bulk.cuh"
+#include "ptx/cvt.cuh"
+#include "ptx/dynamic_smem.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/wgmma.cuh"
 
 #include <cstdint>
 #include <cstring>

@@ -1,10 +1,10 @@
 #include "wrong_accesses.hpp"
 
-#include "async_copy.cuh"
-#include "chapter.cuh"
-#include "dynamic_smem.cuh"
-#include "named_barrier.cuh"
-#include "vector_access.cuh"
+#include "common/vector_access.cuh"
+#include "host/chapter.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/dynamic_smem.cuh"
 
 namespace sgemm::test {
 namespace {

@@ -1,9 +1,9 @@
 // The whole path of a case on a real device, with kernels that misbehave in the ways a kernel can.
 
-#include "case_runner.hpp"
+#include "bench/case_runner.hpp"
 
-#include "cuda_check.hpp"
-#include "operands.hpp"
+#include "common/cuda_check.hpp"
+#include "problem/operands.hpp"
 
 #include <gtest/gtest.h>
 

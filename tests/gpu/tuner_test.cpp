@@ -1,9 +1,9 @@
 // Configurations on a real device: what is chosen, tried and refused, and the workspace they get.
 
-#include "case_runner.hpp"
+#include "bench/case_runner.hpp"
 
+#include "bench/tuning_file.hpp"
 #include "fixtures/configured_kernel.hpp"
-#include "tuning_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // The verifier on a GPU: it accepts a right kernel, rejects each of the deliberately wrong ones, and finds the same as
 // the verifier on the host.
 
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/wrong_kernels.hpp"
-#include "verify.hpp"
+#include "verify/verify.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -147,7 +147,7 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
 @pytest.mark.parametrize("name", ["cold.json", "warm.json", "end-to-end.json", "counts_4096.json"])
 def test_the_fixtures_match_the_schema(name):
     jsonschema = pytest.importorskip("jsonschema")
-    schema_path = ROOT / "runner" / "results.schema.json"
+    schema_path = ROOT / "runner" / "record" / "results.schema.json"
     schema = json.loads(schema_path.read_text(encoding="utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     document = json.loads((SYNTHETIC / name).read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_the_committed_results_match_the_schema(path):
     document = json.loads(path.read_text(encoding="utf-8"))
     if "benchmarks" not in document:
         pytest.skip("not a file of the runner")
-    schema = json.loads((ROOT / "runner" / "results.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "runner" / "record" / "results.schema.json").read_text(encoding="utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
 

@@ -1,13 +1,13 @@
 // Every access to memory checked: each of the wrong ones is found and placed, and the chapters make none.
 
 #include "../wrong_accesses.hpp"
-#include "checked_operands.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "kernel.hpp"
+#include "host/kernel.hpp"
+#include "problem/checked_operands.hpp"
 #include "simt/checked_arrays.hpp"
 #include "simt/executor.hpp"
-#include "verify.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

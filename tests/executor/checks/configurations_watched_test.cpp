@@ -1,9 +1,9 @@
 // Workspaces when every access is observed.
 
-#include "case_runner.hpp"
-#include "checked_operands.hpp"
+#include "bench/case_runner.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
+#include "problem/checked_operands.hpp"
 #include "simt/checked_arrays.hpp"
 #include "simt/counter.hpp"
 #include "simt/executor.hpp"

@@ -2,9 +2,9 @@
 // were.
 
 #include "../counted_kernels.hpp"
-#include "checked_operands.hpp"
 #include "fixtures/product_case.hpp"
-#include "kernel.hpp"
+#include "host/kernel.hpp"
+#include "problem/checked_operands.hpp"
 #include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"
 

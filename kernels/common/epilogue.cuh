@@ -1,0 +1,43 @@
+#pragma once
+
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// Stores alpha * sum + beta * c. C is not read when beta is 0: it may hold anything then, NaN included.
+__device__ __forceinline__ void update(float& c, float sum, float alpha, float beta) {
+  c = beta == 0.0F ? alpha * sum : alpha * sum + beta * c;
+}
+
+/// The same for two neighbouring elements at `c`, which is aligned to 8 bytes, with 64-bit accesses.
+__device__ __forceinline__ void update2(float* c, const float* sums, float alpha, float beta) {
+  float2* const destination = reinterpret_cast<float2*>(c);
+  float2 value{alpha * sums[0], alpha * sums[1]};
+  if (beta != 0.0F) {
+    const float2 old = *destination;
+    value.x += beta * old.x;
+    value.y += beta * old.y;
+  }
+  *destination = value;
+}
+
+/// The same for the four neighbouring elements at `c`, which is aligned to 16 bytes, with 128-bit accesses. The store
+/// is write-through, as in Murray's kernel; in chapter 07 that measured 1 % faster than a plain one.
+__device__ __forceinline__ void update4(float* c, const float* sums, float alpha, float beta) {
+  float4* const destination = reinterpret_cast<float4*>(c);
+  float4 value{alpha * sums[0], alpha * sums[1], alpha * sums[2], alpha * sums[3]};
+  if (beta != 0.0F) {
+    const float4 old = *destination;
+    value.x += beta * old.x;
+    value.y += beta * old.y;
+    value.z += beta * old.z;
+    value.w += beta * old.w;
+  }
+  __stwt(destination, value);
+}
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

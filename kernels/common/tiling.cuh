@@ -1,0 +1,49 @@
+#pragma once
+
+// How C is cut into block tiles, and loads that respect the matrices' edges.
+
+#include "common/ceil_div.hpp"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// How many BM x BN tiles cover C: the grid of a kernel with one block per tile.
+template <int BM, int BN>
+std::int64_t tiles_of(const Problem& p) {
+  return ceil_div<std::int64_t>(p.m, BM) * ceil_div<std::int64_t>(p.n, BN);
+}
+
+/// Row and column of C where a tile begins.
+struct TileOrigin {
+  std::int64_t row;
+  std::int64_t col;
+};
+
+/// The tile of this block, counted down the columns of C. Blocks that run at the same time then lie above each other
+/// and read the same few columns of B from the L2, while the rows of A, shared by few of them, come from DRAM a sector
+/// of 8 elements at a time: a thread meets the DRAM's latency at every eighth k. Counted along the rows the bytes would
+/// be the same, but it would be B that comes from DRAM, and the latency would be met at every k.
+template <int BM, int BN>
+__device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
+  const unsigned tiles_m = static_cast<unsigned>(ceil_div<std::int64_t>(p.m, BM));
+  return {static_cast<std::int64_t>(blockIdx.x % tiles_m) * BM, static_cast<std::int64_t>(blockIdx.x / tiles_m) * BN};
+}
+
+/// How far along k a thread's share of a tile lies inside the matrix: it copies position `offset` of every step, and
+/// copies nothing when its row or column lies outside. Compare with the k at which a step begins.
+__device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std::int64_t depth, int offset) {
+  return row_or_column_inside && offset < depth ? static_cast<unsigned>(depth) - offset : 0;
+}
+
+/// What `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros add
+/// nothing to a sum of products.
+__device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,151 @@
+#pragma once
+
+// Work divided along k among blocks that are there all the time: stream-k. Chapter 09 explains it; 11 and 12 use it
+// too. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
+
+#include "common/ceil_div.hpp"
+#include "common/target.hpp"
+#include "ptx/global_flag.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// Which block computes what. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by one
+/// block after the other. Of those behind them the stages are dealt out to all blocks in equal, contiguous shares, so
+/// that a share may begin and end within a tile.
+struct Schedule {
+  int whole;          ///< tiles
+  int stages;         ///< of a tile: steps along k that are not divided
+  int share;          ///< stages of a block's share, or one less:
+  int longer_shares;  ///< how many of the shares, the first ones, have one stage more
+  // Sums of parts of tiles, and flags that tell that they are there, for each share.
+  float4* sums;
+  unsigned* flags;
+
+  /// All tiles from number `whole` on shared by `blocks` blocks; without the memory, and without any of that where all
+  /// are whole. The products of streamed tiles and stages stay below 2^31, or the operands would need terabytes.
+  static Schedule of(int tiles, int stages, int whole, int blocks) {
+    const int streamed = (tiles - whole) * stages;
+    return {whole, stages, streamed / blocks, streamed % blocks, nullptr, nullptr};
+  }
+
+  /// The stage at which share number `index` begins, counted from the first streamed tile on.
+  __device__ int begin_of_share(int index) const {
+    return index * share + (index < longer_shares ? index : longer_shares);
+  }
+};
+
+/// Consecutive stages of one tile.
+struct Segment {
+  int tile;
+  int first;
+  int count;
+};
+
+/// What a block computes, segment by segment: first its share of the streamed tiles.
+class Work {
+ public:
+  __device__ __forceinline__ explicit Work(const Schedule& schedule)
+      : at_(schedule.begin_of_share(share())), end_(schedule.begin_of_share(share() + 1)), next_whole_(blockIdx.x) {}
+
+  /// The number of the block's share. Shares are dealt from the last block to the first: a block waits for those that
+  /// have the rest of its tile, and they were started before it.
+  __device__ static int share() { return static_cast<int>(gridDim.x - 1 - blockIdx.x); }
+
+  __device__ bool done(const Schedule& schedule) const { return at_ == end_ && next_whole_ >= schedule.whole; }
+
+  __device__ __forceinline__ Segment next(const Schedule& schedule) {
+    if (at_ == end_) {
+      const Segment segment{next_whole_, 0, schedule.stages};
+      next_whole_ += static_cast<int>(gridDim.x);
+      return segment;
+    }
+    const int tile = at_ / schedule.stages;
+    const int first = at_ - tile * schedule.stages;
+    const int count = schedule.stages - first < end_ - at_ ? schedule.stages - first : end_ - at_;
+    at_ += count;
+    return {schedule.whole + tile, first, count};
+  }
+
+ private:
+  int at_;
+  int end_;
+  int next_whole_;
+};
+
+/// The sums of the part of a tile that one share has, ROWS x COLS of each thread of WARPS warps, for the block that has
+/// the tile's beginning. Each warp hands its own over, to the warp of the same number, with a flag of its own.
+template <int WARPS, int ROWS, int COLS>
+class PartialSums {
+ public:
+  __device__ __forceinline__ PartialSums(const Schedule& schedule, int share)
+      : sums_(schedule.sums + warp(share) * (ROWS * COLS / 4 * LANES) + threadIdx.x % LANES),
+        flag_(schedule.flags + warp(share)) {}
+
+  __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }  ///< by one thread of the warp
+  __device__ __forceinline__ void wait_together() const { wait_for_flag_together(flag_); }  ///< by all of them
+
+  __device__ __forceinline__ void publish(const float (&sums)[ROWS][COLS]) const {
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll
+      for (int j = 0; j < COLS; j += 4) {
+        __stcg(sums_ + (i * COLS + j) / 4 * LANES, float4{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
+      }
+    }
+    __syncwarp();
+    if (threadIdx.x % LANES == 0) {
+      raise_flag(flag_);
+    }
+  }
+
+  /// Once the flag has been seen.
+  __device__ __forceinline__ void add_to(float (&sums)[ROWS][COLS]) const {
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll
+      for (int j = 0; j < COLS; j += 4) {
+        const float4 other = __ldcg(sums_ + (i * COLS + j) / 4 * LANES);
+        sums[i][j] += other.x;
+        sums[i][j + 1] += other.y;
+        sums[i][j + 2] += other.z;
+        sums[i][j + 3] += other.w;
+      }
+    }
+  }
+
+ private:
+  static constexpr int LANES = 32;
+
+  __device__ static std::int64_t warp(int share) {
+    return static_cast<std::int64_t>(share) * WARPS + threadIdx.x / LANES;
+  }
+
+  float4* sums_;
+  unsigned* flag_;
+};
+
+/// Where the flags and sums of as many shares are in a launch's memory: flags in front, which are where they are
+/// whatever the problem is. Zeros before the first launch; every launch leaves the flags so.
+template <int WARPS, int ROWS, int COLS>
+struct SharesMemory {
+  static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()
+  static std::size_t sums_at(int shares) {
+    return ceil_div<std::size_t>(shares * WARPS * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
+  }
+  static std::size_t bytes(int shares) {
+    return sums_at(shares) + static_cast<std::size_t>(shares) * WARPS * 32 * ROWS * COLS * sizeof(float);
+  }
+  static void place(Schedule& schedule, void* memory, int shares) {
+    schedule.flags = static_cast<unsigned*>(memory);
+    schedule.sums = reinterpret_cast<float4*>(static_cast<char*>(memory) + sums_at(shares));
+  }
+};
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

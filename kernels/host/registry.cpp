@@ -1,0 +1,95 @@
+#include "host/kernel.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+// Built on first use: other files' Registrations may be initialised before this file's globals.
+std::vector<Kernel>& registry() {
+  static std::vector<Kernel> list;
+  return list;
+}
+
+// The order in which files are initialised is unspecified, so the list is kept sorted. Baselines without a number
+// follow cuBLAS (0) and precede the chapters.
+auto rank(const Kernel& kernel) {
+  const int group = kernel.number == 0 ? 0 : kernel.number < 0 ? 1 : 2;
+  return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
+}
+
+template <class Function>
+void take_if_missing(Function& mine, Function& other) {
+  if (!mine) {
+    mine = std::move(other);
+  }
+}
+
+/// Takes from `other` what it can prepare and `kernel` can not. Returns whether the two had nothing in common there,
+/// which says that they are compilations of one chapter for different targets.
+bool merge(Kernel& kernel, Kernel& other) {
+  bool different = true;
+  for (const auto prepare : {&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked}) {
+    different = different && !(kernel.*prepare && other.*prepare);
+    take_if_missing(kernel.*prepare, other.*prepare);
+  }
+  for (const auto prepare : {&Kernel::prepare_configuration, &Kernel::prepare_configuration_on_executor,
+                             &Kernel::prepare_configuration_checked}) {
+    take_if_missing(kernel.*prepare, other.*prepare);
+  }
+  take_if_missing(kernel.configurations, other.configurations);
+  take_if_missing(kernel.configurations_on_executor, other.configurations_on_executor);
+  take_if_missing(kernel.resources, other.resources);
+  if (kernel.missing_code.empty()) {
+    kernel.missing_code = std::move(other.missing_code);
+  }
+  return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
+}
+
+}  // namespace
+
+std::string_view to_string(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::fp32:
+      return "fp32";
+    case AccuracyClass::fp32_split:
+      return "fp32_split";
+    case AccuracyClass::bf16_split:
+      return "bf16_split";
+    case AccuracyClass::fp16_split:
+      return "fp16_split";
+    case AccuracyClass::tf32:
+      break;
+  }
+  return "tf32";
+}
+
+std::string Kernel::numbered_name() const {
+  if (number <= 0) {
+    return name;
+  }
+  const std::string digits = std::to_string(number);
+  return std::string(digits.size() < 2 ? "0" : "") + digits + "_" + name;
+}
+
+std::string Kernel::id() const { return variant.empty() ? numbered_name() : numbered_name() + ":" + variant; }
+
+const std::vector<Kernel>& kernels() { return registry(); }
+
+Registration::Registration(Kernel kernel) {
+  auto& list = registry();
+  const auto place = std::lower_bound(list.begin(), list.end(), kernel,
+                                      [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
+  if (place != list.end() && place->id() == kernel.id()) {
+    if (!merge(*place, kernel)) {
+      throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    }
+    return;
+  }
+  list.insert(place, std::move(kernel));
+}
+
+}  // namespace sgemm

@@ -1,0 +1,90 @@
+#pragma once
+
+// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later).
+// PTX ISA 9.0, "Data Movement and Conversion Instructions: Non-bulk copy" (cp.async and its groups).
+
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+// shared_address(pointer): the 32-bit address that PTX uses for shared memory. Take it once, outside loops, and add
+// byte offsets: converting a generic pointer costs several instructions.
+//
+// cp_async<BYTES>(destination, source): starts copying BYTES (4 or 16) from `source` in global memory to the shared
+// address `destination`, both aligned to BYTES. The data may be read after cp_async_wait and a barrier among the
+// threads involved. 16-byte copies go through L2 only (.cg); 4-byte copies exist only with L1 allocation (.ca).
+//
+// cp_async_or_zero<BYTES>(destination, source, valid): the same, but writes zeros and does not read `source` where
+// `valid` is false.
+//
+// cp_async_commit(): closes the group of this thread's copies started since the last commit; an empty group counts as
+// well.
+//
+// cp_async_wait<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+template <int BYTES>
+__device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
+  static_assert(BYTES == 4 || BYTES == 16);
+  if constexpr (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(destination), "l"(source) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(destination), "l"(source) : "memory");
+  }
+}
+
+template <int BYTES>
+__device__ __forceinline__ void cp_async_or_zero(unsigned destination, const void* source, bool valid) {
+  static_assert(BYTES == 4 || BYTES == 16);
+  const int source_bytes = valid ? BYTES : 0;
+  if constexpr (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(source_bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(source), "r"(source_bytes)
+                 : "memory");
+  }
+}
+
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+#else  // the executor's
+
+inline unsigned shared_address(const void* pointer) { return simt::shared_address(pointer); }
+
+template <int BYTES>
+void cp_async(unsigned destination, const void* source, simt::Site site = simt::Site::current()) {
+  static_assert(BYTES == 4 || BYTES == 16);
+  simt::copy_async(destination, source, BYTES, site);
+}
+
+template <int BYTES>
+void cp_async_or_zero(unsigned destination, const void* source, bool valid, simt::Site site = simt::Site::current()) {
+  static_assert(BYTES == 4 || BYTES == 16);
+  simt::copy_async(destination, valid ? source : nullptr, BYTES, site);
+}
+
+inline void cp_async_commit() { simt::commit_copies(); }
+
+template <int PENDING>
+void cp_async_wait() {
+  simt::wait_for_copies(PENDING);
+}
+
+#endif
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

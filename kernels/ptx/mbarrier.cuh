@@ -1,0 +1,82 @@
+#pragma once
+
+// Barriers in shared memory on which threads wait for a phase to end (sm_80 and later): some threads say that data is
+// there, others wait for it, and neither side has to stop for the other.
+// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier".
+
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+constexpr int MBARRIER_BYTES = 8;
+
+// `barrier` is the shared address (shared_address) of MBARRIER_BYTES, aligned to them, that nothing else uses. A phase
+// ends when as many arrivals as mbarrier_init was told have come in; the next begins at once. Phases count from 0.
+//
+// mbarrier_init(barrier, arrivals): by one thread, before a barrier of the block and any use by others.
+//
+// mbarrier_arrive(barrier): what this thread did so far comes before whatever follows the wait for this phase.
+//
+// mbarrier_arrive_after_copies(barrier): arrives when all of this thread's cp_async so far have; does not wait itself.
+//
+// mbarrier_wait(barrier, parity): waits until the latest phase of that parity (0 or 1) has ended. The phase before
+// phase 0 counts as ended, so that the first wait for parity 1 returns at once.
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ void mbarrier_init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_arrive(unsigned barrier) {
+  asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_arrive_after_copies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity) {
+#if __CUDA_ARCH__ >= 900  // sleeps in between; before sm_90 there is only the test
+#define SGEMM_MBARRIER_WAIT "mbarrier.try_wait.parity.shared.b64"
+#else
+#define SGEMM_MBARRIER_WAIT "mbarrier.test_wait.parity.shared.b64"
+#endif
+  asm volatile(
+      "{\n .reg .pred ended;\n"
+      "again:\n " SGEMM_MBARRIER_WAIT
+      " ended, [%0], %1;\n"
+      " @ended bra done;\n bra again;\n"
+      "done:\n}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+#undef SGEMM_MBARRIER_WAIT
+}
+
+#else  // the executor's
+
+inline void mbarrier_init(unsigned barrier, unsigned arrivals, simt::Site site = simt::Site::current()) {
+  simt::mbarrier_init(barrier, arrivals, site);
+}
+
+inline void mbarrier_arrive(unsigned barrier, simt::Site site = simt::Site::current()) {
+  simt::mbarrier_arrive(barrier, site);
+}
+
+inline void mbarrier_arrive_after_copies(unsigned barrier, simt::Site site = simt::Site::current()) {
+  simt::mbarrier_arrive_after_copies(barrier, site);
+}
+
+inline void mbarrier_wait(unsigned barrier, unsigned parity, simt::Site site = simt::Site::current()) {
+  simt::mbarrier_wait(barrier, parity, site);
+}
+
+#endif
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,25 @@
+#include "base/interrupt.hpp"
+
+#include <csignal>
+
+namespace sgemm {
+namespace {
+
+volatile std::sig_atomic_t noted = 0;
+
+extern "C" void note_signal(int) { noted = 1; }
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  // Back to the default after the first signal, which is what lets a second one kill; calls under way are restarted.
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return noted != 0; }
+
+}  // namespace sgemm

@@ -1,0 +1,38 @@
+#include "base/nearest.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sgemm {
+
+std::size_t word_distance(std::string_view word, std::string_view candidate) {
+  if (candidate.find(word) != std::string_view::npos) {
+    return 0;
+  }
+  // Levenshtein's distance; `row` holds the distances from the letters seen so far to every prefix of the candidate.
+  std::vector<std::size_t> row(candidate.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < candidate.size(); ++j) {
+      const std::size_t substituted = diagonal + (word[i] == candidate[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t limit) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.distance < y.distance; });
+  candidates.resize(std::min(limit, candidates.size()));
+  std::vector<std::string> names;
+  for (Candidate& candidate : candidates) {
+    names.push_back(std::move(candidate.name));
+  }
+  return names;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,89 @@
+#include "bench/tuner.hpp"
+
+#include "base/interrupt.hpp"
+#include "base/statistics.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// Does what `work` does to the trial. Where that ends it, the trial says how.
+void attempt(Trial& trial, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const CaseStopped& stopped) {
+    if (interrupted()) {
+      throw;
+    }
+    trial.outcome = stopped.outcome();
+    trial.reason = stopped.what();
+  }
+}
+
+}  // namespace
+
+std::vector<Trial> try_all(const std::vector<Configuration>& configurations, TuningBench& bench,
+                           SamplingOptions options, const Observer& observer) {
+  std::vector<Trial> trials;
+  std::vector<Launch> launches;
+  std::vector<std::size_t> timed;  // indices of trials
+  for (const Configuration& configuration : configurations) {
+    Trial& trial = trials.emplace_back();
+    trial.configuration = configuration.name;
+    trial.workspace_bytes = configuration.workspace_bytes;
+    attempt(trial, [&] {
+      observer(fmt::format("verifying {}", trial.configuration));
+      Launch launch = bench.prepare(configuration);
+      bench.verify(launch, "");
+      launches.push_back(std::move(launch));
+      timed.push_back(trials.size() - 1);
+    });
+  }
+  if (timed.empty()) {
+    return trials;
+  }
+  options.contenders = static_cast<int>(timed.size());
+  Comparison comparison = compare(bench.round_of(launches), options, observer);
+  std::size_t most_samples = 0;
+  for (const std::vector<double>& times : comparison.times_us) {
+    most_samples = std::max(most_samples, times.size());
+  }
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    Trial& trial = trials[timed[i]];
+    trial.times_us = std::move(comparison.times_us[i]);
+    trial.dropped = trial.times_us.size() < most_samples;
+    attempt(trial, [&] { bench.verify(launches[i], "after timing: "); });
+  }
+  return trials;
+}
+
+std::optional<TuningEntry> best_of(const std::vector<Trial>& trials, std::string_view kernel, const Problem& problem) {
+  TuningEntry best;
+  best.kernel = kernel;
+  best.size = {problem.m, problem.n, problem.k};
+  best.float4_rows = has_float4_rows(problem);
+  best.model_choice = trials.front().configuration;
+  bool any = false;
+  for (const Trial& trial : trials) {
+    if (trial.outcome != Outcome::measured) {
+      continue;
+    }
+    const double time = median(trial.times_us);
+    if (&trial == &trials.front()) {
+      best.model_time_us = time;
+    }
+    if (!any || time < best.time_us) {
+      best.configuration = trial.configuration;
+      best.time_us = time;
+      any = true;
+    }
+  }
+  return any ? std::optional(best) : std::nullopt;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,408 @@
+#include "cli/options.hpp"
+
+#include "base/nearest.hpp"
+#include "base/split.hpp"
+#include "base/usage_error.hpp"
+#include "simt/gpu_models.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <system_error>
+
+namespace sgemm {
+namespace {
+
+/// Most that any GPU's SMs hold.
+constexpr int MOST_BLOCKS_PER_SM = 32;
+
+constexpr std::string_view DESCRIPTION =
+    "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
+    "Results are printed and written to a JSON file.";
+
+constexpr std::string_view MORE_HELP = R"(
+Kernels, separated by commas (--list shows them):
+  5  coarse_1d  05_coarse_1d    one chapter, its default variant; 0 is cuBLAS
+  1-7                           chapters 1 to 7, default variants
+  1:uncoalesced  1:*            one variant, all variants
+  all  chapters  baselines      groups, all variants
+
+Sizes, separated by commas:
+  1000                          M = N = K = 1000
+  256:8192                      doubling
+  256:8192:256                  in steps of 256
+  4096x128x64                   MxNxK
+
+Operands, with --accuracy several separated by commas, or all:
+{data}
+GPUs to count for:
+{gpus}
+Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
+
+Examples:
+  runner --kernel 5 --sizes 256:8192
+  runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json
+  runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
+  runner --kernel 1-7 --sizes 256 --device cpu
+  runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
+  runner --kernel all --accuracy --data uniform,cancelling
+  runner --tune --sizes 256:8192,4096x128x4096
+
+Exit status:
+  0    at least one case measured, executed, compared or counted, others skipped or not supported
+  1    a case, or with --tune a configuration, was incorrect or failed
+  2    bad usage or unwritable output, nothing measured
+  3    nothing could be measured, executed, compared or counted
+  130  interrupted; what was measured so far is in the file
+)";
+
+constexpr std::array L2_STATES{L2State::cold, L2State::warm};
+constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
+constexpr std::array LIST_MODES{ListMode::table, ListMode::json};
+
+std::string_view to_string(ListMode mode) { return mode == ListMode::json ? "json" : "table"; }
+
+[[noreturn]] void reject(std::string_view flag, std::string_view value, std::string_view expected) {
+  throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
+}
+
+template <class Number>
+Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
+                    std::string_view expected) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || !accepted(number)) {
+    reject(flag, text, expected);
+  }
+  return number;
+}
+
+float parse_factor(std::string_view flag, const std::string& text) {
+  return parse_number<float>(
+      flag, text, [](float x) { return std::isfinite(x); }, "a finite single-precision number");
+}
+
+template <class Choices>
+std::string words(const Choices& choices) {
+  std::vector<std::string_view> result;
+  for (const auto choice : choices) {
+    result.push_back(to_string(choice));
+  }
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+std::string gpu_ids() {
+  std::vector<std::string_view> ids;
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    ids.push_back(gpu.id);
+  }
+  return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+/// A line of the help text for each.
+std::string data_lines() {
+  std::string lines;
+  for (const Distribution data : DISTRIBUTIONS) {
+    lines += fmt::format("  {:<30}{}\n", to_string(data), summary(data));
+  }
+  return lines;
+}
+
+/// A line of the help text for each.
+std::string gpu_lines() {
+  std::string lines;
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    lines += fmt::format("  {:<30}{}, {} SMs, {} MiB L2\n", gpu.id, gpu.name, gpu.sms, gpu.l2_bytes >> 20U);
+  }
+  return lines;
+}
+
+template <class Choice, std::size_t COUNT>
+Choice parse_choice(std::string_view flag, const std::string& text, const std::array<Choice, COUNT>& choices) {
+  const auto choice = std::find_if(choices.begin(), choices.end(), [&](Choice x) { return to_string(x) == text; });
+  if (choice == choices.end()) {
+    reject(flag, text, fmt::format("one of {}", words(choices)));
+  }
+  return *choice;
+}
+
+std::vector<Distribution> parse_data(std::string_view flag, const std::string& text) {
+  if (text == "all") {
+    return {DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()};
+  }
+  std::vector<Distribution> data;
+  for (const std::string_view word : split(text, ',')) {
+    const Distribution parsed = parse_choice(flag, std::string(word), DISTRIBUTIONS);
+    if (std::find(data.begin(), data.end(), parsed) != data.end()) {
+      throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
+    }
+    data.push_back(parsed);
+  }
+  return data;
+}
+
+/// Declares the flags that take a value; the values go to `options` while `app` parses.
+void declare_values(CLI::App& app, Options& options) {
+  using Flag = std::string_view;
+  using Text = const std::string&;
+  const auto value = [&app](const std::string& flag, const std::string& value_name, const std::string& description,
+                            const std::function<void(Flag, Text)>& store) {
+    return app
+        .add_option_function<std::string>(
+            flag,
+            [flag, store](Text text) {
+              if (text.empty() || text.starts_with("--")) {
+                throw UsageError(fmt::format("{} needs a value", flag));
+              }
+              store(flag, text);
+            },
+            description)
+        ->option_text(value_name)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // parse_options() rejects repeated flags
+  };
+
+  app.option_defaults()->group("What to measure");
+  value("--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels),
+        [&](Flag, Text text) { options.kernels = text; });
+  value("--sizes", "SIZES",
+        fmt::format("problem sizes, see below [{}; --accuracy: 1024,4096, on the CPU 256]", options.sizes),
+        [&](Flag, Text text) { options.sizes = text; });
+  value("--alpha", "X", fmt::format("factor of A * B [{}]", options.alpha),
+        [&](Flag flag, Text text) { options.alpha = parse_factor(flag, text); });
+  value("--beta", "X", fmt::format("factor of C [{}]", options.beta),
+        [&](Flag flag, Text text) { options.beta = parse_factor(flag, text); });
+  value("--data", "KIND", fmt::format("operands, see below [{}; with --accuracy all]", to_string(options.data)),
+        [&](Flag flag, Text text) { options.accuracy_data = parse_data(flag, text); });
+  value("--seed", "N", fmt::format("seed of the operands [{}]", options.seed), [&](Flag flag, Text text) {
+    options.seed = parse_number<std::uint64_t>(
+        flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
+  });
+
+  app.option_defaults()->group("How to measure");
+  value("--device", "N",
+        fmt::format("CUDA device, or cpu: GPU kernels are executed there, not timed [{}]", options.device),
+        [&](Flag flag, Text text) {
+          options.on_executor = text == "cpu";
+          if (!options.on_executor) {
+            options.device = parse_number<int>(
+                flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above, or cpu");
+          }
+        });
+  value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(options.l2)),
+        [&](Flag flag, Text text) { options.l2 = parse_choice(flag, text, L2_STATES); });
+  value(
+      "--time", "SPAN",
+      fmt::format("{}, which adds the copies to and from the device [{}]", words(TIME_MODES), to_string(options.time)),
+      [&](Flag flag, Text text) { options.time = parse_choice(flag, text, TIME_MODES); });
+  value("--max-seconds", "S", fmt::format("sampling budget of one case [{}]", options.max_seconds),
+        [&](Flag flag, Text text) {
+          options.max_seconds = parse_number<double>(
+              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+        });
+
+  app.option_defaults()->group("What to count");
+  value("--gpu-model", "GPU", fmt::format("with --count: the GPU to count for, see below [{}]", options.gpu_model),
+        [&](Flag flag, Text text) {
+          if (simt::find_gpu_model(text) == nullptr) {
+            reject(flag, text, fmt::format("one of {}", gpu_ids()));
+          }
+          options.gpu_model = text;
+        });
+  value("--blocks-per-sm", "N", "with --count: blocks on an SM [what the kernel and the GPU allow]",
+        [&](Flag flag, Text text) {
+          options.blocks_per_sm = parse_number<int>(
+              flag, text, [](int x) { return x >= 1 && x <= MOST_BLOCKS_PER_SM; },
+              fmt::format("a whole number between 1 and {}", MOST_BLOCKS_PER_SM));
+        });
+
+  app.option_defaults()->group("Output");
+  value("--out", "FILE", "results file [named after the device and the time]",
+        [&](Flag, Text text) { options.out = text; });
+  value("--tuning", "FILE", "tuning file to follow, or to write [results/<device>/tuning.json]",
+        [&](Flag, Text text) { options.tuning_file = text; });
+  value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_MODES)),
+        [&](Flag flag, Text text) { options.list = parse_choice(flag, text, LIST_MODES); })
+      ->expected(0, 1)
+      ->default_str("table");
+}
+
+/// A flag without a value, and what it sets.
+struct Switch {
+  std::string flag;
+  std::string description;
+  bool value;
+  bool* option;
+};
+
+/// "--flag" of "--flag=value".
+std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+
+/// The flags of Google Benchmark among what CLI11 did not know; anything else is an error.
+std::vector<std::string> benchmark_flags(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const std::string& argument : app.remaining()) {
+    if (argument.starts_with("--benchmark_")) {
+      flags.push_back(argument);
+    } else if (argument.starts_with('-') && argument != "-" && argument != "--") {
+      const std::string name = without_value(argument);
+      Candidate best{name.size() / 2, ""};  // what differs in more than half of its letters is no suggestion
+      for (const CLI::Option* const option : app.get_options()) {
+        const std::size_t distance = word_distance(name, option->get_name());
+        if (distance < best.distance) {
+          best = {distance, option->get_name()};
+        }
+      }
+      throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
+                                   best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
+    } else {
+      throw UsageError(fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
+    }
+  }
+  return flags;
+}
+
+/// Where the operands that were asked for belong: one kind, or with --accuracy several.
+void settle_data(Options& options) {
+  std::vector<Distribution>& data = options.accuracy_data;
+  if (options.accuracy) {
+    if (data.empty()) {
+      data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+    }
+    return;
+  }
+  if (data.size() > 1) {
+    throw UsageError("--data: several kinds of operands need --accuracy");
+  }
+  options.data = data.empty() ? options.data : data.front();
+  data.clear();
+}
+
+/// Flags that would have no effect are mistakes.
+void refuse_combinations(const CLI::App& app, const Options& options) {
+  const auto given = [&](const std::string& flag) { return app.count(flag) > 0; };
+  if (options.count && options.check) {
+    throw UsageError("--count and --check are two ways to watch memory: give one of them");
+  }
+  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
+    if (options.count && given(flag)) {
+      throw UsageError(fmt::format("{} is about times, which --count does not take", flag));
+    }
+  }
+  if (options.accuracy && (options.count || options.tune)) {
+    throw UsageError(
+        fmt::format("--accuracy and {} are two things to do: give one of them", options.count ? "--count" : "--tune"));
+  }
+  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
+    if (options.accuracy && given(flag)) {
+      throw UsageError(fmt::format("{} is about times, which --accuracy does not take", flag));
+    }
+  }
+  if (options.accuracy && !options.verify) {
+    throw UsageError("--no-verify leaves out what --accuracy is for");
+  }
+  if (options.accuracy && options.list != ListMode::none) {
+    throw UsageError("--list measures nothing: leave out --accuracy");
+  }
+  for (const char* const flag : {"--gpu-model", "--blocks-per-sm"}) {
+    if (!options.count && given(flag)) {
+      throw UsageError(fmt::format("{} needs --count", flag));
+    }
+  }
+  if (!options.use_tuning && options.tuning_file) {
+    throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
+  }
+  for (const char* const flag : {"--tune", "--tuning"}) {
+    if (given(flag) && (options.on_executor || options.check || options.count)) {
+      throw UsageError(fmt::format("{} is about times on a GPU: not with {}", flag,
+                                   options.count   ? "--count"
+                                   : options.check ? "--check"
+                                                   : "--device cpu"));
+    }
+  }
+  for (const char* const flag : {"--time", "--no-verify", "--no-tuning", "--out", "--list", "--force"}) {
+    if (options.tune && given(flag)) {
+      throw UsageError(fmt::format("{} has no effect with --tune", flag));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
+
+std::string_view to_string(TimeMode mode) { return mode == TimeMode::kernel ? "kernel" : "end-to-end"; }
+
+ParseResult parse_options(int argc, const char* const* argv, const std::string& version) {
+  ParseResult result;
+  Options& options = result.options;
+  options.argv.assign(argv, argv + argc);
+
+  CLI::App app(std::string(DESCRIPTION), "runner");
+  app.allow_extras();
+  declare_values(app, options);
+  app.get_formatter()->column_width(26);
+  const std::array<Switch, 7> switches{{
+      {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, &options.accuracy},
+      {"--no-verify", "do not check the results; their records say so", false, &options.verify},
+      {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
+      {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, &options.count},
+      {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
+      {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, &options.tune},
+      {"--no-tuning", "ignore tuning files: kernels choose their configurations", false, &options.use_tuning},
+  }};
+  std::array<std::string, switches.size()> given;
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    app.add_flag(switches[i].flag, given[i], switches[i].description)->group("How to measure");
+  }
+  app.set_help_flag("-h,--help", "print this text")->group("Output");
+  app.set_version_flag("--version", version, "print the version")->group("Output");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    result.text = app.help() +
+                  fmt::format(fmt::runtime(MORE_HELP), fmt::arg("data", data_lines()), fmt::arg("gpus", gpu_lines()));
+    return result;
+  } catch (const CLI::CallForVersion&) {
+    result.text = version + "\n";
+    return result;
+  } catch (const CLI::ArgumentMismatch&) {
+    // A flag takes whatever argument follows it, so the one without a value is the last.
+    throw UsageError(fmt::format("{} needs a value", without_value(options.argv.back())));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->count() > 1) {
+      throw UsageError(fmt::format("{} is given more than once", option->get_name()));
+    }
+  }
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    if (given[i].empty()) {
+      continue;
+    }
+    if (given[i] != "true") {
+      throw UsageError(fmt::format("{} takes no value", switches[i].flag));
+    }
+    *switches[i].option = switches[i].value;
+  }
+  refuse_combinations(app, options);
+  settle_data(options);
+  options.sizes_given = app.count("--sizes") > 0;
+  options.on_executor = options.on_executor || options.check || options.count;
+  options.benchmark_flags = benchmark_flags(app);
+  if (options.tune && !options.benchmark_flags.empty()) {
+    throw UsageError(fmt::format("{} has no effect with --tune", options.benchmark_flags.front()));
+  }
+  return result;
+}
+
+}  // namespace sgemm

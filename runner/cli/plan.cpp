@@ -1,0 +1,50 @@
+#include "cli/plan.hpp"
+
+#include "base/usage_error.hpp"
+#include "record/record.hpp"
+
+#include <functional>
+#include <regex>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+std::function<bool(const std::string&)> matcher(std::string_view filter) {
+  if (filter.empty() || filter == "all") {
+    return [](const std::string&) { return true; };
+  }
+  const bool negative = filter.front() == '-';
+  try {
+    const std::regex pattern(std::string(filter.substr(negative ? 1 : 0)), std::regex::extended);
+    return [pattern, negative](const std::string& name) { return std::regex_search(name, pattern) != negative; };
+  } catch (const std::regex_error& error) {
+    throw UsageError(fmt::format("--benchmark_filter: '{}' is no regular expression ({})", filter, error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std::vector<Size>& sizes,
+                            const std::vector<Distribution>& data, std::string_view filter) {
+  const auto matches = matcher(filter);
+  std::vector<std::optional<Distribution>> kinds(data.begin(), data.end());
+  if (kinds.empty()) {
+    kinds.emplace_back();
+  }
+  std::vector<Case> plan;
+  for (const Size& size : sizes) {
+    for (const std::optional<Distribution>& kind : kinds) {
+      for (const Kernel* const kernel : kernels) {
+        std::string name = case_name(*kernel, size, kind);
+        if (matches(name)) {
+          plan.push_back({kernel, size, kind, std::move(name)});
+        }
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace sgemm

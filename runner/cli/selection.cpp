@@ -1,0 +1,165 @@
+#include "cli/selection.hpp"
+
+#include "base/nearest.hpp"
+#include "base/split.hpp"
+#include "base/usage_error.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace sgemm {
+namespace {
+
+constexpr std::size_t MAX_SUGGESTIONS = 3;
+
+/// A decimal number without a sign, or nothing. Numbers beyond an int become the largest one.
+std::optional<int> parse_number(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  int number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  return result.ec == std::errc::result_out_of_range ? std::numeric_limits<int>::max() : number;
+}
+
+/// Chapters from `first` to `last`, both included.
+struct NumberRange {
+  int first = 0;
+  int last = 0;
+
+  std::size_t distance(int number) const {
+    return static_cast<std::size_t>(std::max({first - number, number - last, 0}));
+  }
+};
+
+/// What one term asks for. `kernel` is a number, a range of numbers or a name.
+struct Term {
+  std::string_view kernel;
+  std::optional<NumberRange> numbers;    // when `kernel` is a number or a range
+  std::string_view variant = "default";  // "*" for all
+
+  bool names(const Kernel& candidate) const {
+    return numbers ? candidate.number >= 0 && numbers->distance(candidate.number) == 0
+                   : kernel == candidate.name || kernel == candidate.numbered_name();
+  }
+  bool names_variant_of(const Kernel& candidate) const { return variant == "*" || variant == variant_name(candidate); }
+  static std::string variant_name(const Kernel& candidate) {
+    return candidate.variant.empty() ? "default" : candidate.variant;
+  }
+};
+
+std::optional<NumberRange> parse_numbers(std::string_view text, char separator) {
+  const std::vector<std::string_view> ends = split(text, separator);
+  const std::optional<int> first = parse_number(ends.front());
+  const std::optional<int> last = parse_number(ends.back());
+  if (ends.size() > 2 || !first || !last) {
+    return std::nullopt;
+  }
+  if (*first > *last) {
+    throw UsageError(fmt::format("bad kernels '{}': the range is empty, {} is above {}", text, *first, *last));
+  }
+  return NumberRange{*first, *last};
+}
+
+Term parse_term(std::string_view text) {
+  Term term{.kernel = text, .numbers = parse_numbers(text, ':')};
+  const std::size_t colon = text.find(':');
+  if (!term.numbers && colon != std::string_view::npos) {
+    term.kernel = text.substr(0, colon);
+    term.variant = text.substr(colon + 1);
+  }
+  if (!term.numbers) {
+    term.numbers = parse_numbers(term.kernel, '-');
+  }
+  return term;
+}
+
+[[noreturn]] void reject_kernel(const Term& term, const std::vector<Kernel>& available) {
+  std::vector<Candidate> candidates;
+  if (!term.numbers) {
+    for (const char* const group : {"all", "chapters", "baselines"}) {
+      candidates.push_back({word_distance(term.kernel, group), group});
+    }
+  }
+  for (const Kernel& kernel : available) {
+    const std::string name = kernel.numbered_name();
+    if ((term.numbers && kernel.number < 0) || (!candidates.empty() && candidates.back().name == name)) {
+      continue;
+    }
+    candidates.push_back({term.numbers
+                              ? term.numbers->distance(kernel.number)
+                              : std::min(word_distance(term.kernel, kernel.name), word_distance(term.kernel, name)),
+                          name});
+  }
+  throw UsageError(fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", term.kernel,
+                               fmt::join(nearest(std::move(candidates), MAX_SUGGESTIONS), ", ")));
+}
+
+[[noreturn]] void reject_variant(const Term& term, const std::vector<Kernel>& available) {
+  std::vector<std::string> variants;
+  for (const Kernel& kernel : available) {
+    const std::string variant = Term::variant_name(kernel);
+    if (term.names(kernel) && std::find(variants.begin(), variants.end(), variant) == variants.end()) {
+      variants.push_back(variant);
+    }
+  }
+  throw UsageError(fmt::format("kernel '{}' has no variant '{}'; its variants: {}", term.kernel, term.variant,
+                               fmt::join(variants, ", ")));
+}
+
+/// Sets `selected[i]` for every kernel that the term names.
+void select(std::string_view text, const std::vector<Kernel>& available, std::vector<bool>& selected) {
+  const auto mark = [&](const auto& wanted) {
+    bool any = false;
+    for (std::size_t i = 0; i < available.size(); ++i) {
+      if (wanted(available[i])) {
+        selected[i] = any = true;
+      }
+    }
+    return any;
+  };
+  if (text == "all") {
+    mark([](const Kernel&) { return true; });
+  } else if (text == "chapters") {
+    mark([](const Kernel& kernel) { return kernel.number > 0; });
+  } else if (text == "baselines") {
+    mark([](const Kernel& kernel) { return kernel.number <= 0; });
+  } else {
+    const Term term = parse_term(text);
+    if (std::none_of(available.begin(), available.end(), [&](const Kernel& kernel) { return term.names(kernel); })) {
+      reject_kernel(term, available);
+    }
+    if (!mark([&](const Kernel& kernel) { return term.names(kernel) && term.names_variant_of(kernel); })) {
+      reject_variant(term, available);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available) {
+  std::vector<bool> selected(available.size(), false);
+  for (const std::string_view term : split(expression, ',')) {
+    if (term.empty()) {
+      throw UsageError(fmt::format("bad kernels '{}': a term is empty", expression));
+    }
+    select(term, available, selected);
+  }
+  std::vector<const Kernel*> kernels;
+  for (std::size_t i = 0; i < available.size(); ++i) {
+    if (selected[i]) {
+      kernels.push_back(&available[i]);
+    }
+  }
+  return kernels;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "host/kernel.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// The kernels of `available` that a --kernel expression names: terms separated by commas, each kernel once, in the
+/// order of `available`. The result points into `available`.
+///
+///     5                        chapter 5, default variant; 0 is cuBLAS
+///     1-7, 1:7                 every chapter from 1 to 7, default variants; 0-7 adds cuBLAS
+///     coarse_1d, 05_coarse_1d  a kernel by name, default variant
+///     1:uncoalesced            one variant, after a number, range or name
+///     5:default, 5:*           the default variant, all variants
+///     chapters                 every chapter, all variants
+///     baselines                every kernel that is not a chapter: cuBLAS and the CPU among them
+///     all                      everything
+///
+/// A number behind a number makes a range; a variant called by a number needs its kernel's name before it.
+/// Throws UsageError when a term names nothing; the message lists the nearest kernels, or the kernel's variants.
+std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available);
+
+}  // namespace sgemm

@@ -1,0 +1,239 @@
+#include "count/count.hpp"
+
+#include "base/outcome.hpp"
+#include "problem/checked_operands.hpp"
+#include "simt/device_memory.hpp"
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using simt::AccessKind;
+
+/// How many blocks of the kernel an SM of the GPU holds; 0 when a block is too large.
+unsigned blocks_on_sm(const simt::GpuModel& gpu, const Kernel& kernel, std::size_t smem_bytes, unsigned threads) {
+  const unsigned warps = (threads + simt::WARP - 1) / simt::WARP;
+  unsigned blocks = std::min(gpu.blocks_per_sm, gpu.threads_per_sm / (warps * simt::WARP));
+  blocks = std::min(blocks, static_cast<unsigned>(gpu.smem_per_sm / (smem_bytes + gpu.smem_reserved)));
+  return kernel.blocks_per_sm > 0 ? std::min(blocks, static_cast<unsigned>(kernel.blocks_per_sm)) : blocks;
+}
+
+/// A, B, and C, in which a block works in the rows of A and the columns of B that it reads.
+std::vector<simt::CountedArray> counted_arrays(const Problem& problem) {
+  constexpr std::size_t A = 0;
+  constexpr std::size_t B = 1;
+  std::vector<simt::CountedArray> arrays;
+  for (simt::GlobalArray& array : arrays_of(problem)) {
+    arrays.push_back({std::move(array), A, B});
+  }
+  return arrays;
+}
+
+/// How the arrays would lie in the GPU's memory.
+std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt::CountedArray>& arrays) {
+  std::array<std::uint64_t, simt::MAX_ARRAYS> first{};
+  constexpr std::uint64_t ALIGNMENT = simt::ALLOCATION_ALIGNMENT;
+  std::uint64_t next = ALIGNMENT;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    first[i] = next / simt::SECTOR_BYTES;
+    const std::uint64_t bytes = i < arrays.size() ? simt::CountingContext::bytes_of(arrays[i].array) : 0;
+    next += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+  return first;
+}
+
+/// Ends the case where the L2 is asked for more than can be replayed in about a minute.
+void refuse_long_replays(const simt::LaunchCounts& launch) {
+  constexpr double ACCESSES_PER_SECOND = 1e8;
+  constexpr double MOST_SECONDS = 90.0;
+  double accesses = 0.0;
+  for (const simt::PlacedBlock& block : launch.placed) {
+    accesses += static_cast<double>(block.traffic->size());
+  }
+  const double seconds = accesses / ACCESSES_PER_SECOND;
+  if (seconds > MOST_SECONDS) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("would take about {:.0f} min to replay what the L2 is asked for; --force does it all "
+                                  "the same",
+                                  seconds / 60.0));
+  }
+}
+
+void replay(const simt::LaunchCounts& launch, const simt::GpuModel& gpu, Counts& counts) {
+  const simt::PlacedLaunch placed{launch.placed, first_sectors(launch.arrays), counts.blocks_per_sm};
+  if (counts.blocks_per_sm == 1) {
+    counts.in_step = simt::replay(placed, simt::Turns::in_step, gpu);
+    counts.in_turn = counts.in_step;
+    return;
+  }
+  auto in_turn = std::async(std::launch::async, [&] { return simt::replay(placed, simt::Turns::in_turn, gpu); });
+  counts.in_step = simt::replay(placed, simt::Turns::in_step, gpu);
+  counts.in_turn = in_turn.get();
+}
+
+Json global_json(const simt::Traffic& traffic) {
+  return {{"requests", traffic.requests}, {"sectors", traffic.sectors}, {"bytes", traffic.bytes}};
+}
+
+Json shared_json(const simt::Traffic& traffic) {
+  return {{"requests", traffic.requests},
+          {"wavefronts", traffic.wavefronts},
+          {"conflicts", traffic.wavefronts - traffic.ideal_wavefronts},
+          {"bytes", traffic.bytes}};
+}
+
+Json to_json(const simt::L2Traffic& traffic) {
+  Json json{{"read_bytes", traffic.read_sectors * simt::SECTOR_BYTES},
+            {"written_bytes", traffic.written_sectors * simt::SECTOR_BYTES},
+            {"hit_rate", traffic.read_sectors == 0
+                             ? 0.0
+                             : static_cast<double>(traffic.read_hits) / static_cast<double>(traffic.read_sectors)},
+            {"dram_read_bytes", traffic.dram_read_bytes},
+            {"dram_written_bytes", traffic.dram_written_bytes}};
+  return json;
+}
+
+Json to_json(const simt::LineCounts& line) {
+  Json json;
+  json["file"] = line.file;
+  json["line"] = line.line;
+  json["kind"] = line.kind ? to_string(*line.kind) : "flops";
+  if (!line.array.empty()) {
+    json["array"] = line.array;
+  }
+  json["requests"] = line.traffic.requests;
+  json["sectors"] = line.traffic.sectors;
+  json["bytes"] = line.traffic.bytes;
+  json["wavefronts"] = line.traffic.wavefronts;
+  json["conflicts"] = line.traffic.wavefronts - line.traffic.ideal_wavefronts;
+  json["flops"] = line.flops;
+  if (line.kind) {
+    Json lanes = Json::array();
+    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
+      const bool active = (line.example.active >> lane & 1U) != 0;
+      lanes.push_back(active ? Json(line.example.address[lane]) : Json(nullptr));
+    }
+    json["example"] = {{"bytes", line.example.bytes}, {"lanes", std::move(lanes)}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string_view to_string(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::global_load:
+      return "global_load";
+    case AccessKind::global_store:
+      return "global_store";
+    case AccessKind::shared_load:
+      return "shared_load";
+    case AccessKind::shared_store:
+      return "shared_store";
+    case AccessKind::async_copy:
+      return "async_copy";
+  }
+  return "";
+}
+
+Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
+             const std::function<void(std::string_view)>& observer) {
+  const simt::GpuModel& gpu = *options.gpu;
+  const auto resident = [&](std::size_t smem_bytes, unsigned threads) {
+    return options.blocks_per_sm ? static_cast<unsigned>(*options.blocks_per_sm)
+                                 : blocks_on_sm(gpu, kernel, smem_bytes, threads);
+  };
+  const auto l1_of_block = [&](std::size_t smem_bytes, unsigned threads) {
+    const std::size_t blocks = std::max(resident(smem_bytes, threads), 1U);
+    const std::size_t smem = blocks * (smem_bytes + gpu.smem_reserved);
+    return gpu.l1_bytes > smem ? (gpu.l1_bytes - smem) / blocks : 0;
+  };
+  simt::CountingLimits limits;
+  if (options.force) {
+    limits.whole_at_most = std::numeric_limits<double>::infinity();
+  }
+  observer("counting");
+  simt::Counting counting(counted_arrays(problem), l1_of_block, limits);
+  try {
+    prepared.launch(problem, nullptr);
+  } catch (const simt::NotCountable& error) {
+    throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
+  }
+  const std::vector<simt::LaunchCounts> launches = counting.take();
+  if (launches.size() != 1) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("makes {} launches where one can be counted", launches.size()));
+  }
+  const simt::LaunchCounts& launch = launches.front();
+
+  Counts counts;
+  counts.gpu = &gpu;
+  counts.blocks = launch.blocks;
+  counts.blocks_executed = launch.blocks_executed;
+  counts.threads_per_block = launch.threads_per_block;
+  counts.smem_bytes = launch.smem_bytes;
+  counts.blocks_per_sm = resident(launch.smem_bytes, launch.threads_per_block);
+  if (counts.blocks_per_sm == 0) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("a block of {} threads with {} B of shared memory does not fit on an SM of {}",
+                                  launch.threads_per_block, launch.smem_bytes, gpu.name));
+  }
+  counts.traffic = launch.traffic;
+  counts.flops = launch.flops;
+  counts.barriers = launch.barriers;
+  for (std::size_t i = 0; i < counts.reads_per_element.size(); ++i) {
+    const simt::GlobalArray& array = launch.arrays[i].array;
+    const auto bytes = static_cast<double>(array.rows * array.row_bytes);
+    counts.reads_per_element[i] = bytes > 0.0 ? static_cast<double>(launch.bytes_read[i]) / bytes : 0.0;
+  }
+  counts.first_wave_blocks = std::min(counts.blocks, counts.resident_blocks());
+  counts.first_wave_elements = launch.elements_read_by_first(counts.first_wave_blocks);
+  counts.lines = launch.lines;
+  if (!options.force) {
+    refuse_long_replays(launch);
+  }
+  observer("replaying the L2");
+  replay(launch, gpu, counts);
+  return counts;
+}
+
+Json to_json(const Counts& counts) {
+  Json json;
+  json["gpu_model"] = {
+      {"id", counts.gpu->id}, {"name", counts.gpu->name}, {"sms", counts.gpu->sms}, {"l2_bytes", counts.gpu->l2_bytes}};
+  json["blocks"] = counts.blocks;
+  json["blocks_executed"] = counts.blocks_executed;
+  json["threads_per_block"] = counts.threads_per_block;
+  json["smem_bytes"] = counts.smem_bytes;
+  json["blocks_per_sm"] = counts.blocks_per_sm;
+  json["resident_blocks"] = counts.resident_blocks();
+  json["global_loads"] = global_json(counts.of(AccessKind::global_load));
+  json["global_stores"] = global_json(counts.of(AccessKind::global_store));
+  json["shared_loads"] = shared_json(counts.of(AccessKind::shared_load));
+  json["shared_stores"] = shared_json(counts.of(AccessKind::shared_store));
+  Json copies = shared_json(counts.of(AccessKind::async_copy));
+  copies["sectors"] = counts.of(AccessKind::async_copy).sectors;
+  json["async_copies"] = std::move(copies);
+  if (counts.flops) {
+    json["flops"] = *counts.flops;
+  }
+  json["barriers"] = counts.barriers;
+  json["reads_per_element"] = {
+      {"a", counts.reads_per_element[0]}, {"b", counts.reads_per_element[1]}, {"c", counts.reads_per_element[2]}};
+  json["first_wave"] = {{"blocks", counts.first_wave_blocks}, {"elements", counts.first_wave_elements}};
+  json["l2"] = {{"in_step", to_json(counts.in_step)}, {"in_turn", to_json(counts.in_turn)}};
+  json["lines"] = Json::array();
+  for (const simt::LineCounts& line : counts.lines) {
+    json["lines"].push_back(to_json(line));
+  }
+  return json;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "common/problem.hpp"
+#include "host/kernel.hpp"
+#include "simt/counter.hpp"
+#include "simt/gpu_models.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// What a kernel asks of a GPU for one problem, and what a model of that GPU's L2 makes of it.
+struct Counts {
+  const simt::GpuModel* gpu = nullptr;
+  std::uint64_t blocks = 0;
+  std::uint64_t blocks_executed = 0;  ///< the others are copies of those, moved elsewhere
+  unsigned threads_per_block = 0;
+  std::size_t smem_bytes = 0;
+  unsigned blocks_per_sm = 0;
+  std::array<simt::Traffic, simt::ACCESS_KINDS> traffic;
+  std::optional<std::uint64_t> flops;
+  std::uint64_t barriers = 0;
+  std::array<double, 3> reads_per_element{};  ///< of A, B and C
+  std::uint64_t first_wave_blocks = 0;        ///< those that are resident when the first have started
+  std::uint64_t first_wave_elements = 0;      ///< of A and B that these read
+  simt::L2Traffic in_step;
+  simt::L2Traffic in_turn;
+  std::vector<simt::LineCounts> lines;
+
+  const simt::Traffic& of(simt::AccessKind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
+  std::uint64_t resident_blocks() const { return std::uint64_t{gpu->sms} * blocks_per_sm; }
+};
+
+struct CountingOptions {
+  const simt::GpuModel* gpu = nullptr;
+  std::optional<int> blocks_per_sm;
+  bool force = false;  ///< however long it takes
+};
+
+/// Counts what `prepared`, which came from the kernel's prepare_checked, does on the operands of `problem` in the
+/// host's memory. Throws CaseStopped where that can not be done, and what the kernel throws.
+Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
+             const std::function<void(std::string_view)>& observer);
+
+/// The record's "counts" in the results file.
+nlohmann::ordered_json to_json(const Counts& counts);
+
+std::string_view to_string(simt::AccessKind kind);
+
+}  // namespace sgemm

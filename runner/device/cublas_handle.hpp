@@ -1,0 +1,58 @@
+#pragma once
+
+#include "common/problem.hpp"
+#include "device/device_buffer.hpp"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace sgemm {
+
+/// A cuBLAS call that did not succeed.
+class CublasError : public std::runtime_error {
+ public:
+  CublasError(cublasStatus_t status, const char* call);
+
+  cublasStatus_t status() const { return status_; }
+
+ private:
+  cublasStatus_t status_;
+};
+
+/// Throws CublasError, naming `call`, unless `status` says success.
+void cublas_check(cublasStatus_t status, const char* call);
+
+/// Enough for the split-K and stream-K algorithms of every chip so far (32 MiB is advised for Hopper), and the same for
+/// all baselines.
+constexpr std::size_t CUBLAS_WORKSPACE_BYTES = std::size_t{64} << 20U;
+
+/// A cuBLAS handle with a workspace of its own, so that no call allocates. Shared by the baselines while any lives.
+class CublasHandle {
+ public:
+  static std::shared_ptr<CublasHandle> shared();
+  ~CublasHandle();
+  CublasHandle(const CublasHandle&) = delete;
+  CublasHandle& operator=(const CublasHandle&) = delete;
+
+  /// The handle, set to work on `stream`. cuBLASLt takes it as well, cast to its own type.
+  cublasHandle_t on(cudaStream_t stream);
+  void* workspace() { return workspace_.data(); }
+
+ private:
+  CublasHandle();
+
+  cublasHandle_t handle_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  DeviceBuffer<unsigned char> workspace_;
+};
+
+/// Why cuBLAS, which takes dimensions and row distances as int, can not run `problem`; nothing when it can.
+std::optional<std::string> beyond_int(const Problem& problem);
+
+}  // namespace sgemm

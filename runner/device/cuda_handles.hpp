@@ -1,0 +1,38 @@
+#pragma once
+
+#include "common/cuda_check.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <type_traits>
+
+namespace sgemm {
+
+// Errors while destroying are ignored: they repeat an earlier one, or the process is ending.
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+
+/// A stream that keeps the order with work on the default stream, where copies from pageable memory may still be under
+/// way when the call returns.
+inline Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  return Stream(stream);
+}
+
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+inline Event make_event() {
+  cudaEvent_t event = nullptr;
+  CUDA_CHECK(cudaEventCreate(&event));
+  return Event(event);
+}
+
+}  // namespace sgemm

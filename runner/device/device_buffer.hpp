@@ -1,0 +1,77 @@
+#pragma once
+
+#include "common/cuda_check.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+
+/// `size` elements of T in the memory of the current device, freed with the buffer. Contents start undefined.
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+
+  /// Throws CudaError (cudaErrorMemoryAllocation) when the device has no room.
+  explicit DeviceBuffer(std::size_t size) : size_(size) {
+    if (size == 0) {
+      return;
+    }
+    try {
+      CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)));
+    } catch (const CudaError&) {
+      // Having no room leaves the device usable, but the runtime would report it again from the next launch check.
+      cudaGetLastError();
+      throw;
+    }
+  }
+
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    DeviceBuffer taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(size_, taken.size_);
+    return *this;
+  }
+
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  /// Waits for the work on the device, as cudaFree does.
+  ~DeviceBuffer() { cudaFree(data_); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }  ///< in elements
+
+  /// Fills the whole buffer. Throws std::length_error when the sizes differ, CudaError when the copy fails.
+  void copy_from_host(const std::vector<T>& host) {
+    if (host.size() != size_) {
+      throw std::length_error("a device buffer was filled from a vector of another size");
+    }
+    if (size_ != 0) {
+      CUDA_CHECK(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    }
+  }
+
+  /// Copies the whole buffer and makes `host` as long. Waits for earlier work on the default stream.
+  void copy_to_host(std::vector<T>& host) const {
+    host.resize(size_);
+    if (size_ != 0) {
+      CUDA_CHECK(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost));
+    }
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sgemm

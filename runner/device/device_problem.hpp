@@ -1,0 +1,61 @@
+#pragma once
+
+#include "common/problem.hpp"
+#include "device/device_buffer.hpp"
+#include "problem/operands.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace sgemm {
+
+/// Who writes to a matrix C.
+enum class Owner { kernel, cublas };
+
+/// The operands of one problem in device memory: A, B, C0 where beta is not 0, and a C for the kernel and another for
+/// the cuBLAS call it alternates with.
+///
+/// Several launches of one sample find what the first found: with `separate_inputs` (cold L2) each has its own A, B
+/// and C, and where beta is not 0 its own C, as C0 is overwritten. Without either all share one set.
+class DeviceProblem {
+ public:
+  /// Copies the inputs to the device. Throws CudaError.
+  DeviceProblem(const Problem& shape, const HostOperands& inputs, bool separate_inputs);
+
+  /// Makes the operands of so many launches; those made before stay.
+  void reserve(int launches);
+  /// The operands of one launch of a sample.
+  Problem operands(Owner owner, int launch = 0);
+  /// alpha, beta, A, B and, as C, the C0 that beta multiplies; nothing writes to it.
+  Problem reference_operands();
+  /// Enqueues putting C0, or NaN where beta is 0, into the C of the first `launches` launches: what a kernel fails to
+  /// write is then seen.
+  void restore(Owner owner, int launches, cudaStream_t stream);
+
+  /// Device memory that one set of operands of this shape takes.
+  static double bytes_needed(const Problem& shape);
+
+ private:
+  struct Inputs {
+    DeviceBuffer<float> a;
+    DeviceBuffer<float> b;
+  };
+  struct Outputs {
+    DeviceBuffer<float> kernel;
+    DeviceBuffer<float> cublas;
+
+    DeviceBuffer<float>& of(Owner owner) { return owner == Owner::kernel ? kernel : cublas; }
+  };
+
+  std::size_t sets_of_outputs(int launches) const;
+
+  Problem shape_;
+  bool separate_inputs_;
+  std::vector<Inputs> inputs_;
+  std::vector<Outputs> outputs_;
+  DeviceBuffer<float> c0_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "device/device_buffer.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace sgemm {
+
+/// Evicts everything from the L2 cache by writing a buffer of four times its size, at least 256 MiB, or a quarter of
+/// the free memory where that is less.
+class L2Flush {
+ public:
+  /// `l2_bytes` is the size of the current device's cache.
+  explicit L2Flush(std::size_t l2_bytes);
+
+  void enqueue(cudaStream_t stream);
+  std::size_t bytes() const { return buffer_.size(); }
+
+ private:
+  DeviceBuffer<unsigned char> buffer_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,156 @@
+#include "device/telemetry.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+// The part of NVML's binary interface used here. It is stable across drivers, and many toolkit installations leave
+// nvml.h out, so the declarations are repeated rather than included.
+namespace nvml {
+using Device = struct Opaque*;
+constexpr int SUCCESS = 0;
+constexpr int CLOCK_SM = 1;
+constexpr int CLOCK_MEMORY = 2;
+constexpr int TEMPERATURE_GPU = 0;
+using Init = int (*)();
+using Shutdown = int (*)();
+using HandleByPciBusId = int (*)(const char*, Device*);
+using DriverVersion = int (*)(char*, unsigned);
+using ClockInfo = int (*)(Device, int, unsigned*);
+using PowerUsage = int (*)(Device, unsigned*);  // milliwatts
+using Temperature = int (*)(Device, int, unsigned*);
+using ThrottleReasons = int (*)(Device, unsigned long long*);
+}  // namespace nvml
+
+struct Reason {
+  unsigned long long bit;
+  std::string_view name;
+  bool throttles;  ///< lowers clocks that the settings and the load would allow
+};
+
+constexpr std::array<Reason, 9> REASONS{{
+    {0x001, "gpu_idle", false},
+    {0x002, "applications_clocks_setting", false},
+    {0x004, "sw_power_cap", true},
+    {0x008, "hw_slowdown", true},
+    {0x010, "sync_boost", false},
+    {0x020, "sw_thermal_slowdown", true},
+    {0x040, "hw_thermal_slowdown", true},
+    {0x080, "hw_power_brake_slowdown", true},
+    {0x100, "display_clock_setting", false},
+}};
+
+struct Unload {
+  void operator()(void* library) const { dlclose(library); }
+};
+
+class Nvml final : public Telemetry {
+ public:
+  static std::unique_ptr<Telemetry> open(const std::string& pci_bus_id) {
+    std::unique_ptr<Nvml> result(new Nvml);
+    return result->start(pci_bus_id) ? std::move(result) : nullptr;
+  }
+
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  ~Nvml() override {
+    if (started_) {
+      function<nvml::Shutdown>("nvmlShutdown")();
+    }
+  }
+
+  TelemetrySample sample() const override {
+    TelemetrySample sample;
+    unsigned value = 0;
+    if (clock_ != nullptr && clock_(device_, nvml::CLOCK_SM, &value) == nvml::SUCCESS) {
+      sample.sm_clock_mhz = static_cast<int>(value);
+    }
+    if (clock_ != nullptr && clock_(device_, nvml::CLOCK_MEMORY, &value) == nvml::SUCCESS) {
+      sample.memory_clock_mhz = static_cast<int>(value);
+    }
+    if (power_ != nullptr && power_(device_, &value) == nvml::SUCCESS) {
+      sample.power_w = value / 1000.0;
+    }
+    if (temperature_ != nullptr && temperature_(device_, nvml::TEMPERATURE_GPU, &value) == nvml::SUCCESS) {
+      sample.temperature_c = static_cast<int>(value);
+    }
+    unsigned long long mask = 0;
+    if (reasons_ != nullptr && reasons_(device_, &mask) == nvml::SUCCESS) {
+      sample.throttle_reasons = throttle_reason_names(mask);
+    }
+    return sample;
+  }
+
+  std::string driver_version() const override {
+    std::array<char, 96> text{};
+    const auto query = function<nvml::DriverVersion>("nvmlSystemGetDriverVersion");
+    return query != nullptr && query(text.data(), text.size()) == nvml::SUCCESS ? text.data() : "";
+  }
+
+ private:
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+
+  template <class Function>
+  Function function(const char* name) const {
+    return reinterpret_cast<Function>(dlsym(library_.get(), name));
+  }
+
+  bool start(const std::string& pci_bus_id) {
+    if (!library_) {
+      return false;
+    }
+    const auto init = function<nvml::Init>("nvmlInit_v2");
+    const auto handle = function<nvml::HandleByPciBusId>("nvmlDeviceGetHandleByPciBusId_v2");
+    if (init == nullptr || handle == nullptr || init() != nvml::SUCCESS) {
+      return false;
+    }
+    started_ = true;
+    clock_ = function<nvml::ClockInfo>("nvmlDeviceGetClockInfo");
+    power_ = function<nvml::PowerUsage>("nvmlDeviceGetPowerUsage");
+    temperature_ = function<nvml::Temperature>("nvmlDeviceGetTemperature");
+    // The new name came with the 535 drivers; the old one is kept, for how long is not said.
+    reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksEventReasons");
+    if (reasons_ == nullptr) {
+      reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+    }
+    return handle(pci_bus_id.c_str(), &device_) == nvml::SUCCESS;
+  }
+
+  std::unique_ptr<void, Unload> library_;
+  bool started_ = false;
+  nvml::Device device_ = nullptr;
+  nvml::ClockInfo clock_ = nullptr;
+  nvml::PowerUsage power_ = nullptr;
+  nvml::Temperature temperature_ = nullptr;
+  nvml::ThrottleReasons reasons_ = nullptr;
+};
+
+}  // namespace
+
+bool TelemetrySample::throttled() const {
+  return std::any_of(REASONS.begin(), REASONS.end(), [&](const Reason& reason) {
+    return reason.throttles &&
+           std::find(throttle_reasons.begin(), throttle_reasons.end(), reason.name) != throttle_reasons.end();
+  });
+}
+
+std::vector<std::string> throttle_reason_names(unsigned long long mask) {
+  std::vector<std::string> names;
+  for (const Reason& reason : REASONS) {
+    if ((mask & reason.bit) != 0) {
+      names.emplace_back(reason.name);
+    }
+  }
+  return names;
+}
+
+std::unique_ptr<Telemetry> Telemetry::open(const std::string& pci_bus_id) { return Nvml::open(pci_bus_id); }
+
+}  // namespace sgemm

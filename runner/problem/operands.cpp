@@ -1,0 +1,231 @@
+#include "problem/operands.hpp"
+
+#include "base/counter_random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <thread>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+/// 2^-24: the step of the random fractions, which then fit a float exactly.
+constexpr float STEP = 0x1p-24F;
+
+/// An odd multiple of 2^-24 in (-1, 1): symmetric about 0, which it never takes.
+float uniform(const CounterRandom& random, std::uint64_t index) {
+  const auto fraction = static_cast<std::int32_t>(random(index) >> 40U);  // 24 bits
+  return static_cast<float>(2 * fraction + 1 - (std::int32_t{1} << 24U)) * STEP;
+}
+
+/// Box-Muller: two uniform numbers make two normal ones, the elements of even and odd index of a pair.
+float normal(const CounterRandom& random, std::uint64_t index) {
+  const std::uint64_t first_of_pair = index & ~std::uint64_t{1};
+  const float radius_fraction = (static_cast<float>(random(first_of_pair) >> 40U) + 0.5F) * STEP;  // never 0
+  const float turn = static_cast<float>(random(first_of_pair + 1) >> 40U) * STEP;
+  const float radius = std::sqrt(-2.0F * std::log(radius_fraction));
+  const float angle = 2.0F * std::numbers::pi_v<float> * turn;
+  return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
+}
+
+template <class Element>
+void fill(std::vector<float>& matrix, const Element& element) {
+  constexpr std::size_t SMALLEST_SHARE = std::size_t{1} << 16U;  // below it, starting a thread costs more
+  const std::size_t threads =
+      std::clamp<std::size_t>(matrix.size() / SMALLEST_SHARE, 1, std::max(1U, std::thread::hardware_concurrency()));
+  const auto fill_share = [&](std::size_t thread) {
+    const std::size_t share = matrix.size() / threads;
+    const std::size_t end = thread + 1 == threads ? matrix.size() : (thread + 1) * share;
+    for (std::size_t i = thread * share; i < end; ++i) {
+      matrix[i] = element(i);
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t thread = 1; thread < threads; ++thread) {
+    helpers.emplace_back(fill_share, thread);
+  }
+  fill_share(0);
+}
+
+/// Makes one matrix of one distribution.
+class MatrixMaker {
+ public:
+  MatrixMaker(RandomStream which, std::int64_t rows, std::int64_t columns, std::uint64_t seed)
+      : which_(which),
+        columns_(static_cast<std::uint64_t>(columns)),
+        random_(seed, which),
+        matrix_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns)),
+        half_depth_(static_cast<std::uint64_t>(which == RandomStream::matrix_a ? columns : rows) / 2) {}
+
+  std::vector<float> make(Distribution distribution) {
+    switch (distribution) {
+      case Distribution::uniform:
+        fill_with([&](std::uint64_t index) { return u(index); });
+        break;
+      case Distribution::uniform01:
+        fill_with([&](std::uint64_t index) { return std::fabs(u(index)); });
+        break;
+      case Distribution::normal:
+        fill_with([&](std::uint64_t index) { return normal(random_, index); });
+        break;
+      case Distribution::lognormal1:
+        fill_with([&](std::uint64_t index) { return std::exp(normal(random_, index)); });
+        break;
+      case Distribution::lognormal4:
+        fill_with([&](std::uint64_t index) { return std::exp(4.0F * normal(random_, index)); });
+        break;
+      case Distribution::denormals:
+        fill_scaled(0x1p-125F, 0x1p125F, 1.0F);
+        break;
+      case Distribution::huge:
+        fill_scaled(0x1p127F, 0x1p-100F, 0x1p27F);
+        break;
+      case Distribution::integers:
+        fill_with([&](std::uint64_t index) { return static_cast<float>(static_cast<int>(random_(index) % 17U) - 8); });
+        break;
+      case Distribution::cancelling:
+        fill_cancelling();
+        break;
+      case Distribution::inf:
+        fill_with_some(std::numeric_limits<float>::infinity());
+        break;
+      case Distribution::nan:
+        fill_with_some(std::numeric_limits<float>::quiet_NaN());
+        break;
+      case Distribution::zeros:
+        break;
+    }
+    return std::move(matrix_);
+  }
+
+ private:
+  float u(std::uint64_t index) const { return uniform(random_, index); }
+
+  template <class Element>
+  void fill_with(const Element& element) {
+    fill(matrix_, element);
+  }
+
+  /// u times a power of two, which loses no bit.
+  void fill_scaled(float of_a, float of_b, float of_c) {
+    const float scale = which_ == RandomStream::matrix_a ? of_a : which_ == RandomStream::matrix_b ? of_b : of_c;
+    fill_with([&](std::uint64_t index) { return scale * u(index); });
+  }
+
+  /// With h = k / 2: A(i, k + h) = -A(i, k) and B(k + h, j) = B(k, j) + 2^-10 u. A sum runs up over the first half and
+  /// back over the second, to about 2^-10 of where it was. Where k is odd, the last column of A is zero. C0 is as small
+  /// as the result.
+  void fill_cancelling() {
+    constexpr float REMAINDER = 0x1p-10F;
+    if (which_ == RandomStream::matrix_a) {
+      fill_with([&](std::uint64_t index) {
+        const std::uint64_t k = index % columns_;
+        return k < half_depth_ ? u(index) : k < 2 * half_depth_ ? -u(index - half_depth_) : 0.0F;
+      });
+    } else if (which_ == RandomStream::matrix_b) {
+      const std::uint64_t half = half_depth_ * columns_;
+      fill_with([&](std::uint64_t index) {
+        return index >= half && index < 2 * half ? u(index - half) + REMAINDER * u(index) : u(index);
+      });
+    } else {
+      fill_with([&](std::uint64_t index) { return REMAINDER * u(index); });
+    }
+  }
+
+  /// Rows 0, 16, 32, ... of A hold `special`, with a random sign, in a random column; rows 0, 32, ... in a second one
+  /// as well, so that infinities of both signs meet.
+  void fill_with_some(float special) {
+    constexpr std::uint64_t ONE_IN = 16;
+    if (which_ != RandomStream::matrix_a) {
+      fill_with([&](std::uint64_t index) { return u(index); });
+      return;
+    }
+    fill_with([&](std::uint64_t index) {
+      const std::uint64_t row = index / columns_;
+      const std::uint64_t column = index % columns_;
+      const std::uint64_t chosen = random_(~row);  // counters that no element has
+      const bool first = row % ONE_IN == 0 && column == (chosen & 0xFFFFFFFFU) % columns_;
+      const bool second = row % (2 * ONE_IN) == 0 && column == (chosen >> 32U) % columns_;
+      return first || second ? std::copysign(special, u(index)) : u(index);
+    });
+  }
+
+  RandomStream which_;
+  std::uint64_t columns_;
+  CounterRandom random_;
+  std::vector<float> matrix_;
+  std::uint64_t half_depth_;  ///< half of the columns of A, of the rows of B
+};
+
+struct Names {
+  std::string_view name;
+  std::string_view summary;
+};
+
+Names names(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::uniform:
+      return {"uniform", "between -1 and 1"};
+    case Distribution::uniform01:
+      return {"uniform01", "between 0 and 1"};
+    case Distribution::normal:
+      return {"normal", "standard normal"};
+    case Distribution::lognormal1:
+      return {"lognormal1", "exp of normal, positive"};
+    case Distribution::lognormal4:
+      return {"lognormal4", "exp of 4 times normal, positive"};
+    case Distribution::denormals:
+      return {"denormals", "half of A denormal, B large, products as of uniform"};
+    case Distribution::huge:
+      return {"huge", "A up to half of FLT_MAX, B small, products finite"};
+    case Distribution::integers:
+      return {"integers", "from -8 to 8: sums are exact"};
+    case Distribution::cancelling:
+      return {"cancelling", "sums cancel to about 2^-10 of their parts"};
+    case Distribution::inf:
+      return {"inf", "uniform, some of A infinite"};
+    case Distribution::nan:
+      return {"nan", "uniform, some of A NaN"};
+    case Distribution::zeros:
+      return {"zeros", "all zero, on which chips run faster"};
+  }
+  return {"unknown", ""};
+}
+
+}  // namespace
+
+std::string_view to_string(Distribution distribution) { return names(distribution).name; }
+
+std::string_view summary(Distribution distribution) { return names(distribution).summary; }
+
+Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+  Problem problem;
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.alpha = alpha;
+  problem.beta = beta;
+  problem.lda = k;
+  problem.ldb = n;
+  problem.ldc = n;
+  return problem;
+}
+
+HostOperands make_operands(const Problem& problem, Distribution distribution, std::uint64_t seed) {
+  const auto make = [&](RandomStream which, std::int64_t rows, std::int64_t columns) {
+    return MatrixMaker(which, rows, columns, seed).make(distribution);
+  };
+  HostOperands operands;
+  operands.a = make(RandomStream::matrix_a, problem.m, problem.k);
+  operands.b = make(RandomStream::matrix_b, problem.k, problem.n);
+  if (problem.beta != 0.0F) {
+    operands.c0 = make(RandomStream::matrix_c, problem.m, problem.n);
+  }
+  return operands;
+}
+
+}  // namespace sgemm

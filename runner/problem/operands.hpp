@@ -1,0 +1,52 @@
+#pragma once
+
+#include "common/problem.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// What the entries of A, B and C0 are drawn from; docs/accuracy.md says what each is for.
+enum class Distribution {
+  uniform,     ///< uniform on (-1, 1): u below, an odd multiple of 2^-24
+  uniform01,   ///< |u|, uniform on (0, 1)
+  normal,      ///< standard normal: z below
+  lognormal1,  ///< exp(z), all positive
+  lognormal4,  ///< exp(4 z), all positive, over some 18 decades
+  denormals,   ///< A: 2^-125 u, of which half are denormal; B: 2^125 u; C0: u
+  huge,        ///< A: 2^127 u, up to half of FLT_MAX; B: 2^-100 u; C0: 2^27 u
+  integers,    ///< whole numbers from -8 to 8: all sums of up to 2^18 products are exact
+  cancelling,  ///< the second half of k takes away what the first half adds, but for 2^-10 of it
+  inf,         ///< uniform, with one or two infinities in every 16th row of A
+  nan,         ///< uniform, with one or two NaNs there
+  zeros,       ///< all zeros; real chips run faster on it, so it is never a default
+};
+
+inline constexpr std::array DISTRIBUTIONS{Distribution::uniform,    Distribution::uniform01,  Distribution::normal,
+                                          Distribution::lognormal1, Distribution::lognormal4, Distribution::denormals,
+                                          Distribution::huge,       Distribution::integers,   Distribution::cancelling,
+                                          Distribution::inf,        Distribution::nan,        Distribution::zeros};
+
+std::string_view to_string(Distribution distribution);
+/// A few words for people.
+std::string_view summary(Distribution distribution);
+
+/// Row distances for matrices without padding, and no operands.
+Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
+
+/// Host copies of one problem's inputs, row-major without padding between rows.
+struct HostOperands {
+  std::vector<float> a;   ///< m x k
+  std::vector<float> b;   ///< k x n
+  std::vector<float> c0;  ///< m x n, the C that beta multiplies; empty when beta is 0
+};
+
+/// Fills the operands of `problem` (m, n, k and beta are read). Every element depends only on the seed, the matrix, its
+/// shape and the index, so the values are the same for any number of threads, and on every machine but for the last
+/// digit of what the C library's logarithms, exponentials and sines differ in.
+HostOperands make_operands(const Problem& problem, Distribution distribution, std::uint64_t seed);
+
+}  // namespace sgemm

@@ -1,0 +1,107 @@
+#include "problem/sizes.hpp"
+
+#include "base/split.hpp"
+#include "base/usage_error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <system_error>
+
+namespace sgemm {
+namespace {
+
+constexpr std::int64_t MAX_DIMENSION = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t MAX_ELEMENTS = std::int64_t{1} << 60;  // their bytes stay far from the end of int64_t
+constexpr std::int64_t MAX_RANGE_LENGTH = 100000;
+
+[[noreturn]] void reject(std::string_view term, std::string_view reason) {
+  throw UsageError(fmt::format("bad size '{}': {}", term, reason));
+}
+
+[[noreturn]] void reject_form(std::string_view term) {
+  reject(term, "expected N, FIRST:LAST, FIRST:LAST:STEP or MxNxK");
+}
+
+std::int64_t parse_number(std::string_view text, std::string_view term) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (rest != end || error == std::errc::invalid_argument) {
+    reject_form(term);
+  }
+  if (error == std::errc::result_out_of_range || value < 1 || value > MAX_DIMENSION) {
+    reject(term, fmt::format("{} is not between 1 and {}", text, MAX_DIMENSION));
+  }
+  return value;
+}
+
+Size checked(const Size& size, std::string_view term) {
+  // Two dimensions of at most 2^31 - 1 multiply without overflow.
+  if (std::max({size.m * size.k, size.k * size.n, size.m * size.n}) > MAX_ELEMENTS) {
+    reject(term, fmt::format("a matrix of {} has more than 2^60 elements", to_string(size)));
+  }
+  return size;
+}
+
+Size square(std::int64_t dimension, std::string_view term) { return checked({dimension, dimension, dimension}, term); }
+
+std::vector<Size> parse_range(std::string_view term) {
+  const std::vector<std::string_view> parts = split(term, ':');
+  if (parts.size() > 3) {
+    reject_form(term);
+  }
+  const std::int64_t first = parse_number(parts[0], term);
+  const std::int64_t last = parse_number(parts[1], term);
+  const std::int64_t step = parts.size() == 3 ? parse_number(parts[2], term) : 0;  // 0: double
+  if (first > last) {
+    reject(term, fmt::format("the range is empty, {} is above {}", first, last));
+  }
+  if (step > 0 && (last - first) / step >= MAX_RANGE_LENGTH) {
+    reject(term, fmt::format("the range has {} sizes, more than {}", (last - first) / step + 1, MAX_RANGE_LENGTH));
+  }
+  std::vector<Size> sizes;
+  for (std::int64_t dimension = first; dimension <= last; dimension = step > 0 ? dimension + step : 2 * dimension) {
+    sizes.push_back(square(dimension, term));
+  }
+  return sizes;
+}
+
+std::vector<Size> parse_term(std::string_view term) {
+  if (term.find(':') != std::string_view::npos) {
+    return parse_range(term);
+  }
+  const std::vector<std::string_view> parts = split(term, 'x');
+  if (parts.size() == 1) {
+    return {square(parse_number(term, term), term)};
+  }
+  if (parts.size() != 3) {
+    reject_form(term);
+  }
+  return {checked({parse_number(parts[0], term), parse_number(parts[1], term), parse_number(parts[2], term)}, term)};
+}
+
+}  // namespace
+
+std::string to_string(const Size& size) { return fmt::format("{}x{}x{}", size.m, size.n, size.k); }
+
+std::vector<Size> parse_sizes(std::string_view expression) {
+  std::vector<Size> sizes;
+  std::set<Size> seen;
+  for (const std::string_view term : split(expression, ',')) {
+    if (term.empty()) {
+      throw UsageError(fmt::format("bad sizes '{}': a term is empty", expression));
+    }
+    for (const Size& size : parse_term(term)) {
+      if (seen.insert(size).second) {
+        sizes.push_back(size);
+      }
+    }
+  }
+  return sizes;
+}
+
+}  // namespace sgemm

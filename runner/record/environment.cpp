@@ -1,0 +1,170 @@
+#include "record/environment.hpp"
+
+#include "base/build_info.hpp"
+#include "device/gpu_libraries.hpp"
+#include "timing/sampling.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <regex>
+#include <string_view>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int SCHEMA_VERSION = 1;
+
+/// Local time in ISO 8601, "2026-11-20T14:03:07+01:00".
+std::string now() {
+  std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
+  if (text[text.size() - 3] != ':') {
+    text.insert(text.size() - 2, 1, ':');
+  }
+  return text;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+template <class Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json environment_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? Json(nullptr) : Json(value);
+}
+
+Json describe(const Device& device, const std::string& driver) {
+  Json json;
+  json["index"] = device.index;
+  json["name"] = device.name;
+  json["compute_capability"] = capability_text(device.compute_capability);
+  json["multiprocessors"] = device.multiprocessors;
+  json["l2_bytes"] = device.l2_bytes;
+  json["memory_bytes"] = device.memory_bytes;
+  json["smem_per_sm_bytes"] = device.smem_per_sm_bytes;
+  json["smem_per_block_optin_bytes"] = device.smem_per_block_optin_bytes;
+  json["max_sm_clock_mhz"] = device.max_sm_clock_mhz;
+  json["max_memory_clock_mhz"] = device.max_memory_clock_mhz;
+  json["memory_bus_bits"] = device.memory_bus_bits;
+  if (const std::optional<double> peak = device.fp32_peak_gflops()) {
+    json["fp32_peak_gflops"] = *peak;
+    json["fp32_peak_basis"] = device.fp32_peak_basis();
+  }
+  json["dram_peak_gbytes_s"] = device.dram_peak_gbytes_s();
+  json["dram_peak_basis"] = device.dram_peak_basis();
+  if (!driver.empty()) {
+    json["driver"] = driver;
+  }
+  return json;
+}
+
+/// Without the flag that names the folder of the sources: it changes nothing that is measured.
+std::string without_source_folder(std::string_view flags) {
+  return std::regex_replace(std::string(flags), std::regex("[ ,]-ffile-prefix-map=[^ ,]*"), "");
+}
+
+Json describe(const BuildInfo& build) {
+  return {{"cxx_compiler", build.cxx_compiler},
+          {"cxx_flags", without_source_folder(build.cxx_flags)},
+          {"nvcc", build.nvcc},
+          {"nvcc_flags", without_source_folder(build.nvcc_flags)},
+          {"cuda_architectures", build.cuda_architectures},
+          {"build_type", build.build_type}};
+}
+
+Json describe_protocol(const Options& options, const GpuFacts& facts) {
+  Json json;
+  json["l2"] = to_string(options.l2);
+  json["time"] = to_string(options.time);
+  if (options.accuracy) {
+    json["data"] = Json::array();
+    for (const Distribution data : options.accuracy_data) {
+      json["data"].push_back(to_string(data));
+    }
+  } else {
+    json["data"] = to_string(options.data);
+  }
+  json["seed"] = options.seed;
+  json["alpha"] = options.alpha;
+  json["beta"] = options.beta;
+  json["max_seconds"] = options.max_seconds;
+  json["verify"] = options.verify;
+  json["check"] = options.check;
+  json["count"] = options.count;
+  json["accuracy"] = options.accuracy;
+  json["flush_bytes"] = options.l2 == L2State::cold ? facts.flush_bytes : 0;
+  json["min_samples"] = MIN_SAMPLES;
+  json["max_samples"] = MAX_SAMPLES;
+  json["target_ci"] = TARGET_CI;
+  json["confidence"] = CONFIDENCE;
+  if (facts.empty_kernel_us > 0.0) {
+    json["empty_kernel_us"] = facts.empty_kernel_us;
+    json["event_resolution_us"] = facts.event_resolution_us;
+  }
+  if (options.time == TimeMode::end_to_end) {
+    json["host_memory"] = "pageable";
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+Json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                          const std::optional<std::string>& tuning_file) {
+  const BuildInfo& build = build_info();
+  Json json;
+  json["schema_version"] = SCHEMA_VERSION;
+  json["date"] = now();
+  json["host_name"] = host_name();
+  json["executable"] = options.argv.empty() ? "" : options.argv.front();
+  json["argv"] = options.argv;
+  json["num_cpus"] = std::thread::hardware_concurrency();
+  json["cpu"] = cpu_model();
+  json["library"] = fmt::format("sgemm-worklog {}", build.version);
+  json["git_commit"] = build.git_commit;
+  json["git_dirty"] = build.git_dirty;
+  json["device"] = query.device ? describe(*query.device, facts.driver) : Json(nullptr);
+  json["device_error"] = query.error;
+  const GpuLibraries libraries = gpu_libraries();
+  json["cuda_runtime"] = value_or_null(libraries.cuda_runtime);
+  json["cuda_driver_api"] = value_or_null(libraries.cuda_driver_api);
+  json["cublas_version"] = value_or_null(libraries.cublas);
+  json["cublas_math_mode"] = value_or_null(libraries.cublas_math_mode);
+  json["cublas_workspace_bytes"] = value_or_null(libraries.cublas_workspace_bytes);
+  json["nvidia_tf32_override"] = environment_variable("NVIDIA_TF32_OVERRIDE");
+  if (tuning_file) {
+    json["tuning_file"] = *tuning_file;
+  }
+  json["build"] = describe(build);
+  json["protocol"] = describe_protocol(options, facts);
+  return json;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "cli/options.hpp"
+#include "device/device.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace sgemm {
+
+/// Model name of the host's processor, "unknown" where the system does not say.
+std::string cpu_model();
+
+/// What preparing the GPU found out, for the context; zeros and an empty driver where no GPU kernel was to be run.
+struct GpuFacts {
+  std::string driver;
+  std::size_t flush_bytes = 0;
+  double empty_kernel_us = 0.0;
+  double event_resolution_us = 0.0;
+};
+
+/// The "context" of a results file (results.schema.json): host, device, libraries, build and protocol, and the tuning
+/// file that was followed.
+nlohmann::ordered_json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                            const std::optional<std::string>& tuning_file = std::nullopt);
+
+}  // namespace sgemm

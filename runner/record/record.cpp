@@ -1,0 +1,200 @@
+#include "record/record.hpp"
+
+#include <cmath>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view to_string(Platform platform) { return platform == Platform::gpu ? "gpu" : "cpu"; }
+
+/// JSON has no NaN or infinity: such a value is left out.
+template <class Value>
+void set_if(Json& json, const char* key, const std::optional<Value>& value) {
+  if (!value) {
+    return;
+  }
+  if constexpr (std::is_floating_point_v<Value>) {
+    if (!std::isfinite(*value)) {
+      return;
+    }
+  }
+  json[key] = *value;
+}
+
+/// Nanoseconds are finer than any clock here and keep the files small.
+std::vector<double> to_nanoseconds(std::vector<double> times_us) {
+  for (double& time : times_us) {
+    time = std::round(time * 1e3) / 1e3;
+  }
+  return times_us;
+}
+
+Json to_json(const TelemetrySample& sample) {
+  Json json = Json::object();
+  set_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
+  set_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
+  set_if(json, "power_w", sample.power_w);
+  set_if(json, "temperature_c", sample.temperature_c);
+  json["throttle_reasons"] = sample.throttle_reasons;
+  return json;
+}
+
+/// As Google Benchmark has them: times are per iteration, and each sample counts as one.
+void add_times(Json& json, const Measurement& measurement) {
+  json["iterations"] = measurement.timings.kernel_us.size();
+  json["real_time"] = measurement.time_us.median;
+  json["cpu_time"] = measurement.time_us.median;
+  json["time_unit"] = "us";
+}
+
+void add_measurement(Json& json, const Measurement& measurement) {
+  json["gflops"] = measurement.gflops;
+  set_if(json, "percent_of_peak", measurement.percent_of_peak);
+  set_if(json, "vs_cublas", measurement.vs_cublas);
+  if (measurement.vs_cublas_ci) {
+    json["vs_cublas_ci"] = {measurement.vs_cublas_ci->low, measurement.vs_cublas_ci->high};
+  }
+  set_if(json, "vs_cublas_alone", measurement.vs_cublas_alone);
+  set_if(json, "cublas_alone_us", measurement.cublas_alone_us);
+}
+
+Json to_json(const Accuracy& accuracy) {
+  const Verdict& verdict = accuracy.verdict;
+  Json json;
+  json["promised"] = accuracy.promised;
+  json["full"] = verdict.full;
+  json["compared"] = verdict.compared;
+  json["wrong"] = verdict.wrong;
+  json["non_finite"] = verdict.non_finite;
+  json["non_finite_wrong"] = verdict.non_finite_wrong;
+  set_if(json, "componentwise_err", std::optional(verdict.componentwise_err));
+  set_if(json, "condition", verdict.condition);
+  set_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
+  return json;
+}
+
+void add_resources(Json& json, const Resources& resources) {
+  json["registers"] = resources.registers;
+  json["smem_bytes"] = resources.smem_bytes;
+  json["spill_bytes"] = resources.spill_bytes;
+  json["blocks_per_sm"] = resources.blocks_per_sm;
+  json["threads_per_block"] = resources.threads_per_block;
+}
+
+void add_samples(Json& json, const Measurement& measurement) {
+  const Summary& time = measurement.time_us;
+  json["time_us"] = {{"median", time.median}, {"ci_low", time.ci.low}, {"ci_high", time.ci.high}, {"min", time.min},
+                     {"max", time.max},       {"mean", time.mean},     {"stddev", time.stddev}};
+  json["samples_us"] = to_nanoseconds(measurement.timings.kernel_us);
+  if (!measurement.timings.rival_us.empty()) {
+    json["cublas_samples_us"] = to_nanoseconds(measurement.timings.rival_us);
+  }
+  json["launches_per_sample"] = measurement.timings.launches_per_sample;
+}
+
+}  // namespace
+
+Measurement measurement_of(Timings timings, const Size& size) {
+  Measurement result;
+  result.time_us = summarize(timings.kernel_us, CONFIDENCE);
+  const double operations =
+      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
+  result.gflops = operations / (result.time_us.median * 1e3);
+  if (!timings.rival_us.empty()) {
+    const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
+    result.vs_cublas = ratio.median;
+    result.vs_cublas_ci = ratio.ci;
+  }
+  result.timings = std::move(timings);
+  return result;
+}
+
+std::string case_name(const Kernel& kernel, const Size& size, std::optional<Distribution> data) {
+  std::string name = "sgemm/" + kernel.id() + "/" + to_string(size);
+  if (data) {
+    name.append("/").append(to_string(*data));
+  }
+  return name;
+}
+
+Record::Record(const Kernel& kernel, const Size& size, std::optional<Distribution> data)
+    : name(case_name(kernel, size, data)),
+      kernel(kernel.id()),
+      number(kernel.number),
+      variant(kernel.variant),
+      platform(kernel.platform),
+      accuracy(kernel.accuracy),
+      size(size),
+      data(data) {}
+
+void Record::stop(Outcome how, const std::string& why) {
+  outcome = how;
+  reason = why;
+  verified = false;
+  measurement.reset();
+  counts.reset();
+}
+
+Json to_json(const Record& record, int repetitions) {
+  Json json;
+  json["name"] = record.name;
+  json["run_name"] = record.name;
+  // Google Benchmark's compare.py expects times in all records but those of type "aggregate", and compares those that
+  // have the same unit. That is how it passes over cases without a time.
+  json["run_type"] = record.measurement ? "iteration" : "aggregate";
+  json["repetitions"] = repetitions;
+  json["repetition_index"] = record.repetition_index;
+  json["threads"] = 1;
+  if (record.measurement) {
+    add_times(json, *record.measurement);
+  } else {
+    json["time_unit"] = "none";
+  }
+  json["kernel"] = record.kernel;
+  json["number"] = record.number;
+  json["variant"] = record.variant;
+  json["platform"] = to_string(record.platform);
+  json["accuracy_class"] = to_string(record.accuracy);
+  json["m"] = record.size.m;
+  json["n"] = record.size.n;
+  json["k"] = record.size.k;
+  if (record.data) {
+    json["data"] = to_string(*record.data);
+  }
+  json["outcome"] = to_string(record.outcome);
+  json["reason"] = record.reason;
+  json["verified"] = record.verified;
+  json["detail"] = record.detail;
+  json["workspace_bytes"] = record.workspace_bytes;
+  if (record.measurement) {
+    add_measurement(json, *record.measurement);
+  }
+  set_if(json, "rel_err", record.rel_err);
+  set_if(json, "max_bound_ratio", record.max_bound_ratio);
+  if (record.errors) {
+    json["accuracy"] = to_json(*record.errors);
+  }
+  if (record.resources) {
+    add_resources(json, *record.resources);
+  }
+  set_if(json, "occupancy", record.occupancy);
+  if (record.measurement) {
+    add_samples(json, *record.measurement);
+  }
+  if (record.counts) {
+    json["counts"] = to_json(*record.counts);
+  }
+  json["telemetry"] = nullptr;
+  if (record.telemetry) {
+    json["telemetry"] = {{"start", to_json(record.telemetry->first)}, {"end", to_json(record.telemetry->second)}};
+  }
+  json["throttled"] = record.throttled();
+  return json;
+}
+
+}  // namespace sgemm

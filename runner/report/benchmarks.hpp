@@ -1,0 +1,39 @@
+#pragma once
+
+#include "cli/plan.hpp"
+#include "record/record.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// Google Benchmark's own command line: flags it knows are consumed. Throws UsageError for one that it refuses.
+class GoogleBenchmark {
+ public:
+  /// `flags` are the "--benchmark_..." arguments.
+  GoogleBenchmark(const std::string& program, const std::vector<std::string>& flags);
+
+  std::string filter() const;
+  /// Whether only the names of the cases are asked for.
+  bool list_only() const;
+  /// Whether its own reporter prints the results, in a format that was asked for.
+  bool prints_results() const;
+
+  /// Registers every case as one benchmark of a single iteration with manual time, whose body is `body`: the whole
+  /// protocol runs inside, and the iteration's time is the median. Runs them all; lines that aggregate repetitions go
+  /// to `note`.
+  void run(const std::vector<Case>& plan, const std::function<Record(const Case&)>& body,
+           const std::function<void(const std::string&)>& note) const;
+
+ private:
+  /// The value of a flag: "" when it is given without one.
+  std::optional<std::string> flag(std::string_view name) const;
+
+  std::vector<std::string> flags_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,288 @@
+#include "report/console.hpp"
+
+#include "report/count_report.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+constexpr std::string_view ERASE_LINE = "\r\033[K";
+constexpr std::string_view GAP = "  ";
+/// For the progress line where standard output is no terminal.
+constexpr std::size_t UNKNOWN_WIDTH = 79;
+/// Columns of this importance are never left out.
+constexpr int ESSENTIAL = 100;
+
+/// A cell from the measurement, which only measured cases have.
+template <class Format>
+auto measured(Format format) {
+  return [format](const Record& record) { return record.measurement ? format(*record.measurement) : std::string("-"); };
+}
+
+template <class Format>
+auto of_resources(Format format) {
+  return [format](const Record& record) { return record.resources ? format(*record.resources) : std::string("-"); };
+}
+
+template <class Format>
+auto of_errors(Format format) {
+  return [format](const Record& record) { return record.errors ? std::string(format(*record.errors)) : "-"; };
+}
+
+std::string error_text(double error) { return error == 0.0 ? "0" : fmt::format("{:.1e}", error); }
+
+std::string non_finite_text(const Accuracy& accuracy) {
+  const Verdict& verdict = accuracy.verdict;
+  if (verdict.non_finite_wrong > 0) {
+    return fmt::format("{} differ", verdict.non_finite_wrong);
+  }
+  return verdict.non_finite > 0 ? "match" : "-";
+}
+
+std::string_view words(Outcome outcome) {
+  return outcome == Outcome::not_supported ? "not supported" : to_string(outcome);
+}
+
+std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.3f}", *ratio) : "-"; }
+
+}  // namespace
+
+std::size_t terminal_width() {
+  if (const char* const columns = std::getenv("COLUMNS")) {
+    const std::string_view text(columns);
+    std::size_t width = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), width).ec == std::errc{} && width > 0) {
+      return width;
+    }
+  }
+  winsize size{};
+  return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::string time_text(double us) {
+  if (us < 1e3) {
+    return fmt::format("{:.2f} us", us);
+  }
+  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (width == 0 || text.size() <= width) {
+    return std::string(text);
+  }
+  constexpr std::string_view DOTS = "...";
+  std::size_t end = width > DOTS.size() ? width - DOTS.size() : 0;
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+  while (end > 0 && continues(text[end])) {
+    --end;  // not within a UTF-8 character
+  }
+  return std::string(text.substr(0, end)) + std::string(DOTS.substr(0, std::min(width, DOTS.size())));
+}
+
+std::string wrap(std::string_view text, std::size_t width) {
+  std::string result;
+  std::size_t column = 0;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    if (column > 0) {
+      const bool full = width > 0 && column + 1 + word.size() > width;
+      result += full ? "\n  " : " ";
+      column = full ? 2 : column + 1;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result;
+}
+
+std::vector<Table::Column> Table::columns_of_speed(std::size_t kernel_width, std::size_t size_width) {
+  return {
+      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
+      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
+      {"time", 10, ESSENTIAL,
+       [](const Record& r) {
+         return r.measurement ? time_text(r.measurement->time_us.median) : std::string(to_string(r.outcome));
+       }},
+      {"\u00b1%", 4, 7,
+       measured([](const Measurement& m) { return fmt::format("{:.1f}", 100.0 * m.time_us.spread()); })},
+      {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); })},
+      {"% peak", 6, 8, measured([](const Measurement& m) {
+         return m.percent_of_peak ? fmt::format("{:.1f}", *m.percent_of_peak) : "-";
+       })},
+      {"vs cuBLAS", 9, 9, measured([](const Measurement& m) { return ratio_text(m.vs_cublas); })},
+      {"vs alone", 8, 6, measured([](const Measurement& m) { return ratio_text(m.vs_cublas_alone); })},
+      {"rel err", 7, 5, [](const Record& r) { return r.rel_err ? fmt::format("{:.1e}", *r.rel_err) : "-"; }},
+      {"regs", 4, 3, of_resources([](const Resources& r) { return fmt::format("{}", r.registers); })},
+      {"smem B", 6, 2, of_resources([](const Resources& r) { return fmt::format("{}", r.smem_bytes); })},
+      {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); })},
+      {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); })},
+  };
+}
+
+std::vector<Table::Column> Table::columns_of_errors(std::size_t kernel_width, std::size_t size_width) {
+  return {
+      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
+      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
+      {"data", 10, ESSENTIAL, [](const Record& r) { return std::string(r.data ? to_string(*r.data) : "-"); }},
+      {"rel err", 7, ESSENTIAL, [](const Record& r) { return r.rel_err ? error_text(*r.rel_err) : "-"; }},
+      {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); })},
+      {"worst", 7, 3, of_errors([](const Accuracy& a) { return error_text(a.verdict.componentwise_err); })},
+      {"of bound", 8, 5,
+       [](const Record& r) { return r.max_bound_ratio ? fmt::format("{:.3g}", *r.max_bound_ratio) : "-"; }},
+      {"condition", 9, 1, of_errors([](const Accuracy& a) {
+         return a.verdict.condition ? fmt::format("{:.3g}", *a.verdict.condition) : "-";
+       })},
+      {"Inf/NaN", 10, 2, of_errors(non_finite_text)},
+      {"result", 13, ESSENTIAL,
+       [](const Record& r) {
+         return r.outcome != Outcome::compared ? std::string(words(r.outcome))
+                : r.verified                   ? "within bound"
+                                               : "not promised";
+       }},
+  };
+}
+
+Table::Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width)
+    : width_(width),
+      columns_(kind == Kind::speed ? columns_of_speed(kernel_width, size_width)
+                                   : columns_of_errors(kernel_width, size_width)) {
+  const auto total = [this] {
+    std::size_t sum = GAP.size() * (columns_.size() - 1);
+    for (const Column& column : columns_) {
+      sum += column.width;
+    }
+    return sum;
+  };
+  while (width_ > 0 && total() > width_) {
+    const auto least = std::min_element(columns_.begin(), columns_.end(),
+                                        [](const Column& x, const Column& y) { return x.importance < y.importance; });
+    if (least->importance == ESSENTIAL) {
+      break;
+    }
+    columns_.erase(least);
+  }
+}
+
+std::string Table::line(const std::function<std::string(const Column&)>& part) const {
+  std::string text = fmt::format("{:<{}}", part(columns_.front()), columns_.front().width);
+  for (auto column = columns_.begin() + 1; column != columns_.end(); ++column) {
+    text += fmt::format("{}{:>{}}", GAP, part(*column), column->width);
+  }
+  return text;
+}
+
+std::string Table::heading() const {
+  return line([](const Column& column) { return column.heading; });
+}
+
+std::string Table::row(const Record& record) const {
+  if (record.measurement) {
+    const std::string cells = line([&](const Column& column) { return column.cell(record); });
+    return record.throttled() ? cells + "  throttled" : cells;
+  }
+  if (record.outcome == Outcome::executed) {
+    return line([&](const Column& column) { return column.cell(record); });
+  }
+  if (record.errors) {
+    const std::string cells = line([&](const Column& column) { return column.cell(record); });
+    return record.reason.empty() ? cells : cut(fmt::format("{}{}{}", cells, GAP, record.reason), width_);
+  }
+  const std::string data = record.data ? fmt::format("{}{:>10}", GAP, to_string(*record.data)) : "";
+  return cut(fmt::format("{:<{}}{}{:>{}}{}{}{}: {}", record.kernel, columns_[0].width, GAP, to_string(record.size),
+                         columns_[1].width, data, GAP, words(record.outcome), record.reason),
+             width_);
+}
+
+Console::Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table)
+    : out_(out), progress_(progress), width_(width), table_(std::move(table)) {}
+
+void Console::heading(const std::vector<std::string>& lines, bool with_columns) {
+  for (const std::string& line : lines) {
+    out_ << wrap(line, width_) << '\n';
+  }
+  out_ << '\n' << (with_columns ? table_.heading() + '\n' : "") << std::flush;
+}
+
+void Console::progress(std::string_view text) {
+  constexpr auto PERIOD = std::chrono::milliseconds(100);
+  const auto now = std::chrono::steady_clock::now();
+  if (progress_ == nullptr || (progress_shown_ && now - progress_time_ < PERIOD)) {
+    return;
+  }
+  // The last column stays free: some terminals would begin a new line after it.
+  *progress_ << ERASE_LINE << cut(text, width_ > 1 ? width_ - 1 : UNKNOWN_WIDTH) << std::flush;
+  progress_shown_ = true;
+  progress_time_ = now;
+}
+
+void Console::erase_progress() {
+  if (progress_shown_) {
+    *progress_ << ERASE_LINE << std::flush;
+    progress_shown_ = false;
+  }
+}
+
+void Console::row(const Record& record) {
+  erase_progress();
+  ++counts_[record.outcome];
+  if (record.counts) {
+    paragraph(count_report(record, width_));
+    return;
+  }
+  if (record.size != last_size_ || record.data != last_data_) {
+    if (rows_of_group_ > 1) {
+      out_ << '\n';  // groups the kernels of a size; a kernel alone needs none between its sizes
+    }
+    last_size_ = record.size;
+    last_data_ = record.data;
+    rows_of_group_ = 0;
+  }
+  ++rows_of_group_;
+  throttled_ += record.throttled() ? 1 : 0;
+  out_ << table_.row(record) << '\n' << std::flush;
+  if (!record.note.empty()) {
+    note(record.note);
+  }
+}
+
+void Console::paragraph(const std::vector<std::string>& lines) {
+  erase_progress();
+  for (const std::string& line : lines) {
+    out_ << line << '\n';
+  }
+  out_ << '\n' << std::flush;
+}
+
+void Console::note(std::string_view text) {
+  erase_progress();
+  out_ << wrap(text, width_) << '\n' << std::flush;
+}
+
+void Console::summary(const std::string& results_path) {
+  erase_progress();
+  std::vector<std::string> parts;
+  for (const auto& [outcome, count] : counts_) {
+    parts.push_back(fmt::format("{} {}", count, words(outcome)));
+  }
+  if (throttled_ > 0) {
+    parts.push_back(fmt::format("{} throttled", throttled_));
+  }
+  out_ << '\n'
+       << wrap(fmt::format("{}. Results: {}", fmt::join(parts, ", "), results_path), width_) << '\n'
+       << std::flush;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "record/record.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// Columns of the terminal that standard output goes to: $COLUMNS, or what the terminal says; 0 when it is no terminal,
+/// which stands for unlimited.
+std::size_t terminal_width();
+
+/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
+std::string time_text(double us);
+
+/// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
+std::string cut(std::string_view text, std::size_t width);
+
+/// `text` broken between words into lines of at most `width` columns; unchanged for width 0.
+std::string wrap(std::string_view text, std::size_t width);
+
+/// One line per case. Where the terminal is too narrow, columns are left out, those of a block's resources first.
+class Table {
+ public:
+  enum class Kind { speed, errors };
+
+  /// `kernel_width` and `size_width` fit the longest entries to come.
+  Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width);
+
+  std::string heading() const;
+  std::string row(const Record& record) const;
+
+ private:
+  struct Column {
+    std::string heading;
+    std::size_t width;
+    int importance;  ///< columns with the smallest are left out first
+    std::function<std::string(const Record&)> cell;
+  };
+  static std::vector<Column> columns_of_speed(std::size_t kernel_width, std::size_t size_width);
+  static std::vector<Column> columns_of_errors(std::size_t kernel_width, std::size_t size_width);
+  /// Of each column one part, right-aligned; the kernel's name to the left.
+  std::string line(const std::function<std::string(const Column&)>& part) const;
+
+  std::size_t width_;
+  std::vector<Column> columns_;
+};
+
+/// Prints the table to one stream and, on a terminal, a line on the current progress to another.
+class Console {
+ public:
+  /// `progress` is null for no progress line.
+  Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table);
+
+  /// `with_columns` for the table's.
+  void heading(const std::vector<std::string>& lines, bool with_columns = true);
+  void progress(std::string_view text);
+  /// A line of the table, or a paragraph with what was counted.
+  void row(const Record& record);
+  /// Lines as they are, and an empty one.
+  void paragraph(const std::vector<std::string>& lines);
+  /// A line after the rows so far.
+  void note(std::string_view text);
+  /// How many cases ended how, and where the results are.
+  void summary(const std::string& results_path);
+
+ private:
+  void erase_progress();
+
+  std::ostream& out_;
+  std::ostream* progress_;
+  std::size_t width_;
+  Table table_;
+  Size last_size_;
+  std::optional<Distribution> last_data_;
+  int rows_of_group_ = 0;
+  bool progress_shown_ = false;
+  std::chrono::steady_clock::time_point progress_time_;
+  std::map<Outcome, int> counts_;
+  int throttled_ = 0;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,121 @@
+#include "timing/gpu_timers.hpp"
+
+#include "base/statistics.hpp"
+#include "common/cuda_check.hpp"
+#include "timing/probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace sgemm {
+namespace {
+
+// How long a host may take to enqueue: generous, since a hold that is too long costs a little time and no accuracy.
+constexpr double HOLD_US = 20.0;
+constexpr double HOLD_PER_LAUNCH_US = 6.0;
+
+constexpr int FLOOR_SAMPLES = 101;
+
+}  // namespace
+
+EventTimer::EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream)
+    : cycles_per_us_(device.max_sm_clock_mhz), flush_(flush), stream_(stream), pairs_(2) {}
+
+void EventTimer::hold(int launches) {
+  launch_hold(static_cast<long long>((HOLD_US + HOLD_PER_LAUNCH_US * launches) * cycles_per_us_), stream_);
+}
+
+double EventTimer::elapsed_us(const EventPair& pair) const {
+  float milliseconds = 0.0F;
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, pair.start.get(), pair.stop.get()));
+  return double{milliseconds} * 1000.0;
+}
+
+std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
+                                      const std::vector<int>& order, int launches) {
+  problem.reserve(launches);
+  pairs_.resize(std::max(pairs_.size(), contenders.size()));
+  // Filling C would evict the operands that a warm sample expects in the L2, so then it is done only where C is read.
+  const bool refill = flush_ != nullptr || problem.operands(Owner::kernel).beta != 0.0F;
+  for (const int index : order) {
+    const Contender& contender = contenders[static_cast<std::size_t>(index)];
+    const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
+    if (refill) {
+      problem.restore(contender.owner, launches, stream_);
+    }
+    if (flush_ != nullptr) {
+      flush_->enqueue(stream_);
+    }
+    hold(launches);
+    CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
+    for (int launch = 0; launch < launches; ++launch) {
+      contender.launch(problem.operands(contender.owner, launch), stream_);
+    }
+    CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
+  }
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  std::vector<double> times(contenders.size());
+  for (const int index : order) {
+    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
+  }
+  return times;
+}
+
+EventTimer::Floor EventTimer::measure_floor() {
+  std::vector<double> times(FLOOR_SAMPLES);
+  for (double& time : times) {
+    hold(1);
+    CUDA_CHECK(cudaEventRecord(pairs_[0].start.get(), stream_));
+    launch_empty(stream_);
+    CUDA_CHECK(cudaEventRecord(pairs_[0].stop.get(), stream_));
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    time = elapsed_us(pairs_[0]);
+  }
+  Floor floor;
+  floor.empty_kernel_us = median(times);
+  std::sort(times.begin(), times.end());
+  // Times are single-precision milliseconds; differences below a nanosecond are rounding.
+  constexpr double ROUNDING_US = 1e-3;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const double step = times[i] - times[i - 1];
+    if (step > ROUNDING_US && (floor.resolution_us == 0.0 || step < floor.resolution_us)) {
+      floor.resolution_us = step;
+    }
+  }
+  return floor;
+}
+
+std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
+                                         const HostOperands& inputs, const std::vector<int>& order) {
+  using Clock = std::chrono::steady_clock;
+  const auto to_device = [this](const float* target, const std::vector<float>& source) {
+    CUDA_CHECK(cudaMemcpyAsync(const_cast<float*>(target), source.data(), source.size() * sizeof(float),
+                               cudaMemcpyHostToDevice, stream_));
+  };
+  std::vector<double> times(contenders.size());
+  for (const int index : order) {
+    const Contender& contender = contenders[static_cast<std::size_t>(index)];
+    const Problem operands = problem.operands(contender.owner);
+    result_.resize(static_cast<std::size_t>(operands.m) * static_cast<std::size_t>(operands.n));
+    problem.restore(contender.owner, 1, stream_);
+    if (flush_ != nullptr) {
+      flush_->enqueue(stream_);
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    const Clock::time_point start = Clock::now();
+    to_device(operands.a, inputs.a);
+    to_device(operands.b, inputs.b);
+    if (!inputs.c0.empty()) {
+      to_device(operands.c, inputs.c0);
+    }
+    contender.launch(operands, stream_);
+    CUDA_CHECK(
+        cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    times[static_cast<std::size_t>(index)] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  }
+  return times;
+}
+
+}  // namespace sgemm

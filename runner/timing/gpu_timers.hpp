@@ -1,0 +1,76 @@
+#pragma once
+
+#include "device/cuda_handles.hpp"
+#include "device/device.hpp"
+#include "device/device_problem.hpp"
+#include "device/l2_flush.hpp"
+#include "host/kernel.hpp"
+#include "problem/operands.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+namespace sgemm {
+
+/// One of those that take turns on the same operands.
+struct Contender {
+  Launch launch;
+  Owner owner = Owner::kernel;
+};
+
+/// Times launches by events. A sample is, all enqueued on one stream:
+///
+///     C restored | L2 flushed (cold) | hold | event | launches | event
+///
+/// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
+/// enqueued the rest: what lies between the events is only the launches' own time. The host waits once per round.
+class EventTimer {
+ public:
+  /// `flush` is null for a warm L2. It and the stream outlive the timer.
+  EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
+
+  /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp).
+  std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
+                            const std::vector<int>& order, int launches);
+
+  /// What lies between two events around an empty kernel, and the smallest step that event times take.
+  struct Floor {
+    double empty_kernel_us = 0.0;
+    double resolution_us = 0.0;
+  };
+  Floor measure_floor();
+
+ private:
+  struct EventPair {
+    Event start = make_event();
+    Event stop = make_event();
+  };
+
+  void hold(int launches);
+  double elapsed_us(const EventPair& pair) const;
+
+  double cycles_per_us_;
+  L2Flush* flush_;
+  cudaStream_t stream_;
+  std::vector<EventPair> pairs_;
+};
+
+/// Times by the host's clock, copies included: A, B and, where beta is not 0, C from pageable host memory to the
+/// device, the product, and C back. Device memory is allocated beforehand.
+class EndToEndTimer {
+ public:
+  /// As for EventTimer. The L2 is flushed before the clock starts.
+  EndToEndTimer(L2Flush* flush, cudaStream_t stream) : flush_(flush), stream_(stream) {}
+
+  /// As EventTimer::round with one launch, from `inputs` and to a C of its own.
+  std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
+                            const HostOperands& inputs, const std::vector<int>& order);
+
+ private:
+  L2Flush* flush_;
+  cudaStream_t stream_;
+  std::vector<float> result_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,157 @@
+#include "timing/sampling.hpp"
+
+#include "base/statistics.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Draws the order of each round. Shuffles by hand: std::shuffle's result is not the same in every standard library.
+class RandomOrder {
+ public:
+  RandomOrder(int contenders, std::uint64_t seed) : random_(seed), order_(static_cast<std::size_t>(contenders)) {
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+
+  const std::vector<int>& next() {
+    for (std::size_t last = order_.size(); last-- > 1;) {
+      std::swap(order_[last], order_[last - ((random_() >> 32U) * (last + 1) >> 32U)]);
+    }
+    return order_;
+  }
+
+  void drop(const std::function<bool(int)>& contender) { std::erase_if(order_, contender); }
+  /// Those that are left, in the order of the last round.
+  const std::vector<int>& contenders() const { return order_; }
+
+ private:
+  std::mt19937_64 random_;
+  std::vector<int> order_;
+};
+
+bool agree(const std::vector<double>& x, const std::vector<double>& y) {
+  return std::equal(x.begin(), x.end(), y.begin(),
+                    [](double a, double b) { return std::abs(a - b) <= WARM_UP_AGREEMENT * std::min(a, b); });
+}
+
+/// Returns the times of the last round.
+std::vector<double> warm_up(const Round& round, RandomOrder& order, const Observer& observer) {
+  observer("warming up");
+  Stopwatch first;
+  std::vector<double> previous = round(order.next(), 1);
+  if (first.seconds() > WARM_UP_SECONDS) {
+    return previous;
+  }
+  observer("warming up");
+  std::vector<double> latest = round(order.next(), 1);
+  for (const Stopwatch rest; !agree(previous, latest) && rest.seconds() < WARM_UP_SECONDS;) {
+    observer("warming up");
+    previous = latest;
+    latest = round(order.next(), 1);
+  }
+  return latest;
+}
+
+int launches_for(double shortest_us) {
+  const double launches = std::ceil(SHORTEST_SAMPLE_US / std::max(shortest_us, 1e-3));
+  return static_cast<int>(std::clamp(launches, 1.0, double{MAX_LAUNCHES_PER_SAMPLE}));
+}
+
+/// The wider of the two intervals that decide, relative to its median.
+double spread(const Timings& timings) {
+  const double of_times = summarize(timings.kernel_us, CONFIDENCE).spread();
+  return timings.rival_us.empty() ? of_times : std::max(of_times, summarize(timings.ratios(), CONFIDENCE).spread());
+}
+
+}  // namespace
+
+std::vector<double> Timings::ratios() const {
+  std::vector<double> result(rival_us.size());
+  std::transform(rival_us.begin(), rival_us.end(), kernel_us.begin(), result.begin(), std::divides<>());
+  return result;
+}
+
+Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer) {
+  RandomOrder order(options.contenders, options.seed);
+  const std::vector<double> estimates = warm_up(round, order, observer);
+  Timings timings;
+  if (options.batch_short) {
+    timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
+  }
+  std::string activity = "sampling";
+  const Stopwatch watch;
+  for (int count = 1; count <= MAX_SAMPLES; ++count) {
+    observer(activity);
+    const std::vector<double> times = round(order.next(), timings.launches_per_sample);
+    timings.kernel_us.push_back(times[0]);
+    if (options.contenders == 2) {
+      timings.rival_us.push_back(times[1]);
+    }
+    const double reached = spread(timings);
+    if ((count >= MIN_SAMPLES && reached <= TARGET_CI) ||
+        (count >= FEWEST_SAMPLES && watch.seconds() >= options.max_seconds)) {
+      break;
+    }
+    activity = fmt::format("sample {}, \u00b1{:.1f} %", count, reached * 100.0);
+  }
+  return timings;
+}
+
+Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer) {
+  RandomOrder order(options.contenders, options.seed);
+  const std::vector<double> estimates = warm_up(round, order, observer);
+  Comparison result;
+  result.times_us.resize(estimates.size());
+  if (options.batch_short) {
+    result.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
+  }
+  const auto of = [&](int contender) -> std::vector<double>& {
+    return result.times_us[static_cast<std::size_t>(contender)];
+  };
+  std::string activity = "sampling";
+  const Stopwatch watch;
+  for (int count = 1; count <= MAX_SAMPLES; ++count) {
+    observer(activity);
+    const std::vector<double> times = round(order.next(), result.launches_per_sample);
+    double reached = 0.0;
+    double best = std::numeric_limits<double>::infinity();
+    for (const int contender : order.contenders()) {
+      of(contender).push_back(times[static_cast<std::size_t>(contender)]);
+      const Summary summary = summarize(of(contender), CONFIDENCE);
+      reached = std::max(reached, summary.spread());
+      best = std::min(best, summary.median);
+    }
+    if (count == FEWEST_SAMPLES) {
+      order.drop([&](int contender) { return contender != 0 && median(of(contender)) > HOPELESS * best; });
+    }
+    const double budget = options.max_seconds * static_cast<double>(order.contenders().size());
+    if ((count >= MIN_SAMPLES && reached <= TARGET_CI) || (count >= FEWEST_SAMPLES && watch.seconds() >= budget)) {
+      break;
+    }
+    activity = fmt::format("sample {} of {} configurations, \u00b1{:.1f} %", count, order.contenders().size(),
+                           reached * 100.0);
+  }
+  return result;
+}
+
+}  // namespace sgemm

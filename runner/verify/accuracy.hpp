@@ -1,0 +1,34 @@
+#pragma once
+
+#include "host/kernel.hpp"
+#include "problem/operands.hpp"
+#include "verify/verify.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace sgemm {
+
+struct Record;
+
+/// Whether kernels of a class promise their bound (bound_factor()) on such operands. Where they do not, --accuracy
+/// reports an error beyond the bound without calling it incorrect. fp32 and bf16_split promise it on all; fp16_split
+/// not where the numbers of a row of A or of a column of B span many decades, tf32 and fp32_split not on denormal ones.
+bool promises(AccuracyClass accuracy, Distribution data);
+
+/// What may be assumed of the roundings in sums of such operands.
+Roundings roundings_of(Distribution data);
+
+/// How far the result of one case of --accuracy is from double precision. The record has the relative error and the
+/// largest part of the bound as well.
+struct Accuracy {
+  Verdict verdict;
+  bool promised = true;             ///< whether the kernel's class promises() its bound here
+  std::optional<double> vs_cublas;  ///< the relative error over cublasSgemm's; absent where that is exact
+};
+
+/// Writes what a comparison found to the record. Throws CaseStopped (incorrect) where C is wrong and the kernel's class
+/// promises better; `when` leads the reason.
+void judge(const Verdict& verdict, std::string_view when, Record& record);
+
+}  // namespace sgemm

@@ -1,0 +1,324 @@
+// Verification against double precision on the host, and the error bounds.
+//
+// The bound. A sum of K single-precision products, in any order, is off by at most K * eps * |A||B| (eps = 2^-24, half
+// the distance from 1 to the next float). That worst case needs all roundings to conspire, and would let a wrong kernel
+// through at large K. Higham and Mary ("A new approach to probabilistic rounding error analysis", SISC 41, 2019) show
+// that roundings which behave like independent random errors of mean 0 give lambda * sqrt(K) * eps * |A||B|, exceeded
+// with a probability of at most 2 exp(-lambda^2 / 2) that is already very pessimistic. With
+//
+//     c(K) = 4 + 2 sqrt(K)
+//
+// all-positive data, the harder case, has a standard deviation of about 0.24 sqrt(K) * eps * |A||B| when summed one by
+// one (the partial sum grows as k/K, each addition rounds by 0.41 eps of it, and the squares add up to a third): the
+// bound is more than 8 of them away. On data of mean 0 the partial sums are smaller by another sqrt(k). The 4 covers
+// the roundings outside the sum: by alpha, by beta, of their sum, of the operands of a short sum.
+//
+// Where roundings do not average out, K + 4 takes the place of 4 + 2 sqrt(K): the worst case, up to terms of second
+// order. It takes terms of very different sizes: what is added to a much larger partial sum is lost whenever it is
+// below half a unit in the last place of that, and this always takes away. Data of the kind exp(4 z), z normal, exceeds
+// 4 + 2 sqrt(K) from K = 1024 on when summed one by one.
+//
+// TF32 rounds each operand to 10 mantissa bits, a relative error of up to 2^-11 = 2^13 eps, and then adds products in
+// single precision: c(K) = 2 * 2^13 + 4 + 2 sqrt(K).
+//
+// FP32 from operands in two TF32 parts, three products for each and the sums of 16 of them added in single precision:
+//
+//     c(K) = 92 + 2 sqrt(K)
+//
+// The parts leave out what tensor cores cut off the smaller one, up to 2 eps of each operand, and the product of both
+// smaller parts, up to 2^-22: together 8 eps of a product at worst. Within 16 products tensor cores do not round but
+// cut off. If they keep no more than the 24 bits of the largest term and add four terms to a sum at a time, then all
+// five but the largest lose up to 2 eps of it, and so does the new sum: 10 eps. The 16 products are 6 instructions of
+// two such additions. The first two instructions add smaller parts alone, 2^-10 of the whole at most, and lose next to
+// nothing. Eight additions are left, 80 eps at worst. The rest is 4 + 2 sqrt(K) as above; additions are a sixteenth as
+// many. This holds for operands that are 0 or at least 2^-113: below, the smaller part loses bits to underflow, up to
+// 2^-136 of each operand.
+//
+// FP32 from scaled operands in three BF16 parts, six products for each, or in two FP16 parts and three products, sums
+// of 64 added in single precision:
+//
+//     c(K) = 148 + 2 sqrt(K)
+//
+// Three BF16 parts leave out nothing, and the products that are not made are up to 2 * 2^-24 of the whole, 2 eps. Two
+// FP16 parts leave out up to 2^-23 of each operand, of those below 2^-2 after scaling 2^-25 (which is more, and why the
+// class is not for all operands), and the product of both smaller parts is up to 2^-22: 8 eps again.
+// Scaling by powers of two rounds nothing. Of a sum's instructions those of the largest parts matter, four of 16
+// products. In the model above all of these and the sum but the largest lose up to 2 eps of it, and so does the new
+// sum: 34 eps, 136 in all.
+//
+// This holds where the parts can hold the numbers that count: BF16 parts those from 2^-110 on, FP16 parts those from
+// 2^-3 on, once the largest of 64 neighbours along k is scaled to 2^7 or more. FP16 leaves out up to 2^-25 of smaller
+// numbers. That is no more than the above beside the largest one, but it is for elements that are made of small ones.
+//
+// Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
+// subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once
+// more. (1 + |alpha|) (K + 2) 2^-149 is above their sum.
+//
+// A kernel of TF32 precision is still told from an FP32 one where the bound is smaller than TF32's errors. For data
+// uniform on (-1, 1) an operand's rounding error has a variance of 0.19 * 2^-24, so that a sum of K products is off by
+// 0.36 sqrt(K) 2^-12 (standard deviation), while |A||B| is near K / 4 and the bound near K sqrt(K) / 2 * 2^-24. The
+// error of the worst of a million elements, 5 standard deviations, is above the bound while K is below about 14000;
+// K = 8192 is safe to rely on. For longer sums the relative Frobenius error, near 2^-12 for TF32 at every K and at most
+// about 0.3 sqrt(K) eps for FP32 (5e-6 at K = 65536), still tells the two apart.
+
+#include "verify/verify.hpp"
+
+#include "base/counter_random.hpp"
+#include "verify/verify_element.hpp"
+#include "verify/verify_parts.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+constexpr double EPS = 0x1p-24;
+constexpr double SMALLEST_SUBNORMAL = 0x1p-149;
+
+std::vector<std::int64_t> one_in_every_band(std::int64_t extent, std::int64_t band, const CounterRandom& random) {
+  std::vector<std::int64_t> chosen = {0};
+  for (std::int64_t start = 0; start < extent; start += band) {
+    const auto length = static_cast<std::uint64_t>(std::min(band, extent - start));
+    chosen.push_back(start + static_cast<std::int64_t>(random(static_cast<std::uint64_t>(start)) % length));
+  }
+  chosen.push_back(extent - 1);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+int blas_int(std::int64_t value) {
+  if (value > std::numeric_limits<int>::max()) {
+    throw std::length_error("the host's BLAS takes dimensions as 32-bit integers");
+  }
+  return static_cast<int>(value);
+}
+
+std::vector<std::int64_t> all_up_to(std::int64_t count) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices[static_cast<std::size_t>(i)] = i;
+  }
+  return indices;
+}
+
+/// The reference for the elements where some rows and some columns of C cross.
+class Part {
+ public:
+  Part(const Problem& problem, std::vector<std::int64_t> rows, std::vector<std::int64_t> columns,
+       std::size_t workspace_bytes)
+      : rows_(std::move(rows)),
+        columns_(std::move(columns)),
+        values_(rows_.size() * columns_.size()),
+        magnitudes_(rows_.size() * columns_.size()) {
+    if (problem.beta != 0.0F) {
+      add_c0(problem);
+    }
+    if (!reads_no_operands(problem)) {
+      add_products(problem, workspace_bytes);
+    }
+  }
+
+  void compare(const float* c, std::int64_t ldc, std::int64_t n, const ErrorBound& bound, Tally& tally) const {
+    std::size_t element = 0;
+    for (const std::int64_t row : rows_) {
+      for (const std::int64_t column : columns_) {
+        tally.add(c[row * ldc + column], values_[element], magnitudes_[element], bound, row * n + column);
+        ++element;
+      }
+    }
+  }
+
+ private:
+  void add_c0(const Problem& problem) {
+    std::size_t element = 0;
+    for (const std::int64_t row : rows_) {
+      for (const std::int64_t column : columns_) {
+        const double term = static_cast<double>(problem.beta) * problem.c[row * problem.ldc + column];
+        values_[element] += term;
+        magnitudes_[element] += std::fabs(term);
+        ++element;
+      }
+    }
+  }
+
+  void add_products(const Problem& problem, std::size_t workspace_bytes) {
+    const std::int64_t lines = static_cast<std::int64_t>(rows_.size() + columns_.size());
+    const std::int64_t depth = panel_depth(problem.k, lines, sizeof(double), workspace_bytes);
+    std::vector<double> a(rows_.size() * static_cast<std::size_t>(depth));
+    std::vector<double> b(columns_.size() * static_cast<std::size_t>(depth));
+    for (std::int64_t start = 0; start < problem.k; start += depth) {
+      const std::int64_t length = std::min(depth, problem.k - start);
+      auto element = a.begin();
+      for (const std::int64_t row : rows_) {
+        const float* const from = problem.a + row * problem.lda + start;
+        element = std::copy(from, from + length, element);
+      }
+      element = b.begin();
+      for (std::int64_t k = start; k < start + length; ++k) {
+        for (const std::int64_t column : columns_) {
+          *element++ = problem.b[k * problem.ldb + column];
+        }
+      }
+      multiply_add(problem.alpha, a, b, length, values_);
+      const auto magnitude = [](double x) { return std::fabs(x); };
+      std::transform(a.begin(), a.end(), a.begin(), magnitude);
+      std::transform(b.begin(), b.end(), b.begin(), magnitude);
+      multiply_add(std::fabs(problem.alpha), a, b, length, magnitudes_);
+    }
+  }
+
+  void multiply_add(double alpha, const std::vector<double>& a, const std::vector<double>& b, std::int64_t depth,
+                    std::vector<double>& sum) const {
+    const int m = blas_int(static_cast<std::int64_t>(rows_.size()));
+    const int n = blas_int(static_cast<std::int64_t>(columns_.size()));
+    const int k = blas_int(depth);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, alpha, a.data(), k, b.data(), n, 1.0, sum.data(),
+                n);
+  }
+
+  std::vector<std::int64_t> rows_;
+  std::vector<std::int64_t> columns_;
+  std::vector<double> values_;      ///< alpha * A * B + beta * C0, row-major
+  std::vector<double> magnitudes_;  ///< |alpha| |A| |B| + |beta| |C0|
+};
+
+class HostReference : public Reference {
+ public:
+  HostReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage, Roundings roundings)
+      : n_(problem.n),
+        k_(problem.k),
+        alpha_(problem.alpha),
+        roundings_(roundings),
+        full_(covers_everything(problem, coverage)) {
+    const auto add_part = [&](std::vector<std::int64_t> rows, std::vector<std::int64_t> columns) {
+      parts_.emplace_back(problem, std::move(rows), std::move(columns), coverage.workspace_bytes);
+    };
+    if (full_) {
+      add_part(all_up_to(problem.m), all_up_to(problem.n));
+      return;
+    }
+    Samples samples = make_samples(problem, coverage.band, seed);
+    add_part(std::move(samples.rows), all_up_to(problem.n));
+    add_part(all_up_to(problem.m), std::move(samples.columns));
+  }
+
+  Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const override {
+    Tally tally;
+    for (const Part& part : parts_) {
+      part.compare(c, ldc, n_, error_bound(accuracy, k_, alpha_, roundings_), tally);
+    }
+    return to_verdict(tally, n_, full_);
+  }
+
+  bool full() const override { return full_; }
+
+ private:
+  std::int64_t n_;
+  std::int64_t k_;
+  float alpha_;
+  Roundings roundings_;
+  bool full_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace
+
+double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings) {
+  const double depth = static_cast<double>(k);
+  const double sum = 4.0 + (roundings == Roundings::independent ? 2.0 * std::sqrt(depth) : depth);
+  constexpr double TF32_OPERAND = 0x1p13;
+  constexpr double SPLIT_PRODUCT = 8.0;
+  constexpr double SUM_OF_16_K_IN_TENSOR_CORE = 80.0;
+  constexpr double SUM_OF_64_K_IN_TENSOR_CORE = 136.0;
+  switch (accuracy) {
+    case AccuracyClass::fp32:
+      return sum;
+    case AccuracyClass::fp32_split:
+      return SPLIT_PRODUCT + SUM_OF_16_K_IN_TENSOR_CORE + sum;
+    case AccuracyClass::bf16_split:
+    case AccuracyClass::fp16_split:
+      return SPLIT_PRODUCT + SUM_OF_64_K_IN_TENSOR_CORE + sum;
+    case AccuracyClass::tf32:
+      break;
+  }
+  return 2.0 * TF32_OPERAND + sum;
+}
+
+ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings) {
+  return {bound_factor(accuracy, k, roundings) * EPS,
+          (1.0 + std::fabs(alpha)) * (static_cast<double>(k) + 2.0) * SMALLEST_SUBNORMAL};
+}
+
+bool covers_everything(const Problem& problem, const Coverage& coverage) {
+  return flops(problem) / 2.0 <= coverage.max_full_products &&
+         static_cast<double>(problem.m) * static_cast<double>(problem.n) <=
+             static_cast<double>(coverage.max_full_elements);
+}
+
+Samples make_samples(const Problem& problem, std::int64_t band, std::uint64_t seed) {
+  return {one_in_every_band(problem.m, band, CounterRandom(seed, RandomStream::sampled_rows)),
+          one_in_every_band(problem.n, band, CounterRandom(seed, RandomStream::sampled_columns))};
+}
+
+std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element_bytes, std::size_t workspace_bytes) {
+  const std::size_t affordable = workspace_bytes / (static_cast<std::size_t>(lines) * element_bytes);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(affordable), 1, std::max<std::int64_t>(k, 1));
+}
+
+Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full) {
+  Verdict verdict;
+  verdict.full = full;
+  verdict.compared = tally.compared;
+  verdict.wrong = tally.wrong;
+  verdict.non_finite = tally.non_finite;
+  verdict.non_finite_wrong = tally.non_finite_wrong;
+  verdict.max_bound_ratio = tally.max_bound_ratio;
+  verdict.componentwise_err = tally.max_scaled_error;
+  if (tally.error_squares > 0.0) {
+    verdict.rel_err = std::sqrt(tally.error_squares / tally.reference_squares);  // Inf against a reference of zeros
+  }
+  if (tally.reference_squares > 0.0) {
+    verdict.condition = std::sqrt(tally.magnitude_squares / tally.reference_squares);
+  }
+  if (tally.wrong > 0) {
+    verdict.first_wrong_row = tally.first_wrong / columns;
+    verdict.first_wrong_col = tally.first_wrong % columns;
+    verdict.first_wrong_value = tally.first_wrong_value;
+    verdict.first_wrong_expected = tally.first_wrong_expected;
+    verdict.first_wrong_bound = tally.first_wrong_bound;
+  }
+  return verdict;
+}
+
+std::string Verdict::describe() const {
+  if (compared == 0) {
+    return "nothing was compared";
+  }
+  if (wrong == 0) {
+    return fmt::format("{} elements right, relative error {:.2g}, at most {:.2g} of the bound", compared, rel_err,
+                       max_bound_ratio);
+  }
+  return fmt::format("{} of {} elements wrong, first C[{}][{}] = {:.9g}, expected {:.9g} (bound {:.2g})", wrong,
+                     compared, first_wrong_row, first_wrong_col, first_wrong_value, first_wrong_expected,
+                     first_wrong_bound);
+}
+
+std::unique_ptr<Reference> Reference::compute(const Problem& problem, Platform platform, std::uint64_t seed,
+                                              const Coverage& coverage, Roundings roundings) {
+  if (platform == Platform::gpu) {
+    return compute_gpu_reference(problem, seed, coverage, roundings);
+  }
+  return std::make_unique<HostReference>(problem, seed, coverage, roundings);
+}
+
+}  // namespace sgemm

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "common/problem.hpp"
+#include "host/kernel.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace sgemm {
+
+/// What may be assumed of the roundings in a sum.
+enum class Roundings {
+  independent,  ///< they average out, and the bound grows with sqrt(K)
+  any,          ///< nothing: the bound grows with K
+};
+
+/// The factor c(K) in the componentwise bound |C - C_ref| <= c(K) * eps * (|alpha| |A| |B| + |beta| |C0|),
+/// eps = 2^-24. verify.cpp derives it for each accuracy class; those of products in split operands (fp32_split,
+/// bf16_split, fp16_split) share one. For which operands a class keeps to it promises() tells, in accuracy.hpp.
+double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
+
+/// What comparing one C with its reference found.
+///
+/// Where the reference is NaN, C must be NaN; where it is +-Inf, C must be the same Inf. Where it is finite, C must lie
+/// within the bound, except that the Inf of its sign is right as well when some value within the bound rounds to Inf
+/// in single precision. Sums whose terms alone are beyond FLT_MAX, and cancel, have no such exception.
+struct Verdict {
+  /// Comparisons made. A sampled reference compares the crossings of sampled rows and columns twice, and on a GPU every
+  /// element once more with cuBLAS.
+  std::int64_t compared = 0;
+  bool full = false;                  ///< whether every element was compared with double precision
+  std::int64_t wrong = 0;             ///< comparisons outside their bound (an unexpected NaN is outside every bound)
+  std::int64_t non_finite = 0;        ///< comparisons that expected Inf or NaN
+  std::int64_t non_finite_wrong = 0;  ///< wrong comparisons that found or expected Inf or NaN
+
+  /// Relative Frobenius error against double precision, |C - C_ref|_F / |C_ref|_F. This and the measures below are over
+  /// elements finite in both.
+  double rel_err = 0.0;
+  double max_bound_ratio = 0.0;  ///< largest |error| / bound; above 1 is wrong
+  /// Largest |C - C_ref| / (|alpha| |A| |B| + |beta| |C0|), element by element: the componentwise measure that the
+  /// bounds of inner products are stated in (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1).
+  /// Where the denominator is 0 an element must be exact, or is wrong.
+  double componentwise_err = 0.0;
+  /// How much larger the terms are than the sums that they leave: ||alpha| |A| |B| + |beta| |C0||_F / |C_ref|_F. Absent
+  /// against a reference of zeros.
+  std::optional<double> condition;
+
+  std::int64_t first_wrong_row = -1;
+  std::int64_t first_wrong_col = -1;
+  double first_wrong_value = 0.0;
+  double first_wrong_expected = 0.0;
+  double first_wrong_bound = 0.0;
+
+  bool correct() const { return wrong == 0 && compared > 0; }
+  /// One line for people: "17 of 4096 elements wrong, first C[3][5] = nan, expected 0.25 (bound 1e-06)".
+  std::string describe() const;
+};
+
+/// Which elements of C a reference covers, and the memory that computing it may take.
+struct Coverage {
+  /// Full comparison while m * n * k is at most this and m * n at most max_full_elements; sampled rows and columns
+  /// above.
+  double max_full_products = 68719476736.0;                 // 4096^3
+  std::int64_t max_full_elements = std::int64_t{1} << 26U;  // 8192^2: 1 GiB of reference
+  /// In a sampled comparison, one random row in every band of this many rows and one random column in every band of
+  /// this many columns, plus the first and the last row and column: every tile row, tile column and edge of every
+  /// chapter is seen.
+  std::int64_t band = 16;
+  /// Copies of A and B are made panel by panel along k, so that one pair of panels takes about this much.
+  std::size_t workspace_bytes = std::size_t{1} << 29U;
+};
+
+/// Double-precision alpha * A * B + beta * C0 with its error bound, for all elements of C or for sampled whole rows
+/// and whole columns. Computed once per problem and reused for every kernel. A sampled reference on a GPU also holds
+/// cuBLAS SGEMM's whole result, and check() compares every element with it: each of the two may be off by its own
+/// bound, so they may differ by the sum.
+class Reference {
+ public:
+  /// `problem` holds the operands in the memory of `platform`; problem.c holds C0 where beta != 0, and is not
+  /// written. m and n are at least 1. On a GPU the default stream is used.
+  ///
+  /// Throws CudaError, CublasError, or std::bad_alloc when the workspace does not fit; std::length_error when the
+  /// host's BLAS can not index the problem; std::runtime_error when cuBLAS's own result is outside its bound.
+  static std::unique_ptr<Reference> compute(const Problem& problem, Platform platform, std::uint64_t seed,
+                                            const Coverage& coverage = {},
+                                            Roundings roundings = Roundings::independent);
+  virtual ~Reference() = default;
+
+  /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`) with the reference. On a GPU
+  /// the work that wrote `c` is complete, or was enqueued on a stream that the default stream waits for.
+  virtual Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const = 0;
+  /// Whether every element is compared with double precision.
+  virtual bool full() const = 0;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,40 @@
+#pragma once
+
+// What the host's and the GPU's references share, besides the check of an element.
+
+#include "verify/verify.hpp"
+#include "verify/verify_element.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace sgemm {
+
+/// Whether the sum over k is empty or multiplied by 0, so that A and B are not read and C becomes beta * C0.
+inline bool reads_no_operands(const Problem& problem) { return problem.alpha == 0.0F || problem.k == 0; }
+
+bool covers_everything(const Problem& problem, const Coverage& coverage);
+
+/// Rows and columns of C that a sampled reference covers, ascending.
+struct Samples {
+  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> columns;
+};
+Samples make_samples(const Problem& problem, std::int64_t band, std::uint64_t seed);
+
+/// How many of the k columns of A and rows of B are copied at a time, for `lines` rows of A and columns of B together
+/// and elements of `element_bytes`. At least 1.
+std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element_bytes, std::size_t workspace_bytes);
+
+ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings);
+
+/// `columns` is the number of columns of C; `full` is Reference::full().
+Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full);
+
+/// Reference::compute for operands in device memory.
+std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage,
+                                                 Roundings roundings);
+
+}  // namespace sgemm
