@@ -21,7 +21,7 @@ namespace {
 /// A product of square matrices with its operands.
 struct Product {
   explicit Product(std::int64_t n)
-      : problem(shape_of(n, n, n, 1.0F, 0.0F)),
+      : problem(packed({n, n, n}, nullptr, nullptr, nullptr)),
         inputs(make_operands(problem, Distribution::uniform, 42)),
         c(static_cast<std::size_t>(n * n)) {
     problem.a = inputs.a.data();
@@ -34,32 +34,32 @@ struct Product {
   std::vector<float> c;
 };
 
-void time_launches(benchmark::State& state, const std::function<Prepared(const Problem&)>& prepare, bool checked) {
+void time_launches(benchmark::State& state, const Build& build, bool checked) {
   const Product product(state.range(0));
-  const Prepared prepared = prepare(product.problem);
+  const Prepared prepared = build.prepare(product.problem);
   std::unique_ptr<simt::CheckedArrays> arrays;
   if (checked) {
     arrays = std::make_unique<simt::CheckedArrays>(arrays_of(product.problem));
   }
   for ([[maybe_unused]] auto _ : state) {
-    prepared.launch(product.problem, nullptr);
+    prepared(product.problem, nullptr);
   }
   state.counters["FLOP/s"] = benchmark::Counter(flops(product.problem), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void add_benchmarks() {
-  const auto add = [](const std::string& name, const std::function<Prepared(const Problem&)>& prepare, bool checked) {
-    return benchmark::RegisterBenchmark(name.c_str(),
-                                        [=](benchmark::State& state) { time_launches(state, prepare, checked); })
+  const auto add = [](const std::string& name, const Build& build, bool checked) {
+    return benchmark::RegisterBenchmark(
+               name.c_str(), [&build, checked](benchmark::State& state) { time_launches(state, build, checked); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   };
   for (const Kernel& kernel : kernels()) {
-    if (kernel.prepare_on_executor) {
-      add("execute/" + kernel.id(), kernel.prepare_on_executor, false)->Arg(256)->Arg(512);
+    if (kernel.build(Target::for_executor)) {
+      add("execute/" + kernel.id(), kernel.build(Target::for_executor), false)->Arg(256)->Arg(512);
     }
-    if (kernel.prepare_checked) {
-      add("check/" + kernel.id(), kernel.prepare_checked, true)->Arg(256);
+    if (kernel.build(Target::for_checks)) {
+      add("check/" + kernel.id(), kernel.build(Target::for_checks), true)->Arg(256);
     }
   }
 }

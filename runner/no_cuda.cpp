@@ -13,7 +13,7 @@ DeviceQuery query_device(int) { return {std::nullopt, "the runner was built with
 
 GpuLibraries gpu_libraries() { return {}; }
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Options&, std::optional<TuningFile>) {
+std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, std::optional<TuningFile>) {
   throw std::logic_error("there is no device to be opened");
 }
 

@@ -4,19 +4,24 @@
 
 namespace sgemm {
 
-/// One C = alpha * A * B + beta * C, all matrices row-major, single precision.
-///
-/// A is m x k, B is k x n, C is m x n, each dimension below 2^31. `lda`, `ldb` and `ldc` are the distances between the
-/// starts of two neighbouring rows, in elements; they are at least k, n and n. The pointers belong to the memory of the
-/// platform that runs the kernel and need no alignment beyond that of a float.
-///
-/// As in BLAS, C is not read when beta == 0, and A and B are not read when alpha == 0.
-struct Problem {
+/// What is asked for, without the operands: C = alpha * A * B + beta * C, where A is m x k, B is k x n and C is m x n.
+/// Each dimension is below 2^31.
+struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   float alpha = 1.0F;
   float beta = 0.0F;
+};
+
+/// A shape with its operands, all row-major in single precision.
+///
+/// `lda`, `ldb` and `ldc` are the distances between the starts of two neighbouring rows, in elements; they are at least
+/// k, n and n. The pointers belong to the memory of the platform that runs the kernel and need no alignment beyond that
+/// of a float.
+///
+/// As in BLAS, C is not read when beta == 0, and A and B are not read when alpha == 0.
+struct Problem : Shape {
   const float* a = nullptr;
   std::int64_t lda = 0;
   const float* b = nullptr;
@@ -25,9 +30,12 @@ struct Problem {
   std::int64_t ldc = 0;
 };
 
-/// Floating-point operations of one problem: a multiplication and an addition for every (row, column, k).
-inline double flops(const Problem& p) {
-  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+/// Multiplications of one problem, and as many additions: one for every (row, column, k).
+inline double products(const Shape& shape) {
+  return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
 }
+
+/// Floating-point operations of one problem.
+inline double flops(const Shape& shape) { return 2.0 * products(shape); }
 
 }  // namespace sgemm

@@ -20,7 +20,9 @@
 
 namespace sgemm {
 
-enum class Target { for_gpu, for_executor, for_checks };
+/// What a build of a kernel runs on: a GPU, the executor, the executor with every access observed, or the host itself.
+enum class Target { for_gpu, for_executor, for_checks, for_host };
+constexpr int TARGETS = 4;
 
 inline namespace SGEMM_TARGET {
 

@@ -4,13 +4,13 @@
 
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
-#include "host/configurations.cuh"
 #include "host/kernel.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,6 +61,27 @@ Resources resources_of(void (*kernel)(Parameters...), int threads_per_block, std
   return resources;
 }
 
+/// k == 0 where A and B must not be read (alpha == 0), and alpha == 0 where k == 0, so that a kernel whose sum over k
+/// is empty stores beta * C, as BLAS does, without further cases.
+inline Problem without_unused_operands(Problem p) {
+  if (p.alpha == 0.0F || p.k == 0) {
+    p.alpha = 0.0F;
+    p.k = 0;
+  }
+  return p;
+}
+
+/// So many zeros in the memory of the current device. Throws CudaError where there is no room.
+inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, bytes));
+  // Errors while freeing are ignored: they repeat an earlier one, or the process is ending.
+  std::shared_ptr<void> workspace(memory, [](void* pointer) { cudaFree(pointer); });
+  CUDA_CHECK(cudaMemset(memory, 0, bytes));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the first launch may be on a stream that does not wait for this one
+  return workspace;
+}
+
 /// Describes one variant of a chapter, step by step, and registers it:
 ///
 ///     const Registration registered = Chapter(5, "coarse_1d")
@@ -101,7 +122,7 @@ class Chapter {
   Chapter& needs_code_for_sm_90a() {
 #ifndef SGEMM_CODE_FOR_SM_90A
     if constexpr (TARGET == Target::for_gpu) {
-      kernel_.missing_code = "sm_90a";
+      build().missing_code = "sm_90a";
     }
 #endif
     return *this;
@@ -120,33 +141,33 @@ class Chapter {
   }
   Chapter& resources(std::function<Resources()> query) {
     if constexpr (TARGET == Target::for_gpu) {
-      kernel_.resources = std::move(query);
+      build().resources = std::move(query);
     }
     return *this;
   }
   /// `launch` sees the problem without operands that must not be read: see without_unused_operands().
-  Chapter& launcher(Launch launch) {
-    of_target(&Kernel::prepare, &Kernel::prepare_on_executor,
-              &Kernel::prepare_checked) = [launch = std::move(launch)](const Problem&) {
-      return Prepared{[launch](const Problem& p, cudaStream_t stream) { launch(without_unused_operands(p), stream); },
-                      {}};
-    };
+  Chapter& launcher(std::function<void(const Problem&, cudaStream_t)> launch) {
+    const Configuration only{"", 0, [launch = std::move(launch)](const Problem& p, void*, cudaStream_t stream) {
+                               launch(without_unused_operands(p), stream);
+                             }};
+    build().configurations = [only](const Problem&) { return std::vector{only}; };
     return *this;
   }
   /// Instead of a launcher, for a kernel that computes a problem in several ways, or works in memory of its own.
   /// `list` gives those worth trying on the current device, the one it would choose itself first. It sees the problem
   /// as it is, their launches as .launcher()'s does. A single configuration may have an empty name.
   Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
-    of_target(&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked) = [list](const Problem& p) {
-      return prepare(list(p).front());
+    kernel_.tunable = true;
+    build().allocate = allocate_workspace;
+    build().configurations = [list = std::move(list)](const Problem& problem) {
+      std::vector<Configuration> all = list(problem);
+      for (Configuration& each : all) {
+        each.launch = [launch = std::move(each.launch)](const Problem& p, void* workspace, cudaStream_t stream) {
+          launch(without_unused_operands(p), workspace, stream);
+        };
+      }
+      return all;
     };
-    of_target(&Kernel::prepare_configuration, &Kernel::prepare_configuration_on_executor,
-              &Kernel::prepare_configuration_checked) = [list](const Problem& p, const std::string& name) {
-      return prepare(find_configuration(list(p), name));
-    };
-    if constexpr (TARGET != Target::for_checks) {
-      (TARGET == Target::for_gpu ? kernel_.configurations : kernel_.configurations_on_executor) = std::move(list);
-    }
     return *this;
   }
   /// What registration() registers.
@@ -154,11 +175,8 @@ class Chapter {
   Registration registration() const { return Registration(kernel_); }
 
  private:
-  /// The one of three members that this file is compiled for.
-  template <class Function>
-  Function& of_target(Function Kernel::*for_gpu, Function Kernel::*for_executor, Function Kernel::*for_checks) {
-    return kernel_.*(TARGET == Target::for_gpu ? for_gpu : TARGET == Target::for_executor ? for_executor : for_checks);
-  }
+  /// The one that this file is compiled for.
+  Build& build() { return kernel_.build(TARGET); }
 
   Kernel kernel_;
 };

@@ -1,11 +1,14 @@
 #pragma once
 
 #include "common/problem.hpp"
+#include "common/target.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +22,9 @@ enum class Platform { gpu, cpu };
 /// The error bound a kernel promises. runner/verify/verify.hpp turns it into numbers.
 enum class AccuracyClass {
   fp32,        ///< IEEE single-precision products and sums, in any order of summation
-  fp32_split,  ///< nearly that: products of operands split into TF32 parts, sums mostly in single precision
-  bf16_split,  ///< the same with BF16 parts of scaled operands
-  fp16_split,  ///< the same with FP16 parts, for rows of A and columns of B whose numbers do not span many decades
+  fp32_split,  ///< nearly that: products of operands split into TF32 terms, sums mostly in single precision
+  bf16_split,  ///< nearly that, with BF16 terms of scaled operands
+  fp16_split,  ///< nearly that, with FP16 terms, where rows of A and columns of B do not span many decades
   tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
 
@@ -37,25 +40,45 @@ struct Resources {
   int blocks_per_sm = 0;        ///< resident blocks on one multiprocessor, from the occupancy calculator
 };
 
-/// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
-/// Throws on a launch error.
-using Launch = std::function<void(const Problem&, cudaStream_t)>;
-
-/// A kernel made ready for problems of one shape. Libraries choose and load their algorithm while preparing, so that
-/// no choice is made inside a timed region. The launcher may be called with any operands of that shape and alignment.
-struct Prepared {
-  Launch launch;
-  std::string detail;               ///< what was chosen, for the record; empty when there was no choice
-  std::size_t workspace_bytes = 0;  ///< device memory that the launcher owns, freed with its last copy
+/// One of the ways in which a kernel computes problems of one shape and alignment.
+struct Configuration {
+  std::string name;  ///< unique among a kernel's, e.g. "128x256 stream-k"; empty where there is nothing to tell apart
+  /// Memory of the platform that a launch works in; all zeros before the first launch, and each launch leaves in it
+  /// what the next one needs.
+  std::size_t workspace_bytes = 0;
+  /// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
+  /// Throws on a launch error.
+  std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
 };
 
-/// One of the ways in which a kernel computes a problem.
-struct Configuration {
-  std::string name;  ///< unique among a kernel's, e.g. "128x256 stream-k"; empty where there is no choice
-  /// Device memory that a launch works in; all zeros before the first launch, and each launch leaves in it what the
-  /// next one needs.
-  std::size_t workspace_bytes = 0;
-  std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
+/// A configuration with its workspace: what is verified and timed. Copies share the workspace, which the last one
+/// frees.
+struct Prepared {
+  Configuration configuration;
+  std::shared_ptr<void> workspace;
+
+  void operator()(const Problem& problem, cudaStream_t stream) const {
+    configuration.launch(problem, workspace.get(), stream);
+  }
+};
+
+/// A kernel as it was compiled for one target. Empty where it was not.
+struct Build {
+  /// The configurations worth trying for a problem on the current device, the kernel's own choice first, never none. A
+  /// library makes its choice here, so that none is made inside a timed region. Throws CaseStopped where it finds none.
+  std::function<std::vector<Configuration>(const Problem&)> configurations;
+  /// So many zeros in the target's memory. Null where no configuration has a workspace.
+  std::shared_ptr<void> (*allocate)(std::size_t bytes) = nullptr;
+  /// Resources on the current device for an aligned problem; empty but for chapters on a GPU.
+  std::function<Resources()> resources;
+  /// The architecture that has to be compiled for as well, "sm_90a", before the build can run; empty where it was.
+  std::string missing_code;
+
+  explicit operator bool() const { return static_cast<bool>(configurations); }
+  /// With a workspace of its own. Throws where there is no room for it.
+  Prepared prepare(Configuration configuration) const;
+  /// The kernel's own choice.
+  Prepared prepare(const Problem& problem) const { return prepare(configurations(problem).front()); }
 };
 
 /// Everything the suite knows about one way to compute the product.
@@ -70,36 +93,17 @@ struct Kernel {
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
   /// The last one whose GPUs have the instructions that the kernel is made of; 0 where later ones have them all.
   int max_compute_capability = 0;
-  /// What this build would have to be compiled for to run the kernel on a GPU that can; empty where it was.
-  std::string missing_code;
   /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
-  /// predictions without a device: `resources` has what the device says.
+  /// predictions without a device: a build's `resources` has what the device says.
   int blocks_per_sm = 0;
-
+  bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
+  double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why a problem can not be run by this kernel on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
-  /// Empty for a chapter that was compiled for the executor alone.
-  std::function<Prepared(const Problem&)> prepare;
-  /// The same for the executor, which runs a chapter's kernel on the CPU, on operands in the host's memory. Empty for
-  /// libraries, CPU kernels and chapters that were not compiled for it.
-  std::function<Prepared(const Problem&)> prepare_on_executor;
-  /// The same with every access to memory observed.
-  std::function<Prepared(const Problem&)> prepare_checked;
+  std::array<Build, TARGETS> builds;
 
-  /// The configurations worth trying for a problem on the current device, the kernel's own choice first, never none.
-  /// Empty for kernels without choices. `prepare` takes the first.
-  std::function<std::vector<Configuration>(const Problem&)> configurations;
-  /// As `prepare`, with the configuration of that name. Throws std::invalid_argument, which names it, where the problem
-  /// has none.
-  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration;
-  /// The same for the executor, where those of the instrumented kernel have the names of the others.
-  std::function<std::vector<Configuration>(const Problem&)> configurations_on_executor;
-  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration_on_executor;
-  std::function<Prepared(const Problem&, const std::string& name)> prepare_configuration_checked;
-
-  /// Resources on the current device for an aligned problem; empty for libraries and CPU kernels.
-  std::function<Resources()> resources;
-
+  Build& build(Target target) { return builds[static_cast<std::size_t>(target)]; }
+  const Build& build(Target target) const { return builds[static_cast<std::size_t>(target)]; }
   /// "05_coarse_1d", or just the name for baselines.
   std::string numbered_name() const;
   /// "06_coarse_2d:vectorized": the name in --kernel, in benchmark names and in results.

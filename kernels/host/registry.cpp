@@ -21,32 +21,22 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
-template <class Function>
-void take_if_missing(Function& mine, Function& other) {
-  if (!mine) {
-    mine = std::move(other);
-  }
-}
-
-/// Takes from `other` what it can prepare and `kernel` can not. Returns whether the two had nothing in common there,
-/// which says that they are compilations of one chapter for different targets.
+/// Takes from `other` the builds that `kernel` lacks. Returns whether the two had none in common, which says that they
+/// are compilations of one chapter for different targets.
 bool merge(Kernel& kernel, Kernel& other) {
-  bool different = true;
-  for (const auto prepare : {&Kernel::prepare, &Kernel::prepare_on_executor, &Kernel::prepare_checked}) {
-    different = different && !(kernel.*prepare && other.*prepare);
-    take_if_missing(kernel.*prepare, other.*prepare);
+  bool any = false;
+  for (std::size_t target = 0; target < kernel.builds.size(); ++target) {
+    Build& mine = kernel.builds[target];
+    Build& others = other.builds[target];
+    if (mine && others) {
+      return false;
+    }
+    if (others) {
+      mine = std::move(others);
+      any = true;
+    }
   }
-  for (const auto prepare : {&Kernel::prepare_configuration, &Kernel::prepare_configuration_on_executor,
-                             &Kernel::prepare_configuration_checked}) {
-    take_if_missing(kernel.*prepare, other.*prepare);
-  }
-  take_if_missing(kernel.configurations, other.configurations);
-  take_if_missing(kernel.configurations_on_executor, other.configurations_on_executor);
-  take_if_missing(kernel.resources, other.resources);
-  if (kernel.missing_code.empty()) {
-    kernel.missing_code = std::move(other.missing_code);
-  }
-  return different && (kernel.prepare || kernel.prepare_on_executor || kernel.prepare_checked);
+  return any;
 }
 
 }  // namespace
@@ -65,6 +55,12 @@ std::string_view to_string(AccuracyClass accuracy) {
       break;
   }
   return "tf32";
+}
+
+Prepared Build::prepare(Configuration configuration) const {
+  std::shared_ptr<void> workspace =
+      configuration.workspace_bytes > 0 ? allocate(configuration.workspace_bytes) : nullptr;
+  return {std::move(configuration), std::move(workspace)};
 }
 
 std::string Kernel::numbered_name() const {

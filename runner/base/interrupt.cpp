@@ -1,5 +1,7 @@
 #include "base/interrupt.hpp"
 
+#include "base/outcome.hpp"
+
 #include <csignal>
 
 namespace sgemm {
@@ -21,5 +23,11 @@ void catch_interrupts() {
 }
 
 bool interrupted() { return noted != 0; }
+
+void StopToken::check() const {
+  if (requested()) {
+    throw CaseStopped(Outcome::skipped, "interrupted");
+  }
+}
 
 }  // namespace sgemm

@@ -9,4 +9,20 @@ void catch_interrupts();
 /// Whether one has been noted.
 bool interrupted();
 
+/// Asks whether work under way is to end. Whoever works for long holds one and asks between its steps.
+class StopToken {
+ public:
+  /// Never asks to stop.
+  StopToken() = default;
+  /// Asks to stop once `requested` says so.
+  explicit StopToken(bool (*requested)()) : requested_(requested) {}
+
+  bool requested() const { return requested_ != nullptr && requested_(); }
+  /// Throws CaseStopped (skipped, interrupted) where it is requested.
+  void check() const;
+
+ private:
+  bool (*requested_)() = nullptr;
+};
+
 }  // namespace sgemm

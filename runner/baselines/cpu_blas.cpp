@@ -1,6 +1,5 @@
 // OpenBLAS: what the host's cores reach with a tuned library.
 
-#include "baselines/size_cap.hpp"
 #include "host/kernel.hpp"
 
 #include <cblas.h>
@@ -9,15 +8,16 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 namespace {
 
-constexpr std::int64_t CAP = 4096;
+constexpr double LARGEST = 4096;  // M = N = K
 
-void multiply(const Problem& p, cudaStream_t) {
+void multiply(const Problem& p, void*, cudaStream_t) {
   const auto leading = [](std::int64_t distance) {
     return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
   };
@@ -40,9 +40,10 @@ Kernel cpu_blas() {
     }
     return std::nullopt;
   };
-  kernel.prepare = [](const Problem& p) {
-    cap_size(p, CAP);
-    return Prepared{multiply, fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads())};
+  kernel.most_products = LARGEST * LARGEST * LARGEST;
+  kernel.build(Target::for_host).configurations = [](const Problem&) {
+    const std::string library = fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads());
+    return std::vector{Configuration{library, 0, multiply}};
   };
   return kernel;
 }

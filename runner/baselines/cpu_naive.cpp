@@ -1,14 +1,15 @@
 // The triple loop everybody writes first, on one thread: what the word "naive" is measured against.
 
-#include "baselines/size_cap.hpp"
 #include "host/kernel.hpp"
+
+#include <vector>
 
 namespace sgemm {
 namespace {
 
-constexpr std::int64_t CAP = 512;
+constexpr double LARGEST = 512;  // M = N = K
 
-void multiply(const Problem& p, cudaStream_t) {
+void multiply(const Problem& p, void*, cudaStream_t) {
   const std::int64_t depth = p.alpha == 0.0F ? 0 : p.k;  // BLAS does not read A and B then
   for (std::int64_t i = 0; i < p.m; ++i) {
     for (std::int64_t j = 0; j < p.n; ++j) {
@@ -28,9 +29,9 @@ Kernel cpu_naive() {
   kernel.summary = "the triple loop on one CPU thread";
   kernel.source = "Matrix Multiplication in CUDA";
   kernel.platform = Platform::cpu;
-  kernel.prepare = [](const Problem& p) {
-    cap_size(p, CAP);
-    return Prepared{multiply, {}};
+  kernel.most_products = LARGEST * LARGEST * LARGEST;
+  kernel.build(Target::for_host).configurations = [](const Problem&) {
+    return std::vector{Configuration{"", 0, multiply}};
   };
   return kernel;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -33,9 +34,10 @@ void tf32_gemm(cublasHandle_t handle, const Problem& p) {
 }
 
 template <void (*GEMM)(cublasHandle_t, const Problem&)>
-Prepared prepare(const Problem&) {
-  return {[handle = CublasHandle::shared()](const Problem& p, cudaStream_t stream) { GEMM(handle->on(stream), p); },
-          {}};
+std::vector<Configuration> configurations(const Problem&) {
+  return {{"", 0, [handle = CublasHandle::shared()](const Problem& p, void*, cudaStream_t stream) {
+             GEMM(handle->on(stream), p);
+           }}};
 }
 
 Kernel cublas() {
@@ -46,7 +48,7 @@ Kernel cublas() {
   kernel.source = "NVIDIA cuBLAS";
   kernel.min_compute_capability = 75;
   kernel.unsupported = beyond_int;
-  kernel.prepare = prepare<sgemm>;
+  kernel.build(Target::for_gpu).configurations = configurations<sgemm>;
   return kernel;
 }
 
@@ -58,7 +60,7 @@ Kernel cublas_tf32() {
   kernel.accuracy = AccuracyClass::tf32;
   kernel.min_compute_capability = 80;
   kernel.unsupported = beyond_int;
-  kernel.prepare = prepare<tf32_gemm>;
+  kernel.build(Target::for_gpu).configurations = configurations<tf32_gemm>;
   return kernel;
 }
 

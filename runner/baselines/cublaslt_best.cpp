@@ -189,7 +189,7 @@ std::string describe(const cublasLtMatmulAlgo_t& algorithm, std::size_t candidat
       name_in("CLUSTER_SHAPE", get(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{})), candidates);
 }
 
-Prepared prepare(const Problem& problem) {
+std::vector<Configuration> configurations(const Problem& problem) {
   const auto matmul = std::make_shared<Matmul>(problem);
   const std::vector<cublasLtMatmulAlgo_t> proposed = matmul->propose(problem);
   std::optional<cublasLtMatmulAlgo_t> best;
@@ -205,10 +205,10 @@ Prepared prepare(const Problem& problem) {
   if (!best) {
     throw CaseStopped(Outcome::not_supported, "cuBLASLt proposes no algorithm for this problem");
   }
-  return {[matmul, algorithm = *best](const Problem& p, cudaStream_t stream) {
-            cublas_check(matmul->run(p, algorithm, stream), "cublasLtMatmul");
-          },
-          describe(*best, proposed.size())};
+  return {
+      {describe(*best, proposed.size()), 0, [matmul, algorithm = *best](const Problem& p, void*, cudaStream_t stream) {
+         cublas_check(matmul->run(p, algorithm, stream), "cublasLtMatmul");
+       }}};
 }
 
 std::optional<std::string> unsupported(const Problem& problem) {
@@ -228,7 +228,7 @@ Kernel cublaslt_best() {
   kernel.source = "NVIDIA cuBLAS";
   kernel.min_compute_capability = 75;
   kernel.unsupported = unsupported;
-  kernel.prepare = prepare;
+  kernel.build(Target::for_gpu).configurations = configurations;
   return kernel;
 }
 

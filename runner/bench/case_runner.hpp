@@ -1,70 +1,63 @@
 #pragma once
 
+#include "base/interrupt.hpp"
+#include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
 #include "bench/tuner.hpp"
 #include "bench/tuning_file.hpp"
-#include "cli/options.hpp"
+#include "count/count.hpp"
 #include "device/device.hpp"
-#include "host/kernel.hpp"
-#include "problem/operands.hpp"
-#include "problem/sizes.hpp"
+#include "problem/case.hpp"
 #include "record/environment.hpp"
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
-#include "verify/verify.hpp"
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace sgemm {
 
-/// Takes cases one by one from kernel and size to a record, whatever happens on the way.
+/// Takes cases one by one from the plan to a record, whatever happens on the way: chooses the bench, owns the operands.
 class CaseRunner {
  public:
-  /// `options` outlives the runner. With `use_gpu` and a device, the GPU is prepared; where that fails, gpu_error()
-  /// says why, and GPU kernels run on the executor. On the GPU they follow `tuning`.
-  CaseRunner(const Options& options, const DeviceQuery& query, bool use_gpu,
-             std::optional<TuningFile> tuning = std::nullopt);
-  ~CaseRunner();
+  struct Settings {
+    bool use_gpu = true;       ///< prepare the GPU, where there is one
+    CountingOptions counting;  ///< in the mode `count`
+    bool force = false;        ///< run what the executor is expected to take minutes for
+    std::optional<TuningFile> tuning;
+  };
 
-  /// Never throws for what a case can do wrong; an interrupt, noticed between rounds, ends it as skipped. `data` goes
-  /// with Options::accuracy; without it, the operands are those of Options::data.
-  Record run(const Kernel& kernel, const Size& size, const Observer& observer,
-             std::optional<Distribution> data = std::nullopt);
+  /// The protocol outlives the runner. Where the GPU can not be prepared, gpu_error() says why, and GPU kernels run on
+  /// the executor. Cases end as skipped once `stop` is requested.
+  CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop = {});
+
+  /// Never throws for what a case can do wrong.
+  Record run(const Case& item, const Observer& observer);
 
   /// Tries all configurations of a kernel on the GPU, which there has to be. Never throws, as run().
-  TuningResult tune(const Kernel& kernel, const Size& size, const Observer& observer);
+  TuningResult tune(const Case& item, const Observer& observer);
 
   /// Why no GPU kernel can be run on a GPU; empty when they can.
   const std::string& gpu_error() const { return gpu_error_; }
   GpuFacts gpu_facts() const { return gpu_ ? gpu_->facts() : GpuFacts{}; }
 
  private:
-  struct HostState;
+  Bench& bench_of(const Kernel& kernel);
+  /// Those of the case. Those of the case before are gone, unless they are the same.
+  OperandSet& operands_of(const Case& item);
+  /// Calls `work` with the bench and the operands once both can do with the kernel.
+  void prepare(Bench& bench, const Case& item, const Observer& observer, const std::function<void(OperandSet&)>& work);
 
-  /// Of the record's size and data.
-  HostState& host_state(const Record& record);
-  void run_on_cpu(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
-  void run_on_executor(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
-  /// Sets the record's errors beside those of cublasSgemm.
-  void compare_with_cublas(const Observer& observer, Record& record);
-  void run_counted(const Kernel& kernel, const Size& size, const Observer& observer, Record& record);
-  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
-  double estimate_seconds(const Kernel& kernel, const Problem& shape);
-  /// Runs the executor's launch of `kernel` on the problem, checked where the options say so. Returns what it ran.
-  Prepared execute(const Kernel& kernel, const Problem& problem);
-  void verify(HostState& state, std::string_view when, const Observer& observer, Record& record);
-  Verdict check(HostState& state, const Observer& observer, const Record& record);
-
-  const Options& options_;
+  const Protocol& protocol_;
+  const StopToken stop_;
   std::string gpu_error_;
-  std::unique_ptr<HostState> host_;
   std::unique_ptr<GpuBench> gpu_;
-  std::map<std::string, double> products_per_second_;  ///< of kernels on the executor
+  std::unique_ptr<Bench> cpu_;
+  std::unique_ptr<Bench> executor_;
+  std::unique_ptr<Bench> counting_;
+  std::unique_ptr<OperandSet> operands_;  // the last member: what it has on the device goes before the device does
 };
 
 }  // namespace sgemm

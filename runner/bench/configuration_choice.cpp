@@ -1,14 +1,19 @@
 #include "bench/configuration_choice.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 
+namespace {
+
 std::string chosen_by_model(std::string_view configuration) {
   return configuration.empty() ? "" : fmt::format("{}, by cost model", configuration);
 }
+
+}  // namespace
 
 ConfigurationChoice choose(const std::vector<Configuration>& configurations, const TuningEntry* tuned) {
   const Configuration& own = configurations.front();
@@ -23,6 +28,11 @@ ConfigurationChoice choose(const std::vector<Configuration>& configurations, con
                         tuned->kernel, to_string(tuned->size), tuned->configuration)};
   }
   return {*found, fmt::format("{}, tuned", found->name), {}};
+}
+
+void describe_own_choice(const Kernel& kernel, const Configuration& configuration, Record& record) {
+  record.detail = kernel.tunable ? chosen_by_model(configuration.name) : configuration.name;
+  record.workspace_bytes = configuration.workspace_bytes;
 }
 
 }  // namespace sgemm

@@ -2,9 +2,9 @@
 
 #include "bench/tuning_file.hpp"
 #include "host/kernel.hpp"
+#include "record/record.hpp"
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -16,11 +16,11 @@ struct ConfigurationChoice {
   std::string note;    ///< why the tuned one was not taken; empty where there is nothing to say
 };
 
-/// What a record says about a kernel's own choice: "128x256, by cost model". Empty where the name is.
-std::string chosen_by_model(std::string_view configuration);
-
 /// The one of `configurations`, which are not empty, that `tuned` names; the first, which is the kernel's own choice,
 /// where that is null or names none of them.
 ConfigurationChoice choose(const std::vector<Configuration>& configurations, const TuningEntry* tuned);
+
+/// Takes down a kernel's own choice: "128x256, by cost model", or what a library says of its.
+void describe_own_choice(const Kernel& kernel, const Configuration& configuration, Record& record);
 
 }  // namespace sgemm

@@ -27,24 +27,24 @@ namespace {
 
 constexpr std::string_view RIVAL = "cublas";
 
-const Kernel& rival() {
+const Build& rival() {
   const auto found =
       std::find_if(kernels().begin(), kernels().end(), [](const Kernel& kernel) { return kernel.id() == RIVAL; });
-  return *found;
+  return found->build(Target::for_gpu);
 }
 
 constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /// What a reference takes at most: two doubles per element, its value and the scale of its bound, and the workspace
 /// that it is computed in.
-double reference_bytes(const Problem& shape) {
+double reference_bytes(const Shape& shape) {
   const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double workspace = std::min(inputs * sizeof(double), static_cast<double>(Coverage{}.workspace_bytes));
   return 2.0 * elements * sizeof(double) + workspace;
 }
 
-void require_memory(const Problem& shape, bool verify) {
+void require_memory(const Shape& shape, bool verify) {
   std::size_t free = 0;
   std::size_t total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
@@ -74,65 +74,10 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
 bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
 bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
 
-class CudaBench final : public GpuBench {
- public:
-  CudaBench(const Device& device, const Options& options, std::optional<TuningFile> tuning);
+/// What there is on the device for one operand set.
+struct OnDevice final : DeviceState {
+  OnDevice(OperandSet& operands, bool cold) : problem(operands.shape, operands.host(), cold) {}
 
-  GpuFacts facts() const override;
-  void run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-           Record& record) override;
-  TuningResult tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
-                    const Observer& observer) override;
-  Verdict check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
-                            const Observer& observer) override;
-  double cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) override;
-  bool lost() const override { return !lost_after_.empty(); }
-
- private:
-  struct SizeState;
-  class ConfigurationBench;
-
-  /// Does what `work` does and turns errors of the libraries into the case's outcome.
-  template <class Work>
-  auto guarded(const std::string& case_name, const Work& work);
-  void note_failure(const std::string& case_name);
-  void measure(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-               Record& record);
-  void require_device() const;
-  void require_capable(const Kernel& kernel, const Problem& shape) const;
-  /// Of the record's size and data.
-  SizeState& state_of(const Record& record, const InputsSource& inputs);
-  const Reference& reference(SizeState& state, const Observer& observer);
-  void measure_cublas_alone(SizeState& state, const Observer& observer);
-  Round round_of(SizeState& state, std::vector<Contender> contenders);
-  SamplingOptions sampling(int contenders) const;
-  /// With the configuration that the tuning file or the kernel chooses.
-  Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
-  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
-  void run_once(const Launch& launch, SizeState& state, Owner owner);
-  void verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when, const Observer& observer,
-              Record& record);
-
-  const Device device_;
-  const Options& options_;
-  const std::optional<TuningFile> tuning_;
-  Stream stream_;
-  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
-  EventTimer event_timer_;
-  EndToEndTimer end_to_end_timer_;
-  std::unique_ptr<Telemetry> telemetry_;
-  EventTimer::Floor floor_;
-  std::unique_ptr<SizeState> state_;
-  std::string lost_after_;
-};
-
-struct CudaBench::SizeState {
-  SizeState(const Record& record, const Problem& shape, std::shared_ptr<const HostOperands> host, bool cold)
-      : size(record.size), data(record.data), inputs(std::move(host)), problem(shape, *inputs, cold) {}
-
-  Size size;
-  std::optional<Distribution> data;
-  std::shared_ptr<const HostOperands> inputs;
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
   Prepared cublas;
@@ -140,12 +85,58 @@ struct CudaBench::SizeState {
   std::optional<double> cublas_rel_err;
 };
 
-CudaBench::CudaBench(const Device& device, const Options& options, std::optional<TuningFile> tuning)
+class CudaBench final : public GpuBench {
+ public:
+  CudaBench(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning);
+
+  GpuFacts facts() const override;
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+  TuningResult tune(const Kernel& kernel, OperandSet& operands, const Observer& observer) override;
+  Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) override;
+  double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) override;
+  bool lost() const override { return !lost_after_.empty(); }
+
+ private:
+  class ConfigurationBench;
+
+  /// Does what `work` does and turns errors of the libraries into the case's outcome.
+  template <class Work>
+  auto guarded(const std::string& case_name, const Work& work);
+  void note_failure(const std::string& case_name);
+  void measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record);
+  void require_device() const;
+  OnDevice& on_device(OperandSet& operands);
+  const Reference& reference(OperandSet& operands, const Observer& observer);
+  void measure_cublas_alone(OperandSet& operands, const Observer& observer);
+  Round round_of(OperandSet& operands, std::vector<Contender> contenders);
+  SamplingOptions sampling(int contenders) const;
+  /// With the configuration that the tuning file or the kernel chooses.
+  Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
+  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
+  void run_once(const Prepared& kernel, OnDevice& state, Owner owner);
+  void verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer, Record& record);
+
+  const Device device_;
+  const Protocol& protocol_;
+  const StopToken stop_;
+  const std::optional<TuningFile> tuning_;
+  Stream stream_;
+  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
+  EventTimer event_timer_;
+  EndToEndTimer end_to_end_timer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  EventTimer::Floor floor_;
+  std::string lost_after_;
+};
+
+CudaBench::CudaBench(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning)
     : device_(device),
-      options_(options),
+      protocol_(protocol),
+      stop_(stop),
       tuning_(std::move(tuning)),
       stream_(make_stream()),
-      flush_(options.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
+      flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
       event_timer_(device, flush_.get(), stream_.get()),
       end_to_end_timer_(flush_.get(), stream_.get()),
       telemetry_(Telemetry::open(device.pci_bus_id)),
@@ -162,8 +153,12 @@ void CudaBench::require_device() const {
   }
 }
 
-void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) const {
+void CudaBench::require(const Kernel& kernel, OperandSet& operands) {
   require_device();
+  const Build& build = kernel.build(Target::for_gpu);
+  if (!build) {
+    throw CaseStopped(Outcome::not_supported, "was not built for GPUs");
+  }
   if (kernel.min_compute_capability > device_.compute_capability) {
     throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
                                                           capability_text(kernel.min_compute_capability),
@@ -174,41 +169,41 @@ void CudaBench::require_capable(const Kernel& kernel, const Problem& shape) cons
                                                           capability_text(kernel.max_compute_capability),
                                                           capability_text(device_.compute_capability)));
   }
-  if (!kernel.missing_code.empty()) {
+  if (!build.missing_code.empty()) {
     throw CaseStopped(Outcome::not_supported,
                       fmt::format("this build has no code for {0}: add {1} to -DCMAKE_CUDA_ARCHITECTURES",
-                                  kernel.missing_code, kernel.missing_code.substr(3) + "-real"));
+                                  build.missing_code, build.missing_code.substr(3) + "-real"));
   }
-  if (const std::optional<std::string> reason = kernel.unsupported(shape)) {
-    throw CaseStopped(Outcome::not_supported, *reason);
+  if (!operands.device) {
+    guarded("sgemm/" + kernel.id(), [&] { require_memory(operands.shape, protocol_.verify); });
   }
 }
 
-CudaBench::SizeState& CudaBench::state_of(const Record& record, const InputsSource& inputs) {
-  const Size& size = record.size;
-  if (!state_ || state_->size != size || state_->data != record.data) {
-    state_.reset();  // first, so that its memory is free for the next
-    const Problem shape = shape_of(size.m, size.n, size.k, options_.alpha, options_.beta);
-    require_memory(shape, options_.verify);
-    state_ = std::make_unique<SizeState>(record, shape, inputs(), options_.l2 == L2State::cold);
+OnDevice& CudaBench::on_device(OperandSet& operands) {
+  if (!operands.device) {
+    require_memory(operands.shape, protocol_.verify);
+    operands.device = std::make_unique<OnDevice>(operands, protocol_.l2 == L2State::cold);
   }
-  return *state_;
+  return static_cast<OnDevice&>(*operands.device);
 }
 
-const Reference& CudaBench::reference(SizeState& state, const Observer& observer) {
+const Reference& CudaBench::reference(OperandSet& operands, const Observer& observer) {
+  OnDevice& state = on_device(operands);
   if (!state.reference) {
+    stop_.check();
     observer("computing the reference");
-    const Roundings roundings = roundings_of(state.data.value_or(options_.data));
-    state.reference =
-        Reference::compute(state.problem.reference_operands(), Platform::gpu, options_.seed, {}, roundings);
+    state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, protocol_.seed, {},
+                                         roundings_of(operands.data));
   }
   return *state.reference;
 }
 
-Round CudaBench::round_of(SizeState& state, std::vector<Contender> contenders) {
-  if (options_.time == TimeMode::end_to_end) {
-    return [this, &state, contenders = std::move(contenders)](const std::vector<int>& order, int) {
-      return end_to_end_timer_.round(contenders, state.problem, *state.inputs, order);
+Round CudaBench::round_of(OperandSet& operands, std::vector<Contender> contenders) {
+  OnDevice& state = on_device(operands);
+  if (protocol_.time == TimeMode::end_to_end) {
+    return [this, &state, &inputs = operands.host(), contenders = std::move(contenders)](const std::vector<int>& order,
+                                                                                         int) {
+      return end_to_end_timer_.round(contenders, state.problem, inputs, order);
     };
   }
   return [this, &state, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
@@ -217,47 +212,48 @@ Round CudaBench::round_of(SizeState& state, std::vector<Contender> contenders) {
 }
 
 SamplingOptions CudaBench::sampling(int contenders) const {
-  return {contenders, options_.time == TimeMode::kernel, options_.max_seconds, options_.seed};
+  return {contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
 }
 
-void CudaBench::measure_cublas_alone(SizeState& state, const Observer& observer) {
+void CudaBench::measure_cublas_alone(OperandSet& operands, const Observer& observer) {
+  OnDevice& state = on_device(operands);
   if (state.cublas_alone_us) {
     return;
   }
   state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
   const Observer alone = [&](std::string_view activity) { observer(fmt::format("cuBLAS alone: {}", activity)); };
-  const Timings timings = take_samples(round_of(state, {{state.cublas.launch, Owner::cublas}}), sampling(1), alone);
+  const Timings timings = take_samples(round_of(operands, {{state.cublas, Owner::cublas}}), sampling(1), alone);
   state.cublas_alone_us = median(timings.kernel_us);
 }
 
 Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record& record) const {
-  if (!kernel.configurations) {
-    Prepared prepared = kernel.prepare(problem);
-    record.detail = prepared.detail;
-    record.workspace_bytes = prepared.workspace_bytes;
-    return prepared;
+  const Build& build = kernel.build(Target::for_gpu);
+  const std::vector<Configuration> all = build.configurations(problem);
+  if (!kernel.tunable) {
+    describe_own_choice(kernel, all.front(), record);
+    return build.prepare(all.front());
   }
-  const ConfigurationChoice choice =
-      choose(kernel.configurations(problem), tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
+  const ConfigurationChoice choice = choose(all, tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
   record.detail = choice.detail;
   record.note = choice.note;
   record.workspace_bytes = choice.configuration.workspace_bytes;
   require_workspace(choice.configuration.workspace_bytes);
-  return kernel.prepare_configuration(problem, choice.configuration.name);
+  return build.prepare(choice.configuration);
 }
 
-void CudaBench::run_once(const Launch& launch, SizeState& state, Owner owner) {
+void CudaBench::run_once(const Prepared& kernel, OnDevice& state, Owner owner) {
   state.problem.restore(owner, 1, stream_.get());
-  launch(state.problem.operands(owner), stream_.get());
+  kernel(state.problem.operands(owner), stream_.get());
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
 }
 
-void CudaBench::verify(const Kernel& kernel, SizeState& state, int launch, std::string_view when,
-                       const Observer& observer, Record& record) {
-  const Reference& expected = reference(state, observer);
+void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer,
+                       Record& record) {
+  const Reference& expected = reference(operands, observer);
+  stop_.check();
   observer("verifying");
-  const Problem operands = state.problem.operands(Owner::kernel, launch);
-  judge(expected.check(operands.c, operands.ldc, kernel.accuracy), when, record);
+  const Problem problem = on_device(operands).problem.operands(Owner::kernel, launch);
+  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when);
 }
 
 template <class Work>
@@ -283,53 +279,50 @@ auto CudaBench::guarded(const std::string& case_name, const Work& work) {
   }
 }
 
-void CudaBench::run(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-                    Record& record) {
-  guarded(record.name, [&] { measure(kernel, size, inputs, observer, record); });
+void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  guarded(record.name, [&] { measure(kernel, operands, observer, record); });
 }
 
-void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSource& inputs, const Observer& observer,
-                        Record& record) {
-  require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
-  observer("preparing");
-  SizeState& state = state_of(record, inputs);
-  if (!options_.accuracy) {
-    measure_cublas_alone(state, observer);
+void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  const bool accuracy = protocol_.mode == Mode::accuracy;
+  if (!accuracy) {
+    measure_cublas_alone(operands, observer);
   }
-
-  if (options_.verify) {
-    reference(state, observer);  // before a workspace takes the memory that it needs
+  if (protocol_.verify) {
+    reference(operands, observer);  // before a workspace takes the memory that it needs
   }
+  stop_.check();
   observer("preparing");
+  OnDevice& state = on_device(operands);
   const Prepared prepared = prepare(kernel, state.problem.operands(Owner::kernel), record);
-  if (options_.accuracy) {
-    run_once(prepared.launch, state, Owner::kernel);
-    verify(kernel, state, 0, "", observer, record);
+  if (accuracy) {
+    run_once(prepared, state, Owner::kernel);
+    verify(operands, 0, "", observer, record);
     record.outcome = Outcome::compared;
     return;
   }
-  if (kernel.resources) {
-    record.resources = kernel.resources();
+  if (const auto& resources = kernel.build(Target::for_gpu).resources) {
+    record.resources = resources();
     record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
   }
-  if (options_.verify) {
-    run_once(prepared.launch, state, Owner::kernel);
-    verify(kernel, state, 0, "", observer, record);
+  if (protocol_.verify) {
+    run_once(prepared, state, Owner::kernel);
+    verify(operands, 0, "", observer, record);
   }
 
   if (telemetry_) {
     record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
   }
-  Timings timings = take_samples(
-      round_of(state, {{prepared.launch, Owner::kernel}, {state.cublas.launch, Owner::cublas}}), sampling(2), observer);
+  Timings timings = take_samples(round_of(operands, {{prepared, Owner::kernel}, {state.cublas, Owner::cublas}}),
+                                 sampling(2), observer);
   if (telemetry_) {
     record.telemetry->second = telemetry_->sample();
   }
-  if (options_.verify) {
-    verify(kernel, state, timings.launches_per_sample - 1, "after timing: ", observer, record);
+  if (protocol_.verify) {
+    verify(operands, timings.launches_per_sample - 1, "after timing: ", observer, record);
   }
 
-  Measurement measurement = measurement_of(std::move(timings), size);
+  Measurement measurement = measurement_of(std::move(timings), operands.size);
   measurement.cublas_alone_us = state.cublas_alone_us;
   measurement.vs_cublas_alone = *state.cublas_alone_us / measurement.time_us.median;
   const std::optional<double> peak = device_.fp32_peak_gflops();
@@ -339,81 +332,78 @@ void CudaBench::measure(const Kernel& kernel, const Size& size, const InputsSour
   record.measurement = std::move(measurement);
 }
 
-/// One kernel's configurations on the operands of one size.
+/// One kernel's configurations on one operand set.
 class CudaBench::ConfigurationBench final : public TuningBench {
  public:
-  ConfigurationBench(CudaBench& bench, const Kernel& kernel, SizeState& state, const Observer& observer)
-      : bench_(bench), kernel_(kernel), state_(state), observer_(observer), record_(kernel, state.size) {}
+  ConfigurationBench(CudaBench& bench, const Kernel& kernel, OperandSet& operands, const Observer& observer)
+      : bench_(bench),
+        kernel_(kernel),
+        operands_(operands),
+        observer_(observer),
+        record_({&kernel, operands.size, {}}) {}
 
-  Launch prepare(const Configuration& configuration) override {
+  Prepared prepare(const Configuration& configuration) override {
     bench_.require_device();
     return bench_.guarded(record_.name, [&] {
       require_workspace(configuration.workspace_bytes);
-      return kernel_.prepare_configuration(state_.problem.operands(Owner::kernel), configuration.name).launch;
+      return kernel_.build(Target::for_gpu).prepare(configuration);
     });
   }
 
-  void verify(const Launch& launch, std::string_view when) override {
+  void verify(const Prepared& prepared, std::string_view when) override {
     bench_.require_device();
     bench_.guarded(record_.name, [&] {
-      bench_.run_once(launch, state_, Owner::kernel);
-      bench_.verify(kernel_, state_, 0, when, observer_, record_);
+      bench_.run_once(prepared, bench_.on_device(operands_), Owner::kernel);
+      bench_.verify(operands_, 0, when, observer_, record_);
     });
   }
 
-  Round round_of(const std::vector<Launch>& launches) override {
+  Round round_of(const std::vector<Prepared>& all) override {
     std::vector<Contender> contenders;
-    for (const Launch& launch : launches) {
-      contenders.push_back({launch, Owner::kernel});
+    for (const Prepared& each : all) {
+      contenders.push_back({each, Owner::kernel});
     }
-    return bench_.round_of(state_, std::move(contenders));
+    return bench_.round_of(operands_, std::move(contenders));
   }
 
  private:
   CudaBench& bench_;
   const Kernel& kernel_;
-  SizeState& state_;
+  OperandSet& operands_;
   const Observer& observer_;
   Record record_;
 };
 
-TuningResult CudaBench::tune(const Kernel& kernel, const Size& size, const InputsSource& inputs,
-                             const Observer& observer) {
-  const Record record(kernel, size);
-  return guarded(record.name, [&] {
-    require_capable(kernel, shape_of(size.m, size.n, size.k, options_.alpha, options_.beta));
-    observer("preparing");
-    SizeState& state = state_of(record, inputs);
-    reference(state, observer);  // before workspaces take the memory that it needs
-    const Problem problem = state.problem.operands(Owner::kernel);
-    ConfigurationBench bench(*this, kernel, state, observer);
+TuningResult CudaBench::tune(const Kernel& kernel, OperandSet& operands, const Observer& observer) {
+  return guarded(Case{&kernel, operands.size, {}}.name(), [&] {
+    reference(operands, observer);  // before workspaces take the memory that it needs
+    const Problem problem = on_device(operands).problem.operands(Owner::kernel);
+    ConfigurationBench bench(*this, kernel, operands, observer);
     TuningResult result;
-    result.trials = try_all(kernel.configurations(problem), bench, sampling(1), observer);
+    result.trials = try_all(kernel.build(Target::for_gpu).configurations(problem), bench, sampling(1), observer);
     result.best = best_of(result.trials, kernel.id(), problem);
     return result;
   });
 }
 
-Verdict CudaBench::check_host_result(const Record& record, const InputsSource& inputs, const std::vector<float>& c,
-                                     const Observer& observer) {
+Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {
   return guarded(record.name, [&] {
-    SizeState& state = state_of(record, inputs);
-    const Reference& expected = reference(state, observer);
-    observer("verifying");
-    const Problem operands = state.problem.operands(Owner::kernel);
-    CUDA_CHECK(cudaMemcpy(operands.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
-    return expected.check(operands.c, operands.ldc, record.accuracy);
+    const Reference& expected = reference(operands, observer);
+    const Problem problem = on_device(operands).problem.operands(Owner::kernel);
+    const std::vector<float>& c = operands.result();
+    CUDA_CHECK(cudaMemcpy(problem.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
+    return expected.check(problem.c, problem.ldc, record.accuracy);
   });
 }
 
-double CudaBench::cublas_rel_err(const Record& record, const InputsSource& inputs, const Observer& observer) {
+double CudaBench::cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) {
   return guarded(record.name, [&] {
-    SizeState& state = state_of(record, inputs);
+    OnDevice& state = on_device(operands);
     if (!state.cublas_rel_err) {
-      const Problem operands = state.problem.operands(Owner::cublas);
-      const Reference& expected = reference(state, observer);
-      run_once(rival().prepare(operands).launch, state, Owner::cublas);
-      state.cublas_rel_err = expected.check(operands.c, operands.ldc, AccuracyClass::fp32).rel_err;
+      const Problem problem = state.problem.operands(Owner::cublas);
+      const Reference& expected = reference(operands, observer);
+      run_once(rival().prepare(problem), state, Owner::cublas);
+      state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
     }
     return *state.cublas_rel_err;
   });
@@ -429,9 +419,9 @@ void CudaBench::note_failure(const std::string& case_name) {
 
 }  // namespace
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Options& options,
+std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Protocol& protocol, StopToken stop,
                                          std::optional<TuningFile> tuning) {
-  return std::make_unique<CudaBench>(device, options, std::move(tuning));
+  return std::make_unique<CudaBench>(device, protocol, stop, std::move(tuning));
 }
 
 }  // namespace sgemm

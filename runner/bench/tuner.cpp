@@ -1,6 +1,5 @@
 #include "bench/tuner.hpp"
 
-#include "base/interrupt.hpp"
 #include "base/statistics.hpp"
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 namespace sgemm {
 namespace {
 
-/// Does what `work` does to the trial. Where that ends it, the trial says how.
-void attempt(Trial& trial, const std::function<void()>& work) {
+/// Does what `work` does to the trial. Where that ends it, the trial says how; an end of everything is passed on.
+void attempt(Trial& trial, const StopToken& stop, const std::function<void()>& work) {
   try {
     work();
   } catch (const CaseStopped& stopped) {
-    if (interrupted()) {
+    if (stop.requested()) {
       throw;
     }
     trial.outcome = stopped.outcome();
@@ -30,17 +29,18 @@ void attempt(Trial& trial, const std::function<void()>& work) {
 std::vector<Trial> try_all(const std::vector<Configuration>& configurations, TuningBench& bench,
                            SamplingOptions options, const Observer& observer) {
   std::vector<Trial> trials;
-  std::vector<Launch> launches;
+  std::vector<Prepared> prepared;
   std::vector<std::size_t> timed;  // indices of trials
   for (const Configuration& configuration : configurations) {
     Trial& trial = trials.emplace_back();
     trial.configuration = configuration.name;
     trial.workspace_bytes = configuration.workspace_bytes;
-    attempt(trial, [&] {
+    attempt(trial, options.stop, [&] {
+      options.stop.check();
       observer(fmt::format("verifying {}", trial.configuration));
-      Launch launch = bench.prepare(configuration);
-      bench.verify(launch, "");
-      launches.push_back(std::move(launch));
+      Prepared next = bench.prepare(configuration);
+      bench.verify(next, "");
+      prepared.push_back(std::move(next));
       timed.push_back(trials.size() - 1);
     });
   }
@@ -48,7 +48,7 @@ std::vector<Trial> try_all(const std::vector<Configuration>& configurations, Tun
     return trials;
   }
   options.contenders = static_cast<int>(timed.size());
-  Comparison comparison = compare(bench.round_of(launches), options, observer);
+  Comparison comparison = compare(bench.round_of(prepared), options, observer);
   std::size_t most_samples = 0;
   for (const std::vector<double>& times : comparison.times_us) {
     most_samples = std::max(most_samples, times.size());
@@ -57,7 +57,7 @@ std::vector<Trial> try_all(const std::vector<Configuration>& configurations, Tun
     Trial& trial = trials[timed[i]];
     trial.times_us = std::move(comparison.times_us[i]);
     trial.dropped = trial.times_us.size() < most_samples;
-    attempt(trial, [&] { bench.verify(launches[i], "after timing: "); });
+    attempt(trial, options.stop, [&] { bench.verify(prepared[i], "after timing: "); });
   }
   return trials;
 }

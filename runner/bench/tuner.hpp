@@ -42,11 +42,11 @@ class TuningBench {
  public:
   virtual ~TuningBench() = default;
 
-  virtual Launch prepare(const Configuration& configuration) = 0;
+  virtual Prepared prepare(const Configuration& configuration) = 0;
   /// Runs it once and compares the result with the reference; `when` begins the reason where it is wrong.
-  virtual void verify(const Launch& launch, std::string_view when) = 0;
-  /// Times of launches, all on the same operands.
-  virtual Round round_of(const std::vector<Launch>& launches) = 0;
+  virtual void verify(const Prepared& prepared, std::string_view when) = 0;
+  /// Times all of them, on the same operands.
+  virtual Round round_of(const std::vector<Prepared>& all) = 0;
 };
 
 /// Verifies `configurations`, which are not empty, times those that are right in the same rounds, and verifies them

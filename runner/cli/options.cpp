@@ -65,9 +65,10 @@ Exit status:
 
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
-constexpr std::array LIST_MODES{ListMode::table, ListMode::json};
+constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
+constexpr std::array MODES{Mode::measure, Mode::accuracy, Mode::count, Mode::tune, Mode::list};
 
-std::string_view to_string(ListMode mode) { return mode == ListMode::json ? "json" : "table"; }
+std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
 [[noreturn]] void reject(std::string_view flag, std::string_view value, std::string_view expected) {
   throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
@@ -169,20 +170,23 @@ void declare_values(CLI::App& app, Options& options) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // parse_options() rejects repeated flags
   };
 
+  Protocol& protocol = options.protocol;
   app.option_defaults()->group("What to measure");
   value("--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels),
         [&](Flag, Text text) { options.kernels = text; });
   value("--sizes", "SIZES",
-        fmt::format("problem sizes, see below [{}; --accuracy: 1024,4096, on the CPU 256]", options.sizes),
+        fmt::format("problem sizes, see below [{}; --accuracy: {}, on the CPU {}]", default_sizes(Mode::measure, true),
+                    default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false)),
         [&](Flag, Text text) { options.sizes = text; });
-  value("--alpha", "X", fmt::format("factor of A * B [{}]", options.alpha),
-        [&](Flag flag, Text text) { options.alpha = parse_factor(flag, text); });
-  value("--beta", "X", fmt::format("factor of C [{}]", options.beta),
-        [&](Flag flag, Text text) { options.beta = parse_factor(flag, text); });
-  value("--data", "KIND", fmt::format("operands, see below [{}; with --accuracy all]", to_string(options.data)),
-        [&](Flag flag, Text text) { options.accuracy_data = parse_data(flag, text); });
-  value("--seed", "N", fmt::format("seed of the operands [{}]", options.seed), [&](Flag flag, Text text) {
-    options.seed = parse_number<std::uint64_t>(
+  value("--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha),
+        [&](Flag flag, Text text) { protocol.alpha = parse_factor(flag, text); });
+  value("--beta", "X", fmt::format("factor of C [{}]", protocol.beta),
+        [&](Flag flag, Text text) { protocol.beta = parse_factor(flag, text); });
+  value("--data", "KIND",
+        fmt::format("operands, see below [{}; with --accuracy all]", to_string(protocol.data.front())),
+        [&](Flag flag, Text text) { protocol.data = parse_data(flag, text); });
+  value("--seed", "N", fmt::format("seed of the operands [{}]", protocol.seed), [&](Flag flag, Text text) {
+    protocol.seed = parse_number<std::uint64_t>(
         flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
   });
 
@@ -196,15 +200,15 @@ void declare_values(CLI::App& app, Options& options) {
                 flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above, or cpu");
           }
         });
-  value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(options.l2)),
-        [&](Flag flag, Text text) { options.l2 = parse_choice(flag, text, L2_STATES); });
+  value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
+        [&](Flag flag, Text text) { protocol.l2 = parse_choice(flag, text, L2_STATES); });
   value(
       "--time", "SPAN",
-      fmt::format("{}, which adds the copies to and from the device [{}]", words(TIME_MODES), to_string(options.time)),
-      [&](Flag flag, Text text) { options.time = parse_choice(flag, text, TIME_MODES); });
-  value("--max-seconds", "S", fmt::format("sampling budget of one case [{}]", options.max_seconds),
+      fmt::format("{}, which adds the copies to and from the device [{}]", words(TIME_MODES), to_string(protocol.time)),
+      [&](Flag flag, Text text) { protocol.time = parse_choice(flag, text, TIME_MODES); });
+  value("--max-seconds", "S", fmt::format("sampling budget of one case [{}]", protocol.max_seconds),
         [&](Flag flag, Text text) {
-          options.max_seconds = parse_number<double>(
+          protocol.max_seconds = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
@@ -228,13 +232,13 @@ void declare_values(CLI::App& app, Options& options) {
         [&](Flag, Text text) { options.out = text; });
   value("--tuning", "FILE", "tuning file to follow, or to write [results/<device>/tuning.json]",
         [&](Flag, Text text) { options.tuning_file = text; });
-  value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_MODES)),
-        [&](Flag flag, Text text) { options.list = parse_choice(flag, text, LIST_MODES); })
+  value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_FORMATS)),
+        [&](Flag flag, Text text) { options.list_format = parse_choice(flag, text, LIST_FORMATS); })
       ->expected(0, 1)
       ->default_str("table");
 }
 
-/// A flag without a value, and what it sets.
+/// A flag without a value, and the option that it sets; none for a flag that asks for a mode.
 struct Switch {
   std::string flag;
   std::string description;
@@ -269,76 +273,90 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
   return flags;
 }
 
-/// Where the operands that were asked for belong: one kind, or with --accuracy several.
-void settle_data(Options& options) {
-  std::vector<Distribution>& data = options.accuracy_data;
-  if (options.accuracy) {
-    if (data.empty()) {
-      data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
-    }
-    return;
-  }
-  if (data.size() > 1) {
-    throw UsageError("--data: several kinds of operands need --accuracy");
-  }
-  options.data = data.empty() ? options.data : data.front();
-  data.clear();
+/// The modes in which a flag means something. Elsewhere it would have no effect, and is a mistake.
+struct Meaning {
+  const char* flag;
+  std::vector<Mode> modes;
+};
+
+const std::vector<Meaning>& meanings() {
+  static const std::vector<Meaning> all{
+      {"--l2", {Mode::measure, Mode::tune}},
+      {"--time", {Mode::measure}},
+      {"--max-seconds", {Mode::measure, Mode::tune}},
+      {"--no-verify", {Mode::measure, Mode::count}},
+      {"--check", {Mode::measure, Mode::accuracy}},
+      {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--gpu-model", {Mode::count}},
+      {"--blocks-per-sm", {Mode::count}},
+      {"--out", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--tuning", {Mode::measure, Mode::accuracy, Mode::tune}},
+      {"--no-tuning", {Mode::measure, Mode::accuracy}},
+  };
+  return all;
 }
 
-/// Flags that would have no effect are mistakes.
-void refuse_combinations(const CLI::App& app, const Options& options) {
-  const auto given = [&](const std::string& flag) { return app.count(flag) > 0; };
-  if (options.count && options.check) {
-    throw UsageError("--count and --check are two ways to watch memory: give one of them");
-  }
-  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
-    if (options.count && given(flag)) {
-      throw UsageError(fmt::format("{} is about times, which --count does not take", flag));
+/// The mode that the flags ask for, of which at most one may be given.
+Mode mode_of(const CLI::App& app) {
+  Mode asked = Mode::measure;
+  for (const Mode mode : MODES) {
+    if (mode == Mode::measure || app.count(std::string(flag_of(mode))) == 0) {
+      continue;
     }
-  }
-  if (options.accuracy && (options.count || options.tune)) {
-    throw UsageError(
-        fmt::format("--accuracy and {} are two things to do: give one of them", options.count ? "--count" : "--tune"));
-  }
-  for (const char* const flag : {"--l2", "--time", "--max-seconds"}) {
-    if (options.accuracy && given(flag)) {
-      throw UsageError(fmt::format("{} is about times, which --accuracy does not take", flag));
+    if (asked != Mode::measure) {
+      throw UsageError(fmt::format("{} and {} are two things to do: give one of them", flag_of(asked), flag_of(mode)));
     }
+    asked = mode;
   }
-  if (options.accuracy && !options.verify) {
-    throw UsageError("--no-verify leaves out what --accuracy is for");
-  }
-  if (options.accuracy && options.list != ListMode::none) {
-    throw UsageError("--list measures nothing: leave out --accuracy");
-  }
-  for (const char* const flag : {"--gpu-model", "--blocks-per-sm"}) {
-    if (!options.count && given(flag)) {
-      throw UsageError(fmt::format("{} needs --count", flag));
+  return asked;
+}
+
+void refuse_useless_flags(const CLI::App& app, const Options& options) {
+  const Mode mode = options.protocol.mode;
+  for (const Meaning& meaning : meanings()) {
+    const auto& modes = meaning.modes;
+    if (app.count(meaning.flag) == 0 || std::find(modes.begin(), modes.end(), mode) != modes.end()) {
+      continue;
     }
+    throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", meaning.flag, flag_of(modes.front()))
+                                           : fmt::format("{} has no effect with {}", meaning.flag, flag_of(mode)));
   }
   if (!options.use_tuning && options.tuning_file) {
     throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
   }
-  for (const char* const flag : {"--tune", "--tuning"}) {
-    if (given(flag) && (options.on_executor || options.check || options.count)) {
-      throw UsageError(fmt::format("{} is about times on a GPU: not with {}", flag,
-                                   options.count   ? "--count"
-                                   : options.check ? "--check"
-                                                   : "--device cpu"));
-    }
+  if (options.on_executor && (mode == Mode::tune || options.tuning_file)) {
+    throw UsageError(fmt::format("{} is about times on a GPU: not with {}", mode == Mode::tune ? "--tune" : "--tuning",
+                                 options.protocol.check ? "--check" : "--device cpu"));
   }
-  for (const char* const flag : {"--time", "--no-verify", "--no-tuning", "--out", "--list", "--force"}) {
-    if (options.tune && given(flag)) {
-      throw UsageError(fmt::format("{} has no effect with --tune", flag));
-    }
+  if (mode != Mode::accuracy && options.protocol.data.size() > 1) {
+    throw UsageError("--data: several kinds of operands need --accuracy");
+  }
+  if ((mode == Mode::tune || mode == Mode::list) && !options.benchmark_flags.empty()) {
+    throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
 }
 
 }  // namespace
 
-std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
+std::string_view flag_of(Mode mode) {
+  switch (mode) {
+    case Mode::measure:
+      return "";
+    case Mode::accuracy:
+      return "--accuracy";
+    case Mode::count:
+      return "--count";
+    case Mode::tune:
+      return "--tune";
+    case Mode::list:
+      return "--list";
+  }
+  return "";
+}
 
-std::string_view to_string(TimeMode mode) { return mode == TimeMode::kernel ? "kernel" : "end-to-end"; }
+std::string_view default_sizes(Mode mode, bool on_gpu) {
+  return mode != Mode::accuracy ? "256:8192" : on_gpu ? "1024,4096" : "256";
+}
 
 ParseResult parse_options(int argc, const char* const* argv, const std::string& version) {
   ParseResult result;
@@ -350,12 +368,12 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   declare_values(app, options);
   app.get_formatter()->column_width(26);
   const std::array<Switch, 7> switches{{
-      {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, &options.accuracy},
-      {"--no-verify", "do not check the results; their records say so", false, &options.verify},
-      {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.check},
-      {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, &options.count},
+      {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, nullptr},
+      {"--no-verify", "do not check the results; their records say so", false, &options.protocol.verify},
+      {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.protocol.check},
+      {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, nullptr},
       {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
-      {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, &options.tune},
+      {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, nullptr},
       {"--no-tuning", "ignore tuning files: kernels choose their configurations", false, &options.use_tuning},
   }};
   std::array<std::string, switches.size()> given;
@@ -392,16 +410,18 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     if (given[i] != "true") {
       throw UsageError(fmt::format("{} takes no value", switches[i].flag));
     }
-    *switches[i].option = switches[i].value;
+    if (switches[i].option != nullptr) {
+      *switches[i].option = switches[i].value;
+    }
   }
-  refuse_combinations(app, options);
-  settle_data(options);
-  options.sizes_given = app.count("--sizes") > 0;
-  options.on_executor = options.on_executor || options.check || options.count;
+  Protocol& protocol = options.protocol;
+  protocol.mode = mode_of(app);
+  if (protocol.mode == Mode::accuracy && app.count("--data") == 0) {
+    protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+  }
+  options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
   options.benchmark_flags = benchmark_flags(app);
-  if (options.tune && !options.benchmark_flags.empty()) {
-    throw UsageError(fmt::format("{} has no effect with --tune", options.benchmark_flags.front()));
-  }
+  refuse_useless_flags(app, options);
   return result;
 }
 

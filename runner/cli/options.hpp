@@ -1,8 +1,7 @@
 #pragma once
 
-#include "problem/operands.hpp"
+#include "record/protocol.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,54 +9,31 @@
 
 namespace sgemm {
 
-/// What the L2 cache holds when a sample starts.
-enum class L2State {
-  cold,  ///< nothing of the operands: a larger buffer was written in between
-  warm,  ///< what the launch before left there
-};
-
-/// What a sample's clock covers.
-enum class TimeMode {
-  kernel,      ///< the product alone, operands in the memory of the kernel's platform
-  end_to_end,  ///< also copying A, B and, where beta is not 0, C to the device, and C back
-};
-
-enum class ListMode { none, table, json };
-
-/// The words of the command line: "cold", "warm"; "kernel", "end-to-end".
-std::string_view to_string(L2State state);
-std::string_view to_string(TimeMode mode);
+enum class ListFormat { table, json };
 
 /// The command line, checked as far as is possible without knowing kernels and devices.
 struct Options {
-  std::string kernels = "all";     ///< for select_kernels()
-  std::string sizes = "256:8192";  ///< for parse_sizes()
-  float alpha = 1.0F;              ///< finite
-  float beta = 0.0F;               ///< finite
-  std::uint64_t seed = 42;         ///< of the operands
-  Distribution data = Distribution::uniform;
-  bool accuracy = false;                    ///< errors are measured, and no times
-  std::vector<Distribution> accuracy_data;  ///< with `accuracy`, instead of `data`; empty without
-  bool sizes_given = false;                 ///< without --sizes, `accuracy` has default sizes of its own
-  L2State l2 = L2State::cold;
-  TimeMode time = TimeMode::kernel;
+  Protocol protocol;
+  std::string kernels = "all";             ///< for select_kernels()
+  std::optional<std::string> sizes;        ///< for parse_sizes(); without it default_sizes()
   int device = 0;                          ///< CUDA's index, at least 0
-  bool on_executor = false;                ///< "--device cpu": GPU kernels run on the executor
-  bool check = false;                      ///< the executor watches every access to memory; sets on_executor
-  bool count = false;                      ///< the executor counts what kernels ask of a GPU; sets on_executor
-  std::string gpu_model = "h200";          ///< whose caches are modelled: an id of simt::gpu_models()
+  bool on_executor = false;                ///< GPU kernels run on the executor: with --device cpu, --check and --count
+  std::string gpu_model = "h200";          ///< whose caches --count models: an id of simt::gpu_models()
   std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
   bool force = false;                      ///< cases that would take the executor long are run
   std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
-  bool tune = false;                       ///< find the fastest configurations instead of measuring kernels
   std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device
   bool use_tuning = true;                  ///< whether to look for a tuning file
-  double max_seconds = 1.0;                ///< sampling budget of one case, finite and above 0
-  bool verify = true;
-  ListMode list = ListMode::none;
+  ListFormat list_format = ListFormat::table;
   std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark
   std::vector<std::string> argv;             ///< as given, program name first
 };
+
+/// The flag that asks for a mode, "--count"; empty for `measure`, which none asks for.
+std::string_view flag_of(Mode mode);
+
+/// The sizes of a mode where none are given. The executor takes minutes for what a GPU does at once.
+std::string_view default_sizes(Mode mode, bool on_gpu);
 
 /// What to do with a command line: run with `options`, or print `text` to standard output and exit with status 0.
 struct ParseResult {

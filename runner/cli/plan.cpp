@@ -1,7 +1,6 @@
 #include "cli/plan.hpp"
 
 #include "base/usage_error.hpp"
-#include "record/record.hpp"
 
 #include <functional>
 #include <regex>
@@ -37,9 +36,9 @@ std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std
   for (const Size& size : sizes) {
     for (const std::optional<Distribution>& kind : kinds) {
       for (const Kernel* const kernel : kernels) {
-        std::string name = case_name(*kernel, size, kind);
-        if (matches(name)) {
-          plan.push_back({kernel, size, kind, std::move(name)});
+        const Case item{kernel, size, kind};
+        if (matches(item.name())) {
+          plan.push_back(item);
         }
       }
     }

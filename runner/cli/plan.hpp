@@ -1,22 +1,11 @@
 #pragma once
 
-#include "host/kernel.hpp"
-#include "problem/operands.hpp"
-#include "problem/sizes.hpp"
+#include "problem/case.hpp"
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace sgemm {
-
-struct Case {
-  const Kernel* kernel = nullptr;
-  Size size;
-  std::optional<Distribution> data;  ///< with --accuracy; elsewhere all cases have the same
-  std::string name;                  ///< of case_name()
-};
 
 /// Every kernel on every size and, with --accuracy, on each of `data`: all kernels on the first operands, then all on
 /// the next, so that what belongs to operands is made once. Of them, those whose name `filter` matches somewhere, or

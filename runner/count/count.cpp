@@ -162,7 +162,7 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
   observer("counting");
   simt::Counting counting(counted_arrays(problem), l1_of_block, limits);
   try {
-    prepared.launch(problem, nullptr);
+    prepared(problem, nullptr);
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
   }

@@ -46,7 +46,7 @@ struct CountingOptions {
   bool force = false;  ///< however long it takes
 };
 
-/// Counts what `prepared`, which came from the kernel's prepare_checked, does on the operands of `problem` in the
+/// Counts what `prepared`, which came from the kernel's build for checks, does on the operands of `problem` in the
 /// host's memory. Throws CaseStopped where that can not be done, and what the kernel throws.
 Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer);

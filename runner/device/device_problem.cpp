@@ -17,7 +17,7 @@ void copy(DeviceBuffer<float>& to, const DeviceBuffer<float>& from, cudaStream_t
 
 }  // namespace
 
-DeviceProblem::DeviceProblem(const Problem& shape, const HostOperands& inputs, bool separate_inputs)
+DeviceProblem::DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs)
     : shape_(shape), separate_inputs_(separate_inputs), c0_(inputs.c0.size()) {
   if (!inputs.c0.empty()) {
     c0_.copy_from_host(inputs.c0);
@@ -48,11 +48,7 @@ std::size_t DeviceProblem::sets_of_outputs(int launches) const {
 
 Problem DeviceProblem::operands(Owner owner, int launch) {
   const Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
-  Problem problem = shape_;
-  problem.a = inputs.a.data();
-  problem.b = inputs.b.data();
-  problem.c = outputs_[sets_of_outputs(launch + 1) - 1].of(owner).data();
-  return problem;
+  return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[sets_of_outputs(launch + 1) - 1].of(owner).data());
 }
 
 Problem DeviceProblem::reference_operands() {
@@ -73,7 +69,7 @@ void DeviceProblem::restore(Owner owner, int launches, cudaStream_t stream) {
   }
 }
 
-double DeviceProblem::bytes_needed(const Problem& shape) {
+double DeviceProblem::bytes_needed(const Shape& shape) {
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);

@@ -22,7 +22,7 @@ enum class Owner { kernel, cublas };
 class DeviceProblem {
  public:
   /// Copies the inputs to the device. Throws CudaError.
-  DeviceProblem(const Problem& shape, const HostOperands& inputs, bool separate_inputs);
+  DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs);
 
   /// Makes the operands of so many launches; those made before stay.
   void reserve(int launches);
@@ -35,7 +35,7 @@ class DeviceProblem {
   void restore(Owner owner, int launches, cudaStream_t stream);
 
   /// Device memory that one set of operands of this shape takes.
-  static double bytes_needed(const Problem& shape);
+  static double bytes_needed(const Shape& shape);
 
  private:
   struct Inputs {
@@ -51,7 +51,7 @@ class DeviceProblem {
 
   std::size_t sets_of_outputs(int launches) const;
 
-  Problem shape_;
+  Shape shape_;
   bool separate_inputs_;
   std::vector<Inputs> inputs_;
   std::vector<Outputs> outputs_;

@@ -202,28 +202,19 @@ std::string_view to_string(Distribution distribution) { return names(distributio
 
 std::string_view summary(Distribution distribution) { return names(distribution).summary; }
 
-Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.alpha = alpha;
-  problem.beta = beta;
-  problem.lda = k;
-  problem.ldb = n;
-  problem.ldc = n;
-  return problem;
+Problem packed(const Shape& shape, const float* a, const float* b, float* c) {
+  return {shape, a, shape.k, b, shape.n, c, shape.n};
 }
 
-HostOperands make_operands(const Problem& problem, Distribution distribution, std::uint64_t seed) {
+HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed) {
   const auto make = [&](RandomStream which, std::int64_t rows, std::int64_t columns) {
     return MatrixMaker(which, rows, columns, seed).make(distribution);
   };
   HostOperands operands;
-  operands.a = make(RandomStream::matrix_a, problem.m, problem.k);
-  operands.b = make(RandomStream::matrix_b, problem.k, problem.n);
-  if (problem.beta != 0.0F) {
-    operands.c0 = make(RandomStream::matrix_c, problem.m, problem.n);
+  operands.a = make(RandomStream::matrix_a, shape.m, shape.k);
+  operands.b = make(RandomStream::matrix_b, shape.k, shape.n);
+  if (shape.beta != 0.0F) {
+    operands.c0 = make(RandomStream::matrix_c, shape.m, shape.n);
   }
   return operands;
 }

@@ -34,8 +34,8 @@ std::string_view to_string(Distribution distribution);
 /// A few words for people.
 std::string_view summary(Distribution distribution);
 
-/// Row distances for matrices without padding, and no operands.
-Problem shape_of(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
+/// The problem of a shape whose matrices lie without padding between rows at these addresses.
+Problem packed(const Shape& shape, const float* a, const float* b, float* c);
 
 /// Host copies of one problem's inputs, row-major without padding between rows.
 struct HostOperands {
@@ -44,9 +44,9 @@ struct HostOperands {
   std::vector<float> c0;  ///< m x n, the C that beta multiplies; empty when beta is 0
 };
 
-/// Fills the operands of `problem` (m, n, k and beta are read). Every element depends only on the seed, the matrix, its
+/// Makes the operands of a shape. Every element depends only on the seed, the matrix, its
 /// shape and the index, so the values are the same for any number of threads, and on every machine but for the last
 /// digit of what the C library's logarithms, exponentials and sines differ in.
-HostOperands make_operands(const Problem& problem, Distribution distribution, std::uint64_t seed);
+HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed);
 
 }  // namespace sgemm

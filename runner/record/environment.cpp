@@ -88,27 +88,28 @@ Json describe(const BuildInfo& build) {
           {"build_type", build.build_type}};
 }
 
-Json describe_protocol(const Options& options, const GpuFacts& facts) {
+Json describe(const Protocol& protocol, const GpuFacts& facts) {
+  const bool accuracy = protocol.mode == Mode::accuracy;
   Json json;
-  json["l2"] = to_string(options.l2);
-  json["time"] = to_string(options.time);
-  if (options.accuracy) {
+  json["l2"] = to_string(protocol.l2);
+  json["time"] = to_string(protocol.time);
+  if (accuracy) {
     json["data"] = Json::array();
-    for (const Distribution data : options.accuracy_data) {
+    for (const Distribution data : protocol.data) {
       json["data"].push_back(to_string(data));
     }
   } else {
-    json["data"] = to_string(options.data);
+    json["data"] = to_string(protocol.data.front());
   }
-  json["seed"] = options.seed;
-  json["alpha"] = options.alpha;
-  json["beta"] = options.beta;
-  json["max_seconds"] = options.max_seconds;
-  json["verify"] = options.verify;
-  json["check"] = options.check;
-  json["count"] = options.count;
-  json["accuracy"] = options.accuracy;
-  json["flush_bytes"] = options.l2 == L2State::cold ? facts.flush_bytes : 0;
+  json["seed"] = protocol.seed;
+  json["alpha"] = protocol.alpha;
+  json["beta"] = protocol.beta;
+  json["max_seconds"] = protocol.max_seconds;
+  json["verify"] = protocol.verify;
+  json["check"] = protocol.check;
+  json["count"] = protocol.mode == Mode::count;
+  json["accuracy"] = accuracy;
+  json["flush_bytes"] = protocol.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;
   json["target_ci"] = TARGET_CI;
@@ -117,7 +118,7 @@ Json describe_protocol(const Options& options, const GpuFacts& facts) {
     json["empty_kernel_us"] = facts.empty_kernel_us;
     json["event_resolution_us"] = facts.event_resolution_us;
   }
-  if (options.time == TimeMode::end_to_end) {
+  if (protocol.time == TimeMode::end_to_end) {
     json["host_memory"] = "pageable";
   }
   return json;
@@ -136,15 +137,15 @@ std::string cpu_model() {
   return "unknown";
 }
 
-Json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                          const std::optional<std::string>& tuning_file) {
+Json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol, const DeviceQuery& query,
+                          const GpuFacts& facts, const std::optional<std::string>& tuning_file) {
   const BuildInfo& build = build_info();
   Json json;
   json["schema_version"] = SCHEMA_VERSION;
   json["date"] = now();
   json["host_name"] = host_name();
-  json["executable"] = options.argv.empty() ? "" : options.argv.front();
-  json["argv"] = options.argv;
+  json["executable"] = argv.empty() ? "" : argv.front();
+  json["argv"] = argv;
   json["num_cpus"] = std::thread::hardware_concurrency();
   json["cpu"] = cpu_model();
   json["library"] = fmt::format("sgemm-worklog {}", build.version);
@@ -163,7 +164,7 @@ Json describe_environment(const Options& options, const DeviceQuery& query, cons
     json["tuning_file"] = *tuning_file;
   }
   json["build"] = describe(build);
-  json["protocol"] = describe_protocol(options, facts);
+  json["protocol"] = describe(protocol, facts);
   return json;
 }
 

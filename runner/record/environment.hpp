@@ -1,13 +1,14 @@
 #pragma once
 
-#include "cli/options.hpp"
 #include "device/device.hpp"
+#include "record/protocol.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sgemm {
 
@@ -22,9 +23,10 @@ struct GpuFacts {
   double event_resolution_us = 0.0;
 };
 
-/// The "context" of a results file (results.schema.json): host, device, libraries, build and protocol, and the tuning
-/// file that was followed.
-nlohmann::ordered_json describe_environment(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+/// The "context" of a results file (results.schema.json): the command line, host, device, libraries, build and
+/// protocol, and the tuning file that was followed.
+nlohmann::ordered_json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol,
+                                            const DeviceQuery& query, const GpuFacts& facts,
                                             const std::optional<std::string>& tuning_file = std::nullopt);
 
 }  // namespace sgemm

@@ -102,9 +102,7 @@ void add_samples(Json& json, const Measurement& measurement) {
 Measurement measurement_of(Timings timings, const Size& size) {
   Measurement result;
   result.time_us = summarize(timings.kernel_us, CONFIDENCE);
-  const double operations =
-      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-  result.gflops = operations / (result.time_us.median * 1e3);
+  result.gflops = flops({size.m, size.n, size.k}) / (result.time_us.median * 1e3);
   if (!timings.rival_us.empty()) {
     const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
     result.vs_cublas = ratio.median;
@@ -114,23 +112,28 @@ Measurement measurement_of(Timings timings, const Size& size) {
   return result;
 }
 
-std::string case_name(const Kernel& kernel, const Size& size, std::optional<Distribution> data) {
-  std::string name = "sgemm/" + kernel.id() + "/" + to_string(size);
-  if (data) {
-    name.append("/").append(to_string(*data));
-  }
-  return name;
-}
+Record::Record(const Case& item)
+    : name(item.name()),
+      kernel(item.kernel->id()),
+      number(item.kernel->number),
+      variant(item.kernel->variant),
+      platform(item.kernel->platform),
+      accuracy(item.kernel->accuracy),
+      size(item.size),
+      data(item.data) {}
 
-Record::Record(const Kernel& kernel, const Size& size, std::optional<Distribution> data)
-    : name(case_name(kernel, size, data)),
-      kernel(kernel.id()),
-      number(kernel.number),
-      variant(kernel.variant),
-      platform(kernel.platform),
-      accuracy(kernel.accuracy),
-      size(size),
-      data(data) {}
+void Record::judge(const Verdict& verdict, std::string_view when) {
+  rel_err = verdict.rel_err;
+  max_bound_ratio = verdict.max_bound_ratio;
+  verified = verdict.correct();
+  if (data) {
+    errors = Accuracy{verdict, promises(accuracy, *data), std::nullopt};
+  }
+  const bool excused = errors && !errors->promised;
+  if (!verdict.correct() && !excused) {
+    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe());
+  }
+}
 
 void Record::stop(Outcome how, const std::string& why) {
   outcome = how;

@@ -5,6 +5,7 @@
 #include "count/count.hpp"
 #include "device/telemetry.hpp"
 #include "host/kernel.hpp"
+#include "problem/case.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
 #include "timing/sampling.hpp"
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sgemm {
@@ -38,10 +40,9 @@ Measurement measurement_of(Timings timings, const Size& size);
 
 /// One case: one kernel on one problem, and how it ended.
 struct Record {
-  /// `data` is given with --accuracy, where it differs between cases.
-  Record(const Kernel& kernel, const Size& size, std::optional<Distribution> data = std::nullopt);
+  explicit Record(const Case& item);
 
-  std::string name;  ///< of case_name()
+  std::string name;  ///< Case::name()
   std::string kernel;
   int number = -1;
   std::string variant;
@@ -66,13 +67,13 @@ struct Record {
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
+  /// Takes down what a comparison found. Throws CaseStopped (incorrect) where C is wrong and the kernel's class
+  /// promises better; `when` leads the reason.
+  void judge(const Verdict& verdict, std::string_view when);
   /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
 };
-
-/// "sgemm/<kernel id>/<M>x<N>x<K>", and "/<data>" where that is given.
-std::string case_name(const Kernel& kernel, const Size& size, std::optional<Distribution> data = std::nullopt);
 
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.

@@ -118,9 +118,11 @@ void report(benchmark::State& state, const Record& record) {
     state.SetIterationTime(record.measurement->time_us.median * 1e-6);
     set_counters(state, record);
     state.SetLabel(record.detail);
+  } else if (record.reason.empty()) {
+    state.SetIterationTime(std::numeric_limits<double>::quiet_NaN());  // it ended as it should, and has no time
+    state.SetLabel(std::string(to_string(record.outcome)));
   } else {
-    const std::string_view why = record.reason.empty() ? "without a time" : std::string_view(record.reason);
-    state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), why).c_str());
+    state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), record.reason).c_str());
   }
 }
 
@@ -136,10 +138,10 @@ GoogleBenchmark::GoogleBenchmark(const std::string& program, const std::vector<s
       throw UsageError(fmt::format("--{}: '{}' is not one of console, json, csv", name, format));
     }
   }
-  std::vector<std::string> words = flags;
-  words.insert(words.begin(), program);
+  words_ = flags;
+  words_.insert(words_.begin(), program);
   std::vector<char*> argv;
-  for (std::string& word : words) {
+  for (std::string& word : words_) {
     argv.push_back(word.data());
   }
   int argc = static_cast<int>(argv.size());
@@ -175,7 +177,7 @@ bool GoogleBenchmark::prints_results() const { return flag("benchmark_format").h
 void GoogleBenchmark::run(const std::vector<Case>& plan, const std::function<Record(const Case&)>& body,
                           const std::function<void(const std::string&)>& note) const {
   for (const Case& item : plan) {
-    benchmark::RegisterBenchmark(item.name.c_str(),
+    benchmark::RegisterBenchmark(item.name().c_str(),
                                  [&](benchmark::State& state) {
                                    for ([[maybe_unused]] auto iteration : state) {
                                      report(state, body(item));

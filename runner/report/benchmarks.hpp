@@ -34,6 +34,7 @@ class GoogleBenchmark {
   std::optional<std::string> flag(std::string_view name) const;
 
   std::vector<std::string> flags_;
+  std::vector<std::string> words_;  ///< with the program: Google Benchmark keeps a pointer to its name
 };
 
 }  // namespace sgemm

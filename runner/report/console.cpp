@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -108,10 +109,15 @@ std::string wrap(std::string_view text, std::size_t width) {
   return result;
 }
 
-std::vector<Table::Column> Table::columns_of_speed(std::size_t kernel_width, std::size_t size_width) {
+std::vector<Table::Column> Table::columns_of_case(std::size_t kernel_width, std::size_t size_width) {
   return {
       {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
       {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
+  };
+}
+
+std::vector<Table::Column> Table::columns_of_speed() {
+  return {
       {"time", 10, ESSENTIAL,
        [](const Record& r) {
          return r.measurement ? time_text(r.measurement->time_us.median) : std::string(to_string(r.outcome));
@@ -132,10 +138,8 @@ std::vector<Table::Column> Table::columns_of_speed(std::size_t kernel_width, std
   };
 }
 
-std::vector<Table::Column> Table::columns_of_errors(std::size_t kernel_width, std::size_t size_width) {
+std::vector<Table::Column> Table::columns_of_errors() {
   return {
-      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
-      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
       {"data", 10, ESSENTIAL, [](const Record& r) { return std::string(r.data ? to_string(*r.data) : "-"); }},
       {"rel err", 7, ESSENTIAL, [](const Record& r) { return r.rel_err ? error_text(*r.rel_err) : "-"; }},
       {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); })},
@@ -155,10 +159,12 @@ std::vector<Table::Column> Table::columns_of_errors(std::size_t kernel_width, st
   };
 }
 
-Table::Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width)
-    : width_(width),
-      columns_(kind == Kind::speed ? columns_of_speed(kernel_width, size_width)
-                                   : columns_of_errors(kernel_width, size_width)) {
+Table::Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width)
+    : mode_(mode), width_(width), columns_(columns_of_case(kernel_width, size_width)) {
+  if (mode == Mode::measure || mode == Mode::accuracy) {
+    std::vector<Column> more = mode == Mode::measure ? columns_of_speed() : columns_of_errors();
+    std::move(more.begin(), more.end(), std::back_inserter(columns_));
+  }
   const auto total = [this] {
     std::size_t sum = GAP.size() * (columns_.size() - 1);
     for (const Column& column : columns_) {
@@ -185,6 +191,9 @@ std::string Table::line(const std::function<std::string(const Column&)>& part) c
 }
 
 std::string Table::heading() const {
+  if (mode_ != Mode::measure && mode_ != Mode::accuracy) {
+    return "";
+  }
   return line([](const Column& column) { return column.heading; });
 }
 
@@ -209,11 +218,12 @@ std::string Table::row(const Record& record) const {
 Console::Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table)
     : out_(out), progress_(progress), width_(width), table_(std::move(table)) {}
 
-void Console::heading(const std::vector<std::string>& lines, bool with_columns) {
+void Console::heading(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     out_ << wrap(line, width_) << '\n';
   }
-  out_ << '\n' << (with_columns ? table_.heading() + '\n' : "") << std::flush;
+  const std::string columns = table_.heading();
+  out_ << '\n' << columns << (columns.empty() ? "" : "\n") << std::flush;
 }
 
 void Console::progress(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "record/protocol.hpp"
 #include "record/record.hpp"
 
 #include <chrono>
@@ -30,11 +31,10 @@ std::string wrap(std::string_view text, std::size_t width);
 /// One line per case. Where the terminal is too narrow, columns are left out, those of a block's resources first.
 class Table {
  public:
-  enum class Kind { speed, errors };
-
   /// `kernel_width` and `size_width` fit the longest entries to come.
-  Table(Kind kind, std::size_t width, std::size_t kernel_width, std::size_t size_width);
+  Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width);
 
+  /// The columns' headings; empty in the modes that print paragraphs.
   std::string heading() const;
   std::string row(const Record& record) const;
 
@@ -45,11 +45,13 @@ class Table {
     int importance;  ///< columns with the smallest are left out first
     std::function<std::string(const Record&)> cell;
   };
-  static std::vector<Column> columns_of_speed(std::size_t kernel_width, std::size_t size_width);
-  static std::vector<Column> columns_of_errors(std::size_t kernel_width, std::size_t size_width);
+  static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
+  static std::vector<Column> columns_of_speed();
+  static std::vector<Column> columns_of_errors();
   /// Of each column one part, right-aligned; the kernel's name to the left.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 
+  Mode mode_;
   std::size_t width_;
   std::vector<Column> columns_;
 };
@@ -60,8 +62,8 @@ class Console {
   /// `progress` is null for no progress line.
   Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table);
 
-  /// `with_columns` for the table's.
-  void heading(const std::vector<std::string>& lines, bool with_columns = true);
+  /// Paragraphs, and the headings of the table.
+  void heading(const std::vector<std::string>& lines);
   void progress(std::string_view text);
   /// A line of the table, or a paragraph with what was counted.
   void row(const Record& record);
@@ -69,6 +71,7 @@ class Console {
   void paragraph(const std::vector<std::string>& lines);
   /// A line after the rows so far.
   void note(std::string_view text);
+  std::size_t width() const { return width_; }
   /// How many cases ended how, and where the results are.
   void summary(const std::string& results_path);
 

@@ -110,10 +110,10 @@ void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
 
 }  // namespace
 
-void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListMode mode, int terminal_width) {
-  if (mode == ListMode::table) {
+void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat format, int terminal_width) {
+  if (format == ListFormat::table) {
     print_table(out, kernels, terminal_width);
-  } else if (mode == ListMode::json) {
+  } else {
     print_json(out, kernels);
   }
 }

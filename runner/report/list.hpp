@@ -8,14 +8,14 @@
 
 namespace sgemm {
 
-/// Prints the kernels in the order given; nothing for ListMode::none.
+/// Prints the kernels in the order given; nothing for ListFormat::none.
 ///
-/// ListMode::table is for people: a line for each kernel's default variant with the kernel's number ("-" without
+/// ListFormat::table is for people: a line for each kernel's default variant with the kernel's number ("-" without
 /// one), name and summary, then its other variants as ":variant". CC is the minimum compute capability, or "CPU".
 /// Summaries are wrapped so that lines have at most `terminal_width` characters where the words allow it; 0 does not
 /// wrap.
 ///
-/// ListMode::json is an array with one object per kernel:
+/// ListFormat::json is an array with one object per kernel:
 ///
 ///     [ { "number": 6, "name": "coarse_2d", "id": "06_coarse_2d",
 ///         "variants": [ { "variant": "", "id": "06_coarse_2d", "default": true, "summary": "...", "source": "...",
@@ -25,6 +25,6 @@ namespace sgemm {
 ///
 /// "number" is null for kernels without one, "min_compute_capability" for CPU kernels and "max_compute_capability" for
 /// kernels that later GPUs run as well.
-void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListMode mode, int terminal_width);
+void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat mode, int terminal_width);
 
 }  // namespace sgemm

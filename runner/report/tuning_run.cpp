@@ -1,6 +1,5 @@
 #include "report/tuning_run.hpp"
 
-#include "base/interrupt.hpp"
 #include "base/statistics.hpp"
 #include "base/usage_error.hpp"
 #include "bench/tuning_file.hpp"
@@ -14,8 +13,6 @@
 
 namespace sgemm {
 namespace {
-
-bool can_be_tuned(const Kernel& kernel) { return kernel.configurations || kernel.configurations_on_executor; }
 
 /// Median of the ratios of paired samples: how many times faster than the kernel's own choice.
 std::optional<double> speedup(const Trial& model, const Trial& trial) {
@@ -37,7 +34,7 @@ std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, s
                                    const std::vector<Kernel>& available) {
   std::vector<std::string> ids;
   for (const Kernel& kernel : available) {
-    if (can_be_tuned(kernel)) {
+    if (kernel.tunable) {
       ids.push_back(kernel.id());
     }
   }
@@ -46,7 +43,7 @@ std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, s
   }
   std::vector<const Kernel*> result;
   for (const Kernel* const kernel : selected) {
-    if (can_be_tuned(*kernel)) {
+    if (kernel->tunable) {
       result.push_back(kernel);
     } else if (expression != "all") {
       throw UsageError(fmt::format("--tune: {} has no configurations to choose from; those that have: {}", kernel->id(),
@@ -106,13 +103,13 @@ std::vector<std::string> tuning_report(std::string_view kernel, const Size& size
 std::map<Outcome, int> tune(const std::vector<Case>& plan,
                             const std::function<TuningResult(const Case&, const Observer&)>& run,
                             const std::filesystem::path& path, const nlohmann::ordered_json& context, Console& console,
-                            std::size_t width) {
+                            StopToken stop) {
   std::map<Outcome, int> counts;
   int stored = 0;
-  for (std::size_t i = 0; i < plan.size() && !interrupted(); ++i) {
+  for (std::size_t i = 0; i < plan.size() && !stop.requested(); ++i) {
     const Case& item = plan[i];
     const TuningResult result = run(item, [&](std::string_view activity) {
-      console.progress(fmt::format("[{}/{}] {}: {}", i + 1, plan.size(), item.name, activity));
+      console.progress(fmt::format("[{}/{}] {}: {}", i + 1, plan.size(), item.name(), activity));
     });
     if (result.best) {
       add_to_tuning_file(path, context, *result.best);
@@ -124,7 +121,7 @@ std::map<Outcome, int> tune(const std::vector<Case>& plan,
     if (result.trials.empty()) {
       ++counts[result.outcome];
     }
-    console.paragraph(tuning_report(item.kernel->id(), item.size, result, width));
+    console.paragraph(tuning_report(item.kernel->id(), item.size, result, console.width()));
   }
   console.note(fmt::format("{} of {} cases tuned. Tuning file: {}", stored, plan.size(), path.string()));
   return counts;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/interrupt.hpp"
 #include "base/outcome.hpp"
 #include "bench/tuner.hpp"
 #include "cli/plan.hpp"
@@ -29,11 +30,11 @@ std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, s
 std::vector<std::string> tuning_report(std::string_view kernel, const Size& size, const TuningResult& result,
                                        std::size_t width);
 
-/// Tunes case by case, prints each and stores the best in the file at `path`, until one was interrupted. Returns how
+/// Tunes case by case, prints each and stores the best in the file at `path`, until `stop` is requested. Returns how
 /// many ended how: configurations where they were tried, cases where not. `context` is that of a results file.
 std::map<Outcome, int> tune(const std::vector<Case>& plan,
                             const std::function<TuningResult(const Case&, const Observer&)>& run,
                             const std::filesystem::path& path, const nlohmann::ordered_json& context, Console& console,
-                            std::size_t width);
+                            StopToken stop);
 
 }  // namespace sgemm

@@ -50,7 +50,7 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
     hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {
-      contender.launch(problem.operands(contender.owner, launch), stream_);
+      contender.kernel(problem.operands(contender.owner, launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
   }
@@ -109,7 +109,7 @@ std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contender
     if (!inputs.c0.empty()) {
       to_device(operands.c, inputs.c0);
     }
-    contender.launch(operands, stream_);
+    contender.kernel(operands, stream_);
     CUDA_CHECK(
         cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
     CUDA_CHECK(cudaStreamSynchronize(stream_));

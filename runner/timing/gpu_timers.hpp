@@ -15,7 +15,7 @@ namespace sgemm {
 
 /// One of those that take turns on the same operands.
 struct Contender {
-  Launch launch;
+  Prepared kernel;
   Owner owner = Owner::kernel;
 };
 

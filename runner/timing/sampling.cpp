@@ -55,19 +55,21 @@ bool agree(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 /// Returns the times of the last round.
-std::vector<double> warm_up(const Round& round, RandomOrder& order, const Observer& observer) {
-  observer("warming up");
+std::vector<double> warm_up(const Round& timed, RandomOrder& order, const StopToken& stop, const Observer& observer) {
+  const auto next = [&] {
+    stop.check();
+    observer("warming up");
+    return timed(order.next(), 1);
+  };
   Stopwatch first;
-  std::vector<double> previous = round(order.next(), 1);
+  std::vector<double> previous = next();
   if (first.seconds() > WARM_UP_SECONDS) {
     return previous;
   }
-  observer("warming up");
-  std::vector<double> latest = round(order.next(), 1);
+  std::vector<double> latest = next();
   for (const Stopwatch rest; !agree(previous, latest) && rest.seconds() < WARM_UP_SECONDS;) {
-    observer("warming up");
     previous = latest;
-    latest = round(order.next(), 1);
+    latest = next();
   }
   return latest;
 }
@@ -93,7 +95,7 @@ std::vector<double> Timings::ratios() const {
 
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer) {
   RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, observer);
+  const std::vector<double> estimates = warm_up(round, order, options.stop, observer);
   Timings timings;
   if (options.batch_short) {
     timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
@@ -101,6 +103,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
   std::string activity = "sampling";
   const Stopwatch watch;
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
+    options.stop.check();
     observer(activity);
     const std::vector<double> times = round(order.next(), timings.launches_per_sample);
     timings.kernel_us.push_back(times[0]);
@@ -119,7 +122,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
 
 Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer) {
   RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, observer);
+  const std::vector<double> estimates = warm_up(round, order, options.stop, observer);
   Comparison result;
   result.times_us.resize(estimates.size());
   if (options.batch_short) {
@@ -131,6 +134,7 @@ Comparison compare(const Round& round, const SamplingOptions& options, const Obs
   std::string activity = "sampling";
   const Stopwatch watch;
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
+    options.stop.check();
     observer(activity);
     const std::vector<double> times = round(order.next(), result.launches_per_sample);
     double reached = 0.0;

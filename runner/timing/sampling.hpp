@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/interrupt.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -35,7 +37,7 @@ constexpr double HOPELESS = 1.5;
 /// launch, indexed by contender; what stands there for one that is not in `order` has no meaning.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
 
-/// Called before each round with what is going on; may throw to abandon the measurement.
+/// Called before each round with what is going on.
 using Observer = std::function<void(std::string_view activity)>;
 
 struct SamplingOptions {
@@ -43,6 +45,7 @@ struct SamplingOptions {
   bool batch_short = true;   ///< several launches per sample for short kernels
   double max_seconds = 1.0;  ///< of sampling, warm-up excluded
   std::uint64_t seed = 0;    ///< of the random order within each round
+  StopToken stop = {};       ///< asked before each round: what ends the sampling throws
 };
 
 struct Timings {

@@ -1,10 +1,5 @@
 #include "verify/accuracy.hpp"
 
-#include "base/outcome.hpp"
-#include "record/record.hpp"
-
-#include <fmt/format.h>
-
 namespace sgemm {
 
 bool promises(AccuracyClass accuracy, Distribution data) {
@@ -31,19 +26,6 @@ bool promises(AccuracyClass accuracy, Distribution data) {
 
 Roundings roundings_of(Distribution data) {
   return data == Distribution::lognormal4 ? Roundings::any : Roundings::independent;
-}
-
-void judge(const Verdict& verdict, std::string_view when, Record& record) {
-  record.rel_err = verdict.rel_err;
-  record.max_bound_ratio = verdict.max_bound_ratio;
-  record.verified = verdict.correct();
-  if (record.data) {
-    record.errors = Accuracy{verdict, promises(record.accuracy, *record.data), std::nullopt};
-  }
-  const bool excused = record.errors && !record.errors->promised;
-  if (!verdict.correct() && !excused) {
-    throw CaseStopped(Outcome::incorrect, fmt::format("{}{}", when, verdict.describe()));
-  }
 }
 
 }  // namespace sgemm

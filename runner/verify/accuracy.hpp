@@ -5,11 +5,8 @@
 #include "verify/verify.hpp"
 
 #include <optional>
-#include <string_view>
 
 namespace sgemm {
-
-struct Record;
 
 /// Whether kernels of a class promise their bound (bound_factor()) on such operands. Where they do not, --accuracy
 /// reports an error beyond the bound without calling it incorrect. fp32 and bf16_split promise it on all; fp16_split
@@ -26,9 +23,5 @@ struct Accuracy {
   bool promised = true;             ///< whether the kernel's class promises() its bound here
   std::optional<double> vs_cublas;  ///< the relative error over cublasSgemm's; absent where that is exact
 };
-
-/// Writes what a comparison found to the record. Throws CaseStopped (incorrect) where C is wrong and the kernel's class
-/// promises better; `when` leads the reason.
-void judge(const Verdict& verdict, std::string_view when, Record& record);
 
 }  // namespace sgemm

@@ -19,7 +19,7 @@ constexpr Size SIZE{64, 64, 64};
 Record record_of(AccuracyClass accuracy, std::optional<Distribution> data) {
   Kernel kernel = fake_kernel(1, "naive");
   kernel.accuracy = accuracy;
-  return {kernel, SIZE, data};
+  return Record({&kernel, SIZE, data});
 }
 
 Verdict verdict_with(std::int64_t wrong) {
@@ -55,14 +55,14 @@ TEST(Accuracy, RoundingsAverageOutButForVeryDifferentTerms) {
 
 TEST(Judge, ErrorInsideTheBoundIsRecorded) {
   Record record = record_of(AccuracyClass::fp32, Distribution::normal);
-  judge(verdict_with(0), "", record);
+  record.judge(verdict_with(0), "");
   EXPECT_TRUE(record.verified);
   EXPECT_EQ(record.rel_err, 1e-3);
   EXPECT_EQ(record.max_bound_ratio, 0.7);
   EXPECT_TRUE(record.errors->promised);
   EXPECT_FALSE(record.errors->vs_cublas);
   Record timed = record_of(AccuracyClass::fp32, std::nullopt);
-  judge(verdict_with(0), "", timed);
+  timed.judge(verdict_with(0), "");
   EXPECT_TRUE(timed.verified);
   EXPECT_FALSE(timed.errors);
 }
@@ -71,7 +71,7 @@ TEST(Judge, ErrorBeyondAPromisedBoundIsIncorrect) {
   for (const std::optional<Distribution> data : {std::optional<Distribution>(), {Distribution::denormals}}) {
     Record record = record_of(AccuracyClass::fp32, data);
     try {
-      judge(verdict_with(3), "after timing: ", record);
+      record.judge(verdict_with(3), "after timing: ");
       FAIL() << "a wrong result passed";
     } catch (const CaseStopped& stopped) {
       EXPECT_EQ(stopped.outcome(), Outcome::incorrect);
@@ -87,17 +87,17 @@ TEST(Judge, ErrorBeyondABoundThatIsNotPromisedIsReportedAndNotVerified) {
                                        std::pair(AccuracyClass::fp16_split, Distribution::lognormal4)}) {
     SCOPED_TRACE(to_string(accuracy));
     Record record = record_of(accuracy, data);
-    judge(verdict_with(3), "", record);
+    record.judge(verdict_with(3), "");
     EXPECT_FALSE(record.verified);
     EXPECT_FALSE(record.errors->promised);
     EXPECT_EQ(record.errors->verdict.wrong, 3);
-    judge(verdict_with(0), "", record);
+    record.judge(verdict_with(0), "");
     EXPECT_TRUE(record.verified) << "inside the bound all the same";
     Record timed = record_of(accuracy, std::nullopt);
-    EXPECT_THROW(judge(verdict_with(3), "", timed), CaseStopped) << "what is timed has to be right";
+    EXPECT_THROW(timed.judge(verdict_with(3), ""), CaseStopped) << "what is timed has to be right";
   }
   Record bf16 = record_of(AccuracyClass::bf16_split, Distribution::lognormal4);
-  EXPECT_THROW(judge(verdict_with(3), "", bf16), CaseStopped);
+  EXPECT_THROW(bf16.judge(verdict_with(3), ""), CaseStopped);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::size_t columns_of(const std::string& line) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Table table(std::size_t width) {
-  return {Table::Kind::speed, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+  return {Mode::measure, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
 }
 
 TEST(Table, ShowsAllColumnsWhereThereIsRoom) {
@@ -73,7 +73,7 @@ TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
 }
 
 Table errors(std::size_t width) {
-  return {Table::Kind::errors, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+  return {Mode::accuracy, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
 }
 
 TEST(Table, ErrorsTakeTheColumnsOfTimes) {
@@ -102,7 +102,8 @@ TEST(Table, ErrorsBeyondTheBoundSayWhoPromisedWhat) {
   EXPECT_NE(errors(0).row(record).find("not promised"), std::string::npos);
   record.stop(Outcome::incorrect, "3 of 4096 elements wrong");
   EXPECT_NE(errors(0).row(record).find("incorrect  3 of 4096 elements wrong"), std::string::npos);
-  Record skipped(fake_kernel(1, "naive"), CUBE, Distribution::huge);
+  const Kernel kernel = fake_kernel(1, "naive");
+  Record skipped({&kernel, CUBE, Distribution::huge});
   skipped.stop(Outcome::skipped, "too large");
   EXPECT_NE(errors(0).row(skipped).find("      huge  skipped: too large"), std::string::npos);
 }

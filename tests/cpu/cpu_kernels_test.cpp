@@ -24,7 +24,7 @@ TEST_P(CpuKernelTest, AgreesWithDoublePrecision) {
     Matrix c = host.c;
     const Problem problem = host.problem(c);
     ASSERT_FALSE(kernel.unsupported(problem).has_value());
-    kernel.prepare(problem).launch(problem, nullptr);
+    kernel.build(Target::for_host).prepare(problem)(problem, nullptr);
     const Verdict verdict = reference->check(c.data(), c.ld(), kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.compared, product.m * product.n);

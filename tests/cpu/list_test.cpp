@@ -13,7 +13,7 @@
 namespace sgemm {
 namespace {
 
-std::string listing(const std::vector<Kernel>& kernels, ListMode mode, int terminal_width = 0) {
+std::string listing(const std::vector<Kernel>& kernels, ListFormat mode, int terminal_width = 0) {
   std::ostringstream out;
   print_list(out, kernels, mode, terminal_width);
   return out.str();
@@ -29,7 +29,7 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 TEST(List, TableShowsEveryKernelAndVariant) {
-  EXPECT_EQ(listing(fake_kernels(), ListMode::table), R"(No  Kernel            CC  Summary
+  EXPECT_EQ(listing(fake_kernels(), ListFormat::table), R"(No  Kernel            CC  Summary
  0  cublas           7.5  summary of cublas
  -  cpu_blas         CPU  summary of cpu_blas
  -  cublas_tf32      8.0  summary of cublas_tf32
@@ -51,7 +51,7 @@ TEST(List, TableShowsEveryKernelAndVariant) {
 TEST(List, TableWrapsSummaries) {
   std::vector<Kernel> kernels{fake_kernel(7, "hilbert")};
   kernels[0].summary = "block tiles in the order of a Hilbert curve, four stages of asynchronous copies";
-  EXPECT_EQ(listing(kernels, ListMode::table, 60), R"(No  Kernel     CC  Summary
+  EXPECT_EQ(listing(kernels, ListFormat::table, 60), R"(No  Kernel     CC  Summary
  7  hilbert   7.5  block tiles in the order of a Hilbert
                    curve, four stages of asynchronous copies
 )");
@@ -63,7 +63,7 @@ TEST(List, TableKeepsToTheWidth) {
     kernel.summary = "many short words that fill one line or two or even three of a common terminal and then some more";
   }
   for (const int width : {60, 80, 100, 120}) {
-    for (const std::string& line : lines(listing(kernels, ListMode::table, width))) {
+    for (const std::string& line : lines(listing(kernels, ListFormat::table, width))) {
       EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
     }
   }
@@ -76,7 +76,7 @@ TEST(List, TableStaysReadableWhereTheTerminalIsTooNarrow) {
                                           "                  an_exceptionally_long_word_that_does_not_fit",
                                           "                  six"};
   for (const int width : {1, 10, 30}) {
-    EXPECT_EQ(lines(listing(kernels, ListMode::table, width)), expected);
+    EXPECT_EQ(lines(listing(kernels, ListFormat::table, width)), expected);
   }
 }
 
@@ -85,19 +85,19 @@ TEST(List, TableWithoutAWidthDoesNotWrap) {
   kernels[0].summary.assign(500, 'x');
   kernels[0].summary += " y";
   for (const int width : {0, -1}) {
-    EXPECT_EQ(lines(listing(kernels, ListMode::table, width)).size(), 2U);
+    EXPECT_EQ(lines(listing(kernels, ListFormat::table, width)).size(), 2U);
   }
 }
 
 TEST(List, NoTrailingBlanks) {
-  for (const std::string& line : lines(listing(fake_kernels(), ListMode::table, 80))) {
+  for (const std::string& line : lines(listing(fake_kernels(), ListFormat::table, 80))) {
     EXPECT_FALSE(line.empty());
     EXPECT_NE(line.back(), ' ');
   }
 }
 
 TEST(List, JsonGroupsVariants) {
-  const auto list = nlohmann::json::parse(listing(fake_kernels(), ListMode::json));
+  const auto list = nlohmann::json::parse(listing(fake_kernels(), ListFormat::json));
   ASSERT_EQ(list.size(), 9U);
   EXPECT_EQ(list[3], nlohmann::json::parse(R"({
     "number": 1, "name": "naive", "id": "01_naive", "variants": [
@@ -110,7 +110,7 @@ TEST(List, JsonGroupsVariants) {
 }
 
 TEST(List, JsonOfBaselines) {
-  const auto list = nlohmann::json::parse(listing(fake_kernels(), ListMode::json));
+  const auto list = nlohmann::json::parse(listing(fake_kernels(), ListFormat::json));
   EXPECT_EQ(list[0]["number"], 0);
   EXPECT_EQ(list[0]["id"], "cublas");
   EXPECT_EQ(list[1], nlohmann::json::parse(R"({
@@ -127,7 +127,7 @@ TEST(List, JsonTellsTheLastComputeCapability) {
   kernel.accuracy = AccuracyClass::fp16_split;
   kernel.min_compute_capability = 90;
   kernel.max_compute_capability = 103;
-  const auto list = nlohmann::json::parse(listing({kernel}, ListMode::json));
+  const auto list = nlohmann::json::parse(listing({kernel}, ListFormat::json));
   const auto& variant = list[0]["variants"][0];
   EXPECT_EQ(variant["accuracy_class"], "fp16_split");
   EXPECT_EQ(variant["min_compute_capability"], "9.0");
@@ -136,7 +136,7 @@ TEST(List, JsonTellsTheLastComputeCapability) {
 
 TEST(List, JsonHasEveryKernelOnceInOrder) {
   std::vector<std::string> ids;
-  for (const auto& kernel : nlohmann::json::parse(listing(fake_kernels(), ListMode::json))) {
+  for (const auto& kernel : nlohmann::json::parse(listing(fake_kernels(), ListFormat::json))) {
     for (const auto& variant : kernel["variants"]) {
       ids.push_back(variant["id"]);
     }
@@ -149,9 +149,8 @@ TEST(List, JsonHasEveryKernelOnceInOrder) {
 }
 
 TEST(List, Nothing) {
-  EXPECT_EQ(listing({}, ListMode::table), "No  Kernel    CC  Summary\n");
-  EXPECT_EQ(listing({}, ListMode::json), "[]\n");
-  EXPECT_EQ(listing(fake_kernels(), ListMode::none), "");
+  EXPECT_EQ(listing({}, ListFormat::table), "No  Kernel    CC  Summary\n");
+  EXPECT_EQ(listing({}, ListFormat::json), "[]\n");
 }
 
 }  // namespace

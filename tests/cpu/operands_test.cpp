@@ -16,14 +16,7 @@
 namespace sgemm {
 namespace {
 
-Problem shape(std::int64_t m, std::int64_t n, std::int64_t k, float beta) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.beta = beta;
-  return problem;
-}
+Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, float beta) { return {m, n, k, 1.0F, beta}; }
 
 struct Moments {
   double mean = 0.0;
@@ -119,7 +112,7 @@ TEST(OperandsTest, Uniform01IsInsideTheOpenInterval) {
 }
 
 TEST(OperandsTest, LognormalIsTheExponentialOfNormal) {
-  const Problem problem = shape(300, 1, 300, 0.0F);
+  const Shape problem = shape(300, 1, 300, 0.0F);
   const std::vector<float> normal = make_operands(problem, Distribution::normal, 1).a;
   for (const auto& [distribution, sigma] :
        {std::pair(Distribution::lognormal1, 1.0), {Distribution::lognormal4, 4.0}}) {
@@ -132,7 +125,7 @@ TEST(OperandsTest, LognormalIsTheExponentialOfNormal) {
 
 // A power of two changes no product's digits, and leaves the products as they are.
 TEST(OperandsTest, DenormalsAndHugeAreUniformInOtherUnits) {
-  const Problem problem = shape(300, 200, 300, 1.0F);
+  const Shape problem = shape(300, 200, 300, 1.0F);
   const HostOperands uniform = make_operands(problem, Distribution::uniform, 1);
   const auto scaled = [](std::vector<float> values, int exponent) {
     std::transform(values.begin(), values.end(), values.begin(), [&](float x) { return std::ldexp(x, exponent); });
@@ -194,7 +187,7 @@ TEST(OperandsTest, CancellingSumsAreTenBitsSmallerThanTheirHalves) {
 
 TEST(OperandsTest, SomeRowsHoldAFewValuesThatAreNotFinite) {
   constexpr std::int64_t DEPTH = 50;
-  const Problem problem = shape(200, 30, DEPTH, 1.0F);
+  const Shape problem = shape(200, 30, DEPTH, 1.0F);
   const HostOperands uniform = make_operands(problem, Distribution::uniform, 1);
   const HostOperands inf = make_operands(problem, Distribution::inf, 1);
   const HostOperands nan = make_operands(problem, Distribution::nan, 1);

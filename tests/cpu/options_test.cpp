@@ -34,21 +34,20 @@ std::string error(const Arguments& arguments) {
 TEST(Options, Defaults) {
   const Options defaults = options({});
   EXPECT_EQ(defaults.kernels, "all");
-  EXPECT_EQ(defaults.sizes, "256:8192");
-  EXPECT_EQ(defaults.alpha, 1.0F);
-  EXPECT_EQ(defaults.beta, 0.0F);
-  EXPECT_EQ(defaults.seed, 42U);
-  EXPECT_EQ(defaults.data, Distribution::uniform);
-  EXPECT_EQ(defaults.l2, L2State::cold);
-  EXPECT_EQ(defaults.time, TimeMode::kernel);
+  EXPECT_FALSE(defaults.sizes.has_value());
+  EXPECT_EQ(defaults.protocol.alpha, 1.0F);
+  EXPECT_EQ(defaults.protocol.beta, 0.0F);
+  EXPECT_EQ(defaults.protocol.seed, 42U);
+  EXPECT_EQ(defaults.protocol.data.front(), Distribution::uniform);
+  EXPECT_EQ(defaults.protocol.l2, L2State::cold);
+  EXPECT_EQ(defaults.protocol.time, TimeMode::kernel);
   EXPECT_EQ(defaults.device, 0);
   EXPECT_FALSE(defaults.out.has_value());
-  EXPECT_EQ(defaults.max_seconds, 1.0);
-  EXPECT_TRUE(defaults.verify);
-  EXPECT_FALSE(defaults.tune);
+  EXPECT_EQ(defaults.protocol.max_seconds, 1.0);
+  EXPECT_TRUE(defaults.protocol.verify);
+  EXPECT_EQ(defaults.protocol.mode, Mode::measure);
   EXPECT_TRUE(defaults.use_tuning);
   EXPECT_FALSE(defaults.tuning_file.has_value());
-  EXPECT_EQ(defaults.list, ListMode::none);
   EXPECT_TRUE(defaults.benchmark_flags.empty());
   EXPECT_EQ(defaults.argv, Arguments{"./runner"});
 }
@@ -68,26 +67,26 @@ TEST(Options, EveryFlag) {
                                  "--no-verify"});
   EXPECT_EQ(given.kernels, "5,6:*");
   EXPECT_EQ(given.sizes, "256:8192");
-  EXPECT_EQ(given.alpha, -2.5F);
-  EXPECT_EQ(given.beta, 1e-3F);
-  EXPECT_EQ(given.seed, 18446744073709551615U);
-  EXPECT_EQ(given.data, Distribution::normal);
-  EXPECT_EQ(given.l2, L2State::warm);
+  EXPECT_EQ(given.protocol.alpha, -2.5F);
+  EXPECT_EQ(given.protocol.beta, 1e-3F);
+  EXPECT_EQ(given.protocol.seed, 18446744073709551615U);
+  EXPECT_EQ(given.protocol.data.front(), Distribution::normal);
+  EXPECT_EQ(given.protocol.l2, L2State::warm);
   EXPECT_EQ(given.device, 3);
   EXPECT_EQ(given.out, "results/a b.json");
-  EXPECT_EQ(given.time, TimeMode::end_to_end);
-  EXPECT_EQ(given.max_seconds, 0.25);
-  EXPECT_FALSE(given.verify);
+  EXPECT_EQ(given.protocol.time, TimeMode::end_to_end);
+  EXPECT_EQ(given.protocol.max_seconds, 0.25);
+  EXPECT_FALSE(given.protocol.verify);
 }
 
 TEST(Options, ValueAfterAnEqualsSign) {
   const Options given =
       options({"--kernel=1:uncoalesced", "--alpha=-0.5", "--out=a=b.json", "--data=zeros", "--time=kernel"});
   EXPECT_EQ(given.kernels, "1:uncoalesced");
-  EXPECT_EQ(given.alpha, -0.5F);
+  EXPECT_EQ(given.protocol.alpha, -0.5F);
   EXPECT_EQ(given.out, "a=b.json");
-  EXPECT_EQ(given.data, Distribution::zeros);
-  EXPECT_EQ(given.time, TimeMode::kernel);
+  EXPECT_EQ(given.protocol.data.front(), Distribution::zeros);
+  EXPECT_EQ(given.protocol.time, TimeMode::kernel);
 }
 
 TEST(Options, ExpressionsAreNotInterpreted) {
@@ -97,12 +96,15 @@ TEST(Options, ExpressionsAreNotInterpreted) {
 }
 
 TEST(Options, List) {
-  EXPECT_EQ(options({"--list"}).list, ListMode::table);
-  EXPECT_EQ(options({"--list=table"}).list, ListMode::table);
-  EXPECT_EQ(options({"--list=json"}).list, ListMode::json);
-  EXPECT_EQ(options({"--list", "json"}).list, ListMode::json);
+  for (const Arguments& table : {Arguments{"--list"}, {"--list=table"}, {"--list", "--kernel", "5"}}) {
+    EXPECT_EQ(options(table).protocol.mode, Mode::list);
+    EXPECT_EQ(options(table).list_format, ListFormat::table);
+  }
+  for (const Arguments& json : {Arguments{"--list=json"}, {"--list", "json"}}) {
+    EXPECT_EQ(options(json).protocol.mode, Mode::list);
+    EXPECT_EQ(options(json).list_format, ListFormat::json);
+  }
   const Options followed = options({"--list", "--kernel", "5"});
-  EXPECT_EQ(followed.list, ListMode::table);
   EXPECT_EQ(followed.kernels, "5");
   EXPECT_EQ(error({"--list=xml"}), "--list: 'xml' is not one of table, json");
 }
@@ -248,15 +250,15 @@ TEST(Options, CpuIsADevice) {
 }
 
 TEST(Options, ChecksAreMadeOnTheCpu) {
-  EXPECT_FALSE(options({"--device", "cpu"}).check);
-  EXPECT_TRUE(options({"--check"}).check);
+  EXPECT_FALSE(options({"--device", "cpu"}).protocol.check);
+  EXPECT_TRUE(options({"--check"}).protocol.check);
   EXPECT_TRUE(options({"--check"}).on_executor);
 }
 
 TEST(Options, CountingIsDoneOnTheCpu) {
-  EXPECT_FALSE(options({"--device", "cpu"}).count);
+  EXPECT_EQ(options({"--device", "cpu"}).protocol.mode, Mode::measure);
   const Options given = options({"--count"});
-  EXPECT_TRUE(given.count);
+  EXPECT_EQ(given.protocol.mode, Mode::count);
   EXPECT_TRUE(given.on_executor);
   EXPECT_EQ(given.gpu_model, "h200");
   EXPECT_FALSE(given.blocks_per_sm.has_value());
@@ -274,29 +276,33 @@ TEST(Options, BadCounting) {
   }
   EXPECT_EQ(error({"--gpu-model", "a100"}), "--gpu-model needs --count");
   EXPECT_EQ(error({"--check", "--blocks-per-sm", "2"}), "--blocks-per-sm needs --count");
-  EXPECT_EQ(error({"--count", "--check"}), "--count and --check are two ways to watch memory: give one of them");
+  EXPECT_EQ(error({"--count", "--check"}), "--check has no effect with --count");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
-    EXPECT_EQ(error({"--count", timing[0], timing[1]}), timing[0] + " is about times, which --count does not take");
+    EXPECT_EQ(error({"--count", timing[0], timing[1]}), timing[0] + " has no effect with --count");
   }
 }
 
 TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
-  const Options plain = options({});
-  EXPECT_FALSE(plain.accuracy);
-  EXPECT_FALSE(plain.sizes_given);
-  EXPECT_TRUE(plain.accuracy_data.empty());
+  const std::vector<Distribution> every(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
   const Options all = options({"--accuracy"});
-  EXPECT_TRUE(all.accuracy);
+  EXPECT_EQ(all.protocol.mode, Mode::accuracy);
   EXPECT_FALSE(all.on_executor);
-  EXPECT_EQ(all.accuracy_data, std::vector<Distribution>(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()));
-  EXPECT_EQ(options({"--accuracy", "--data", "all"}).accuracy_data, all.accuracy_data);
+  EXPECT_EQ(all.protocol.data, every);
+  EXPECT_EQ(options({"--accuracy", "--data", "all"}).protocol.data, every);
   const Options some = options({"--data", "huge,inf", "--sizes", "64", "--accuracy", "--device", "cpu"});
-  EXPECT_EQ(some.accuracy_data, (std::vector<Distribution>{Distribution::huge, Distribution::inf}));
-  EXPECT_TRUE(some.sizes_given);
+  EXPECT_EQ(some.protocol.data, (std::vector<Distribution>{Distribution::huge, Distribution::inf}));
+  EXPECT_EQ(some.sizes, "64");
   EXPECT_TRUE(some.on_executor);
-  const Options timed = options({"--data", "huge"});
-  EXPECT_EQ(timed.data, Distribution::huge);
-  EXPECT_TRUE(timed.accuracy_data.empty());
+  EXPECT_EQ(options({"--data", "huge"}).protocol.data, std::vector<Distribution>{Distribution::huge});
+}
+
+TEST(Options, SizesDependOnTheMode) {
+  for (const Mode mode : {Mode::measure, Mode::count, Mode::tune}) {
+    EXPECT_EQ(default_sizes(mode, true), "256:8192");
+    EXPECT_EQ(default_sizes(mode, false), "256:8192");
+  }
+  EXPECT_EQ(default_sizes(Mode::accuracy, true), "1024,4096");
+  EXPECT_EQ(default_sizes(Mode::accuracy, false), "256");
 }
 
 TEST(Options, BadAccuracy) {
@@ -308,18 +314,17 @@ TEST(Options, BadAccuracy) {
   EXPECT_EQ(error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
             "--accuracy and --tune are two things to do: give one of them");
   EXPECT_EQ(error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
-  EXPECT_EQ(error({"--accuracy", "--no-verify"}), "--no-verify leaves out what --accuracy is for");
-  EXPECT_EQ(error({"--accuracy", "--list"}), "--list measures nothing: leave out --accuracy");
+  EXPECT_EQ(error({"--accuracy", "--no-verify"}), "--no-verify has no effect with --accuracy");
+  EXPECT_EQ(error({"--accuracy", "--list"}), "--accuracy and --list are two things to do: give one of them");
   EXPECT_EQ(error({"--accuracy=yes"}), "--accuracy takes no value");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
-    EXPECT_EQ(error({"--accuracy", timing[0], timing[1]}),
-              timing[0] + " is about times, which --accuracy does not take");
+    EXPECT_EQ(error({"--accuracy", timing[0], timing[1]}), timing[0] + " has no effect with --accuracy");
   }
 }
 
 TEST(Options, Tuning) {
   const Options tune = options({"--tune", "--tuning", "mine.json", "--l2", "warm", "--max-seconds", "2"});
-  EXPECT_TRUE(tune.tune);
+  EXPECT_EQ(tune.protocol.mode, Mode::tune);
   EXPECT_EQ(tune.tuning_file, "mine.json");
   EXPECT_EQ(options({"--tuning=mine.json"}).tuning_file, "mine.json");
   EXPECT_FALSE(options({"--no-tuning"}).use_tuning);
@@ -329,20 +334,23 @@ TEST(Options, Tuning) {
 TEST(Options, BadTuning) {
   EXPECT_EQ(error({"--tuning", "a", "--no-tuning"}),
             "--tuning and --no-tuning contradict each other: give one of them");
-  EXPECT_EQ(error({"--tune", "--check"}), "--tune is about times on a GPU: not with --check");
-  EXPECT_EQ(error({"--count", "--tune"}), "--tune is about times on a GPU: not with --count");
+  EXPECT_EQ(error({"--tune", "--check"}), "--check has no effect with --tune");
+  EXPECT_EQ(error({"--count", "--tune"}), "--count and --tune are two things to do: give one of them");
   EXPECT_EQ(error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
-  EXPECT_EQ(error({"--tuning", "a", "--count"}), "--tuning is about times on a GPU: not with --count");
+  EXPECT_EQ(error({"--tuning", "a", "--count"}), "--tuning has no effect with --count");
+  EXPECT_EQ(error({"--tuning", "a", "--check"}), "--tuning is about times on a GPU: not with --check");
+  EXPECT_EQ(error({"--tuning", "a", "--device", "cpu"}), "--tuning is about times on a GPU: not with --device cpu");
   for (const Arguments& useless : {Arguments{"--time", "kernel"},
                                    {"--no-verify"},
                                    {"--no-tuning"},
                                    {"--out", "a.json"},
-                                   {"--list"},
                                    {"--force"},
                                    {"--benchmark_filter=x"}}) {
     Arguments arguments{"--tune"};
     arguments.insert(arguments.end(), useless.begin(), useless.end());
     EXPECT_EQ(error(arguments), useless.front() + " has no effect with --tune");
+    arguments.front() = "--list";
+    EXPECT_EQ(error(arguments), useless.front() + " has no effect with --list");
   }
 }
 

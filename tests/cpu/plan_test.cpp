@@ -15,7 +15,7 @@ std::vector<std::string> names(std::string_view filter) {
   const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive", "uncoalesced")};
   std::vector<std::string> result;
   for (const Case& item : make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, {}, filter)) {
-    result.push_back(item.name);
+    result.push_back(item.name());
   }
   return result;
 }
@@ -34,7 +34,7 @@ TEST(Plan, GoesThroughTheOperandsOfASize) {
   std::vector<std::string> result;
   for (const Case& item : make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {8, 8, 8}},
                                     {Distribution::normal, Distribution::inf}, "64x|naive")) {
-    result.push_back(item.name);
+    result.push_back(item.name());
   }
   EXPECT_EQ(result, (std::vector<std::string>{"sgemm/cublas/64x64x64/normal", "sgemm/01_naive/64x64x64/normal",
                                               "sgemm/cublas/64x64x64/inf", "sgemm/01_naive/64x64x64/inf",

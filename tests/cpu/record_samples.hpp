@@ -11,7 +11,8 @@ inline constexpr Size CUBE{1024, 1024, 1024};
 
 /// A GPU kernel that was measured beside cuBLAS: 100 us against 80 us.
 inline Record measured_record() {
-  Record record(fake_kernel(6, "coarse_2d", "vectorized"), CUBE);
+  const Kernel kernel = fake_kernel(6, "coarse_2d", "vectorized");
+  Record record({&kernel, CUBE, {}});
   record.verified = true;
   record.rel_err = 3.2e-7;
   record.max_bound_ratio = 0.02;
@@ -34,7 +35,8 @@ inline Record measured_record() {
 
 /// A GPU kernel that the executor ran.
 inline Record executed_record() {
-  Record record(fake_kernel(6, "coarse_2d"), CUBE);
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, {}});
   record.outcome = Outcome::executed;
   record.verified = true;
   record.rel_err = 3.2e-7;
@@ -44,7 +46,8 @@ inline Record executed_record() {
 
 /// A GPU kernel whose errors on ill-conditioned operands were measured.
 inline Record compared_record() {
-  Record record(fake_kernel(6, "coarse_2d"), CUBE, Distribution::cancelling);
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, Distribution::cancelling});
   record.outcome = Outcome::compared;
   Verdict verdict;
   verdict.full = true;
@@ -53,14 +56,15 @@ inline Record compared_record() {
   verdict.max_bound_ratio = 0.036;
   verdict.componentwise_err = 1.5e-7;
   verdict.condition = 34800.0;
-  judge(verdict, "", record);
+  record.judge(verdict, "");
   record.errors->vs_cublas = 1.25;
   return record;
 }
 
 /// A GPU kernel of which two of four blocks were executed to count what it asks of an H200.
 inline Record counted_record() {
-  Record record(fake_kernel(6, "coarse_2d"), CUBE);
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, {}});
   record.outcome = Outcome::counted;
   Counts counts;
   counts.gpu = simt::find_gpu_model("h200");
@@ -95,7 +99,8 @@ inline Record counted_record() {
 }
 
 inline Record stopped_record(Outcome outcome, const std::string& reason) {
-  Record record(fake_kernel(1, "naive"), CUBE);
+  const Kernel kernel = fake_kernel(1, "naive");
+  Record record({&kernel, CUBE, {}});
   record.stop(outcome, reason);
   return record;
 }

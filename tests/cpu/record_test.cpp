@@ -129,7 +129,8 @@ TEST(Record, CountedCaseHasCountsAndNoTimes) {
 }
 
 TEST(Record, CpuCaseHasNoPairsAndNoResources) {
-  Record record(fake_cpu_kernel("cpu_blas"), CUBE);
+  const Kernel kernel = fake_cpu_kernel("cpu_blas");
+  Record record({&kernel, CUBE, {}});
   Timings timings;
   timings.kernel_us = {5000.0};
   record.measurement = measurement_of(timings, CUBE);

@@ -26,18 +26,17 @@ using Json = nlohmann::json;
 using ResultsFileTest = TemporaryFolderTest;
 
 nlohmann::ordered_json context_with_device() {
-  Options options;
-  options.argv = {"./runner", "--kernel", "caf\xe9"};  // not UTF-8
-  options.time = TimeMode::end_to_end;
-  return describe_environment(options, {fake_device(), ""}, {"580.1", std::size_t{1} << 28U, 2.1, 0.03},
-                              "results/nvidia-h200/tuning.json");
+  Protocol protocol;
+  protocol.time = TimeMode::end_to_end;
+  return describe_environment({"./runner", "--kernel", "caf\xe9"} /* not UTF-8 */, protocol, {fake_device(), ""},
+                              {"580.1", std::size_t{1} << 28U, 2.1, 0.03}, "results/nvidia-h200/tuning.json");
 }
 
 nlohmann::ordered_json context_without_device() {
-  Options options;
-  options.accuracy = true;
-  options.accuracy_data = {Distribution::cancelling, Distribution::inf};
-  return describe_environment(options, {std::nullopt, "no driver"}, {});
+  Protocol protocol;
+  protocol.mode = Mode::accuracy;
+  protocol.data = {Distribution::cancelling, Distribution::inf};
+  return describe_environment({}, protocol, {std::nullopt, "no driver"}, {});
 }
 
 TEST(Slug, IsLowerCaseWithSingleHyphens) {
@@ -150,7 +149,8 @@ TEST_F(ResultsFileTest, AgreesWithTheSchema) {
   for (const auto& context : {context_with_device(), context_without_device()}) {
     ResultsFile file("out.json", context);
     file.add(measured_record());
-    Record cpu(fake_cpu_kernel("cpu_blas"), Size{1, 2, 3});
+    const Kernel cpu_blas = fake_cpu_kernel("cpu_blas");
+    Record cpu({&cpu_blas, {1, 2, 3}, {}});
     Timings timings;
     timings.kernel_us = {5000.0};
     cpu.measurement = measurement_of(timings, cpu.size);

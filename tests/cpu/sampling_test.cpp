@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -141,16 +141,27 @@ TEST(Sampling, OrderIsRandomAndRepeatable) {
   EXPECT_NE(first, orders(2));
 }
 
-TEST(Sampling, ObserverCanAbandon) {
-  int calls = 0;
-  const Observer observer = [&](std::string_view) {
-    if (++calls == 5) {
-      throw std::runtime_error("enough");
+/// Asks to stop from the fifth question on.
+bool fifth_question() {
+  static int questions = 0;
+  return ++questions % 5 == 0;
+}
+
+TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
+  const StopToken stop(fifth_question);
+  const auto expect_stopped = [&](const std::function<void(const Round&, const SamplingOptions&)>& sample) {
+    FakeRounds rounds{{100.0}, {}, {}};
+    try {
+      sample(rounds.round(), {1, true, 10.0, 1, stop});
+      FAIL() << "it went on";
+    } catch (const CaseStopped& stopped) {
+      EXPECT_EQ(stopped.outcome(), Outcome::skipped);
+      EXPECT_STREQ(stopped.what(), "interrupted");
     }
+    EXPECT_EQ(rounds.orders.size(), 4U);
   };
-  FakeRounds rounds{{100.0}, {}, {}};
-  EXPECT_THROW(take_samples(rounds.round(), {1, true, 10.0, 1}, observer), std::runtime_error);
-  EXPECT_EQ(rounds.orders.size(), 4U);
+  expect_stopped([](const Round& round, const SamplingOptions& options) { take_samples(round, options, ignore); });
+  expect_stopped([](const Round& round, const SamplingOptions& options) { compare(round, options, ignore); });
 }
 
 TEST(Comparison, EveryContenderTakesPartInEveryRound) {

@@ -27,16 +27,16 @@ std::vector<Configuration> named(const Names& names) {
 /// Configurations take the time that their name begins with. The rest of it says when they fail.
 class FakeBench final : public TuningBench {
  public:
-  Launch prepare(const Configuration& configuration) override {
+  Prepared prepare(const Configuration& configuration) override {
     if (configuration.name.find("too large") != std::string::npos) {
       throw CaseStopped(Outcome::skipped, "needs 3.1 GiB of workspace, 2.0 GiB are free");
     }
     prepared_.push_back(configuration.name);
     const std::size_t index = prepared_.size() - 1;
-    return [this, index](const Problem&, cudaStream_t) { current_ = index; };
+    return {{configuration.name, 0, [this, index](const Problem&, void*, cudaStream_t) { current_ = index; }}, nullptr};
   }
-  void verify(const Launch& launch, std::string_view when) override {
-    launch({}, nullptr);
+  void verify(const Prepared& prepared, std::string_view when) override {
+    prepared({}, nullptr);
     const std::string& name = prepared_[current_];
     const bool later = !when.empty();
     if (name.find(later ? "wrong later" : "wrong at once") != std::string::npos) {
@@ -46,10 +46,10 @@ class FakeBench final : public TuningBench {
       throw CaseStopped(Outcome::failed, "an error");
     }
   }
-  Round round_of(const std::vector<Launch>& launches) override {
+  Round round_of(const std::vector<Prepared>& all) override {
     std::vector<double> times;
-    for (const Launch& launch : launches) {
-      launch({}, nullptr);
+    for (const Prepared& each : all) {
+      each({}, nullptr);
       times.push_back(std::stod(prepared_[current_]));
       timed.push_back(prepared_[current_]);
     }
@@ -68,7 +68,7 @@ std::vector<Trial> trials_of(const Names& names, FakeBench& bench) {
 }
 
 std::optional<TuningEntry> best(const std::vector<Trial>& trials) {
-  return best_of(trials, "09_every_shape", shape_of(4, 4, 8, 1.0F, 0.0F));
+  return best_of(trials, "09_every_shape", packed({4, 4, 8}, nullptr, nullptr, nullptr));
 }
 
 TEST(Tuner, FastestWins) {
@@ -136,9 +136,9 @@ TEST(Tuner, NothingIsBestWhereNothingIsRight) {
 
 TEST(Tuner, ErrorsWhileTimingEndTheCase) {
   class Failing final : public TuningBench {
-    Launch prepare(const Configuration&) override { return {}; }
-    void verify(const Launch&, std::string_view) override {}
-    Round round_of(const std::vector<Launch>&) override {
+    Prepared prepare(const Configuration&) override { return {}; }
+    void verify(const Prepared&, std::string_view) override {}
+    Round round_of(const std::vector<Prepared>&) override {
       return [](const std::vector<int>&, int) -> std::vector<double> {
         throw CaseStopped(Outcome::failed, "while timing");
       };

@@ -28,7 +28,7 @@ constexpr const char* DEFAULT_PATH = "results/nvidia-h200/tuning.json";
 nlohmann::ordered_json context(const std::string& device_name = "NVIDIA H200") {
   Device device = fake_device();
   device.name = device_name;
-  return describe_environment(Options{}, {device, ""}, {"580.1", 1U << 28U, 2.1, 0.03});
+  return describe_environment({}, {}, {device, ""}, {"580.1", 1U << 28U, 2.1, 0.03});
 }
 
 DeviceQuery here() { return {fake_device(), ""}; }
@@ -37,7 +37,7 @@ TuningEntry entry(const Size& size, const std::string& configuration, const std:
   return {kernel, size, size.n % 4 == 0 && size.k % 4 == 0, configuration, 12.5, "128x256", 15.0};
 }
 
-Problem problem(const Size& size) { return shape_of(size.m, size.n, size.k, 1.0F, 0.0F); }
+Problem problem(const Size& size) { return packed({size.m, size.n, size.k}, nullptr, nullptr, nullptr); }
 
 class TuningFileTest : public TemporaryFolderTest {
  protected:

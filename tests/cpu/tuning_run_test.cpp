@@ -91,8 +91,8 @@ class TuningRunTest : public TemporaryFolderTest {
   std::map<Outcome, int> run(const std::vector<Size>& sizes,
                              const std::function<TuningResult(const Case&, const Observer&)>& body) {
     plan_ = make_plan({&kernel_}, sizes, {}, "");
-    Console console(out_, nullptr, 0, Table(Table::Kind::speed, 0, 0, 0));
-    return tune(plan_, body, "tuning.json", describe_environment({}, {fake_device(), ""}, {}), console, 0);
+    Console console(out_, nullptr, 0, Table(Mode::tune, 0, 0, 0));
+    return tune(plan_, body, "tuning.json", describe_environment({}, {}, {fake_device(), ""}, {}), console, {});
   }
 
   Kernel kernel_ = configurable_kernel(9, "a");

@@ -289,7 +289,7 @@ TEST(VerifierTest, MeasuresTheErrorOfAWrongElement) {
 /// A problem with operands of one distribution, and the result of a plain loop over k.
 struct DistributedCase {
   DistributedCase(Distribution distribution, const Size& size, Roundings roundings = Roundings::independent)
-      : problem(shape_of(size.m, size.n, size.k, 1.0F, 0.0F)),
+      : problem(packed({size.m, size.n, size.k}, nullptr, nullptr, nullptr)),
         operands(make_operands(problem, distribution, 3)),
         c(static_cast<std::size_t>(size.m * size.n)) {
     problem.a = operands.a.data();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,10 +31,13 @@ const Kernel& chapter(std::string_view id) {
 }
 
 /// A kernel that only the executor knows.
-Kernel with_launch(Launch launch) {
+Kernel with_launch(std::function<void(const Problem&, cudaStream_t)> launch) {
   Kernel kernel;
   kernel.name = "with_launch";
-  kernel.prepare_on_executor = [launch = std::move(launch)](const Problem&) { return Prepared{launch, {}}; };
+  kernel.build(Target::for_executor).configurations = [launch = std::move(launch)](const Problem&) {
+    const auto ignoring = [launch](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); };
+    return std::vector{Configuration{"", 0, ignoring}};
+  };
   return kernel;
 }
 
@@ -44,23 +48,23 @@ Kernel running(void (*kernel)(float*)) {
 class ExecutedCaseTest : public testing::Test {
  protected:
   Record run(const Kernel& kernel, const Size& size = SMALL) {
-    CaseRunner runner(options_, {std::nullopt, "none here"}, true);
-    return runner.run(kernel, size, [](std::string_view) {});
+    CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+    return runner.run({&kernel, size, {}}, [](std::string_view) {});
   }
 
   Record compare(const Kernel& kernel, Distribution data, const Size& size = SMALL) {
-    options_.accuracy = true;
-    CaseRunner runner(options_, {std::nullopt, "none here"}, true);
-    return runner.run(
-        kernel, size, [](std::string_view) {}, data);
+    protocol_.mode = Mode::accuracy;
+    CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+    return runner.run({&kernel, size, data}, [](std::string_view) {});
   }
 
-  Options options_;
+  Protocol protocol_;
+  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), std::nullopt, false}, false, std::nullopt};
 };
 
 TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
   for (const float beta : {0.0F, -2.5F}) {
-    options_.beta = beta;
+    protocol_.beta = beta;
     const Record record = run(chapter("02_smem_tiled"));
     EXPECT_EQ(record.outcome, Outcome::executed);
     EXPECT_EQ(record.reason, "");
@@ -72,17 +76,17 @@ TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
 }
 
 TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
-  options_.check = true;
+  protocol_.check = true;
   const Record record = run(chapter("07_warptile_hilbert"));
-  const bool built_with_checks = static_cast<bool>(chapter("07_warptile_hilbert").prepare_checked);
+  const bool built_with_checks = static_cast<bool>(chapter("07_warptile_hilbert").build(Target::for_checks));
   EXPECT_EQ(record.outcome, built_with_checks ? Outcome::executed : Outcome::not_supported) << record.reason;
   EXPECT_EQ(record.verified, built_with_checks);
 }
 
 TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
-  options_.count = true;
+  protocol_.mode = Mode::count;
   const Record record = run(chapter("07_warptile_hilbert"));
-  if (!chapter("07_warptile_hilbert").prepare_checked) {
+  if (!chapter("07_warptile_hilbert").build(Target::for_checks)) {
     EXPECT_EQ(record.outcome, Outcome::not_supported);
     EXPECT_NE(record.reason.find("GCC without sanitizers"), std::string::npos) << record.reason;
     return;
@@ -102,9 +106,9 @@ TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
 }
 
 TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
-  options_.count = true;
+  protocol_.mode = Mode::count;
   Kernel library = with_launch({});
-  library.prepare_on_executor = nullptr;
+  library.build(Target::for_executor) = {};
   EXPECT_EQ(run(library).outcome, Outcome::not_supported);
   EXPECT_NE(run(library).reason.find("library"), std::string::npos) << run(library).reason;
   library.platform = Platform::cpu;
@@ -113,8 +117,8 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
   const Record unobserved = run(with_launch([](const Problem&, cudaStream_t) {}));
   EXPECT_EQ(unobserved.outcome, Outcome::not_supported);
   EXPECT_NE(unobserved.reason.find("GCC without sanitizers"), std::string::npos) << unobserved.reason;
-  if (chapter("07_warptile_hilbert").prepare_checked) {
-    options_.gpu_model = "t4";
+  if (chapter("07_warptile_hilbert").build(Target::for_checks)) {
+    settings_.counting.gpu = simt::find_gpu_model("t4");
     const Record too_large = run(chapter("07_warptile_hilbert"));
     EXPECT_EQ(too_large.outcome, Outcome::not_supported);
     EXPECT_NE(too_large.reason.find("does not fit on an SM of NVIDIA T4"), std::string::npos) << too_large.reason;
@@ -148,11 +152,10 @@ TEST_F(ExecutedCaseTest, CpuKernelsAreComparedAndNotTimed) {
 
 // One runner, so that operands and references of one kind must not be taken for those of the next.
 TEST_F(ExecutedCaseTest, EachKindHasItsOwnReference) {
-  options_.accuracy = true;
-  CaseRunner runner(options_, {std::nullopt, "none here"}, true);
+  protocol_.mode = Mode::accuracy;
+  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
   for (const Distribution data : {Distribution::uniform, Distribution::huge, Distribution::uniform}) {
-    const Record record = runner.run(
-        chapter("01_naive"), SMALL, [](std::string_view) {}, data);
+    const Record record = runner.run({&chapter("01_naive"), SMALL, data}, [](std::string_view) {});
     EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
     EXPECT_TRUE(record.verified);
   }
@@ -200,9 +203,10 @@ TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
   GTEST_SKIP() << "AddressSanitizer ends the program instead of throwing std::bad_alloc";
 #endif
   Kernel kernel = with_launch([](const Problem&, cudaStream_t) {});
-  kernel.prepare_on_executor = [](const Problem& problem) {
-    return test::configured_kernel_for_executor({test::Way::two_sums})
-        .prepare_on_executor(Problem{problem.m << 24, problem.n << 24, problem.k});
+  kernel.build(Target::for_executor) =
+      test::configured_kernel_for_executor({test::Way::two_sums}).build(Target::for_executor);
+  kernel.build(Target::for_executor).configurations = [](const Problem&) {
+    return std::vector{Configuration{"", std::size_t{1} << 56U, {}}};
   };
   for (const Record& record : {run(kernel), compare(kernel, Distribution::uniform)}) {
     EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
@@ -211,7 +215,7 @@ TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
 }
 
 TEST_F(ExecutedCaseTest, WithoutVerificationTheRecordSaysSo) {
-  options_.verify = false;
+  protocol_.verify = false;
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
   EXPECT_EQ(record.outcome, Outcome::executed);
   EXPECT_FALSE(record.verified);
@@ -239,7 +243,7 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
   EXPECT_NE(unmodelled.reason.find("thread block clusters"), std::string::npos) << unmodelled.reason;
 
   Kernel library = with_launch({});
-  library.prepare_on_executor = nullptr;
+  library.build(Target::for_executor) = {};
   EXPECT_EQ(run(library).outcome, Outcome::not_supported);
   EXPECT_EQ(run(library).reason, "needs a CUDA device");
 
@@ -261,7 +265,7 @@ TEST_F(ExecutedCaseTest, ForceRunsWithoutAnEstimate) {
       with_launch([](const Problem& p, cudaStream_t) { throw std::runtime_error("k = " + std::to_string(p.k)); });
   const Size size{400, 400, 400};
   EXPECT_EQ(run(kernel, size).reason, "k = 64") << "a small problem was to tell the speed";
-  options_.force = true;
+  settings_.force = true;
   EXPECT_EQ(run(kernel, size).reason, "k = 400");
 }
 

@@ -2,12 +2,12 @@
 
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
+#include "fixtures/tested_kernel.hpp"
 #include "simt/device_memory.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -15,6 +15,7 @@ namespace sgemm::test {
 namespace {
 
 /// Runs `launch` on the operands of `host` and compares C.
+template <class Launch>
 bool is_right(const Launch& launch, const HostCase& host) {
   Matrix c0 = host.c;
   const auto reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED);
@@ -26,59 +27,48 @@ bool is_right(const Launch& launch, const HostCase& host) {
 TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoice) {
   const HostCase host({50, 40, 30});
   const Kernel kernel = configured_kernel_for_executor({Way::two_sums, Way::one_sum});
-  EXPECT_FALSE(kernel.prepare);
-  EXPECT_FALSE(kernel.configurations);
-  const Prepared prepared = kernel.prepare_on_executor(host.shape);
-  EXPECT_EQ(prepared.detail, "two sums");
-  EXPECT_EQ(prepared.workspace_bytes, 4U * 3U * 16U * 16U * sizeof(float));
-  EXPECT_TRUE(is_right(prepared.launch, host));
+  EXPECT_FALSE(kernel.build(Target::for_gpu));
+  EXPECT_FALSE(kernel.build(Target::for_checks));
+  const Prepared prepared = kernel.build(Target::for_executor).prepare(host.shape);
+  EXPECT_EQ(prepared.configuration.name, "two sums");
+  EXPECT_EQ(prepared.configuration.workspace_bytes, 4U * 3U * 16U * 16U * sizeof(float));
+  EXPECT_TRUE(is_right(prepared, host));
 }
 
 TEST(ExecutedConfigurations, OthersArePreparedByName) {
   const HostCase host({50, 40, 30});
   const Kernel kernel = configured_kernel_for_executor({Way::two_sums, Way::one_sum, Way::one_sum_forgotten});
-  EXPECT_EQ(kernel.configurations_on_executor(host.shape).size(), 3U);
-  const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, "one sum");
-  EXPECT_EQ(prepared.detail, "one sum");
-  EXPECT_EQ(prepared.workspace_bytes, 0U);
-  EXPECT_TRUE(is_right(prepared.launch, host));
-  EXPECT_FALSE(is_right(kernel.prepare_configuration_on_executor(host.shape, "one sum forgotten").launch, host));
-}
-
-TEST(ExecutedConfigurations, UnknownNameSaysWhichThereAre) {
-  const Kernel kernel = configured_kernel_for_executor({Way::two_sums, Way::one_sum});
-  try {
-    kernel.prepare_configuration_on_executor(HostCase({1, 1, 1}).shape, "three sums");
-    FAIL() << "it was prepared";
-  } catch (const std::invalid_argument& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find("'three sums'"), std::string::npos) << message;
-    EXPECT_NE(message.find("two sums, one sum"), std::string::npos) << message;
-  }
+  EXPECT_EQ(kernel.build(Target::for_executor).configurations(host.shape).size(), 3U);
+  const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, "one sum");
+  EXPECT_EQ(prepared.configuration.name, "one sum");
+  EXPECT_EQ(prepared.configuration.workspace_bytes, 0U);
+  EXPECT_TRUE(is_right(prepared, host));
+  EXPECT_FALSE(is_right(prepare_named(kernel.build(Target::for_executor), host.shape, "one sum forgotten"), host));
 }
 
 TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {
   const HostCase host({50, 40, 30});
   const Kernel kernel = configured_kernel_for_executor({Way::two_sums});
-  Launch launch = kernel.prepare_on_executor(host.shape).launch;
+  const Prepared launch = kernel.build(Target::for_executor).prepare(host.shape);
   for (int repetition = 0; repetition < 3; ++repetition) {
     EXPECT_TRUE(is_right(launch, host));
   }
   // What a launch finds where the one before did not clean up shows in its result.
   float* const workspace = static_cast<float*>(simt::allocations().front().begin);
   workspace[0] = 1.0F;
-  const Launch copy = launch;
+  const Prepared copy = launch;
   EXPECT_FALSE(is_right(copy, host)) << "copies have their own workspace";
   EXPECT_TRUE(is_right(launch, host));
 }
 
 TEST(ExecutedConfigurations, WorkspaceIsFreedWithTheLastCopy) {
   ASSERT_TRUE(simt::allocations().empty());
-  Prepared prepared = configured_kernel_for_executor({Way::two_sums}).prepare_on_executor(HostCase({1, 1, 1}).shape);
-  Launch copy = std::move(prepared.launch);
+  Prepared prepared =
+      configured_kernel_for_executor({Way::two_sums}).build(Target::for_executor).prepare(HostCase({1, 1, 1}).shape);
+  Prepared copy = prepared;
   prepared = {};
   EXPECT_EQ(simt::allocations().size(), 1U);
-  copy = nullptr;
+  copy = {};
   EXPECT_TRUE(simt::allocations().empty());
 }
 
@@ -88,7 +78,7 @@ TEST(ExecutedConfigurations, UnusedOperandsAreNotSeen) {
       SCOPED_TRACE(product.describe());
       const HostCase host(product);  // with A and B full of NaN
       const Kernel kernel = configured_kernel_for_executor({Way::two_sums});
-      EXPECT_TRUE(is_right(kernel.prepare_on_executor(host.shape).launch, host));
+      EXPECT_TRUE(is_right(kernel.build(Target::for_executor).prepare(host.shape), host));
     }
   }
 }

@@ -19,6 +19,7 @@ namespace sgemm::test {
 namespace {
 
 /// Runs `launch` on the operands of `host` and compares C, and what lies around it.
+template <class Launch>
 Verdict run(const Launch& launch, const HostCase& host, AccuracyClass accuracy, const Coverage& coverage = {}) {
   Matrix c0 = host.c;
   const auto reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
@@ -30,7 +31,8 @@ Verdict run(const Launch& launch, const HostCase& host, AccuracyClass accuracy, 
 
 std::vector<KernelAndGroup> executed_kernels_and_groups() {
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
-  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->prepare_on_executor; }),
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const auto& item) { return !item.kernel->build(Target::for_executor); }),
             all.end());
   return all;
 }
@@ -43,7 +45,7 @@ TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
     SCOPED_TRACE(product.describe());
     const HostCase host(product);
     ASSERT_FALSE(kernel.unsupported(host.shape).has_value());
-    const Verdict verdict = run(kernel.prepare_on_executor(host.shape).launch, host, kernel.accuracy);
+    const Verdict verdict = run(kernel.build(Target::for_executor).prepare(host.shape), host, kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.compared, product.m * product.n);
   }
@@ -61,15 +63,15 @@ TEST(ExecutedChapters, AreRightInEveryConfiguration) {
     SCOPED_TRACE(product.describe());
     const HostCase host(product);
     for (const Kernel& kernel : kernels()) {
-      if (!kernel.configurations_on_executor) {
+      if (!kernel.tunable) {
         continue;
       }
-      for (const Configuration& configuration : kernel.configurations_on_executor(host.shape)) {
+      for (const Configuration& configuration : kernel.build(Target::for_executor).configurations(host.shape)) {
         SCOPED_TRACE(kernel.id() + ", " + configuration.name);
-        const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, configuration.name);
-        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
+        const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, configuration.name);
+        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
         // The second launch finds the workspace as the first has left it.
-        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
+        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
         seen[kernel.number].insert(configuration.name);
       }
     }
@@ -88,9 +90,9 @@ TEST(ExecutedChapters, DivideTheLastRound) {
     for (const Kernel& kernel : kernels()) {
       if (kernel.number == 11 || kernel.number == 12) {
         SCOPED_TRACE(kernel.id());
-        const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, "128x128 stream-k");
-        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
-        EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
+        const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, "128x128 stream-k");
+        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
+        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
       }
     }
   }
@@ -98,7 +100,7 @@ TEST(ExecutedChapters, DivideTheLastRound) {
 
 TEST(ExecutedChapters, AreAllThere) {
   for (const Kernel& kernel : kernels()) {
-    EXPECT_EQ(static_cast<bool>(kernel.prepare_on_executor), kernel.number > 0) << kernel.id();
+    EXPECT_EQ(static_cast<bool>(kernel.build(Target::for_executor)), kernel.number > 0) << kernel.id();
   }
 }
 

@@ -160,7 +160,7 @@ Verdict run(std::string_view id, const ProductCase& product, const Change& chang
   Matrix c = host.c;
   const Problem problem = host.problem(c);
   const auto reference = Reference::compute(problem, Platform::cpu, HostCase::SEED);
-  chapter(id).prepare_on_executor(problem).launch(problem, nullptr);
+  chapter(id).build(Target::for_executor).prepare(problem)(problem, nullptr);
   return reference->check(c.data(), c.ld(), AccuracyClass::fp32_split);
 }
 

@@ -24,27 +24,32 @@ const Kernel& cublas() {
   return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "cublas"; });
 }
 
+const Build& cublas_build() { return cublas().build(Target::for_gpu); }
+
 /// cuBLAS under another name, with its operands tampered with by `change`.
 template <class Change>
 Kernel tampered(Change change) {
   Kernel kernel = cublas();
   kernel.number = -1;
   kernel.name = "tampered";
-  kernel.prepare = [change](const Problem& problem) {
-    return Prepared{[inner = cublas().prepare(problem).launch, change](Problem p, cudaStream_t stream) {
-                      change(p);
-                      inner(p, stream);
-                    },
-                    {}};
+  kernel.build(Target::for_gpu).configurations = [change](const Problem& problem) {
+    const auto launch = [inner = cublas_build().prepare(problem), change](Problem p, void*, cudaStream_t stream) {
+      change(p);
+      inner(p, stream);
+    };
+    return std::vector{Configuration{"", 0, launch}};
   };
   return kernel;
 }
 
-Kernel with_launch(Launch launch) {
+Kernel with_launch(const std::function<void(const Problem&, cudaStream_t)>& launch) {
   Kernel kernel = cublas();
   kernel.number = -1;
   kernel.name = "with_launch";
-  kernel.prepare = [launch](const Problem&) { return Prepared{launch, {}}; };
+  kernel.build(Target::for_gpu).configurations = [launch](const Problem&) {
+    const auto ignoring = [launch](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); };
+    return std::vector{Configuration{"", 0, ignoring}};
+  };
   return kernel;
 }
 
@@ -52,10 +57,10 @@ class CaseRunnerTest : public testing::Test {
  protected:
   Record run(const Kernel& kernel, const Size& size = SMALL) {
     if (!runner_) {
-      runner_ = std::make_unique<CaseRunner>(options_, query_device(0), true);
+      runner_ = std::make_unique<CaseRunner>(protocol_, query_device(0), CaseRunner::Settings{});
       EXPECT_EQ(runner_->gpu_error(), "");
     }
-    return runner_->run(kernel, size, [](std::string_view) {});
+    return runner_->run({&kernel, size, {}}, [](std::string_view) {});
   }
 
   static void expect_complete(const Record& record) {
@@ -70,7 +75,7 @@ class CaseRunnerTest : public testing::Test {
     EXPECT_GT(*measurement.vs_cublas_alone, 0.0);
   }
 
-  Options options_;
+  Protocol protocol_;
   std::unique_ptr<CaseRunner> runner_;
 };
 
@@ -107,11 +112,11 @@ TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
 class ProtocolTest : public CaseRunnerTest, public testing::WithParamInterface<std::tuple<L2State, TimeMode, float>> {};
 
 TEST_P(ProtocolTest, IsMeasuredAndVerifiedBeforeAndAfter) {
-  std::tie(options_.l2, options_.time, options_.beta) = GetParam();
-  options_.alpha = -2.5F;
+  std::tie(protocol_.l2, protocol_.time, protocol_.beta) = GetParam();
+  protocol_.alpha = -2.5F;
   const Record record = run(cublas());
   expect_complete(record);
-  if (options_.time == TimeMode::end_to_end) {
+  if (protocol_.time == TimeMode::end_to_end) {
     EXPECT_EQ(record.measurement->timings.launches_per_sample, 1);
   }
 }
@@ -133,11 +138,10 @@ TEST_F(CaseRunnerTest, CpuResultsAreCheckedToo) {
 }
 
 TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
-  options_.accuracy = true;
-  CaseRunner runner(options_, query_device(0), true);
+  protocol_.mode = Mode::accuracy;
+  CaseRunner runner(protocol_, query_device(0), {});
   const auto compare = [&](const Kernel& kernel, Distribution data) {
-    return runner.run(
-        kernel, SMALL, [](std::string_view) {}, data);
+    return runner.run({&kernel, SMALL, data}, [](std::string_view) {});
   };
   for (const Distribution data : DISTRIBUTIONS) {
     SCOPED_TRACE(to_string(data));
@@ -171,7 +175,7 @@ TEST_F(CaseRunnerTest, ResultThatIsNeverWrittenIsIncorrect) {
 
 TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
   auto launches = std::make_shared<int>(0);
-  const Launch honest = cublas().prepare({}).launch;
+  const Prepared honest = cublas_build().prepare(Problem{});
   const Record record = run(with_launch([=](const Problem& p, cudaStream_t stream) {
     if (++*launches <= 1) {
       honest(p, stream);
@@ -182,7 +186,7 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
 }
 
 TEST_F(CaseRunnerTest, WithoutVerificationTheRecordSaysSo) {
-  options_.verify = false;
+  protocol_.verify = false;
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
   EXPECT_EQ(record.outcome, Outcome::measured);
   EXPECT_FALSE(record.verified);
@@ -209,7 +213,7 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
   past.max_compute_capability = query_device(0).device->compute_capability;
   expect_complete(run(past));
   Kernel not_compiled = cublas();
-  not_compiled.missing_code = "sm_90a";
+  not_compiled.build(Target::for_gpu).missing_code = "sm_90a";
   EXPECT_EQ(run(not_compiled).reason, "this build has no code for sm_90a: add 90a-real to -DCMAKE_CUDA_ARCHITECTURES");
   Kernel picky = cublas();
   picky.unsupported = [](const Problem&) { return "not this shape"; };
@@ -229,9 +233,9 @@ TEST_F(CaseRunnerTest, ProblemLargerThanMemoryIsSkipped) {
 TEST(CaseRunnerDeathTest, LostDeviceSkipsTheRestOfTheRun) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto provoke = [] {
-    const Options options;
-    CaseRunner runner(options, query_device(0), true);
-    const auto run = [&](const Kernel& kernel) { return runner.run(kernel, SMALL, [](std::string_view) {}); };
+    const Protocol protocol;
+    CaseRunner runner(protocol, query_device(0), {});
+    const auto run = [&](const Kernel& kernel) { return runner.run({&kernel, SMALL, {}}, [](std::string_view) {}); };
     const Record broken = run(tampered([](Problem& p) { p.c = reinterpret_cast<float*>(std::uintptr_t{1} << 12U); }));
     const Record next = run(cublas());
     const bool as_expected =

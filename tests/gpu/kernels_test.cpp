@@ -76,7 +76,7 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
   }
 
   static void expect_right(DeviceCase& on_device, const Prepared& prepared, AccuracyClass accuracy) {
-    const Verdict verdict = on_device.run(prepared.launch, accuracy);
+    const Verdict verdict = on_device.run(prepared, accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.compared, on_device.problem().m * on_device.problem().n);
     EXPECT_TRUE(on_device.result().same_outside(on_device.host().c)) << "something around C was overwritten";
@@ -85,16 +85,18 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
   /// Runs one case, in every configuration that the kernel has for it; returns why the kernel does not take it, if so.
   static std::optional<std::string> run_case(const Kernel& kernel, const ProductCase& product) {
     DeviceCase& on_device = device_case(product);
+    const Build& build = kernel.build(Target::for_gpu);
     const Problem problem = on_device.problem();
     if (const std::optional<std::string> reason = kernel.unsupported(problem)) {
       return reason;
     }
     try {
-      expect_right(on_device, kernel.prepare(problem), kernel.accuracy);  // a library may try algorithms on C here
-      if (kernel.configurations) {
-        for (const Configuration& configuration : kernel.configurations(problem)) {
+      expect_right(on_device, build.prepare(problem),
+                   kernel.accuracy);  // a library may try algorithms on C here
+      if (kernel.tunable) {
+        for (const Configuration& configuration : build.configurations(problem)) {
           SCOPED_TRACE(configuration.name);
-          const Prepared prepared = kernel.prepare_configuration(problem, configuration.name);
+          const Prepared prepared = build.prepare(configuration);
           // The second launch finds the workspace as the first has left it.
           expect_right(on_device, prepared, kernel.accuracy);
           expect_right(on_device, prepared, kernel.accuracy);

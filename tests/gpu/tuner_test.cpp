@@ -24,7 +24,8 @@ constexpr Size SMALL{192, 160, 224};
 /// A kernel that asks for a workspace that no GPU has room for.
 Kernel too_large() {
   Kernel kernel = configured_kernel_for_gpu({Way::two_sums});
-  kernel.configurations = [inner = kernel.configurations](const Problem& problem) {
+  Build& build = kernel.build(Target::for_gpu);
+  build.configurations = [inner = build.configurations](const Problem& problem) {
     std::vector<Configuration> all = inner(problem);
     all.front().workspace_bytes = std::size_t{3} << 50U;
     return all;
@@ -35,24 +36,25 @@ Kernel too_large() {
 class ConfigurationsTest : public testing::Test {
  protected:
   void open(std::optional<TuningFile> tuning = std::nullopt) {
-    runner_ = std::make_unique<CaseRunner>(options_, query_device(0), true, std::move(tuning));
+    runner_ = std::make_unique<CaseRunner>(protocol_, query_device(0),
+                                           CaseRunner::Settings{true, {}, false, std::move(tuning)});
     ASSERT_EQ(runner_->gpu_error(), "");
   }
   Record run(const Kernel& kernel, const Size& size = SMALL) {
-    return runner_->run(kernel, size, [](std::string_view) {});
+    return runner_->run({&kernel, size, {}}, [](std::string_view) {});
   }
   Record compare(const Kernel& kernel, Distribution data) {
-    return runner_->run(
-        kernel, SMALL, [](std::string_view) {}, data);
+    return runner_->run({&kernel, SMALL, data}, [](std::string_view) {});
   }
   TuningResult tune(const std::vector<Way>& ways, const Size& size = SMALL) {
-    return runner_->tune(configured_kernel_for_gpu(ways), size, [](std::string_view) {});
+    const Kernel kernel = configured_kernel_for_gpu(ways);
+    return runner_->tune({&kernel, size, {}}, [](std::string_view) {});
   }
   static TuningFile tuned_to(std::string configuration) {
     return {"tuning.json", "", {{"configured", SMALL, true, std::move(configuration), 1.0, "one sum", 2.0}}};
   }
 
-  Options options_;
+  Protocol protocol_;
   std::unique_ptr<CaseRunner> runner_;
 };
 
@@ -90,7 +92,7 @@ TEST_F(ConfigurationsTest, WorkspaceThatDoesNotFitIsSkippedWithBothSizes) {
 }
 
 TEST_F(ConfigurationsTest, ErrorsAreThoseOfTheTunedConfiguration) {
-  options_.accuracy = true;
+  protocol_.mode = Mode::accuracy;
   open(tuned_to("two sums"));
   const Kernel kernel = configured_kernel_for_gpu({Way::one_sum_forgotten, Way::two_sums});
   for (const Distribution data : {Distribution::uniform, Distribution::cancelling}) {
@@ -107,7 +109,7 @@ TEST_F(ConfigurationsTest, ErrorsAreThoseOfTheTunedConfiguration) {
 }
 
 TEST_F(ConfigurationsTest, ErrorsThatTakeMoreWorkspaceThanIsFreeAreSkipped) {
-  options_.accuracy = true;
+  protocol_.mode = Mode::accuracy;
   open();
   const Record record = compare(too_large(), Distribution::uniform);
   EXPECT_EQ(record.outcome, Outcome::skipped);
@@ -118,8 +120,8 @@ TEST_F(ConfigurationsTest, ErrorsThatTakeMoreWorkspaceThanIsFreeAreSkipped) {
 class TuningTest : public ConfigurationsTest, public testing::WithParamInterface<std::tuple<L2State, float>> {};
 
 TEST_P(TuningTest, TriesAllAndNeverChoosesAWrongOne) {
-  std::tie(options_.l2, options_.beta) = GetParam();
-  options_.max_seconds = 0.1;
+  std::tie(protocol_.l2, protocol_.beta) = GetParam();
+  protocol_.max_seconds = 0.1;
   open();
   const TuningResult result = tune({Way::two_sums, Way::one_sum_forgotten, Way::one_sum});
   ASSERT_EQ(result.outcome, Outcome::measured) << result.reason;

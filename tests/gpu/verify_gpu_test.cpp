@@ -116,7 +116,7 @@ TEST_F(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
       SCOPED_TRACE(product.describe());
       DeviceCase on_device(product, sampled());
       // The fixtures' kernel follows BLAS where A and B are not read if it is told so as the chapters are.
-      const Launch launch = [](Problem p, cudaStream_t stream) {
+      const auto launch = [](Problem p, cudaStream_t stream) {
         p.k = p.alpha == 0.0F ? 0 : p.k;
         p.alpha = p.k == 0 ? 0.0F : p.alpha;
         right_kernel()(p, stream);

@@ -115,7 +115,7 @@ TEST_P(CheckedKernelTest, MakesNoWrongAccess) {
     Matrix c = host.c;
     const Problem problem = host.problem(c);
     const simt::CheckedArrays arrays(arrays_of(problem));
-    EXPECT_NO_THROW(kernel.prepare_checked(problem).launch(problem, nullptr));
+    EXPECT_NO_THROW(kernel.build(Target::for_checks).prepare(problem)(problem, nullptr));
   }
 }
 
@@ -123,8 +123,9 @@ TEST_P(CheckedKernelTest, MakesNoWrongAccess) {
 std::vector<KernelAndGroup> checked_kernels_and_groups() {
   constexpr std::int64_t FEWER_PRODUCTS = 1'000'000;
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEWER_PRODUCTS);
-  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->prepare_checked; }),
-            all.end());
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->build(Target::for_checks); }),
+      all.end());
   return all;
 }
 

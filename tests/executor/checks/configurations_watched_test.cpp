@@ -26,9 +26,9 @@ std::string complaint(Way way) {
   const Problem problem = host.problem(c);
   const simt::CheckedArrays arrays(arrays_of(problem));
   try {
-    const Prepared prepared = configured_kernel_for_checks({way}).prepare_checked(problem);
-    prepared.launch(problem, nullptr);
-    prepared.launch(problem, nullptr);
+    const Prepared prepared = configured_kernel_for_checks({way}).build(Target::for_checks).prepare(problem);
+    prepared(problem, nullptr);
+    prepared(problem, nullptr);
   } catch (const simt::Error& error) {
     return error.what();
   }
@@ -62,7 +62,7 @@ simt::LaunchCounts counts_of(Way way, const simt::CountingLimits& limits) {
   }
   simt::Counting counting(
       std::move(arrays), [](std::size_t, unsigned) { return std::size_t{32768}; }, limits);
-  configured_kernel_for_checks({way}).prepare_checked(problem).launch(problem, nullptr);
+  configured_kernel_for_checks({way}).build(Target::for_checks).prepare(problem)(problem, nullptr);
   return std::move(counting.take().front());
 }
 
@@ -93,13 +93,14 @@ TEST(CountedConfigurations, BlocksWithAWorkspaceAreNotSampled) {
 
 /// How the case ends; with checks, and with counts.
 Record run(Way way, bool count) {
-  Options options;
-  options.check = !count;
-  options.count = count;
+  Protocol protocol;
+  protocol.check = !count;
+  protocol.mode = count ? Mode::count : Mode::measure;
   Kernel kernel = configured_kernel_for_executor({way});
-  kernel.prepare_checked = configured_kernel_for_checks({way}).prepare_checked;
-  CaseRunner runner(options, {std::nullopt, "none here"}, true);
-  return runner.run(kernel, {70, 50, 90}, [](std::string_view) {});
+  kernel.build(Target::for_checks) = configured_kernel_for_checks({way}).build(Target::for_checks);
+  CaseRunner runner(protocol, {std::nullopt, "none here"},
+                    {true, {simt::find_gpu_model("h200"), {}, false}, false, {}});
+  return runner.run({&kernel, {70, 50, 90}, {}}, [](std::string_view) {});
 }
 
 TEST(CheckedConfigurations, EndACaseAsOthersDo) {

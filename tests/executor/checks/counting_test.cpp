@@ -219,20 +219,20 @@ TEST(Counting, SamplesOfEveryChapterTellTheWhole) {
   for (const Shape& shape : {Shape{1024, 1152, 64, 0.0F, true}, Shape{1000, 1150, 72, -0.5F, true},
                              Shape{300, 333, 13, 0.0F, false}, Shape{70, 50, 90, 1.0F, false}}) {
     for (const Kernel& kernel : kernels()) {
-      if (!kernel.prepare_checked) {
+      if (!kernel.build(Target::for_checks)) {
         continue;
       }
       SCOPED_TRACE(kernel.id() + " " + std::to_string(shape.m) + "x" + std::to_string(shape.n));
       CountedProduct product(shape.m, shape.n, shape.k, shape.beta);
-      const Prepared prepared = kernel.prepare_checked(product.problem());
-      const auto launch = [&](const Problem& p) { prepared.launch(p, nullptr); };
+      const Prepared prepared = kernel.build(Target::for_checks).prepare(product.problem());
+      const auto launch = [&](const Problem& p) { prepared(p, nullptr); };
       const std::vector<LaunchCounts> whole = product.count_all(launch, WHOLE);
       const std::vector<LaunchCounts> sampled = product.count_all(launch, SAMPLED);
       ASSERT_EQ(sampled.size(), whole.size());
       double flops = 0.0;
       for (std::size_t i = 0; i < whole.size(); ++i) {
         EXPECT_TRUE(whole[i].whole());
-        if (prepared.workspace_bytes > 0) {  // its blocks may depend on each other
+        if (prepared.configuration.workspace_bytes > 0) {  // its blocks may depend on each other
           EXPECT_TRUE(sampled[i].whole());
         } else {
           EXPECT_TRUE(!shape.sampled || sampled[i].blocks_executed < sampled[i].blocks) << sampled[i].blocks_executed;
@@ -295,7 +295,8 @@ TEST(Counting, ElementsOfTheFirstWave) {
   CountedProduct product(1024, 16384, K);
   const auto elements = [&](const std::string& id) {
     const auto kernel = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& k) { return k.id() == id; });
-    return product.count([&](const Problem& p) { kernel->prepare_checked(p).launch(p, nullptr); }, NEVER_WHOLE)
+    return product
+        .count([&](const Problem& p) { kernel->build(Target::for_checks).prepare(p)(p, nullptr); }, NEVER_WHOLE)
         .elements_read_by_first(64);
   };
   EXPECT_EQ(elements("07_warptile_hilbert:row_order"), 16512U * K);

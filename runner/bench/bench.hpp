@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/interrupt.hpp"
+#include "bench/operand_set.hpp"
+#include "host/kernel.hpp"
+#include "record/protocol.hpp"
+#include "record/record.hpp"
+#include "timing/sampling.hpp"
+
+namespace sgemm {
+
+/// Takes a kernel from its build for one target to a filled record.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+
+  /// Throws CaseStopped where the kernel can not run here, or not on operands of that shape; no operands are made yet.
+  virtual void require(const Kernel& kernel, OperandSet& operands) = 0;
+  /// Runs a kernel for which require() has returned. Throws CaseStopped where that does not end as it should, and
+  /// std::bad_alloc.
+  virtual void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) = 0;
+};
+
+class GpuBench;
+
+/// What the benches share whose kernels write a C in the host's memory.
+class HostBench : public Bench {
+ public:
+  /// The protocol outlives the bench, and so does `gpu`; null for none.
+  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop) : protocol_(protocol), gpu_(gpu), stop_(stop) {}
+
+ protected:
+  /// Compares C with the reference: the GPU's where there is one, as it is computed sooner there.
+  void verify(OperandSet& operands, std::string_view when, const Observer& observer, Record& record);
+
+  const Protocol& protocol_;
+  GpuBench* const gpu_;
+  const StopToken stop_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,30 @@
+#include "bench/counting_bench.hpp"
+
+#include "base/outcome.hpp"
+#include "bench/configuration_choice.hpp"
+
+namespace sgemm {
+
+void CountingBench::require(const Kernel& kernel, OperandSet&) {
+  if (!kernel.build(Target::for_executor)) {
+    throw CaseStopped(Outcome::not_supported, kernel.platform == Platform::cpu
+                                                  ? "runs on the CPU: only GPU kernels are counted"
+                                                  : "is a library, of which there is no source to be counted");
+  }
+  if (!kernel.build(Target::for_checks)) {
+    throw CaseStopped(Outcome::not_supported, "was built without counting, which takes GCC without sanitizers");
+  }
+}
+
+void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  const Problem problem = operands.fresh();
+  const Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
+  describe_own_choice(kernel, prepared.configuration, record);
+  record.counts = count(kernel, prepared, problem, options_, observer);
+  if (protocol_.verify && record.counts->blocks_executed == record.counts->blocks) {
+    verify(operands, "", observer, record);
+  }
+  record.outcome = Outcome::counted;
+}
+
+}  // namespace sgemm

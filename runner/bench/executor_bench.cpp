@@ -1,0 +1,84 @@
+#include "bench/executor_bench.hpp"
+
+#include "base/outcome.hpp"
+#include "bench/configuration_choice.hpp"
+#include "problem/checked_operands.hpp"
+#include "simt/checked_arrays.hpp"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// A case that is expected to take longer needs --force.
+constexpr double MOST_SECONDS = 60.0;
+/// Problems with fewer products, of which the slowest kernel does some ten million a second, are not worth an estimate.
+constexpr double FEW_PRODUCTS = 5e7;
+
+/// "90 s", "25 min", "3.5 h".
+std::string duration_text(double seconds) {
+  constexpr double MINUTE = 60.0;
+  constexpr double HOUR = 60.0 * MINUTE;
+  if (seconds < 2 * MINUTE) {
+    return fmt::format("{:.0f} s", seconds);
+  }
+  return seconds < 2 * HOUR ? fmt::format("{:.0f} min", seconds / MINUTE) : fmt::format("{:.1f} h", seconds / HOUR);
+}
+
+}  // namespace
+
+void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
+  if (!kernel.build(Target::for_executor)) {
+    throw CaseStopped(Outcome::not_supported, "needs a CUDA device");  // the context says why there is none
+  }
+  if (protocol_.check && !kernel.build(Target::for_checks)) {
+    throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
+  }
+  if (!force_ && products(operands.shape) > FEW_PRODUCTS) {
+    const double seconds = estimate_seconds(kernel, operands.shape);
+    if (seconds > MOST_SECONDS) {
+      throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
+                                                      duration_text(seconds)));
+    }
+  }
+}
+
+Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
+  if (!protocol_.check) {
+    Prepared prepared = kernel.build(Target::for_executor).prepare(problem);
+    prepared(problem, nullptr);
+    return prepared;
+  }
+  const simt::CheckedArrays arrays(arrays_of(problem));
+  Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
+  prepared(problem, nullptr);
+  return prepared;
+}
+
+double ExecutorBench::estimate_seconds(const Kernel& kernel, const Shape& shape) {
+  const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id(), 0.0);
+  if (is_new) {
+    constexpr Size SMALL{256, 256, 64};
+    OperandSet small(SMALL, protocol_.data.front(), protocol_);
+    const Problem problem = small.fresh();
+    const auto start = std::chrono::steady_clock::now();
+    execute(kernel, problem);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    entry->second = products(small.shape) / time.count();
+  }
+  return products(shape) / entry->second;
+}
+
+void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  const Problem problem = operands.fresh();
+  observer("executing");
+  describe_own_choice(kernel, execute(kernel, problem).configuration, record);
+  if (protocol_.verify) {
+    verify(operands, "", observer, record);
+  }
+  record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "bench/bench.hpp"
+
+#include <map>
+#include <string>
+
+namespace sgemm {
+
+/// Executes GPU kernels on the CPU: they are verified, and where the protocol says so every access is checked. They
+/// have no times there.
+class ExecutorBench final : public HostBench {
+ public:
+  /// `force`: run what is expected to take minutes.
+  ExecutorBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force)
+      : HostBench(protocol, gpu, stop), force_(force) {}
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  /// Runs the kernel's own choice, which it returns.
+  Prepared execute(const Kernel& kernel, const Problem& problem) const;
+  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
+  double estimate_seconds(const Kernel& kernel, const Shape& shape);
+
+  const bool force_;
+  std::map<std::string, double> products_per_second_;  ///< by id
+};
+
+}  // namespace sgemm

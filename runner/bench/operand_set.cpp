@@ -1,0 +1,41 @@
+#include "bench/operand_set.hpp"
+
+#include "verify/accuracy.hpp"
+
+#include <cstddef>
+#include <limits>
+
+namespace sgemm {
+
+OperandSet::OperandSet(const Size& size, Distribution data, const Protocol& protocol)
+    : size(size), data(data), shape{size.m, size.n, size.k, protocol.alpha, protocol.beta}, seed_(protocol.seed) {}
+
+const HostOperands& OperandSet::host() {
+  if (!host_) {
+    host_ = std::make_unique<const HostOperands>(make_operands(shape, data, seed_));
+  }
+  return *host_;
+}
+
+Problem OperandSet::problem() { return packed(shape, host().a.data(), host().b.data(), c_.data()); }
+
+Problem OperandSet::fresh() {
+  if (shape.beta != 0.0F) {
+    c_ = host().c0;
+  } else {
+    c_.assign(static_cast<std::size_t>(size.m) * static_cast<std::size_t>(size.n),
+              std::numeric_limits<float>::quiet_NaN());
+  }
+  return problem();
+}
+
+Verdict OperandSet::check(AccuracyClass accuracy) {
+  if (!reference_) {
+    float* const c0 = const_cast<float*>(host().c0.data());  // read only
+    reference_ = Reference::compute(packed(shape, host().a.data(), host().b.data(), c0), Platform::cpu, seed_, {},
+                                    roundings_of(data));
+  }
+  return reference_->check(c_.data(), size.n, accuracy);
+}
+
+}  // namespace sgemm

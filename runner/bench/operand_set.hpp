@@ -1,0 +1,48 @@
+#pragma once
+
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
+#include "record/protocol.hpp"
+#include "verify/verify.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace sgemm {
+
+/// What a bench keeps of an operand set in a device's memory.
+struct DeviceState {
+  virtual ~DeviceState() = default;
+};
+
+/// The operands of one size and kind, and all that is made of them and outlives a case. Every kernel that runs on them
+/// shares it.
+class OperandSet {
+ public:
+  OperandSet(const Size& size, Distribution data, const Protocol& protocol);
+
+  const Size size;
+  const Distribution data;
+  const Shape shape;
+
+  /// The host's copy, made when it is first asked for. Throws std::bad_alloc.
+  const HostOperands& host();
+  /// The host's operands. C is as the last kernel on the host has left it.
+  Problem problem();
+  /// The host's operands with a C as a kernel finds it: C0, or NaN where beta is 0.
+  Problem fresh();
+  /// What the last kernel on the host has made of that C.
+  const std::vector<float>& result() const { return c_; }
+  /// Compares that C with the reference, which is computed on the host once.
+  Verdict check(AccuracyClass accuracy);
+
+  std::unique_ptr<DeviceState> device;
+
+ private:
+  std::uint64_t seed_;
+  std::unique_ptr<const HostOperands> host_;
+  std::vector<float> c_;
+  std::unique_ptr<Reference> reference_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "host/kernel.hpp"
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
+
+#include <optional>
+#include <string>
+
+namespace sgemm {
+
+/// One kernel on one problem: a step of the plan.
+struct Case {
+  const Kernel* kernel = nullptr;
+  Size size;
+  std::optional<Distribution> data;  ///< in the mode `accuracy`; elsewhere all cases have the protocol's
+
+  /// "sgemm/<kernel id>/<M>x<N>x<K>", and "/<data>" where that is given: the name in benchmarks and results.
+  std::string name() const;
+};
+
+}  // namespace sgemm

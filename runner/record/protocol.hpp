@@ -1,0 +1,50 @@
+#pragma once
+
+#include "problem/operands.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// What a run does with its cases.
+enum class Mode {
+  measure,   ///< verifies and times them; without a GPU, executes GPU kernels
+  accuracy,  ///< compares the results on all kinds of operands with double precision
+  count,     ///< executes GPU kernels and counts what they ask of a GPU
+  tune,      ///< finds the fastest configuration of each
+  list,      ///< prints the kernels
+};
+
+/// What the L2 cache holds when a sample starts.
+enum class L2State {
+  cold,  ///< nothing of the operands: a larger buffer was written in between
+  warm,  ///< what the launch before left there
+};
+
+/// What a sample's clock covers.
+enum class TimeMode {
+  kernel,      ///< the product alone, operands in the memory of the kernel's platform
+  end_to_end,  ///< also copying A, B and, where beta is not 0, C to the device, and C back
+};
+
+/// The words of the command line and of results: "cold", "warm"; "kernel", "end-to-end".
+constexpr std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
+constexpr std::string_view to_string(TimeMode time) { return time == TimeMode::kernel ? "kernel" : "end-to-end"; }
+
+/// How every case of a run is made and treated: what has to be the same for two results to be comparable.
+struct Protocol {
+  Mode mode = Mode::measure;
+  float alpha = 1.0F;  ///< finite
+  float beta = 0.0F;   ///< finite
+  std::uint64_t seed = 42;
+  std::vector<Distribution> data{Distribution::uniform};  ///< several in the mode `accuracy` alone, never none
+  L2State l2 = L2State::cold;
+  TimeMode time = TimeMode::kernel;
+  double max_seconds = 1.0;  ///< of sampling, for each case
+  bool verify = true;
+  bool check = false;  ///< the executor watches every access to memory
+};
+
+}  // namespace sgemm

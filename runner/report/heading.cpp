@@ -1,0 +1,106 @@
+#include "report/heading.hpp"
+
+#include "device/gpu_libraries.hpp"
+#include "simt/executor.hpp"
+#include "simt/gpu_models.hpp"
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+void describe(const Device& device, const std::string& driver, Lines& lines) {
+  lines.push_back(fmt::format("{}: compute capability {}, {} SMs, {} MiB L2, {} GiB, up to {} MHz{}{}", device.name,
+                              capability_text(device.compute_capability), device.multiprocessors,
+                              device.l2_bytes >> 20U, device.memory_bytes >> 30U, device.max_sm_clock_mhz,
+                              driver.empty() ? "" : ", driver ", driver));
+  if (const std::optional<double> peak = device.fp32_peak_gflops()) {
+    lines.push_back(fmt::format("% peak: of {:.1f} TFLOP/s FP32 = {}", *peak / 1e3, device.fp32_peak_basis()));
+  }
+}
+
+std::string cublas() { return fmt::format("cuBLAS {} (FP32)", gpu_libraries().cublas.value_or("")); }
+
+std::string measure_line() {
+  return cublas() +
+         " takes turns with every GPU kernel; vs cuBLAS: paired samples, vs alone: cuBLAS by itself; above 1 is faster "
+         "than cuBLAS";
+}
+
+std::string accuracy_baseline_line() {
+  return cublas() + "; vs cuBLAS: the relative error over its; above 1 is less accurate than cuBLAS";
+}
+
+std::string accuracy_line() {
+  return "rel err: relative Frobenius error against FP64; worst: largest |C - C64| / (|A||B|) of an element; of bound: "
+         "largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; Inf/NaN: "
+         "whether they are where they belong";
+}
+
+void describe_counting(const std::string& gpu_model, Lines& lines) {
+  const simt::GpuModel& gpu = *simt::find_gpu_model(gpu_model);
+  lines.push_back(
+      fmt::format("GPU kernels: executed on the CPU by {} threads, to count what they ask of an {}: {} SMs, {} MiB L2",
+                  simt::workers(), gpu.name, gpu.sms, gpu.l2_bytes >> 20U));
+  lines.emplace_back(
+      "count: requests of warps as in the source, of which nvcc combines some to shared memory; per request: sectors "
+      "(32 B of global memory), waves (passes through shared memory) and conflicts (those that another layout would "
+      "save); bytes/C: by all lanes, per element of C");
+  lines.emplace_back(
+      "DRAM: predicted, once with the blocks of an SM advancing in step, once each ahead of the next, in turn");
+}
+
+std::string executor_line(bool check) {
+  return fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there", simt::workers(),
+                     check ? "every access to memory checked" : "memory unchecked");
+}
+
+}  // namespace
+
+std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                 bool executing, const std::string& file) {
+  const Protocol& protocol = options.protocol;
+  const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
+  const std::string data = fmt::format("{} data, {}", to_string(protocol.data.front()), factors);
+  const std::string timing = fmt::format("{} L2, {} time, {}{}", to_string(protocol.l2), to_string(protocol.time), data,
+                                         protocol.verify ? "" : ", NOT VERIFIED");
+  Lines lines;
+  if (query.device) {
+    describe(*query.device, facts.driver, lines);
+  }
+  std::string how;
+  switch (protocol.mode) {
+    case Mode::measure:
+    case Mode::list:
+      if (query.device) {
+        lines.push_back(measure_line());
+      }
+      how = timing;
+      break;
+    case Mode::accuracy:
+      if (query.device) {
+        lines.push_back(accuracy_baseline_line());
+      }
+      lines.push_back(accuracy_line());
+      how = factors;
+      break;
+    case Mode::count:
+      describe_counting(options.gpu_model, lines);
+      how = data;
+      break;
+    case Mode::tune:
+      how = timing;
+      break;
+  }
+  if (executing && protocol.mode != Mode::count) {
+    lines.push_back(executor_line(protocol.check));
+  }
+  lines.push_back(fmt::format("CPU: {}", cpu_model()));
+  lines.push_back(how);
+  lines.push_back((protocol.mode == Mode::tune ? "Tuning file: " : "Results: ") + file);
+  return lines;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cli/options.hpp"
+#include "device/device.hpp"
+#include "record/environment.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+/// Paragraphs that say what the reader of a mode's table or report needs to know. `executing`: GPU kernels run on the
+/// CPU; `file`: where results go.
+std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                 bool executing, const std::string& file);
+
+}  // namespace sgemm

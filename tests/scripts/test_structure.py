@@ -1,0 +1,53 @@
+"""Which room may include from which: the order of dependence that the folders show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+RUNNER = ["base", "problem", "device", "verify", "baselines", "timing", "count", "record", "cli", "bench", "report"]
+KERNELS = ["common", "ptx", "engine", "host"]
+
+
+def upward_includes(folder: Path, floors: list[str]) -> list[str]:
+    """Each include of a higher floor, as "file -> header"; files outside the floors stand above all of them."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        floor = path.relative_to(folder).parts[0]
+        if path.suffix not in SOURCES or floor not in floors:
+            continue
+        for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            target = header.split("/")[0]
+            if target in floors and floors.index(target) > floors.index(floor):
+                found.append(f"{path.relative_to(folder)} -> {header}")
+    return found
+
+
+@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("kernels", KERNELS)])
+def test_no_file_includes_from_a_higher_floor(folder: str, floors: list[str]) -> None:
+    assert upward_includes(ROOT / folder, floors) == []
+
+
+def test_every_folder_has_its_floor() -> None:
+    assert {path.name for path in (ROOT / "runner").iterdir() if path.is_dir()} == set(RUNNER)
+
+
+def test_kernels_know_nothing_of_the_runner() -> None:
+    headers = {p.relative_to(ROOT / "runner").as_posix() for p in (ROOT / "runner").rglob("*.hpp")}
+    for path in (ROOT / "kernels").rglob("*"):
+        if path.suffix in SOURCES:
+            assert not headers & set(INCLUDE.findall(path.read_text(encoding="utf-8"))), path
+
+
+def test_an_upward_include_is_found(tmp_path: Path) -> None:
+    for floor in ("base", "report"):
+        (tmp_path / floor).mkdir()
+    (tmp_path / "report" / "table.hpp").write_text('#include "base/text.hpp"\n', encoding="utf-8")
+    (tmp_path / "base" / "text.hpp").write_text('#include <string>\n#include "report/table.hpp"\n', encoding="utf-8")
+    assert upward_includes(tmp_path, RUNNER) == ["base/text.hpp -> report/table.hpp"]
