@@ -125,23 +125,23 @@ class Evidence:
         """Warps that wait at a barrier, for each instruction issued."""
         return self.counters.get("derived", {}).get(kernel, {}).get("stalls", {}).get("barrier", nan)
 
-    def _counts(self, kernel: str, m: int, n: int) -> dict | None:
-        return next((c.counts for c in self.counted if c.kernel == kernel and c.row.shape[:2] == (m, n)), None)
+    def _counted(self, kernel: str, m: int, n: int) -> Case | None:
+        """What was counted of a kernel for a C of this shape, for whatever K."""
+        return next((c for c in self.counted if c.kernel == kernel and c.row.shape[:2] == (m, n)), None)
 
-    def reads(self, kernel: str) -> float:
-        """How often every element of A and B was counted to be read; NaN where that is not one number."""
-        counts = self._counts(kernel, SIZE, SIZE)
-        times = {counts["reads_per_element"][array] for array in "ab"} if counts else set()
-        return times.pop() if len(times) == 1 else nan
+    def reads(self, kernel: str) -> tuple[float, float] | float:
+        """How often an element of A and one of B were counted to be read."""
+        case = self._counted(kernel, SIZE, SIZE)
+        return tuple(case.counts["reads_per_element"][array] for array in "ab") if case else nan
 
-    def first_wave(self, m: int, n: int) -> float:
-        """Elements of A and B, for each of K, that the blocks of 07 at work first read of a product."""
-        case = next((c for c in self.counted if c.kernel == "07_warptile_hilbert" and c.row.shape[:2] == (m, n)), None)
+    def first_wave(self, kernel: str, m: int, n: int) -> float:
+        """Elements of A and B, for each of K, that the blocks at work first read of a product."""
+        case = self._counted(kernel, m, n)
         return case.counts["first_wave"]["elements"] / case.row.shape[2] if case else nan
 
     def dram_counted(self, kernel: str, size: int) -> float:
         """Bytes from and to DRAM, as counted for blocks in step."""
-        case = next((c for c in self.counted if c.kernel == kernel and c.row.shape[:2] == (size, size)), None)
+        case = self._counted(kernel, size, size)
         return case.dram_bytes("in_step") if case else nan
 
 
