@@ -68,6 +68,7 @@ LIBRARIES = {
     "cpu_blas": ("cpu blas", GREEN, "x"),
     "cpu_naive": ("cpu naive", ORANGE, "+"),
 }
+LEFT_OUT = "Variants of chapters are left out."
 PNG_DPI = 200
 WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
 
@@ -239,14 +240,10 @@ def footnote(fig: Figure, text: str) -> None:
     fig.text(0.02, 0.08 / fig.get_figheight(), text, fontsize=9, color=MUTED, va="bottom")
 
 
-def plain(value: float, _position=None) -> str:
-    return f"{value:g}"
-
-
-def decades(axis: Axis, steps: Sequence[int] = (1, 2, 5)) -> None:
+def decades(axis: Axis, unit: str = "") -> None:
     """Plain numbers 1, 2 and 5 of each decade on a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(FuncFormatter(plain))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}{unit}"))
     axis.set_minor_locator(NullLocator())
 
 
@@ -346,29 +343,31 @@ def draw_lines(ax: Axes, style_of: Callable[[Row], Style], records: pd.DataFrame
 
 
 def gflops_over_size(source: Source) -> Figure:
-    records = source.sweep()
+    """The chapters' default variants. Logarithmic, as steps are factors."""
+    records = pick(source.sweep(), variant="")
     drawn, others = records[records.has_fp32_accuracy], records[~records.has_fp32_accuracy]
     fig, (ax,) = figure(6.4, "Speed over matrix size", subtitle(records))
     labels = draw_lines(ax, Palette(records).style, drawn, "tflops")
     size_axis(ax, records.side)
-    ax.set_ylabel("TFLOP/s")
-    top = drawn.tflops.max()
+    ax.set_ylabel("TFLOP/s, logarithmic")
+    log_axis(ax, "y", [*drawn.tflops, source.peak or drawn.tflops.max()], 1.3, 1.4)
+    decades(ax.yaxis)
     if peak := source.peak:
         ax.axhline(peak, **PEAK_LINE, zorder=1)
         basis = source.device.get("fp32_peak_basis", "").replace(" x ", " × ")
         text = f"FP32 peak {peak:.1f} TFLOP/s" + (f": {basis}" if basis else "")
         # On tensor cores a line may pass the peak, at large sizes: short lines stay on the left of it.
-        text = textwrap.fill(text, 30) if top > peak else text
+        text = textwrap.fill(text, 30) if drawn.tflops.max() > peak else text
         place = {"xycoords": ax.get_yaxis_transform(), "xytext": (0, 4), "textcoords": "offset points"}
         ax.annotate(text, (0.01, peak), **place, **PEAK_TEXT)
-        top = max(top, peak)
-    ax.set_ylim(0, top * 1.08)
-    lay_out(fig, right=0.80, bottom=0.62 if others.empty else 0.78)
+    lay_out(fig, right=0.80, bottom=0.78)
     label_ends(fig, ax, labels)
+    note = LEFT_OUT
     if not others.empty:
         best = others.loc[others.groupby("kernel", sort=False).tflops.idxmax()].itertuples()
         text = "; ".join(f"{title_of(row)} reaches {row.tflops:.0f} TFLOP/s at {row.side}" for row in best)
-        footnote(fig, f"Not drawn, because of its lower precision: {text}.")
+        note += f" Not drawn, because of its lower precision: {text}."
+    footnote(fig, note)
     return fig
 
 
@@ -409,7 +408,8 @@ def chapter(source: Source, number: int) -> Figure:
 
 
 def percent_of_cublas(source: Source) -> Figure:
-    records = source.accurate().dropna(subset="of_cublas")
+    """The chapters' default variants. Logarithmic, as steps are factors."""
+    records = pick(source.accurate(), variant="").dropna(subset="of_cublas")
     records = records[records.kernel != "cublas"].assign(percent=lambda r: 100 * r.of_cublas)
     if records.empty:
         raise NoData("no kernel was compared with cuBLAS")
@@ -417,13 +417,14 @@ def percent_of_cublas(source: Source) -> Figure:
     labels = draw_lines(ax, Palette(records).style, records, "percent")
     size_axis(ax, records.side)
     ax.axhline(100, color=CUBLAS, lw=3.2, zorder=1.5)
-    ax.set_ylim(0, max(112.0, 1.06 * records.percent.max()))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
-    ax.set_ylabel("percent of cublasSgemm's speed")
+    log_axis(ax, "y", [*records.percent, 100], 1.3, 1.2)
+    decades(ax.yaxis, " %")
+    ax.set_ylabel("percent of cublasSgemm's speed, logarithmic")
     labels.append(EndLabel(records.side.max(), 100.0, "cuBLAS", CUBLAS, bold=True))
-    lay_out(fig, left=0.105, right=0.80, bottom=0.78)
+    lay_out(fig, left=0.105, right=0.80, bottom=0.94)
     label_ends(fig, ax, labels)
-    footnote(fig, "The smaller of two ratios: to cuBLAS samples taken in turn with the kernel's, and to cuBLAS alone.")
+    ratio = "The smaller of two ratios: to cuBLAS samples taken in turn with the kernel's, and to cuBLAS alone."
+    footnote(fig, f"{LEFT_OUT}\n{ratio}")
     return fig
 
 
@@ -535,8 +536,7 @@ def roofline(source: Source) -> Figure:
     ax.plot(roof, np.minimum(peak, roof * bandwidth / 1e3), color=PEAK, lw=2.0, zorder=1)
     offset = {"textcoords": "offset points", **PEAK_TEXT}
     ax.annotate(f"FP32 peak {peak:.1f} TFLOP/s", (ridge, peak), xytext=(4, 5), ha="left", **offset)
-    ax.xaxis.set_major_formatter(FuncFormatter(plain))
-    ax.xaxis.set_minor_locator(NullLocator())
+    decades(ax.xaxis)
     decades(ax.yaxis)
     ax.set_xlabel("arithmetic intensity, FLOP per byte of DRAM traffic")
     ax.set_ylabel("TFLOP/s")
@@ -693,7 +693,7 @@ def error_against_speed(source: Source) -> Figure:
     if "cublas" in errors:
         ax.axhline(errors["cublas"], color=CUBLAS, lw=1.4, ls=(0, (6, 3)), zorder=1)
     list_kernels(ax)
-    footnote(fig, "Dashed: the error of cublasSgemm. Variants of chapters are left out.")
+    footnote(fig, f"Dashed: the error of cublasSgemm. {LEFT_OUT}")
     return fig
 
 

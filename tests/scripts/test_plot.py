@@ -106,7 +106,7 @@ def test_wrong_cases_are_not_drawn(edited):
     fig = plot.gflops_over_size(plot.Source(results))
     texts = [text.get_text() for text in fig.axes[0].texts]
     plt.close(fig)
-    assert "07 row order" in texts
+    assert "06 coarse 2d" in texts
     assert "07 warptile hilbert" not in texts
 
 
@@ -176,8 +176,8 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
         plt.close(fig)
         assert "07 warptile hilbert" in names
         assert "07 row order" not in names
-        if draw not in (plot.percent_of_cublas, plot.ladder):
-            assert "lower precision: 07 row order" in notes
+        assert ("lower precision: 07 row order" in notes) == isinstance(draw, partial)  # the chapter
+        assert (plot.LEFT_OUT in notes) == (draw in (plot.gflops_over_size, plot.percent_of_cublas))
 
 
 def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:
