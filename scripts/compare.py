@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from results import Record, Results, ResultsError, load, stop
+from results import ResultsError, Row, load, stop
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -44,8 +45,7 @@ COMPARED_CONTEXT = {
 }
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     low: float
     high: float
 
@@ -53,12 +53,12 @@ class Interval:
 @dataclass(frozen=True)
 class Comparison:
     case: str
-    old: float | None
-    new: float | None
-    ratio: float | None
-    interval: Interval | None
     verdict: str
     fails: bool = False
+    old: float | None = None
+    new: float | None = None
+    ratio: float | None = None
+    interval: Interval | None = None
 
 
 def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -68,31 +68,30 @@ def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 def central(values: np.ndarray) -> Interval:
     tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(values, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+    return Interval(*map(float, np.percentile(values, [tail, 100 - tail])))
 
 
-def compared_values(record: Record, metric: str) -> np.ndarray:
+def compared_values(row: Row, metric: str) -> np.ndarray:
     """Samples of what is compared: times in microseconds, or ratios to the cuBLAS sample beside each time."""
-    times = np.array(record["samples_us"], dtype=float)
+    times = np.array(row.samples_us, dtype=float)
     if metric == "time":
         return times
-    rivals = np.array(record.get("cublas_samples_us", []), dtype=float)
+    rivals = np.array(row.cublas_samples_us if isinstance(row.cublas_samples_us, list) else [], dtype=float)
     return rivals / times if len(rivals) == len(times) else np.array([])
 
 
-def compare_case(old: Record, new: Record, metric: str, threshold: float | None, name: str) -> Comparison:
+def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name: str) -> Comparison:
     before, after = compared_values(old, metric), compared_values(new, metric)
     if not len(before) or not len(after):
-        return Comparison(name, None, None, None, None, f"no {metric} in both files")
+        return Comparison(name, f"no {metric} in both files")
     rng = np.random.default_rng(SEED)
 
     def speed_ratio(old_value, new_value):
         return old_value / new_value if metric == "time" else new_value / old_value
 
     interval = central(speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)))
-    old_median, new_median = float(np.median(before)), float(np.median(after))
-    ratio = speed_ratio(old_median, new_median)
+    medians = float(np.median(before)), float(np.median(after))
+    ratio = speed_ratio(*medians)
     verdict, fails = "same", False
     if threshold is not None and interval.high < threshold:
         verdict, fails = f"slower than {threshold:g}", True
@@ -102,69 +101,56 @@ def compare_case(old: Record, new: Record, metric: str, threshold: float | None,
         verdict = "faster"
     elif interval.high < 1:
         verdict = "slower"
-    return Comparison(name, old_median, new_median, ratio, interval, verdict, fails)
+    return Comparison(name, verdict, fails, *medians, ratio, interval)
 
 
-def case_name(record: Record) -> str:
-    return f"{record.id}/{'x'.join(map(str, record.shape))}"
-
-
-def absences(records: Iterable[Record], where: str) -> list[str]:
+def absences(rows: pd.DataFrame, where: str) -> list[str]:
     """One line for each kernel that has cases in one file alone."""
-    shapes: dict[str, list[str]] = {}
-    for record in records:
-        shapes.setdefault(record.id, []).append("x".join(map(str, record.shape)))
-    return [f"missing in {where}: {kernel} at {', '.join(missing)}" for kernel, missing in shapes.items()]
+    sizes = rows["shape"].map(lambda shape: "x".join(map(str, shape))).groupby(rows.kernel, sort=False)
+    return [f"missing in {where}: {kernel} at {', '.join(missing)}" for kernel, missing in sizes]
 
 
-def compare(old: Results, new: Results, metric: str, threshold: float | None) -> tuple[list[Comparison], list[str]]:
+def compare(
+    old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None
+) -> tuple[list[Comparison], list[str]]:
     """All cases of OLD against NEW's, in OLD's order, and warnings about cases that only one file has."""
-    news = {(record.id, record.shape): record for record in new}
-    comparisons, warnings, missing = [], [], []
-    for record in old:
-        name, other = case_name(record), news.pop((record.id, record.shape), None)
-        if other is None:
-            missing.append(record)
-        elif record.measured and other.measured:
-            comparisons.append(compare_case(record, other, metric, threshold, name))
-        elif record.measured:
+    old, new = (rows.set_index(["kernel", "m", "n", "k"], drop=False) for rows in (old, new))
+    others = {row.Index: row for row in new.itertuples()}
+    comparisons, warnings = [], []
+    for row in old[old.index.isin(new.index)].itertuples():
+        name, other = f"{row.kernel}/{'x'.join(map(str, row.shape))}", others[row.Index]
+        if row.measured and other.measured:
+            comparisons.append(compare_case(row, other, metric, threshold, name))
+        elif row.measured:
             broken = other.outcome in ("incorrect", "failed")
-            reason = other.get("reason") or "no reason given"
-            comparisons.append(Comparison(name, None, None, None, None, f"{other.outcome}: {reason}", broken))
+            reason = other.reason or "no reason given"
+            comparisons.append(Comparison(name, f"{other.outcome}: {reason}", broken))
             if not broken:
                 warnings.append(f"{name} was measured in OLD and is {other.outcome} in NEW: {reason}")
         elif other.measured:
-            warnings.append(f"{name} was {record.outcome} in OLD and is measured in NEW")
-    warnings += [*absences(missing, "NEW"), *absences(news.values(), "OLD")]
-    return comparisons, warnings
+            warnings.append(f"{name} was {row.outcome} in OLD and is measured in NEW")
+    warnings += absences(old[~old.index.isin(new.index)], "NEW")
+    return comparisons, warnings + absences(new[~new.index.isin(old.index)], "OLD")
 
 
-def context_warnings(old: Results, new: Results) -> list[str]:
-    warnings = []
-    for name, of in COMPARED_CONTEXT.items():
-        before, after = of(old.contexts[0]), of(new.contexts[0])
-        if before != after:
-            warnings.append(f"different {name}: {before} against {after}")
-    return warnings
+def context_warnings(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
+    pairs = {name: (of(old.context.iloc[0]), of(new.context.iloc[0])) for name, of in COMPARED_CONTEXT.items()}
+    return [f"different {name}: {before} against {after}" for name, (before, after) in pairs.items() if before != after]
 
 
 def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
     unit = {"time": "µs", "vs_cublas": "of cuBLAS"}[metric]
-
-    def cell(value: float | None, form: Callable[[float], str]) -> str:
-        return "" if value is None else form(value)
-
     lines = [f"| case | old, {unit} | new, {unit} | new / old speed | 95 % interval | verdict |"]
     lines.append("| --- | ---: | ---: | ---: | :---: | --- |")
     for c in comparisons:
-        interval = f"{c.interval.low:.3f} to {c.interval.high:.3f}" if c.interval else ""
-        old, new = (cell(value, lambda v: f"{v:.0f}" if v >= 1e4 else f"{v:.4g}") for value in (c.old, c.new))
-        verdict = f"**{c.verdict}**" if c.fails else c.verdict
-        lines.append(f"| {c.case} | {old} | {new} | {cell(c.ratio, lambda v: f'{v:.3f}')} | {interval} | {verdict} |")
+        numbers = ["", "", "", ""]
+        if c.interval:
+            numbers = [f"{value:.0f}" if value >= 1e4 else f"{value:.4g}" for value in (c.old, c.new)]
+            numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}"]
+        lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
     ratios = [c.ratio for c in comparisons if c.ratio]
     if ratios:
-        mean = exp(sum(map(log, ratios)) / len(ratios))
-        failing = sum(c.fails for c in comparisons)
+        mean, failing = np.exp(np.mean(np.log(ratios))), sum(c.fails for c in comparisons)
         lines += ["", f"Geometric mean of {len(ratios)} ratios: {mean:.3f}. Failing cases: {failing}."]
     return "\n".join(lines)
 

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # Prints the path of a Python that has what the scripts need: python3 itself, or one in .venv, made where it is missing.
 #
-#   scripts/python.sh          for charts, comparisons and tables (requirements.txt)
-#   scripts/python.sh --dev    for the tests as well (requirements-dev.txt)
+#   scripts/python.sh          for charts and comparisons (requirements.txt)
+#   scripts/python.sh --dev    for the generated tables and the tests as well (requirements-dev.txt)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-modules="matplotlib, numpy"
+modules="matplotlib, numpy, pandas"
 requirements="requirements.txt"
-packages=(python3 python3-matplotlib python3-numpy) # Debian's, where PyPI can not be reached
+packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, where PyPI can not be reached
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, jsonschema, pytest, ruff"
+    modules="$modules, cogapp, jsonschema, pytest, ruff"
     requirements="requirements-dev.txt"
     packages+=(python3-jsonschema python3-pytest)
     ;;

@@ -13,7 +13,7 @@ runner=$(realpath "${1:-$ROOT/build/runner}")
 [ $# = 0 ] || shift
 sizes=("$@")
 [ ${#sizes[@]} -gt 0 ] || sizes=(2048 3001 4096 8192)
-python=$("$ROOT/scripts/python.sh")
+python=$("$ROOT/scripts/python.sh" --dev)
 folder=$ROOT/results/cpu-executor
 mkdir -p "$folder"
 new=$(mktemp -d)

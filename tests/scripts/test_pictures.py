@@ -5,10 +5,11 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
+import pages
 import pictures
 from conftest import SYNTHETIC, case
 from counts import load_counts
-from pictures import Access, Picture, Touched, distance, find, lane_label, ranges, shown_rows
+from pictures import Access, Touched, distance, find, lane_label, ranges, shown_rows
 from plot import NoData
 
 COUNTS = SYNTHETIC / "counts_4096.json"
@@ -80,27 +81,25 @@ def test_an_access_is_the_busiest_of_its_lines(edited):
         find(cases, Access("05_coarse_1d", "global_load", "A", "a"))
 
 
-def test_draws_the_same_pictures_every_time(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        pictures,
-        "PICTURES",
-        {
-            "access_01": Picture("One", (NAIVE_A, NAIVE_B, TILE)),
-            "access_09": Picture("Nine", (Access("09", "global_load", "A", "a"),)),
-        },
-    )
+def test_draws_what_the_pages_ask_for_the_same_every_time(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "docs" / "01_naive.md"
+    page.parent.mkdir()
+    blocks = [f'picture("access_01", "Text", "One", {", ".join(str(tuple(p)) for p in (NAIVE_A, NAIVE_B, TILE))})']
+    blocks.append('picture("access_09", "Text", "Nine", ("09", "global_load", "A", "a"))')
+    page.write_text("".join(f"<!-- [[[cog {block} ]]] -->\n<!-- [[[end]]] -->\n" for block in blocks), "utf-8")
+    monkeypatch.setattr(pages, "all_pages", lambda: [page])
     for folder in ("first", "second"):
         assert pictures.main([str(COUNTS), "--out", str(tmp_path / folder)]) == 0
     assert "skipped access_09: 09 was not counted" in capsys.readouterr().out
     names = {path.name for path in (tmp_path / "first").iterdir()}
-    assert names == {"access_01.png", "access_01.svg"}
+    assert names == {"access_01.png"}
     for name in names:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
     assert not plt.get_fignums()
 
 
 def test_everything_written_lies_inside_the_picture():
-    fig = pictures.draw(Picture("One", (NAIVE_A, NAIVE_B, TILE)), load_counts(COUNTS))
+    fig = pictures.draw("One", (NAIVE_A, NAIVE_B, TILE), load_counts(COUNTS))
     fig.canvas.draw()
     frame = fig.bbox
     for text in [*fig.texts, *fig.axes[0].texts]:

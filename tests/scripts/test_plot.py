@@ -8,10 +8,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import plot
 from conftest import SYNTHETIC
+from results import one
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
 NAMES = [*plot.CHARTS, *CHAPTERS]
@@ -20,45 +22,58 @@ FILES = [
 ]
 
 
+def every_source() -> plot.Source:
+    return plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:]))
+
+
 def png_size(path: Path) -> tuple[int, int]:
     head = path.read_bytes()[:24]
     assert head.startswith(b"\x89PNG")
     return struct.unpack(">II", head[16:24])
 
 
-def test_draws_every_chart_in_both_formats(tmp_path, capsys):
-    assert plot.main([*FILES, "--out", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {f"{c}.{f}" for c in NAMES for f in ("png", "svg")}
-    for path in tmp_path.glob("*.png"):
+@pytest.fixture
+def unwritten(monkeypatch) -> list[str]:
+    """Has charts drawn and not written, which takes most of the time; the names of those that would be."""
+    names: list[str] = []
+
+    def save(fig: Figure, path: Path) -> None:
+        names.append(path.name)
+        plt.close(fig)
+
+    monkeypatch.setattr(plot, "save", save)
+    return names
+
+
+def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys):
+    assert plot.main([str(synthetic)]) == 0
+    assert {path.name for path in (synthetic / "charts").iterdir()} == {f"{name}.png" for name in NAMES}
+    for path in (synthetic / "charts").iterdir():
         width, height = png_size(path)
         assert width == plot.WIDTH * plot.PNG_DPI
         assert height > 800
         assert path.stat().st_size > 20_000
-    for path in tmp_path.glob("*.svg"):
-        assert "<svg" in path.read_text(encoding="utf-8")
     assert "skipped" not in capsys.readouterr().out
+    assert not plt.get_fignums()
 
 
-def test_charts_are_the_same_every_time(tmp_path):
-    for folder in ("first", "second"):
-        assert plot.main([*FILES, "--out", str(tmp_path / folder)]) == 0
-    for path in (tmp_path / "first").iterdir():
-        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
+@pytest.mark.parametrize("name", ["gflops_over_size", "error_by_distribution"])
+def test_charts_are_the_same_every_time(tmp_path, name):
+    source = every_source()
+    for file in ("first.png", "second.png"):
+        plot.save(plot.charts_of(source)[name](source), tmp_path / file)
+    assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
 
 
-def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic):
-    assert plot.main([str(synthetic), "--format", "svg"]) == 0
-    assert len(list((synthetic / "charts").iterdir())) == len(NAMES)
-
-
-def test_says_what_is_missing(tmp_path, capsys):
-    assert plot.main([FILES[0], "--out", str(tmp_path), "--format", "svg"]) == 0
+def test_says_what_is_missing(tmp_path, capsys, unwritten):
+    assert plot.main([FILES[0], "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
     assert "skipped cpu_against_gpu: it takes an end-to-end sweep" in output
     assert "skipped cold_against_warm: it takes a cold and a warm sweep" in output
     assert "skipped error_against_speed: it takes a file of runner --accuracy" in output
     assert "skipped error_by_distribution: it takes a file of runner --accuracy" in output
-    assert not (tmp_path / "cpu_against_gpu.svg").exists()
+    assert "cpu_against_gpu.png" not in unwritten
+    assert "ladder.png" in unwritten
 
 
 def cpu_alone(document: dict) -> None:
@@ -68,8 +83,8 @@ def cpu_alone(document: dict) -> None:
 
 def test_without_gpu_kernels_the_cpu_is_drawn(edited):
     path = edited("cold.json", cpu_alone)
-    assert plot.main([str(path), "--format", "svg"]) == 0
-    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["cpu_speed.svg"]
+    assert plot.main([str(path)]) == 0
+    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["cpu_speed.png"]
 
 
 def test_without_measurements_there_is_nothing_to_draw(edited, capsys):
@@ -77,7 +92,7 @@ def test_without_measurements_there_is_nothing_to_draw(edited, capsys):
         cpu_alone(document)
         document["benchmarks"] = [r for r in document["benchmarks"] if r["outcome"] == "skipped"]
 
-    assert plot.main([str(edited("cold.json", skipped)), "--format", "svg"]) == 1
+    assert plot.main([str(edited("cold.json", skipped))]) == 1
     assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
 
 
@@ -88,16 +103,16 @@ def test_wrong_cases_are_not_drawn(edited):
                 record["outcome"] = "incorrect"
 
     results = plot.load([edited("cold.json", spoil)])
-    fig = plot.gflops_over_size(plot.Source(results, None, None))
+    fig = plot.gflops_over_size(plot.Source(results))
     texts = [text.get_text() for text in fig.axes[0].texts]
     plt.close(fig)
-    assert "07 row order" in texts
+    assert "06 coarse 2d" in texts
     assert "07 warptile hilbert" not in texts
 
 
 def test_the_ladder_is_at_the_size_asked_for_or_the_largest_common_one(edited):
     cold = plot.load([SYNTHETIC / "cold.json"])
-    assert plot.ladder_size_of(plot.Source(cold, None, None)) == 4096
+    assert plot.ladder_size_of(plot.Source(cold)) == 4096
     assert plot.ladder_size_of(plot.Source(cold, None, 512)) == 512
 
     def drop(document: dict) -> None:
@@ -105,23 +120,23 @@ def test_the_ladder_is_at_the_size_asked_for_or_the_largest_common_one(edited):
             r for r in document["benchmarks"] if r["m"] < 4096 and (r["kernel"], r["m"]) != ("05_coarse_1d", 2048)
         ]
 
-    assert plot.ladder_size_of(plot.Source(plot.load([edited("cold.json", drop)]), None, None)) == 1024
+    assert plot.ladder_size_of(plot.Source(plot.load([edited("cold.json", drop)]))) == 1024
 
 
 def test_the_crossover_is_written_into_the_chart():
     results = plot.load(FILES[:3])
-    fig = plot.cpu_against_gpu(plot.Source(results, None, None))
+    fig = plot.cpu_against_gpu(plot.Source(results))
     texts = " ".join(text.get_text() for text in fig.axes[0].texts)
     plt.close(fig)
     naive = {
-        name: {r.size: r.microseconds for r in results.pick(id=name, time="end-to-end")}
+        name: dict(plot.pick(results, kernel=name, time="end-to-end").set_index("side").microseconds)
         for name in ("01_naive", "cpu_naive")
     }
     assert f"N ≈ {plot.crossover(naive['01_naive'], naive['cpu_naive']):.0f}" in texts
 
 
 def test_a_chapter_stands_between_the_one_before_and_cublas():
-    source = plot.Source(plot.load(FILES[:1]), None, None)
+    source = plot.Source(plot.load(FILES[:1]))
     for number, expected in (
         (1, ["01 naive", "01 uncoalesced", "cuBLAS"]),
         (6, ["05 coarse 1d", "06 coarse 2d", "06 vectorized", "cuBLAS"]),
@@ -152,7 +167,7 @@ def with_tensor_cores(document: dict, accuracy_class: str) -> None:
 @pytest.mark.parametrize("accuracy_class", ["fp32_split", "bf16_split", "fp16_split"])
 def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited, accuracy_class):
     change = partial(with_tensor_cores, accuracy_class=accuracy_class)
-    source = plot.Source(plot.load([edited("cold.json", change)]), None, None)
+    source = plot.Source(plot.load([edited("cold.json", change)]))
     for draw in (plot.gflops_over_size, plot.percent_of_cublas, plot.ladder, partial(plot.chapter, number=7)):
         fig = draw(source)
         ax = fig.axes[0]
@@ -161,12 +176,12 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
         plt.close(fig)
         assert "07 warptile hilbert" in names
         assert "07 row order" not in names
-        if draw not in (plot.percent_of_cublas, plot.ladder):
-            assert "lower precision: 07 row order" in notes
+        assert ("lower precision: 07 row order" in notes) == isinstance(draw, partial)  # the chapter
+        assert (plot.LEFT_OUT in notes) == (draw in (plot.gflops_over_size, plot.percent_of_cublas))
 
 
 def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:
-    return plot.Source(plot.load(FILES[:1]), None, None, plot.load([path]))
+    return plot.Source(plot.load(FILES[:1]), accuracy=plot.load([path]))
 
 
 def test_errors_stand_over_speeds():
@@ -174,13 +189,43 @@ def test_errors_stand_over_speeds():
     fig = plot.error_against_speed(source)
     ax = fig.axes[0]
     points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
-    labels = "\n".join(text.get_text() for text in ax.texts).splitlines()
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    looks = {(line.get_marker(), line.get_color()) for line in ax.get_legend().get_lines()}
     plt.close(fig)
-    tf32 = source.results.one(id="cublas_tf32", size=4096, l2="cold")
-    error = source.accuracy.one(id="cublas_tf32", size=4096, distribution="uniform", outcome="compared")
-    assert (tf32.tflops, error["rel_err"]) in points
-    chapters = {plot.title_of(record) for record in source.results.pick(lambda r: r.is_chapter and not r.variant)}
-    assert set(labels) == chapters | {"cuBLAS", "cuBLAS TF32", "cuBLASLt best"}
+    tf32 = one(source.results, kernel="cublas_tf32", side=4096, l2="cold")
+    error = one(source.accuracy, "compared", kernel="cublas_tf32", side=4096, data="uniform")
+    assert (tf32.tflops, error.rel_err) in points
+    chapters = plot.pick(source.results, is_chapter=True, variant="").itertuples()
+    assert set(names) == {plot.title_of(row) for row in chapters} | {"cuBLAS", "cuBLAS TF32", "cuBLASLt best"}
+    assert len(looks) == len(names), "each kernel looks different"
+
+
+def test_resources_stand_in_rows_beside_the_speed():
+    source = plot.Source(plot.load(FILES[:1]))
+    fig = plot.resources(source)
+    names = [label.get_text() for label in fig.axes[0].get_yticklabels()]
+    written = [[text.get_text() for text in ax.texts] for ax in fig.axes]
+    widths = [[bar.get_width() for bar in ax.patches] for ax in fig.axes]
+    plt.close(fig)
+    row = one(source.results, kernel="05_coarse_1d", side=4096)
+    at = names.index("05 coarse 1d")
+    shown = [row.registers, row.smem_bytes / 1024, 100 * row.occupancy, row.tflops]
+    assert [values[at] for values in widths] == shown
+    assert [texts[at] for texts in written] == ["48", "4", "50", plot.three_digits(row.tflops)]
+    assert [len(texts) for texts in written] == [len(names)] * 4
+
+
+def test_the_roofline_stands_at_what_was_counted_or_at_what_is_compulsory():
+    results, counters = plot.load(FILES[:1]), plot.load_counters(FILES[3])
+
+    def intensities(source: plot.Source) -> set[float]:
+        fig = plot.roofline(source)
+        plt.close(fig)
+        return {line.get_xdata()[0] for line in fig.axes[0].lines if line.get_marker() == "o"}
+
+    counted = {counters["derived"][kernel]["flop_per_dram_byte"] for kernel in ("01_naive", "01_naive:uncoalesced")}
+    assert intensities(plot.Source(results, counters)) == counted
+    assert intensities(plot.Source(results)) == {plot.compulsory_intensity(4096, 4096, 4096)}
 
 
 def test_errors_of_another_device_have_no_speed(edited):
@@ -213,18 +258,13 @@ def test_errors_from_the_executor_need_no_sweep(edited):
         document["context"]["device"] = None
 
     path = edited("accuracy.json", executed)
-    assert plot.main([str(path), "--format", "svg"]) == 0
-    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["error_by_distribution.svg"]
-
-
-def test_points_that_touch_share_a_label():
-    positions = [(0.0, 0.0), (50.0, 0.0), (8.0, 6.0), (16.0, 9.0), (50.0, 30.0)]
-    assert sorted(map(sorted, plot.clusters(positions, 10.0))) == [[0, 2, 3], [1], [4]]
+    assert plot.main([str(path)]) == 0
+    assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["error_by_distribution.png"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_are_large_enough_and_do_not_overlap(name):
-    source = plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), None, plot.load(FILES[4:]))
+    source = every_source()
     fig = plot.charts_of(source)[name](source)
     fig.canvas.draw()
     ax = fig.axes[-1]
@@ -263,7 +303,7 @@ def test_text_colours_stand_out_from_the_card():
     assert plot.readable("#000000") == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("arguments", [["--format", "pdf"], ["--ladder-size", "big"]])
+@pytest.mark.parametrize("arguments", [["--format", "svg"], ["--ladder-size", "big"]])
 def test_bad_options_exit_with_2(arguments):
     with pytest.raises(SystemExit) as exit_:
         plot.main([FILES[0], *arguments])

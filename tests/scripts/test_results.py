@@ -6,33 +6,34 @@ import pytest
 
 import make_fixtures
 from conftest import ROOT, SYNTHETIC, case
-from results import Results, ResultsError, crossover, load, load_counters, load_folder
+from results import ResultsError, crossover, device_of, load, load_counters, load_folder, one, pick
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
     results = load_folder(SYNTHETIC)
-    chapters = [name for name in results.ids if name[0].isdigit()]
-    assert results.ids[: len(chapters)] == chapters == sorted(chapters)
-    assert results.ids[len(chapters)] == "cublas"
-    assert results.ids[-2:] == ["cpu_blas", "cpu_naive"]
-    assert results.device["name"] == "Synthetic GPU"
-    assert {record.l2 for record in results} == {"cold", "warm"}
-    assert {record.time for record in results} == {"kernel", "end-to-end"}
+    names = list(results.kernel.unique())
+    chapters = [name for name in names if name[0].isdigit()]
+    assert names[: len(chapters)] == chapters == sorted(chapters)
+    assert names[len(chapters)] == "cublas"
+    assert names[-2:] == ["cpu_blas", "cpu_naive"]
+    assert device_of(results)["name"] == "Synthetic GPU"
+    assert set(results.l2) == {"cold", "warm"}
+    assert set(results.time) == {"kernel", "end-to-end"}
 
 
 def test_picks_by_outcome_and_field():
     results = load([SYNTHETIC / "cold.json"])
-    skipped = results.pick(outcome="skipped")
-    assert [record.id for record in skipped] == ["cpu_naive"]
-    assert results.one(id="cpu_naive", size=4096) is None
-    assert results.one(id="cpu_naive", size=4096, outcome=None) is skipped[0]
-    with pytest.raises(ResultsError, match="has no gflops"):
-        _ = skipped[0].tflops
+    skipped = pick(results, "skipped")
+    assert list(skipped.kernel) == ["cpu_naive"]
+    assert skipped.tflops.isna().all()
+    assert one(results, kernel="cpu_naive", side=4096) is None
+    assert one(results, None, kernel="cpu_naive", side=4096).name == skipped.name.iloc[0]
 
 
 def test_quotes_the_smaller_ratio():
-    record = load([SYNTHETIC / "cold.json"]).one(id="05_coarse_1d", size=4096)
-    assert record.vs_cublas == min(record["vs_cublas"], record["vs_cublas_alone"])
+    row = one(load([SYNTHETIC / "cold.json"]), kernel="05_coarse_1d", side=4096)
+    assert row.of_cublas == min(row.vs_cublas, row.vs_cublas_alone)
+    assert row.vs_cublas != row.vs_cublas_alone
 
 
 @pytest.mark.parametrize(
@@ -43,9 +44,8 @@ def test_kernels_of_split_operands_are_compared_with_those_of_fp32(edited, accur
     def change(document: dict) -> None:
         case(document, "05_coarse_1d", 4096)["accuracy_class"] = accuracy_class
 
-    record = load([edited("cold.json", change)]).one(id="05_coarse_1d", size=4096)
-    assert record.has_fp32_accuracy is expected
-    assert record.is_fp32 is (accuracy_class == "fp32")
+    row = one(load([edited("cold.json", change)]), kernel="05_coarse_1d", side=4096)
+    assert bool(row.has_fp32_accuracy) is expected
 
 
 def test_the_last_file_wins(synthetic, edited):
@@ -53,8 +53,8 @@ def test_the_last_file_wins(synthetic, edited):
         case(document, "01_naive", 256)["time_us"]["median"] = 1e6
 
     old = (SYNTHETIC / "cold.json", edited("cold.json", slower))
-    assert load(old).one(id="01_naive", size=256, l2="cold").microseconds == 1e6
-    assert load(reversed(old)).one(id="01_naive", size=256, l2="cold").microseconds < 1e6
+    assert one(load(old), kernel="01_naive", side=256, l2="cold").microseconds == 1e6
+    assert one(load(reversed(old)), kernel="01_naive", side=256, l2="cold").microseconds < 1e6
 
 
 def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):
@@ -70,9 +70,9 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
         return change
 
     results = load([edited("cold.json", repeat(["measured"] * 3))])
-    assert [record.microseconds for record in results] == [200.0]
+    assert list(results.microseconds) == [200.0]
     results = load([edited("cold.json", repeat(["measured", "incorrect", "measured"]))])
-    assert [record.outcome for record in results] == ["incorrect"]
+    assert list(results.outcome) == ["incorrect"]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_refuses_to_join_devices(edited):
 
 def test_a_file_without_a_gpu_has_an_empty_device(edited):
     path = edited("cold.json", lambda document: document["context"].update(device=None))
-    assert load([path]).device == {}
-    assert Results((), ()).device == {}
+    assert device_of(load([path])) == {}
+    assert device_of(load([])) == {}
 
 
 def test_counters_of_another_schema_are_refused(tmp_path):
@@ -173,6 +173,6 @@ def test_the_fixtures_are_what_their_script_writes(tmp_path, monkeypatch):
 
 
 def test_the_fixtures_say_that_they_are_synthetic():
-    for record in load_folder(SYNTHETIC):
-        assert record.context["device"]["name"] == "Synthetic GPU"
+    for context in load_folder(SYNTHETIC).context:
+        assert context["device"]["name"] == "Synthetic GPU"
     assert load_counters(SYNTHETIC / "counters.json")["context"]["device"] == "Synthetic GPU"

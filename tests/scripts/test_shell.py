@@ -26,7 +26,10 @@ def test_scripts_parse_and_can_be_run(script):
 
 def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
     here = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    for options, modules in (((), "matplotlib, numpy"), (("--dev",), "matplotlib, numpy, jsonschema, pytest, ruff")):
+    for options, modules in (
+        ((), "matplotlib, numpy, pandas"),
+        (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
+    ):
         done = bash(str(SCRIPTS / "python.sh"), *options, path=here)
         assert done.returncode == 0, done.stderr
         interpreter = done.stdout.strip()
@@ -98,7 +101,7 @@ def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
     fake(path, "id", "echo 0")
     shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     done = bash(str(tmp_path / "scripts" / "python.sh"), path=path)
-    assert log.read_text(encoding="utf-8").endswith(" python3 python3-matplotlib python3-numpy\n")
+    assert log.read_text(encoding="utf-8").endswith(" python3 python3-matplotlib python3-numpy python3-pandas\n")
     if done.returncode == 0:  # this machine happens to have them
         assert done.stdout == "/usr/bin/python3\n"
     else:

@@ -3,35 +3,39 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import pages
 import tables
-from conftest import SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, case
+from results import load_folder, one
 
 ALL_BLOCKS = (
-    "ladder 4096",
-    "sweep",
-    "chapter 6",
-    "resources 1 05_coarse_1d",
-    "environment",
-    "counters 7",
-    "counters counters.json 7",
-    "claims",
-    "validation 4096",
-    "counts 01_naive",
-    "counts 02_smem_tiled 07_warptile_hilbert",
-    "lines 01_naive 02_smem_tiled",
-    "reads",
-    "errors 4096",
-    "errors 1024 componentwise",
-    "chart error_by_distribution how large the errors are",
+    "ladder(4096)",
+    "sweep()",
+    "chapter(6)",
+    'resources(1, "05_coarse_1d")',
+    "environment()",
+    "counters(7)",
+    'counters(7, file="counters.json")',
+    "claims()",
+    "validation(4096)",
+    'counts("01_naive", tile=(1, 1))',
+    'counts("02_smem_tiled", "07_warptile_hilbert")',
+    'lines("01_naive", "02_smem_tiled")',
+    "reads()",
+    "errors(4096)",
+    'errors(1024, "componentwise")',
+    'chart("error_by_distribution", "how large the errors are")',
+    'picture("access_01", "what a warp touches", "Title", ("01_naive", "global_load", "A", "a"))',
 )
 
 
 def write_page(folder: Path, *blocks: str) -> Path:
     page = folder / "page.md"
-    parts = [f"<!-- generated: {block} -->\n<!-- end generated -->\n" for block in blocks]
+    parts = [f"<!-- [[[cog {block} ]]] -->\n<!-- [[[end]]] -->\n" for block in blocks]
     page.write_text("# Title\n\nText before.\n\n" + "\n".join(parts) + "\nText after.\n", encoding="utf-8")
     return page
 
@@ -80,7 +84,7 @@ def test_every_table_is_rectangular(tmp_path):
 
 
 def test_check_prints_what_is_stale_and_writes_nothing(tmp_path, edited, synthetic, capsys):
-    page = write_page(tmp_path, "ladder 4096")
+    page = write_page(tmp_path, "ladder(4096)")
     run(page)
     before = page.read_text(encoding="utf-8")
     edited("cold.json", lambda document: case(document, "05_coarse_1d", 4096).update(gflops=12345.0))
@@ -89,12 +93,12 @@ def test_check_prints_what_is_stale_and_writes_nothing(tmp_path, edited, synthet
     output = capsys.readouterr()
     assert re.search(r"^-.*05_coarse_1d.* 17\.0 ", output.out, re.M)
     assert re.search(r"^\+.*05_coarse_1d.* 12\.3 ", output.out, re.M)
-    assert "run scripts/tables.py" in output.err
+    assert "page.md is stale: run scripts/tables.py" in output.err
     assert page.read_text(encoding="utf-8") == before
 
 
 def test_an_edit_by_hand_is_stale(tmp_path):
-    page = write_page(tmp_path, "sweep")
+    page = write_page(tmp_path, "sweep()")
     run(page)
     text, edits = re.subn(r"(05_coarse_1d\S* \| )2\.", r"\g<1>9.", page.read_text(encoding="utf-8"))
     assert edits == 1
@@ -103,12 +107,12 @@ def test_an_edit_by_hand_is_stale(tmp_path):
 
 
 def test_the_ladder_quotes_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
-    page = write_page(tmp_path, "ladder 4096")
+    page = write_page(tmp_path, "ladder(4096)")
     run(page)
     text = page.read_text(encoding="utf-8")
-    record = tables.load_folder(SYNTHETIC).one(id="05_coarse_1d", size=4096, l2="cold", time="kernel")
+    record = one(load_folder(SYNTHETIC), kernel="05_coarse_1d", side=4096, l2="cold", time="kernel")
     row = next(line for line in text.splitlines() if "`05_coarse_1d`" in line)
-    assert f"| {100 * min(record['vs_cublas'], record['vs_cublas_alone']):.1f} % |" in row
+    assert f"| {100 * min(record.vs_cublas, record.vs_cublas_alone):.1f} % |" in row
     assert "each thread computes 8 elements" in row
     assert re.search(r"`cpu_naive` \|  \| skipped \|  \|", text)
 
@@ -120,57 +124,44 @@ def test_a_chapter_that_is_not_on_the_fp32_units_has_no_column_for_their_peak(tm
                 record["percent_of_peak"] = None
 
     edited("cold.json", on_tensor_cores)
-    page = write_page(tmp_path, "chapter 07_warptile_hilbert", "chapter 05_coarse_1d")
+    page = write_page(tmp_path, 'chapter("07_warptile_hilbert")', 'chapter("05_coarse_1d")')
     assert run(page, results=synthetic) == 0
-    first, _, second = page.read_text(encoding="utf-8").partition("<!-- end generated -->")
+    first, _, second = page.read_text(encoding="utf-8").partition("<!-- [[[end]]] -->")
     assert "of cuBLAS, paired" in first
     assert "of FP32 peak" not in first
     assert "of FP32 peak" in second
 
 
-def test_markers_in_fenced_code_are_left_alone(tmp_path):
-    page = tmp_path / "page.md"
-    text = "````md\n```\n<!-- generated: nonsense -->\n```\n<!-- end generated -->\n````\n"
-    page.write_text(text, encoding="utf-8")
-    assert run(page) == 0
-    assert page.read_text(encoding="utf-8") == text
-
-
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ("nonsense", "there is no block 'nonsense'"),
-        ("", "there is no block ''"),
-        ("ladder", "ladder takes one size"),
-        ("ladder 31", "no cold measurement"),
-        ("chapter", "names no kernel"),
-        ("chapter 08_unknown", "there is no kernel 08_unknown"),
-        ("resources 42", "there is no kernel 42"),
-        ("resources cublas", "hold no resources"),
-        ("counters cublas", "counters.json holds nothing about cublas"),
-        ("counters counters_31.json 7", "has no counters_31.json"),
-        ("sweep 4096", "takes no argument"),
-        ("errors", "errors takes a size and one of relative, componentwise"),
-        ("errors 4096 absolute", "errors takes a size"),
-        ("errors 31", "accuracy.json holds nothing at 31"),
-        ("chart error_by_distribution", "chart takes a name and a text"),
+        ("nonsense()", "name 'nonsense' is not defined"),
+        ("ladder()", "missing 1 required positional argument: 'size'"),
+        ("ladder(31)", "no cold measurement"),
+        ("chapter()", "names no kernel"),
+        ('chapter("08_unknown")', "there is no kernel 08_unknown"),
+        ("resources(42)", "there is no kernel 42"),
+        ('resources("cublas")', "hold no resources"),
+        ('counters("cublas")', "counters.json holds nothing about cublas"),
+        ('counters(7, file="counters_31.json")', "has no counters_31.json"),
+        ("sweep(4096)", "takes 1 positional argument"),
+        ('errors(4096, "absolute")', "errors are relative or componentwise"),
+        ("errors(31)", "accuracy.json holds nothing at 31"),
     ],
 )
 def test_blocks_that_can_not_be_written(tmp_path, capsys, block, message):
     errors = refusal(write_page(tmp_path, block), capsys)
     assert message in errors
-    assert "page.md:5:" in errors
+    # Of what Python itself raises, cog names the line after a block's.
+    assert re.search(r'page\.md(\(5\)|", line 6)', errors)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<!-- generated: sweep -->\n", "page.md:1: the block has no end marker"),
-        (
-            "<!-- generated: sweep -->\n<!-- generated: sweep -->\n<!-- end generated -->\n",
-            "no end marker before line 2",
-        ),
-        ("text\n<!-- end generated -->\n", "page.md:2: an end marker without a start"),
+        ("<!-- [[[cog sweep() ]]] -->\n", "Missing '[[[end]]]'"),
+        ("<!-- [[[cog sweep() ]]] -->\n<!-- [[[cog sweep() ]]] -->\n<!-- [[[end]]] -->\n", "Unexpected '[[[cog'"),
+        ("text\n<!-- [[[end]]] -->\n", "page.md(2): Unexpected '[[[end]]]'"),
     ],
 )
 def test_markers_that_do_not_match(tmp_path, capsys, text, message):
@@ -183,18 +174,22 @@ def test_missing_results_are_bad_input_only_where_they_are_needed(tmp_path, caps
     plain = tmp_path / "plain.md"
     plain.write_text("Nothing generated.\n", encoding="utf-8")
     assert run(plain, results=tmp_path / "absent") == 0
-    assert "cold.json" in refusal(write_page(tmp_path, "sweep"), capsys, results=tmp_path / "absent")
+    assert "cold.json" in refusal(write_page(tmp_path, "sweep()"), capsys, results=tmp_path / "absent")
 
 
 def test_chapters_link_to_their_pages(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "05_coarse_1d.md").write_text("", encoding="utf-8")
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
     readme, page, own = tmp_path / "README.md", tmp_path / "docs" / "other.md", tmp_path / "docs" / "05_coarse_1d.md"
-    assert tables.linked("05_coarse_1d", readme) == "[`05_coarse_1d`](docs/05_coarse_1d.md)"
-    assert tables.linked("05_coarse_1d:wide", page) == "[`05_coarse_1d:wide`](05_coarse_1d.md)"
-    assert tables.linked("05_coarse_1d", own) == "`05_coarse_1d`"
-    assert tables.linked("cublas", readme) == "`cublas`"
+
+    def linked(kernel: str, page: Path) -> str:
+        return tables.Blocks(None, page)._linked(kernel)
+
+    assert linked("05_coarse_1d", readme) == "[`05_coarse_1d`](docs/05_coarse_1d.md)"
+    assert linked("05_coarse_1d:wide", page) == "[`05_coarse_1d:wide`](05_coarse_1d.md)"
+    assert linked("05_coarse_1d", own) == "`05_coarse_1d`"
+    assert linked("cublas", readme) == "`cublas`"
 
 
 @pytest.mark.parametrize(
@@ -218,12 +213,15 @@ def test_units():
     assert tables.duration(12345.6) == "12.35 ms"
     assert tables.duration(1.5e6) == "1.500 s"
     assert tables.count(1.234e9) == "1.23 G"
-    assert tables.count(None) == ""
+    assert tables.count(3) == "3.00"
+    assert tables.maybe(tables.count, None) == tables.maybe(tables.count, float("nan")) == ""
     assert tables.error_size(1.234e-6) == "1.2e-6"
+    assert tables.shape_text((512, 512, 512)) == "512"
+    assert tables.shape_text((512, 512, 64)) == "512 x 512 x 64"
 
 
 def test_the_validation_names_what_misses_a_bar(tmp_path):
-    page = write_page(tmp_path, "validation 4096")
+    page = write_page(tmp_path, "validation(4096)")
     run(page)
     text = page.read_text(encoding="utf-8")
     assert "2 of 3 measured kernels, not `07_warptile_hilbert` (global load sectors)." in text
@@ -238,7 +236,7 @@ def test_the_validation_says_when_dram_is_too_far_off(tmp_path, edited, syntheti
             traffic["dram_read_bytes"] *= 2
 
     edited("counts_4096.json", more)
-    page = write_page(tmp_path, "validation 4096")
+    page = write_page(tmp_path, "validation(4096)")
     run(page, results=synthetic)
     text = page.read_text(encoding="utf-8")
     assert "DRAM bytes of the nearer schedule within 25 %: 2 of 3 measured kernels, not `01_naive` (+79.1 %)." in text
@@ -246,9 +244,9 @@ def test_the_validation_says_when_dram_is_too_far_off(tmp_path, edited, syntheti
 
 
 def test_counts_come_in_one_order_and_without_empty_rows(tmp_path):
-    page = write_page(tmp_path, "counts 01_naive 07_warptile_hilbert", "counts 01_naive")
+    page = write_page(tmp_path, 'counts("01_naive", "07_warptile_hilbert")', 'counts("01_naive")')
     run(page)
-    both, alone = page.read_text(encoding="utf-8").split("<!-- end generated -->")[:2]
+    both, alone = page.read_text(encoding="utf-8").split("<!-- [[[end]]] -->")[:2]
     titles = [line.split("|")[1].strip() for line in both.splitlines() if line.startswith("| ")]
     assert (
         titles.index("wavefronts per shared load") < titles.index("FLOP") < titles.index("DRAM bytes, blocks in step")
@@ -257,8 +255,8 @@ def test_counts_come_in_one_order_and_without_empty_rows(tmp_path):
 
 
 def test_a_kernel_that_was_not_counted_is_refused(tmp_path, capsys):
-    assert "nothing was counted of 05_coarse_1d" in refusal(write_page(tmp_path, "counts 05_coarse_1d"), capsys)
-    assert "there is no" in refusal(write_page(tmp_path, "validation 123"), capsys)
+    assert "nothing was counted of 05_coarse_1d" in refusal(write_page(tmp_path, 'counts("05_coarse_1d")'), capsys)
+    assert "there is no" in refusal(write_page(tmp_path, "validation(123)"), capsys)
 
 
 def row_of(text: str, kernel: str) -> list[str]:
@@ -267,7 +265,7 @@ def row_of(text: str, kernel: str) -> list[str]:
 
 
 def test_errors_by_kernel_and_distribution(tmp_path):
-    page = write_page(tmp_path, "errors 4096")
+    page = write_page(tmp_path, "errors(4096)")
     run(page)
     text = page.read_text(encoding="utf-8")
     head = row_of(text, "relative error")
@@ -300,7 +298,7 @@ def test_errors_leave_out_variants_that_change_nothing(tmp_path, edited, synthet
                 record.update(outcome="incorrect", verified=False)
 
     edited("accuracy.json", change)
-    page = write_page(tmp_path, "errors 4096")
+    page = write_page(tmp_path, "errors(4096)")
     run(page, results=synthetic)
     text = page.read_text(encoding="utf-8")
     assert "`02_smem_tiled:numba_mapping`" not in text
@@ -311,7 +309,7 @@ def test_errors_leave_out_variants_that_change_nothing(tmp_path, edited, synthet
 
 def test_errors_and_charts_that_do_not_exist_yet_are_no_mistake(tmp_path, synthetic):
     (synthetic / "accuracy.json").unlink()
-    page = write_page(tmp_path, "errors 4096", "chart error_against_speed Errors")
+    page = write_page(tmp_path, "errors(4096)", 'chart("error_against_speed", "Errors")')
     assert run(page, results=synthetic) == 0
     text = page.read_text(encoding="utf-8")
     assert "Not measured yet: `scripts/measure_device.sh --steps accuracy` writes `accuracy.json`." in text
@@ -343,18 +341,18 @@ def write_shapes(folder: Path) -> None:
 
 def test_shapes_tells_the_configuration_and_the_ratios_of_every_problem(tmp_path, synthetic):
     write_shapes(synthetic)
-    page = write_page(tmp_path, "shapes 07_warptile_hilbert 06_coarse_2d", "shapes 06_coarse_2d")
+    page = write_page(tmp_path, 'shapes("07_warptile_hilbert", "06_coarse_2d")', 'shapes("06_coarse_2d")')
     assert run(page, results=synthetic) == 0
     text = page.read_text(encoding="utf-8")
-    first, _, second = text.partition("<!-- end generated -->")
+    first, _, second = text.partition("<!-- [[[end]]] -->")
     sizes = [line.split("|")[1].strip() for line in first.splitlines() if line.startswith("| ")]
     assert sizes == ["M x N x K", "---", "512", "4096", "1024 x 1024 x 16384"]
     row = next(line for line in first.splitlines() if line.startswith("| 4096"))
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    results = tables.load_folder(SYNTHETIC)
-    record = results.one(id="07_warptile_hilbert", size=4096, l2="cold", time="kernel")
-    library = results.one(id="cublaslt_best", size=4096, l2="cold", time="kernel")
-    smaller = f"{100 * min(record['vs_cublas'], record['vs_cublas_alone']):.1f} %"
+    results = load_folder(SYNTHETIC)
+    record = one(results, kernel="07_warptile_hilbert", side=4096, l2="cold", time="kernel")
+    library = one(results, kernel="cublaslt_best", side=4096, l2="cold", time="kernel")
+    smaller = f"{100 * min(record.vs_cublas, record.vs_cublas_alone):.1f} %"
     assert cells[1] == "128x256, tuned"
     assert cells[4:] == [smaller, f"{100 * library.microseconds / record.microseconds:.1f} %", smaller]
     deep = next(line for line in first.splitlines() if line.startswith("| 1024 x"))
@@ -364,22 +362,45 @@ def test_shapes_tells_the_configuration_and_the_ratios_of_every_problem(tmp_path
 
 
 def test_shapes_before_they_are_measured(tmp_path, capsys, synthetic):
-    page = write_page(tmp_path, "shapes 07_warptile_hilbert")
+    page = write_page(tmp_path, 'shapes("07_warptile_hilbert")')
     assert run(page) == 0
     assert "Not measured yet: `scripts/measure_device.sh` writes `shapes.json`." in page.read_text(encoding="utf-8")
-    assert "shapes takes the names of kernels" in refusal(write_page(tmp_path, "shapes"), capsys)
+    assert "missing 1 required positional argument" in refusal(write_page(tmp_path, "shapes()"), capsys)
     write_shapes(synthetic)
-    page = write_page(tmp_path, "shapes nonsense")
+    page = write_page(tmp_path, 'shapes("nonsense")')
     assert "shapes.json holds nothing about nonsense" in refusal(page, capsys, results=synthetic)
 
 
 def test_a_kernel_with_a_page_may_lack_results(tmp_path, monkeypatch, capsys):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "08_new.md").write_text("", encoding="utf-8")
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
-    page = write_page(tmp_path, "chapter 8", "resources 08_new", "counters 08_new:variant")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    page = write_page(tmp_path, "chapter(8)", 'resources("08_new")', 'counters("08_new:variant")')
     assert run(page) == 0
     text = page.read_text(encoding="utf-8")
     for name in ("8", "08_new", "08_new:variant"):
         assert f"Not measured yet: there is no kernel {name} in the results." in text
-    assert "there is no kernel 9" in refusal(write_page(tmp_path, "chapter 9"), capsys)
+    assert "there is no kernel 9" in refusal(write_page(tmp_path, "chapter(9)"), capsys)
+
+
+def test_the_pages_state_tiles_and_not_the_scripts(tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("", encoding="utf-8")
+    text = "<!-- [[[cog counts(5, tile=(64, 32), wide=(64, 64)) ]]] -->\n<!-- [[[end]]] -->\n"
+    (tmp_path / "docs" / "05_new.md").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    tile = tables.tiles_on_pages()
+    assert tile(SimpleNamespace(number=5, variant="")) == (64, 32)
+    assert tile(SimpleNamespace(number=5, variant="wide")) == (64, 64)
+    assert tile(SimpleNamespace(number=5, variant="narrow")) == (64, 32)
+    assert tile(SimpleNamespace(number=6, variant="")) is None
+    assert (tmp_path / "docs" / "05_new.md").read_text(encoding="utf-8") == text
+
+
+def test_no_script_lists_the_chapters():
+    chapters = {path.stem for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu")}
+    assert chapters
+    for script in (ROOT / "scripts").glob("*.py"):
+        code = script.read_text(encoding="utf-8")
+        named = {chapter for chapter in chapters if f'"{chapter}' in code}
+        assert len(named) <= 2, f"{script.name} names {sorted(named)}"
