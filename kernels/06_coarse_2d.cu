@@ -25,6 +25,7 @@
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {

@@ -30,14 +30,15 @@
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm {
 namespace {
@@ -149,23 +150,23 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
       const int depth = stage == 0 ? first_k : BK;
 #pragma unroll
       for (int i = 0; i < A_COPIES; ++i) {
-        cp_async_or_zero<FLOAT_BYTES>(a_target(i, stage * STAGE_BYTES), a_source + a_offset[i], a_k < depth);
+        cp_async_zfill<FLOAT_BYTES>(a_target(i, stage * STAGE_BYTES), a_source + a_offset[i], a_k < depth);
       }
 #pragma unroll
       for (int i = 0; i < B_COPIES; ++i) {
-        cp_async_or_zero<FLOAT_BYTES * B_WIDTH>(b_target(i, stage * STAGE_BYTES), b_source + i * b_offset,
-                                                b_k + i * B_ROWS_PER_COPY < depth);
+        cp_async_zfill<FLOAT_BYTES * B_WIDTH>(b_target(i, stage * STAGE_BYTES), b_source + i * b_offset,
+                                              b_k + i * B_ROWS_PER_COPY < depth);
       }
       advance_sources(depth);
     }
-    cp_async_commit();
+    cp_async_commit_group();
   }
 
   const auto wait_for_next_stage = [&] {
-    cp_async_wait<STAGES - 2>();
+    cp_async_wait_group<STAGES - 2>();
     if constexpr (BARRIER == Barrier::named) {
-      named_barrier_sync(1 + warp_m, A_SHARERS);
-      named_barrier_sync(1 + WARPS_M + warp_n, B_SHARERS);
+      bar_sync(1 + warp_m, A_SHARERS);
+      bar_sync(1 + WARPS_M + warp_n, B_SHARERS);
     } else {
       __syncthreads();
     }
@@ -208,7 +209,7 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
         }
         if (k == BK - 2) {
           advance_sources(BK);
-          cp_async_commit();  // empty groups at the end keep the count that wait_for_next_stage relies on
+          cp_async_commit_group();  // empty groups at the end keep the count that wait_for_next_stage relies on
         }
       } else {
         // The last fragments of this stage are in registers: its readers need it no more, and past the barrier its

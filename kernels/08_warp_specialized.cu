@@ -26,13 +26,15 @@
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/warp_specialized.cuh"
 #include "host/chapter.cuh"
-#include "ptx/dynamic_smem.cuh"
+#include "host/launch.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm {
 namespace {
@@ -47,11 +49,11 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
   __syncthreads();
 
   if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
+    setmaxnreg_dec<Shape::COPY_REGISTERS>();
     Copier<Shape, VECTOR>(ring).copy(p, tile_at<Shape>(p, static_cast<int>(blockIdx.x)), 0, stages_of<Shape>(p));
     return;  // the multiplying warps wait for every stage, and the block lasts as long as they do
   }
-  raise_register_limit<Shape::MATH_REGISTERS>();
+  setmaxnreg_inc<Shape::MATH_REGISTERS>();
   float sums[TM][Shape::TN] = {};
   Multiplier<Shape, ORDER>(ring).multiply(stages_of<Shape>(p), sums);
   const TileOrigin tile = tile_at<Shape>(p, static_cast<int>(blockIdx.x));

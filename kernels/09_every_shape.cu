@@ -26,16 +26,18 @@
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/stream_k.cuh"
 #include "engine/warp_specialized.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <algorithm>
 #include <cstddef>
@@ -62,7 +64,7 @@ __device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
                           (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);  // what was there has been read
+    bar_sync(MATH_BARRIER, Shape::MATH_THREADS);  // what was there has been read
 #pragma unroll
     for (int i = 0; i < HALF; ++i) {
 #pragma unroll
@@ -72,7 +74,7 @@ __device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
                      float4{row[j], row[j + 1], row[j + 2], row[j + 3]});
       }
     }
-    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);
+    bar_sync(MATH_BARRIER, Shape::MATH_THREADS);
 #pragma unroll
     for (int r = half * (FINISHED_ROWS<Shape> / 2); r < (half + 1) * (FINISHED_ROWS<Shape> / 2); ++r) {
 #pragma unroll
@@ -149,7 +151,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
 
   Work work(schedule);
   if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
+    setmaxnreg_dec<Shape::COPY_REGISTERS>();
     Copier<Shape, VECTOR> copier(ring);
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
@@ -157,7 +159,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
     }
     return;
   }
-  raise_register_limit<Shape::MATH_REGISTERS>();
+  setmaxnreg_inc<Shape::MATH_REGISTERS>();
   Multiplier<Shape, FmaOrder::alternating_banks> multiplier(ring);
 #pragma unroll 1
   while (!work.done(schedule)) {
@@ -217,8 +219,8 @@ __device__ __forceinline__ void copy_tile(unsigned destination, const float* sou
   destination += (row * STRIDE + col) * FLOAT_BYTES;
 #pragma unroll
   for (int r = 0; r < ROWS; r += ROWS_AT_ONCE) {
-    cp_async_or_zero<WIDTH * FLOAT_BYTES>(destination + r * STRIDE * FLOAT_BYTES, source,
-                                          row + r < rows_left && col < cols_left);
+    cp_async_zfill<WIDTH * FLOAT_BYTES>(destination + r * STRIDE * FLOAT_BYTES, source,
+                                        row + r < rows_left && col < cols_left);
     source += ROWS_AT_ONCE * leading_dimension;
   }
 }
@@ -248,7 +250,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
       k_left -= BK;
       copied = copied == Shape::STAGES - 1 ? 0 : copied + 1;
     }
-    cp_async_commit();
+    cp_async_commit_group();
   };
 
   const int warp = static_cast<int>(threadIdx.x) / WARP;
@@ -266,7 +268,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
   unsigned read = 0;  // offset of the stage
 #pragma unroll 1
   for (int left = static_cast<int>(ceil_div<std::int64_t>(p.k, BK)); left > 0; --left) {
-    cp_async_wait<Shape::STAGES - 2>();
+    cp_async_wait_group<Shape::STAGES - 2>();
     __syncthreads();
     copy_stage();
 #pragma unroll
@@ -274,7 +276,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
       float a[TM][4];
 #pragma unroll
       for (int i = 0; i < TM; ++i) {
-        const float4 value = load_shared_float4(a_first + read + (i * LANES_M * Shape::A_STRIDE + k) * FLOAT_BYTES);
+        const float4 value = ld_shared_v4_f32(a_first + read + (i * LANES_M * Shape::A_STRIDE + k) * FLOAT_BYTES);
         a[i][0] = value.x;
         a[i][1] = value.y;
         a[i][2] = value.z;
@@ -285,7 +287,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
         float b[TN];
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
-          const float4 value = load_shared_float4(b_first + read + ((k + kk) * Shape::BN + j * LANES_N) * FLOAT_BYTES);
+          const float4 value = ld_shared_v4_f32(b_first + read + ((k + kk) * Shape::BN + j * LANES_N) * FLOAT_BYTES);
           b[j] = value.x;
           b[j + 1] = value.y;
           b[j + 2] = value.z;
@@ -305,7 +307,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
         read == (Shape::STAGES - 1) * Shape::STAGE_FLOATS * FLOAT_BYTES ? 0 : read + Shape::STAGE_FLOATS * FLOAT_BYTES;
   }
 
-  cp_async_wait<0>();
+  cp_async_wait_group<0>();
   __syncthreads();
   float* const slice_sums = dynamic_smem();
 #pragma unroll

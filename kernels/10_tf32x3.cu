@@ -38,15 +38,17 @@
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/dot_product.cuh"
+#include "engine/split_tf32.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/mma.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <cmath>
 
@@ -156,15 +158,16 @@ __device__ __forceinline__ void multiply(const float* stage, unsigned a_first, u
         split_for_tf32(b_odd[slice][j], b_big[1], b_small[1]);
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_big[slice][i], b_small, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
+          mma_m16n8k8_tf32(products[i], a_big[slice][i], b_small,
+                           SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
         }
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_small[slice][i], b_big, products[i]);
+          mma_m16n8k8_tf32(products[i], a_small[slice][i], b_big, products[i]);
         }
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_big[slice][i], b_big, products[i]);
+          mma_m16n8k8_tf32(products[i], a_big[slice][i], b_big, products[i]);
         }
       }
 #pragma unroll
@@ -270,13 +273,13 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
     const unsigned stage = FLOAT_BYTES * (step % STAGES * Shape::STAGE);
 #pragma unroll
     for (int i = 0; i < Shape::BM; i += A_ROWS_PER_COPY) {
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_to + stage + FLOAT_BYTES * i * BK, a_source + i * p.lda,
-                                            i < a_rows_left && a_k < depth);
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(a_to + stage + FLOAT_BYTES * i * BK, a_source + i * p.lda,
+                                          i < a_rows_left && a_k < depth);
     }
 #pragma unroll
     for (int i = 0; i < BK; i += B_ROWS_PER_COPY) {
       const unsigned b_to = ring + FLOAT_BYTES * (Shape::B_OFFSET + Shape::b_index(b_k + i, b_col));
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_to + stage, b_source + i * p.ldb, b_inside && b_k + i < depth);
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(b_to + stage, b_source + i * p.ldb, b_inside && b_k + i < depth);
     }
     a_source += depth;
     b_source += depth * p.ldb;
@@ -290,7 +293,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
     if (stage <= steps) {
       copy_step(steps - stage, stage == 1 ? first_k : BK);
     }
-    cp_async_commit();
+    cp_async_commit_group();
   }
 
   // This lane's first elements: k 2q of row r of A; columns 4r to 4r + 3 of rows 2q and 2q + 1 of B.
@@ -305,12 +308,12 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
     const unsigned step = slice / Shape::SLICES;
     const unsigned k = slice % Shape::SLICES * MMA_K;
     if (k == BK - CHAIN<SUMS> * MMA_K) {
-      cp_async_wait<STAGES - 2>();
+      cp_async_wait_group<STAGES - 2>();
       __syncthreads();
       if (step >= STAGES - 1) {  // into the stage that all have left
         copy_step(step - (STAGES - 1), BK);
       }
-      cp_async_commit();  // empty groups at the end keep the count that the wait relies on
+      cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
     }
     const float* const stage = smem + step % STAGES * Shape::STAGE;
     multiply<Shape, SUMS>(stage, a_first, b_first, k, sums);

@@ -41,20 +41,6 @@ __device__ __forceinline__ void store_float4(float* destination, float4 value) {
   *reinterpret_cast<float4*>(destination) = value;
 }
 
-/// Loads four floats from a shared address (shared_address), which is aligned to 16 bytes.
-__device__ __forceinline__ float4 load_shared_float4(unsigned address) {
-#ifdef __CUDACC__
-  float4 value;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-               : "r"(address));
-  return value;
-#else
-  const auto* const memory = static_cast<const unsigned char*>(simt::dynamic_shared_memory());
-  return *reinterpret_cast<const float4*>(memory + static_cast<int>(address));
-#endif
-}
-
 /// Loads COUNT floats (a multiple of 4) that lie in groups of four, STRIDE floats apart, into registers.
 template <int COUNT, int STRIDE>
 __device__ __forceinline__ void load_groups_of_4(float (&registers)[COUNT], const float* source) {

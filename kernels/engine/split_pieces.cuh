@@ -324,7 +324,7 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
 template <class Scheme, bool VECTOR>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
   __shared__ uint4 shared[Piece<Scheme>::PART_BYTES / sizeof(uint4)];
-  let_next_kernel_start();
+  griddepcontrol_launch_dependents();
   const Workspace<Scheme> workspace(p, memory);
   const int panel = static_cast<int>(blockIdx.x) / workspace.along_k();
   const int piece = static_cast<int>(blockIdx.x) % workspace.along_k();

@@ -14,10 +14,10 @@
 #include "engine/stream_k.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
 #include <cmath>
@@ -130,9 +130,9 @@ template <class Scheme, int STAGES>
 __device__ __forceinline__ void copy_piece(Ring<Scheme, STAGES>& ring, const Workspace<Scheme>& workspace,
                                            std::int64_t piece) {
   ring.wait_until_empty();
-  mbarrier_arrive_expecting(ring.full(), Piece<Scheme>::BYTES + SCALING_BYTES);
-  bulk_copy(ring.piece(), workspace.parts(piece), Piece<Scheme>::BYTES, ring.full());
-  bulk_copy(ring.scaling(), workspace.scaling(piece), SCALING_BYTES, ring.full());
+  mbarrier_arrive_expect_tx(ring.full(), Piece<Scheme>::BYTES + SCALING_BYTES);
+  cp_async_bulk(ring.piece(), workspace.parts(piece), Piece<Scheme>::BYTES, ring.full());
+  cp_async_bulk(ring.scaling(), workspace.scaling(piece), SCALING_BYTES, ring.full());
   ring.advance();
 }
 
@@ -145,7 +145,7 @@ __device__ __forceinline__ void copy_tiles(const Problem& p, const Schedule& sch
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile<Shape> tile(p, segment.tile);
-    wait_for_kernel_before();  // once it has ended, no more
+    griddepcontrol_wait();  // once it has ended, no more
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.along_k();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.along_k();
     for (int piece = segment.first; piece < segment.first + segment.count; ++piece) {
@@ -161,29 +161,25 @@ __device__ __forceinline__ void copy_tiles(const Problem& p, const Schedule& sch
 /// small, so is what tensor cores cut off it.
 template <class Scheme>
 __device__ __forceinline__ void start_products(float (&partial)[64], unsigned a_piece, unsigned b_piece) {
-  const std::uint64_t a = wgmma_operand(a_piece);
-  const std::uint64_t b = wgmma_operand(b_piece);
+  const std::uint64_t a = wgmma_descriptor(a_piece);
+  const std::uint64_t b = wgmma_descriptor(b_piece);
   wgmma_fence();
 #pragma unroll
   for (int product = 0; product < Scheme::PRODUCTS; ++product) {
     const PartsOfProduct parts = Scheme::product(product);
 #pragma unroll
     for (int step = 0; step < PIECE_K / WGMMA_K; ++step) {
-      wgmma_64x128x16<typename Scheme::Format>(
-          partial, wgmma_operand_at(a, parts.a * Piece<Scheme>::PART_BYTES + step * STEP_BYTES),
-          wgmma_operand_at(b, parts.b * Piece<Scheme>::PART_BYTES + step * STEP_BYTES), product + step > 0);
+      wgmma_m64n128k16<typename Scheme::Format>(
+          partial, wgmma_descriptor_at(a, parts.a * Piece<Scheme>::PART_BYTES + step * STEP_BYTES),
+          wgmma_descriptor_at(b, parts.b * Piece<Scheme>::PART_BYTES + step * STEP_BYTES), product + step > 0);
     }
   }
-  wgmma_commit();
+  wgmma_commit_group();
 }
 
 /// The scaling at a shared address.
 __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
-#ifdef __CUDACC__
-  return *static_cast<const Scaling*>(__cvta_shared_to_generic(address));
-#else
-  return *reinterpret_cast<const Scaling*>(static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + address);
-#endif
+  return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
 /// The sums of a warpgroup for 64 rows of C and 128 columns of each of some panels, those of a panel divided by a power
@@ -291,7 +287,7 @@ __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape
       } else {
         last = true;
       }
-      wgmma_wait<0>(products);
+      wgmma_wait_group<0>(products);
       if (!match) {
         sums.template bring_together<typename Shape::Scheme>(panel, products, a, b, first_row(threadIdx.x),
                                                              first_column(threadIdx.x));
@@ -407,16 +403,16 @@ __device__ __forceinline__ void multiply(const Problem& p, void* memory, const S
   if (threadIdx.x == 0) {
     rings.a.init(Shape::MATH_WARPS);
     rings.b.init(Shape::MATH_WARPS);
-    announce_mbarriers();
+    fence_mbarrier_init();
   }
   __syncthreads();
   if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
+    setmaxnreg_dec<Shape::COPY_REGISTERS>();
     if (threadIdx.x == Shape::MATH_THREADS) {
       copy_tiles<Shape>(p, schedule, workspace, rings);
     }
   } else {
-    raise_register_limit<Shape::MATH_REGISTERS>();
+    setmaxnreg_inc<Shape::MATH_REGISTERS>();
     multiply_tiles<Shape, PAIRS>(p, schedule, rings);
   }
 }

@@ -5,7 +5,7 @@
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "ptx/global_flag.cuh"
+#include "engine/global_flag.cuh"
 
 #include <cuda_runtime.h>
 

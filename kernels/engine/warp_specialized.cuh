@@ -6,12 +6,13 @@
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <cstdint>
 
@@ -224,7 +225,7 @@ class Copier {
 #pragma unroll
       for (int k = 0; k < BK; k += A_K) {
         const unsigned to = a_destination + k * Shape::K_BYTES + row * FLOAT_BYTES;
-        cp_async_or_zero<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
+        cp_async_zfill<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
       }
       a_source += A_ROWS * p.lda;
       if constexpr (Shape::COPY_REGISTERS >= 72) {  // with fewer the compiler does better by itself
@@ -237,12 +238,12 @@ class Copier {
       for (int col = 0; col < Shape::BN; col += B_SPAN) {
         const unsigned to = b_destination + k * Shape::K_BYTES + col * FLOAT_BYTES;
         if (col + B_SPAN <= Shape::BN || col + b_col() < Shape::BN) {
-          cp_async_or_zero<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
+          cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
         }
       }
       b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // and do not keep all rows' addresses
     }
-    mbarrier_arrive_after_copies(at_.full);
+    cp_async_mbarrier_arrive_noinc(at_.full);
     stage_ = at_.advance(ring_) ? ring_ : stage_ + Shape::STAGE_BYTES;
   }
 
@@ -327,7 +328,7 @@ class Multiplier {
   /// Four of a fragment's elements, for one k; groups lie 4 * LANES floats apart.
   template <int LANES, int COUNT>
   __device__ __forceinline__ static void load_group(float (&fragment)[COUNT], int group, unsigned from) {
-    const float4 value = load_shared_float4(from + group * 4 * LANES * FLOAT_BYTES);
+    const float4 value = ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES);
     fragment[4 * group] = value.x;
     fragment[4 * group + 1] = value.y;
     fragment[4 * group + 2] = value.z;

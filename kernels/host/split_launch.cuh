@@ -12,7 +12,7 @@
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
 #include "host/chapter.cuh"
-#include "ptx/griddepcontrol.cuh"
+#include "host/launch.cuh"
 
 #include <algorithm>
 #include <cstddef>
