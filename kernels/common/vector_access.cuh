@@ -1,29 +1,13 @@
 #pragma once
 
-// When and how a kernel may move four neighbouring floats in one 128-bit access.
+// Moving two or four neighbouring floats in one access.
 
-#include "common/problem.hpp"
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 namespace sgemm {
 inline namespace SGEMM_TARGET {
-
-/// Whether every row of a matrix with `columns` columns starts on a 16-byte boundary and splits into whole groups of
-/// four, so that 128-bit accesses neither misalign nor cross the end of a row.
-inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float4) == 0 && columns % 4 == 0 &&
-         leading_dimension % 4 == 0;
-}
-
-/// The same for pairs and 64-bit accesses.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float2) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
-}
 
 /// Loads two floats; `source` is aligned to 8 bytes.
 __device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
