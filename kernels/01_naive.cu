@@ -27,7 +27,7 @@ namespace {
 
 constexpr int BLOCK = 32;  // threads along each side of a square block
 
-/// Which axis of C the 32 threads of a warp spread along.
+/// The axis of C along which the 32 threads of a warp spread.
 enum class WarpAlong { columns, rows };
 
 template <WarpAlong ALONG>

@@ -30,7 +30,7 @@
 namespace sgemm {
 namespace {
 
-/// Which axis of C the threads with neighbouring threadIdx.x spread along.
+/// The axis of C along which threads with neighbouring threadIdx.x spread.
 enum class ThreadX { columns, rows };
 
 template <int TILE, ThreadX THREAD_X>

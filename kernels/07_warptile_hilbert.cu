@@ -22,7 +22,7 @@
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots. 9 of 10 instructions in the main loop are FMAs and 7 of 8 slots are used. What is left are
+// Limit: issue slots. 9 of 10 instructions in the main loop are FMAs and 7 of 8 slots are used. The others are
 // shared-memory loads and addresses, stalls at dispatch and on instruction fetch, and an idle last wave of blocks.
 //
 // Variants: `row_order` takes the tiles row by row; `block_barrier` synchronises the whole block once per k-tile.

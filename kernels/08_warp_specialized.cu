@@ -1,7 +1,7 @@
 // Chapter 08: warps that only copy, and FMAs that alternate between register banks
 //
-// Against 07: copying moves into four warps of its own. What multiplies is left with little else than FMAs and the
-// loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
+// Against 07: copying moves into four warps of its own. The warps that multiply are left with little else than FMAs and
+// the loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
 //
 //   warps      8 consumers multiply, 64 x 64 elements of C each, 16 x 8 per thread
 //              4 producers copy (cp.async), with fewer registers per thread; consumers get what they leave over
@@ -21,7 +21,7 @@
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots; and whole waves of tiles: what is left of C after the last full one occupies few SMs.
+// Limit: issue slots; and whole waves of tiles: the rest of C after the last full one occupies few SMs.
 //
 // Variants: `serpentine` has the FMAs in the order of 07; `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.

@@ -61,7 +61,7 @@ namespace {
 
 constexpr int WARP = 32;
 constexpr int FLOAT_BYTES = sizeof(float);
-// What one instruction multiplies.
+// The product that one instruction makes.
 constexpr int MMA_M = 16;
 constexpr int MMA_N = 8;
 constexpr int MMA_K = 8;

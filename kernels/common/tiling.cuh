@@ -41,8 +41,8 @@ __device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std:
   return row_or_column_inside && offset < depth ? static_cast<unsigned>(depth) - offset : 0;
 }
 
-/// What `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros add
-/// nothing to a sum of products.
+/// Loads what `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros
+/// add nothing to a sum of products.
 __device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
 
 }  // namespace SGEMM_TARGET

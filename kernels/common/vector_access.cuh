@@ -15,7 +15,7 @@ __device__ __forceinline__ float2 load_float2(const float* source) { return *rei
 /// Loads four floats; `source` is aligned to 16 bytes.
 __device__ __forceinline__ float4 load_float4(const float* source) { return *reinterpret_cast<const float4*>(source); }
 
-/// The same, or zeros where `inside` is false.
+/// Loads four floats, or zeros where `inside` is false.
 __device__ __forceinline__ float4 load_float4_or_zero(const float* source, bool inside) {
   return inside ? load_float4(source) : float4{0.0F, 0.0F, 0.0F, 0.0F};
 }

@@ -25,7 +25,7 @@ constexpr int PANEL = 128;  // rows of A or columns of B that are split, copied 
 constexpr int BK = 64;      // a k-tile
 static_assert(BK * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
 
-/// Which term of A meets which term of B; number 0 is the largest.
+/// A product of two terms: their numbers, the largest being 0.
 struct TermsOfProduct {
   int a;
   int b;

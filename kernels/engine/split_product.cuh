@@ -90,7 +90,7 @@ class Ring {
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-/// Where everything is in a block's dynamic shared memory.
+/// The two rings in a block's dynamic shared memory.
 template <class Scheme>
 struct Rings {
   using A = Ring<Scheme, Scheme::A_SLOTS>;

@@ -15,9 +15,9 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Which block computes what. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by one
-/// block after the other. The k-tiles of those behind them are dealt out to all blocks in equal, contiguous shares, so
-/// that a share may begin and end within a tile.
+/// The division of work among blocks. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by
+/// one block after the other. The k-tiles of those behind them are dealt out to all blocks in equal, contiguous shares,
+/// so that a share may begin and end within a tile.
 struct Schedule {
   int whole;          ///< how many tiles are not divided
   int k_tiles;        ///< how many each tile of C takes
@@ -47,7 +47,7 @@ struct Segment {
   int count;
 };
 
-/// What a block computes, segment by segment: first its share of the streamed tiles.
+/// A block's work, segment by segment: its share of the streamed tiles comes first.
 class Work {
  public:
   __device__ __forceinline__ explicit Work(const Schedule& schedule)

@@ -78,7 +78,7 @@ __device__ __forceinline__ unsigned column_in_tile(unsigned thread) {
   return thread / WARP % Shape::WARPS_N * WN + thread % LANES_N * 4;
 }
 
-/// Which slice of each k-tile is a thread's.
+/// The number of the slice of each k-tile that is a thread's.
 template <class Shape>
 __device__ __forceinline__ unsigned slice_of(unsigned thread) {
   return thread / WARP / Shape::SLICE_WARPS;
@@ -343,7 +343,7 @@ class Consumer {
 template <class Shape>
 constexpr int FINISHED_ROWS = TM / Shape::SLICES;
 
-/// Which of a thread's rows is number `r` of them, half of which come from its first TM / 2 rows.
+/// The row of a thread that is number `r` of those it finishes, half of which come from its first TM / 2 rows.
 template <class Shape>
 __device__ __forceinline__ int finished_row(int slice, int r) {
   if constexpr (Shape::SLICES == 1) {

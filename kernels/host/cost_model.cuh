@@ -1,7 +1,7 @@
 #pragma once
 
-// Which of a kernel's configurations to take: predictions of the time on the busiest multiprocessor. Chapters 09, 11
-// and 12 bring what they measured.
+// The choice among a kernel's configurations, by predictions of the time on the busiest multiprocessor. Chapters 09, 11
+// and 12 bring the times that they measured.
 
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
@@ -18,7 +18,7 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// What a choice depends on besides the problem.
+/// A choice depends on these besides the problem.
 struct Device {
   int multiprocessors = 0;
   int compute_capability = 0;
@@ -44,7 +44,7 @@ struct Plan {
   int blocks;
 };
 
-/// What a tile of C takes, in cycles of a multiprocessor's clock.
+/// The cost of a tile of C, in cycles of a multiprocessor's clock.
 struct TileCost {
   double k_tile;  ///< to multiply
   double store;   ///< accumulators to C or to the workspace
