@@ -20,13 +20,14 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
 
 constexpr int BLOCK = 32;  // threads along each side of a square block
 
-/// Which axis of C the 32 threads of a warp spread along.
+/// The axis of C along which the 32 threads of a warp spread.
 enum class WarpAlong { columns, rows };
 
 template <WarpAlong ALONG>

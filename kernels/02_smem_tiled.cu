@@ -25,11 +25,12 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
 
-/// Which axis of C the threads with neighbouring threadIdx.x spread along.
+/// The axis of C along which threads with neighbouring threadIdx.x spread.
 enum class ThreadX { columns, rows };
 
 template <int TILE, ThreadX THREAD_X>

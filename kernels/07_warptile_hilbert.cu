@@ -10,34 +10,37 @@
 //   |1 |2 |    | w4 | w5 | w6 | w7 |  |x 16 rows       |
 //   +--+--+    +----+----+----+----+  +----------------+
 //
-//   pipeline   four stages of 16 k: while one is multiplied, the copies (cp.async) of the next three are under way
-//              and pass through no register. B is copied 128 bits at a time; A 32 bits at a time, because it is
-//              transposed on the way: a thread's rows of A then lie side by side in shared memory.
+//   ring       four slots, each for a k-tile of 16: while one is multiplied, the copies (cp.async) of the next three
+//   are
+//              under way and pass through no register. B is copied 128 bits at a time; A 32 bits at a time, because it
+//              is transposed on the way: a thread's rows of A then lie side by side in shared memory.
 //   barriers   a 64-row slice of A is copied and read by the same 4 warps, a 64-column slice of B by the same 2.
 //              Two named barriers, of half and of a quarter of the block, replace the full one.
-//   fragments  the operands of step k + 1 are read from shared memory while step k is multiplied.
+//   fragments  the operands of k + 1 are read from shared memory while those of k are multiplied.
 //   order      blocks take tiles along a Hilbert curve, so that those at work at one time cover a compact part of C
 //              and share rows of A and columns of B in the L2, whatever the number of SMs.
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots. 9 of 10 instructions in the main loop are FMAs and 7 of 8 slots are used. What is left are
+// Limit: issue slots. 9 of 10 instructions in the main loop are FMAs and 7 of 8 slots are used. The others are
 // shared-memory loads and addresses, stalls at dispatch and on instruction fetch, and an idle last wave of blocks.
 //
-// Variants: `row_order` takes the tiles row by row; `block_barrier` synchronises the whole block once per stage.
+// Variants: `row_order` takes the tiles row by row; `block_barrier` synchronises the whole block once per k-tile.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
+#include "host/alignment.hpp"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm {
 namespace {
@@ -46,7 +49,7 @@ constexpr int WARP = 32;
 constexpr int BM = 128;  // block tile
 constexpr int BN = 256;
 constexpr int BK = 16;
-constexpr int STAGES = 4;
+constexpr int SLOTS = 4;
 constexpr int WM = 64;  // warp tile
 constexpr int WN = 64;
 constexpr int TM = 16;  // thread tile
@@ -58,20 +61,20 @@ constexpr int LANES_M = WM / TM;
 constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == WARP);
 
-// One stage in shared memory, in floats: A's tile transposed (BK rows of BM), then B's (BK rows of BN). A's rows are
+// One slot in shared memory, in floats: A's tile transposed (BK rows of BM), then B's (BK rows of BN). A's rows are
 // padded by one vector: the 32-bit copies of a warp, 16 k by 2 rows, then fall on distinct banks but for two each.
 constexpr int A_LD = BM + 4;
 constexpr int B_LD = BN;
 constexpr int A_TILE = BK * A_LD;
-constexpr int STAGE = A_TILE + BK * B_LD;
-constexpr int STAGE_BYTES = STAGE * static_cast<int>(sizeof(float));
-constexpr int SMEM_BYTES = STAGES * STAGE_BYTES;
+constexpr int SLOT = A_TILE + BK * B_LD;
+constexpr int SLOT_BYTES = SLOT * static_cast<int>(sizeof(float));
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
 // Who copies what: the warps in one row of warps share a slice of A, those in one column a slice of B.
 constexpr int A_SHARERS = WARPS_N * WARP;
 constexpr int B_SHARERS = WARPS_M * WARP;
 constexpr int A_ROWS_PER_COPY = A_SHARERS / BK;
-constexpr int A_COPIES = WM / A_ROWS_PER_COPY;  // per thread and stage
+constexpr int A_COPIES = WM / A_ROWS_PER_COPY;  // per thread and k-tile
 
 // Offsets between the rows that one thread copies are kept in 32 bits, to save registers and instructions.
 constexpr std::int64_t MAX_LEADING_DIMENSION = (std::int64_t{1} << 32) / WM;
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   const std::int64_t warp_row = static_cast<std::int64_t>(tile.row) * BM + warp_m * WM;
   const std::int64_t warp_col = static_cast<std::int64_t>(tile.col) * BN + warp_n * WN;
 
-  // This thread's part of the copies. Rows and columns beyond the matrix are replaced by the last ones inside: what
+  // This thread's copies. Rows and columns beyond the matrix are replaced by the last ones inside: what
   // they contribute to is never stored, and the loop needs no tests.
   const int a_thread = warp_n * WARP + lane;
   const int a_k = a_thread % BK;
@@ -125,47 +128,47 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   const int b_col = b_thread % B_THREADS_PER_ROW * B_WIDTH;
   const float* b_source = p.b + b_k * p.ldb + at_most(warp_col + b_col, p.n - B_WIDTH);
   const unsigned b_offset = static_cast<unsigned>(B_ROWS_PER_COPY * p.ldb);
-  const unsigned stages = shared_address(smem);
-  const unsigned a_destination = keep_in_register(stages + FLOAT_BYTES * (a_k * A_LD + warp_m * WM + a_row));
-  const unsigned b_destination = keep_in_register(stages + FLOAT_BYTES * (A_TILE + b_k * B_LD + warp_n * WN + b_col));
+  const unsigned ring = shared_address(smem);
+  const unsigned a_destination = keep_in_register(ring + FLOAT_BYTES * (a_k * A_LD + warp_m * WM + a_row));
+  const unsigned b_destination = keep_in_register(ring + FLOAT_BYTES * (A_TILE + b_k * B_LD + warp_n * WN + b_col));
 
-  const auto a_target = [&](int i, unsigned stage_bytes) {
-    return a_destination + stage_bytes + FLOAT_BYTES * i * A_ROWS_PER_COPY;
+  const auto a_target = [&](int i, unsigned slot_bytes) {
+    return a_destination + slot_bytes + FLOAT_BYTES * i * A_ROWS_PER_COPY;
   };
-  const auto b_target = [&](int i, unsigned stage_bytes) {
-    return b_destination + stage_bytes + FLOAT_BYTES * i * B_ROWS_PER_COPY * B_LD;
+  const auto b_target = [&](int i, unsigned slot_bytes) {
+    return b_destination + slot_bytes + FLOAT_BYTES * i * B_ROWS_PER_COPY * B_LD;
   };
   const auto advance_sources = [&](int k) {
     a_source += k;
     b_source += k * p.ldb;
   };
 
-  // Fill all stages but one. A k that is no multiple of BK leaves its short step for the first stage.
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
-  const int first_k = static_cast<int>(p.k - static_cast<std::int64_t>(steps - 1) * BK);
+  // Fill all slots but one. A k that is no multiple of BK leaves its short k-tile for the first slot.
+  const int k_tiles = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
+  const int first_k = static_cast<int>(p.k - static_cast<std::int64_t>(k_tiles - 1) * BK);
 #pragma unroll
-  for (int stage = 0; stage < STAGES - 1; ++stage) {
-    if (stage < steps) {
-      const int depth = stage == 0 ? first_k : BK;
+  for (int slot = 0; slot < SLOTS - 1; ++slot) {
+    if (slot < k_tiles) {
+      const int depth = slot == 0 ? first_k : BK;
 #pragma unroll
       for (int i = 0; i < A_COPIES; ++i) {
-        cp_async_or_zero<FLOAT_BYTES>(a_target(i, stage * STAGE_BYTES), a_source + a_offset[i], a_k < depth);
+        cp_async_zfill<FLOAT_BYTES>(a_target(i, slot * SLOT_BYTES), a_source + a_offset[i], a_k < depth);
       }
 #pragma unroll
       for (int i = 0; i < B_COPIES; ++i) {
-        cp_async_or_zero<FLOAT_BYTES * B_WIDTH>(b_target(i, stage * STAGE_BYTES), b_source + i * b_offset,
-                                                b_k + i * B_ROWS_PER_COPY < depth);
+        cp_async_zfill<FLOAT_BYTES * B_WIDTH>(b_target(i, slot * SLOT_BYTES), b_source + i * b_offset,
+                                              b_k + i * B_ROWS_PER_COPY < depth);
       }
       advance_sources(depth);
     }
-    cp_async_commit();
+    cp_async_commit_group();
   }
 
-  const auto wait_for_next_stage = [&] {
-    cp_async_wait<STAGES - 2>();
+  const auto wait_for_next_slot = [&] {
+    cp_async_wait_group<SLOTS - 2>();
     if constexpr (BARRIER == Barrier::named) {
-      named_barrier_sync(1 + warp_m, A_SHARERS);
-      named_barrier_sync(1 + WARPS_M + warp_n, B_SHARERS);
+      bar_sync(1 + warp_m, A_SHARERS);
+      bar_sync(1 + WARPS_M + warp_n, B_SHARERS);
     } else {
       __syncthreads();
     }
@@ -176,48 +179,48 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   float b[2][TN];
   const float* const a_fragments = smem + warp_m * WM + lane_m * 4;
   const float* const b_fragments = smem + A_TILE + warp_n * WN + lane_n * 4;
-  const auto load_fragments = [&](int slot, int stage, int k) {
-    load_groups_of_4<TM, 4 * LANES_M>(a[slot], a_fragments + stage + k * A_LD);
-    load_groups_of_4<TN, 4 * LANES_N>(b[slot], b_fragments + stage + k * B_LD);
+  const auto load_fragments = [&](int set, int slot, int k) {
+    load_groups_of_4<TM, 4 * LANES_M>(a[set], a_fragments + slot + k * A_LD);
+    load_groups_of_4<TN, 4 * LANES_N>(b[set], b_fragments + slot + k * B_LD);
   };
 
-  int read_stage = 0;                                 // in floats
-  unsigned write_stage = (STAGES - 1) * STAGE_BYTES;  // in bytes
-  if (steps > 0) {
-    wait_for_next_stage();
-    load_fragments(0, read_stage, 0);
+  int read_slot = 0;                               // in floats
+  unsigned write_slot = (SLOTS - 1) * SLOT_BYTES;  // in bytes
+  if (k_tiles > 0) {
+    wait_for_next_slot();
+    load_fragments(0, read_slot, 0);
   }
-  for (int step = 0; step < steps; ++step) {
-    const bool copying = step + STAGES - 1 < steps;
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    const bool copying = k_tile + SLOTS - 1 < k_tiles;
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       if (k < BK - 1) {
-        load_fragments((k + 1) % 2, read_stage, k + 1);
-        // Copies are spread over the step: issued in one go, they would hold up the loads of fragments behind them.
+        load_fragments((k + 1) % 2, read_slot, k + 1);
+        // Copies are spread over the k-tile: issued in one go, they would hold up the loads of fragments behind them.
         if (copying) {
           constexpr int COPIES = A_COPIES + B_COPIES;
 #pragma unroll
           for (int i = k * COPIES / (BK - 1); i < (k + 1) * COPIES / (BK - 1); ++i) {
             if (i < A_COPIES) {
-              cp_async<FLOAT_BYTES>(a_target(i, write_stage), a_source + a_offset[i]);
+              cp_async<FLOAT_BYTES>(a_target(i, write_slot), a_source + a_offset[i]);
             } else {
               const int j = i - A_COPIES;
-              cp_async<FLOAT_BYTES * B_WIDTH>(b_target(j, write_stage), b_source + j * b_offset);
+              cp_async<FLOAT_BYTES * B_WIDTH>(b_target(j, write_slot), b_source + j * b_offset);
             }
           }
         }
         if (k == BK - 2) {
           advance_sources(BK);
-          cp_async_commit();  // empty groups at the end keep the count that wait_for_next_stage relies on
+          cp_async_commit_group();  // empty groups at the end keep the count that wait_for_next_slot relies on
         }
       } else {
-        // The last fragments of this stage are in registers: its readers need it no more, and past the barrier its
+        // The last fragments of this k-tile are in registers: its slot has been read, and past the barrier its
         // copiers may overwrite it.
-        read_stage = read_stage == (STAGES - 1) * STAGE ? 0 : read_stage + STAGE;
-        write_stage = write_stage == (STAGES - 1) * STAGE_BYTES ? 0 : write_stage + STAGE_BYTES;
-        if (step + 1 < steps) {
-          wait_for_next_stage();
-          load_fragments(0, read_stage, 0);
+        read_slot = read_slot == (SLOTS - 1) * SLOT ? 0 : read_slot + SLOT;
+        write_slot = write_slot == (SLOTS - 1) * SLOT_BYTES ? 0 : write_slot + SLOT_BYTES;
+        if (k_tile + 1 < k_tiles) {
+          wait_for_next_slot();
+          load_fragments(0, read_slot, 0);
         }
       }
       // Row by row, every other row backwards: neighbouring FMAs share an operand, which then comes from the operand

@@ -1,16 +1,17 @@
 // Chapter 08: warps that only copy, and FMAs that alternate between register banks
 //
-// Against 07: copying moves into four warps of its own. What multiplies is left with little else than FMAs and the
-// loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
+// Against 07: copying moves into four warps of its own. The warps that multiply are left with little else than FMAs and
+// the loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
 //
-//   warps      8 multiply, 64 x 64 elements of C each, 16 x 8 per thread
-//              4 copy (cp.async), with fewer registers per thread; the others get what they leave over (setmaxnreg)
-//   ring       four stages of 32 k. Two mbarriers per stage: `full` says that the copies have arrived, `empty` that all
-//              eight warps have read it. Copiers run ahead as far as stages are empty; nobody waits for the whole
-//              block.
+//   warps      8 consumers multiply, 64 x 64 elements of C each, 16 x 8 per thread
+//              4 producers copy (cp.async), with fewer registers per thread; consumers get what they leave over
+//              (setmaxnreg)
+//   ring       four slots, each for a k-tile of 32. Two mbarriers per slot: `full` says that the copies have arrived,
+//              `empty` that all eight consumers have read it. Producers run ahead as far as slots are empty; nobody
+//              waits for the whole block.
 //
-//   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's sums: 16 rows of 8 registers, each row in two
-//   columns    |0 1 2 3|4 5 6 7|                            aligned groups of four: column j is in bank j % 2
+//   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's accumulators: 16 rows of 8 registers, each row
+//   columns    |0 1 2 3|4 5 6 7|                            in two aligned groups of four: column j is in bank j % 2
 //
 //   order      two FMAs in a row that write to one bank cost a cycle, and so do three operands read from one bank.
 //              Along a row the banks alternate. From row to row they do where a row starts in the bank that the last
@@ -20,24 +21,362 @@
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots; and whole waves of tiles: what is left of C after the last full one occupies few SMs.
+// Limit: issue slots; and whole waves of tiles: the rest of C after the last full one occupies few SMs.
 //
 // Variants: `serpentine` has the FMAs in the order of 07; `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
 // Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
+#include "common/ceil_div.hpp"
+#include "common/epilogue.cuh"
+#include "common/hilbert_tiling.cuh"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "common/vector_access.cuh"
-#include "engine/warp_specialized.cuh"
+#include "host/alignment.hpp"
 #include "host/chapter.cuh"
-#include "ptx/dynamic_smem.cuh"
+#include "host/launch.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
+
+#include <cstdint>
+#include <type_traits>
 
 namespace sgemm {
 namespace {
 
-using namespace warp_specialized;
+constexpr int WARP = 32;
+constexpr int PRODUCER_WARPS = 4;  // a warpgroup, as setmaxnreg wants
+constexpr int PRODUCER_THREADS = PRODUCER_WARPS * WARP;
+constexpr int BK = 32;  // a k-tile
+constexpr int TM = 16;  // rows of C per thread
+constexpr int LANES_M = 4;
+constexpr int LANES_N = WARP / LANES_M;
+constexpr int WM = LANES_M * TM;
+constexpr int FLOAT_BYTES = sizeof(float);
+
+/// The default block tile, and what is chosen with it.
+struct Tile128x256 {
+  static constexpr int WARPS_M = 2;
+  static constexpr int WARPS_N = 4;
+  static constexpr int TN = 8;       // columns of C per thread
+  static constexpr int SLOTS = 4;    // of the ring
+  static constexpr int UNROLL = 16;  // k per iteration of the main loop: its code has to fit into a cache
+  static constexpr int PRODUCER_REGISTERS = 72;
+};
+
+struct Tile256x192 {
+  static constexpr int WARPS_M = 4, WARPS_N = 2, TN = 12, SLOTS = 3, UNROLL = 8, PRODUCER_REGISTERS = 24;
+};
+
+/// All that follows from the choice.
+template <class Tile>
+struct Shape : Tile {
+  static constexpr int WN = LANES_N * Tile::TN;
+  static constexpr int BM = Tile::WARPS_M * WM;
+  static constexpr int BN = Tile::WARPS_N * WN;
+  static constexpr int CONSUMER_WARPS = Tile::WARPS_M * Tile::WARPS_N;
+  static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
+  static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
+  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread the
+  // 8 k by 4 rows of A that a warp copies at a time over all banks.
+  static constexpr int B_OFFSET = BM + 4;
+  static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
+  static_assert((B_OFFSET + BN) % WARP == 4);
+  static constexpr int SLOT_BYTES = BK * K_BYTES;
+  static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
+  static constexpr int SMEM_BYTES = RING_BYTES + Tile::SLOTS * 2 * MBARRIER_BYTES;
+  // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
+  static constexpr int CONSUMER_REGISTERS =
+      168 + (168 - Tile::PRODUCER_REGISTERS) * PRODUCER_THREADS / CONSUMER_THREADS;
+  static_assert(THREADS == 384 && Tile::PRODUCER_REGISTERS % 16 == 8);
+};
+
+/// How many k-tiles a product takes: one of zeros where there is no k.
+__device__ __forceinline__ int k_tiles_of(const Problem& p) {
+  return p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
+}
+
+/// Where a consumer's first row and column are in the tile; each further group of four lies 4 * LANES_M rows or
+/// 4 * LANES_N columns on.
+template <class Shape>
+__device__ __forceinline__ unsigned row_in_tile(unsigned thread) {
+  return thread / WARP / Shape::WARPS_N * WM + thread % WARP / LANES_N * 4;
+}
+template <class Shape>
+__device__ __forceinline__ unsigned column_in_tile(unsigned thread) {
+  return thread / WARP % Shape::WARPS_N * Shape::WN + thread % LANES_N * 4;
+}
+
+// ---- The order of the FMAs ----
+
+enum class FmaOrder { alternating_banks, serpentine };
+
+/// The row that is multiplied as number `i` of one k.
+template <FmaOrder ORDER>
+__device__ constexpr int row_in_order(int i) {
+  constexpr int BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};
+  return ORDER == FmaOrder::alternating_banks ? BY_PARITY[i] : i;
+}
+
+/// The column that is number `j` in it: to and fro, and with alternating banks first the odd one of each pair in even
+/// rows that go forth and odd rows that go back.
+template <FmaOrder ORDER, int TN>
+__device__ constexpr int column_in_order(int i, int j) {
+  const int column = i % 2 == 0 ? j : TN - 1 - j;
+  return ORDER == FmaOrder::alternating_banks ? column ^ ((i + row_in_order<ORDER>(i) + 1) % 2) : column;
+}
+
+/// The place in the order after which no row of group `g` (rows 4 g to 4 g + 3) is left.
+template <FmaOrder ORDER>
+__device__ constexpr int end_of_group(int g) {
+  int last = 0;
+  for (int i = 0; i < TM; ++i) {
+    last = row_in_order<ORDER>(i) / 4 == g ? i : last;
+  }
+  return last;
+}
+
+// ---- The ring ----
+
+/// A place in the ring: one of its slots, and by their shared addresses the barriers that tell that it is full and that
+/// it is empty. The ring begins where the block's dynamic shared memory does, its barriers follow it, and each use of a
+/// slot is one phase of its two barriers.
+template <class Shape>
+struct RingPosition {
+  unsigned full;        ///< the barrier
+  unsigned parity = 0;  ///< of the number of times that the ring has been passed
+
+  __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
+  __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
+  __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
+  /// Returns whether it is back at the first slot.
+  __device__ bool advance(unsigned ring) {
+    full += MBARRIER_BYTES;
+    const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
+    if (passed) {
+      full = ring + Shape::RING_BYTES;
+      parity ^= 1U;
+    }
+    return passed;
+  }
+};
+
+/// Makes the ring's barriers; a barrier of the block follows.
+template <class Shape>
+__device__ __forceinline__ void init_ring(unsigned ring) {
+  if (threadIdx.x < Shape::SLOTS) {
+    RingPosition<Shape> at(ring);
+    at.full += threadIdx.x * MBARRIER_BYTES;
+    mbarrier_init(at.full, PRODUCER_THREADS);
+    mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);
+  }
+}
+
+// ---- Producers: the warps that copy ----
+
+/// The smaller of both.
+template <int LIMIT>
+__device__ __forceinline__ int at_most(std::int64_t x) {
+  return x < LIMIT ? static_cast<int>(x) : LIMIT;
+}
+
+/// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Zeros stand for what lies outside
+/// the matrices. A k that is no multiple of BK leaves its short k-tile for the beginning.
+template <class Shape, bool VECTOR>
+__device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
+  // A: 8 k by 16 rows at a time, 32 bits each, as it is transposed on the way.
+  constexpr int A_K = 8;
+  constexpr int A_ROWS = PRODUCER_THREADS / A_K;
+  // B: each warp one row at a time.
+  constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
+  constexpr int B_SPAN = WARP * B_WIDTH;   // columns at a time
+  constexpr int B_ROWS = PRODUCER_WARPS;
+
+  const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, static_cast<int>(blockIdx.x));
+  const int thread = static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS;
+  const int a_k = thread % A_K;
+  const int a_row = thread / A_K;
+  const int b_k = thread / WARP;
+  const int b_col = thread % WARP * B_WIDTH;
+  const float* a_source = p.a + (tile.row + a_row) * p.lda + a_k;
+  const float* b_source = p.b + b_k * p.ldb + tile.col + b_col;
+  const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row;
+  const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col;
+  RingPosition<Shape> at(ring);
+  unsigned slot = ring;
+
+  // k below `depth` alone, unless the k-tile is whole.
+  const auto copy_k_tile = [&](auto whole, int depth) {
+    constexpr bool WHOLE = decltype(whole)::value;
+    mbarrier_wait(at.empty(), at.parity ^ 1U);
+    const unsigned a_destination = slot + a_k * Shape::K_BYTES + a_row * FLOAT_BYTES;
+    const unsigned b_destination = slot + b_k * Shape::K_BYTES + (Shape::B_OFFSET + b_col) * FLOAT_BYTES;
+    const float* a_rows = a_source;
+#pragma unroll
+    for (int row = 0; row < Shape::BM; row += A_ROWS) {
+#pragma unroll
+      for (int k = 0; k < BK; k += A_K) {
+        const unsigned to = a_destination + k * Shape::K_BYTES + row * FLOAT_BYTES;
+        cp_async_zfill<FLOAT_BYTES>(to, a_rows + k, row < rows_left && (WHOLE || a_k + k < depth));
+      }
+      a_rows += A_ROWS * p.lda;
+      if constexpr (Shape::PRODUCER_REGISTERS >= 72) {  // with fewer the compiler does better by itself
+        a_rows = keep_in_register(a_rows);
+      }
+    }
+    a_source += depth;
+#pragma unroll
+    for (int k = 0; k < BK; k += B_ROWS) {
+#pragma unroll
+      for (int col = 0; col < Shape::BN; col += B_SPAN) {
+        const unsigned to = b_destination + k * Shape::K_BYTES + col * FLOAT_BYTES;
+        if (col + B_SPAN <= Shape::BN || col + b_col < Shape::BN) {
+          cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k + k < depth));
+        }
+      }
+      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // and do not keep all rows' addresses
+    }
+    cp_async_mbarrier_arrive_noinc(at.full);
+    slot = at.advance(ring) ? ring : slot + Shape::SLOT_BYTES;
+  };
+
+  int left = k_tiles_of(p);
+  const int first_depth = static_cast<int>(p.k) - (left - 1) * BK;
+  copy_k_tile(std::false_type{}, first_depth);
+  b_source -= (BK - first_depth) * p.ldb;
+  for (--left; left > 0; --left) {
+    copy_k_tile(std::true_type{}, BK);
+  }
+}
+
+// ---- Consumers: the warps that multiply ----
+
+/// Four of a fragment's elements, for one k; groups lie 4 * LANES floats apart.
+template <int LANES, int COUNT>
+__device__ __forceinline__ void load_group(float (&fragment)[COUNT], int group, unsigned from) {
+  const float4 value = ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES);
+  fragment[4 * group] = value.x;
+  fragment[4 * group + 1] = value.y;
+  fragment[4 * group + 2] = value.z;
+  fragment[4 * group + 3] = value.w;
+}
+
+template <int TN>
+__device__ __forceinline__ void load_b(float (&b)[TN], unsigned from) {
+#pragma unroll
+  for (int group = 0; group < TN / 4; ++group) {
+    load_group<LANES_N>(b, group, from);
+  }
+}
+
+/// Tells the producers, by its `empty` barrier, that this warp has read a slot.
+__device__ __forceinline__ void release(unsigned empty) {
+  __syncwarp();
+  if (threadIdx.x % WARP == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+/// accumulators += A * B over all k-tiles.
+template <class Shape, FmaOrder ORDER>
+__device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accumulators)[TM][Shape::TN]) {
+  constexpr int TN = Shape::TN;
+  // Where this thread's fragments are in the first slot.
+  const unsigned a_first = keep_in_register(ring + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
+  const unsigned b_first =
+      keep_in_register(ring + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
+  RingPosition<Shape> at(ring);
+  unsigned a_here = a_first;
+  unsigned b_here = b_first;
+  float a[TM];
+  float b[TN];
+  mbarrier_wait(at.full, at.parity);
+#pragma unroll
+  for (int group = 0; group < TM / 4; ++group) {
+    load_group<LANES_M>(a, group, a_here);
+  }
+  load_b(b, b_here);
+
+  constexpr unsigned ITERATIONS = BK / Shape::UNROLL;  // per k-tile
+#pragma unroll 1
+  for (unsigned left = k_tiles * ITERATIONS; left > 0; --left) {
+    unsigned a_next = a_here + Shape::UNROLL * Shape::K_BYTES;
+    unsigned b_next = b_here + Shape::UNROLL * Shape::K_BYTES;
+#pragma unroll
+    for (int k = 0; k < Shape::UNROLL; ++k) {
+      if (k == Shape::UNROLL - 1 && left % ITERATIONS == 1) {  // the last fragments of the k-tile are in registers
+        if (left > 1) {
+          const unsigned read = at.empty();
+          at.advance(ring);
+          a_next = a_first + at.index(ring) * Shape::SLOT_BYTES;
+          b_next = b_first + at.index(ring) * Shape::SLOT_BYTES;
+          release(read);
+          mbarrier_wait(at.full, at.parity);
+        } else {  // what is loaded last is not used, but has to be there
+          a_next = a_here;
+          b_next = b_here;
+        }
+      }
+      const unsigned a_from = k == Shape::UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
+      const unsigned b_from = k == Shape::UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
+#pragma unroll
+      for (int i = 0; i < TM; ++i) {
+        const int row = row_in_order<ORDER>(i);
+#pragma unroll
+        for (int j = 0; j < TN; ++j) {
+          const int col = column_in_order<ORDER, TN>(i, j);
+          accumulators[row][col] += a[row] * b[col];
+        }
+        // Registers are loaded for the next k as soon as this one needs them no more.
+        if (i == end_of_group<ORDER>(row / 4)) {
+          load_group<LANES_M>(a, row / 4, a_from);
+        }
+      }
+      load_b(b, b_from);
+    }
+    a_here = a_next;
+    b_here = b_next;
+  }
+  release(at.empty());
+}
+
+/// C = alpha * accumulators + beta * C. `row` and `col` are where in C the thread's first row and column are. PLAIN:
+/// alpha is 1 and beta 0.
+template <class Shape, bool VECTOR, bool PLAIN>
+__device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col,
+                                      const float (&accumulators)[TM][Shape::TN]) {
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    const std::int64_t c_row = row + i / 4 * (4 * LANES_M) + i % 4;
+    if (c_row < p.m) {
+#pragma unroll
+      for (int j = 0; j < Shape::TN; j += 4) {
+        const std::int64_t c_col = col + j / 4 * (4 * LANES_N);
+        const float* const sums = &accumulators[i][j];
+        float* const c = p.c + c_row * p.ldc + c_col;
+        if constexpr (VECTOR) {
+          if (c_col < p.n) {
+            if constexpr (PLAIN) {
+              __stwt(reinterpret_cast<float4*>(c), float4{sums[0], sums[1], sums[2], sums[3]});
+            } else {
+              update4(c, sums, p.alpha, p.beta);
+            }
+          }
+        } else {
+#pragma unroll
+          for (int jj = 0; jj < 4; ++jj) {
+            if (c_col + jj < p.n) {
+              update(c[jj], sums[jj], p.alpha, p.beta);
+            }
+          }
+        }
+      }
+    }
+  }
+}
 
 /// VECTOR: rows of B and C split into aligned groups of four.
 template <class Shape, bool VECTOR, FmaOrder ORDER>
@@ -46,24 +385,24 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
   init_ring<Shape>(ring);
   __syncthreads();
 
-  if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
-    Copier<Shape, VECTOR>(ring).copy(p, tile_at<Shape>(p, static_cast<int>(blockIdx.x)), 0, stages_of<Shape>(p));
-    return;  // the multiplying warps wait for every stage, and the block lasts as long as they do
+  if (threadIdx.x >= Shape::CONSUMER_THREADS) {
+    setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
+    produce<Shape, VECTOR>(p, ring);
+    return;  // consumers wait for every k-tile, and the block lasts as long as they do
   }
-  raise_register_limit<Shape::MATH_REGISTERS>();
-  float sums[TM][Shape::TN] = {};
-  Multiplier<Shape, ORDER>(ring).multiply(stages_of<Shape>(p), sums);
-  const TileOrigin tile = tile_at<Shape>(p, static_cast<int>(blockIdx.x));
+  setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
+  float accumulators[TM][Shape::TN] = {};
+  consume<Shape, ORDER>(k_tiles_of(p), ring, accumulators);
+  const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, static_cast<int>(blockIdx.x));
   const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
-  // Sums that are stored as they are make the compiler keep groups of four in neighbouring registers, the first of them
-  // even, from the start: the order of the FMAs relies on it.
+  // Accumulators that are stored as they are make the compiler keep groups of four in neighbouring registers, the first
+  // of them even, from the start: the order of the FMAs relies on it.
   if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {
-    store<Shape, VECTOR, true>(p, row, col, 0, sums);
+    store<Shape, VECTOR, true>(p, row, col, accumulators);
   } else {
-    store<Shape, VECTOR, false>(p, row, col, 0, sums);
+    store<Shape, VECTOR, false>(p, row, col, accumulators);
   }
 }
 
@@ -83,19 +422,16 @@ Chapter chapter() {
           [] { return resources_of(warp_specialized_kernel<Shape, true, ORDER>, Shape::THREADS, Shape::SMEM_BYTES); });
 }
 
-using Tile128x256 = TileShape<2, 4, 8, 4, 16, 72>;
-using Tile256x192 = TileShape<4, 2, 12, 3, 8, 24>;
-
 const Registration tile128x256 =
-    chapter<Tile128x256, FmaOrder::alternating_banks>()
+    chapter<Shape<Tile128x256>, FmaOrder::alternating_banks>()
         .summary(
             "128x256 tiles, 16x8 per thread, four warps that only copy, FMAs that alternate between register banks")
         .registration();
-const Registration serpentine = chapter<Tile128x256, FmaOrder::serpentine>()
+const Registration serpentine = chapter<Shape<Tile128x256>, FmaOrder::serpentine>()
                                     .variant("serpentine")
                                     .summary("the same with the FMAs in serpentine order")
                                     .registration();
-const Registration tile256x192 = chapter<Tile256x192, FmaOrder::alternating_banks>()
+const Registration tile256x192 = chapter<Shape<Tile256x192>, FmaOrder::alternating_banks>()
                                      .variant("tile256x192")
                                      .summary("the same with 256x192 tiles, 16x12 per thread")
                                      .registration();

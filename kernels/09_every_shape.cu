@@ -1,46 +1,53 @@
 // Chapter 09: every shape
 //
 // Against 08: one kernel does not fit all. Tiles of 128x256 leave most of the chip idle when C is small, and in the
-// last wave of any C. Here k is split as well, in two ways, and the tile is chosen for the problem.
+// last wave of any C. Here k is divided as well, in two ways, and the tile is chosen for the problem.
 //
-//   among blocks   Stream-k: as many blocks as the chip holds. The tiles that do not fill all of them evenly are cut
-//                  along k. Their stages lie in a row, and each block takes an equal share of it. The sums of a share
-//                  that begins within a tile go to the block that has the tile's beginning.
+//   among blocks   Stream-k: as many blocks as the chip holds. The tiles that do not fill all of them evenly are
+//   divided
+//                  along k. Their k-tiles lie in a row, and each block takes an equal share of it. The accumulators of
+//                  a share that begins within a tile go to the block that has the tile's beginning.
 //
 //                      tile    |    0    |    1    |    2    |
 //                      share   |  0   |  1   |  2   |   3    |
 //
-//   among warps    Slices: in tiles too small for eight warps of 64x64, several warps compute the same part of a tile,
-//                  each for its own k of every stage. That is still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their
-//                  sums meet in shared memory.
+//   among warps    Sliced-k: in tiles too small for eight warps of 64x64, several warps compute the same warp tile,
+//   each
+//                  for its own slice of every k-tile. That is still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their
+//                  accumulators meet in shared memory.
 //
-// The loop is that of 08. Blocks stay, and the copying warps fetch the next tile's operands while the last one's sums
-// are stored. For very small problems, and on GPUs before sm_90, there are blocks without copying warps.
+// The loop is that of 08. Blocks stay, and producer warps fetch the next tile's operands while consumers store the last
+// one's accumulators. For very small problems, and on GPUs before sm_90, there are blocks without producer warps.
 //
 // Traffic per element of C: as the tile has it, k / BN of A and k / BM of B from global memory, and for each share that
-// ends within a tile one store and one load of the tile's sums.
-// Limit: issue slots, as in 08; in small problems the launch, the first operands' way and the way of the sums.
+// ends within a tile one store and one load of the tile's accumulators.
+// Limit: issue slots, as in 08; in small problems the launch, the first operands' way and the way of the accumulators.
 //
-// Which way is the fastest is predicted from the number of stages and stores on the busiest multiprocessor; `runner
-// --tune --kernel 9` measures instead.
+// A cost model predicts which way is the fastest, from the number of k-tiles and stores on the busiest multiprocessor;
+// `runner --tune --kernel 9` measures instead.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
+#include "common/hilbert_tiling.cuh"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/stream_k.cuh"
 #include "engine/warp_specialized.cuh"
+#include "host/alignment.hpp"
 #include "host/chapter.cuh"
+#include "host/cost_model.cuh"
+#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -48,31 +55,30 @@ namespace {
 
 using namespace warp_specialized;
 
-/// Adds the sums of all slices into those of the rows that this slice finishes.
+/// Adds the accumulators of all slices, for the rows that this slice finishes.
 template <class Shape>
-__device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
-                                           float (&finished)[FINISHED_ROWS<Shape>][Shape::TN]) {
-  constexpr int TN = Shape::TN;
+__device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
+                                           float (&finished)[FINISHED_ROWS<Shape>][TN]) {
   constexpr int HALF = TM / 2;          // rows that fit into the exchange memory
   constexpr int QUADS = HALF * TN / 4;  // of a thread, there
-  constexpr int MATH_BARRIER = 1;       // of the multiplying warps
+  constexpr int CONSUMER_BARRIER = 1;   // the number of their bar.sync
   const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
-  const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::TILE_WARPS;
+  const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::SLICE_WARPS;
   float* const exchange = dynamic_smem() + (Shape::RING_BYTES + Shape::BARRIER_BYTES) / FLOAT_BYTES +
                           (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);  // what was there has been read
+    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);  // what was there has been read
 #pragma unroll
     for (int i = 0; i < HALF; ++i) {
 #pragma unroll
       for (int j = 0; j < TN; j += 4) {
-        const float(&row)[TN] = sums[half * HALF + i];
+        const float(&row)[TN] = accumulators[half * HALF + i];
         store_float4(exchange + (slice * QUADS + (i * TN + j) / 4) * (4 * WARP),
                      float4{row[j], row[j + 1], row[j + 2], row[j + 3]});
       }
     }
-    named_barrier_sync(MATH_BARRIER, Shape::MATH_THREADS);
+    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);
 #pragma unroll
     for (int r = half * (FINISHED_ROWS<Shape> / 2); r < (half + 1) * (FINISHED_ROWS<Shape> / 2); ++r) {
 #pragma unroll
@@ -94,24 +100,24 @@ __device__ __forceinline__ void add_slices(const float (&sums)[TM][Shape::TN],
 }
 
 template <class Shape>
-using PartialSumsOf = PartialSums<Shape::MATH_WARPS, FINISHED_ROWS<Shape>, Shape::TN>;
+using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
-/// What becomes of a segment's sums: of a tile's beginning, C, together with what other blocks have of the tile; of
-/// another part, sums for the block that has the beginning.
+/// A segment that is the beginning of its tile becomes C, together with what other blocks have of the tile. Any other
+/// segment becomes partial sums for the block that has the beginning.
 template <class Shape, bool VECTOR>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
-                                       float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) {
+                                       float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
   if (segment.first > 0) {
-    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums);
+    PartialSumsOf<Shape>(schedule, Work::share()).publish(accumulators);
     return;
   }
-  if (segment.count < schedule.stages) {
+  if (segment.count < schedule.k_tiles) {
     const int first_share = Work::share() + 1;
-    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.stages;
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
     if constexpr (Shape::SLICES > 1) {
       const int lane = static_cast<int>(threadIdx.x) % WARP;
-      // All flags at the same time, a lane each: every look at one is a trip to the L2. Without slices, parts are few
-      // and these lines would change the registers of the main loop for the worse.
+      // All flags at the same time, a lane each: every look at one is a trip to the L2. Without slices a tile has few
+      // shares, and these lines would change the registers of the main loop for the worse.
       for (int share = first_share + lane; schedule.begin_of_share(share) < end_of_tile; share += WARP) {
         PartialSumsOf<Shape>(schedule, share).wait();
       }
@@ -125,18 +131,18 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
         }
         __syncwarp();
       }
-      PartialSumsOf<Shape>(schedule, share).add_to(sums);
+      PartialSumsOf<Shape>(schedule, share).add_to(accumulators);
     }
   }
-  const TileOrigin tile = tile_at<Shape>(p, segment.tile);
+  const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile);
   const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
   const int slice = static_cast<int>(slice_of<Shape>(thread));
   if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
-    store<Shape, VECTOR, true>(p, row, col, slice, sums);
+    store<Shape, VECTOR, true>(p, row, col, slice, accumulators);
   } else {
-    store<Shape, VECTOR, false>(p, row, col, slice, sums);
+    store<Shape, VECTOR, false>(p, row, col, slice, accumulators);
   }
 }
 
@@ -148,58 +154,54 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
   __syncthreads();
 
   Work work(schedule);
-  if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
-    Copier<Shape, VECTOR> copier(ring);
+  if (threadIdx.x >= Shape::CONSUMER_THREADS) {
+    setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
+    Producer<Shape, VECTOR> producer(ring);
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
-      copier.copy(p, tile_at<Shape>(p, segment.tile), segment.first, segment.count);
+      producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile), segment.first, segment.count);
     }
     return;
   }
-  raise_register_limit<Shape::MATH_REGISTERS>();
-  Multiplier<Shape, FmaOrder::alternating_banks> multiplier(ring);
+  setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
+  Consumer<Shape> consumer(ring);
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    float sums[TM][Shape::TN] = {};
-    multiplier.multiply(segment.count, sums);
+    float accumulators[TM][TN] = {};
+    consumer.consume(segment.count, accumulators);
     if constexpr (Shape::SLICES == 1) {
-      finish<Shape, VECTOR>(p, schedule, segment, sums);
+      finish<Shape, VECTOR>(p, schedule, segment, accumulators);
     } else {
-      float finished[FINISHED_ROWS<Shape>][Shape::TN];
-      add_slices<Shape>(sums, finished);
+      float finished[FINISHED_ROWS<Shape>][TN];
+      add_slices<Shape>(accumulators, finished);
       finish<Shape, VECTOR>(p, schedule, segment, finished);
     }
   }
 }
 
-/// Blocks for small problems: all warps copy and multiply, and SLICES of them share each part of the tile, every one
-/// for its own k of a stage. Their sums meet in shared memory at the end.
-template <int WARPS_M_, int WARPS_N_, int SLICES_, int TM_, int TN_, int BK_, int STAGES_, int BLOCKS_PER_SM_>
-struct SlicedShape {
-  static constexpr int WARPS_N = WARPS_N_;
-  static constexpr int TILE_WARPS = WARPS_M_ * WARPS_N_;
-  static constexpr int SLICES = SLICES_;
-  static constexpr int TM = TM_;
-  static constexpr int TN = TN_;
-  static constexpr int BK = BK_;
-  static constexpr int STAGES = STAGES_;
-  static constexpr int BLOCKS_PER_SM = BLOCKS_PER_SM_;
-  static constexpr int WM = LANES_M * TM;
-  static constexpr int WN = LANES_N * TN;
-  static constexpr int BM = WARPS_M_ * WM;
-  static constexpr int BN = WARPS_N * WN;
-  static constexpr int THREADS = TILE_WARPS * SLICES * WARP;
-  static constexpr int SLICE_K = BK / SLICES;
+// ---- Blocks for small problems: all warps copy and multiply ----
+
+/// SLICES warps share each warp tile, every one with its own slice of a k-tile. Their accumulators meet in shared
+/// memory at the end. All that follows from a tile's traits: WARPS_M, WARPS_N, SLICES, TM, TN, BK, SLOTS and
+/// BLOCKS_PER_SM.
+template <class Tile>
+struct SlicedShape : Tile {
+  static constexpr int WM = LANES_M * Tile::TM;
+  static constexpr int WN = LANES_N * Tile::TN;
+  static constexpr int BM = Tile::WARPS_M * WM;
+  static constexpr int BN = Tile::WARPS_N * WN;
+  static constexpr int SLICE_WARPS = Tile::WARPS_M * Tile::WARPS_N;
+  static constexpr int THREADS = SLICE_WARPS * Tile::SLICES * WARP;
+  static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
   static_assert(SLICE_K % 4 == 0);
   // Four floats of padding after each row of A: rows that neighbours read at the same time lie in different banks.
-  static constexpr int A_STRIDE = BK + 4;
+  static constexpr int A_STRIDE = Tile::BK + 4;
   static constexpr int A_FLOATS = BM * A_STRIDE;
-  static constexpr int STAGE_FLOATS = A_FLOATS + BK * BN;
-  static constexpr int SUMS_FLOATS = SLICES * BM * BN;
-  static constexpr int SMEM_BYTES =
-      (STAGES * STAGE_FLOATS > SUMS_FLOATS ? STAGES * STAGE_FLOATS : SUMS_FLOATS) * FLOAT_BYTES;
+  static constexpr int SLOT_FLOATS = A_FLOATS + Tile::BK * BN;
+  static constexpr int RING_FLOATS = Tile::SLOTS * SLOT_FLOATS;
+  static constexpr int EXCHANGE_FLOATS = Tile::SLICES * BM * BN;
+  static constexpr int SMEM_BYTES = (RING_FLOATS > EXCHANGE_FLOATS ? RING_FLOATS : EXCHANGE_FLOATS) * FLOAT_BYTES;
 };
 
 /// Copies a tile of ROWS x COLS floats that begins at `source`, of which `rows_left` rows and `cols_left` columns lie
@@ -217,8 +219,8 @@ __device__ __forceinline__ void copy_tile(unsigned destination, const float* sou
   destination += (row * STRIDE + col) * FLOAT_BYTES;
 #pragma unroll
   for (int r = 0; r < ROWS; r += ROWS_AT_ONCE) {
-    cp_async_or_zero<WIDTH * FLOAT_BYTES>(destination + r * STRIDE * FLOAT_BYTES, source,
-                                          row + r < rows_left && col < cols_left);
+    cp_async_zfill<WIDTH * FLOAT_BYTES>(destination + r * STRIDE * FLOAT_BYTES, source,
+                                        row + r < rows_left && col < cols_left);
     source += ROWS_AT_ONCE * leading_dimension;
   }
 }
@@ -236,45 +238,45 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
   const float* a_source = p.a + tile.row * p.lda;
   const float* b_source = p.b + tile.col;
   int k_left = static_cast<int>(p.k);
-  int copied = 0;  // the stage that is copied next
-  const auto copy_stage = [&] {
+  int copied = 0;  // the slot that is filled next
+  const auto copy_k_tile = [&] {
     if (k_left > 0) {
-      const unsigned to = smem + copied * (Shape::STAGE_FLOATS * FLOAT_BYTES);
+      const unsigned to = smem + copied * (Shape::SLOT_FLOATS * FLOAT_BYTES);
       copy_tile<Shape::THREADS, Shape::BM, BK, Shape::A_STRIDE, VECTOR_A>(to, a_source, p.lda, rows_left, k_left);
       copy_tile<Shape::THREADS, BK, Shape::BN, Shape::BN, VECTOR>(to + Shape::A_FLOATS * FLOAT_BYTES, b_source, p.ldb,
                                                                   k_left, cols_left);
       a_source += BK;
       b_source += BK * p.ldb;
       k_left -= BK;
-      copied = copied == Shape::STAGES - 1 ? 0 : copied + 1;
+      copied = copied == Shape::SLOTS - 1 ? 0 : copied + 1;
     }
-    cp_async_commit();
+    cp_async_commit_group();
   };
 
   const int warp = static_cast<int>(threadIdx.x) / WARP;
-  const int slice = warp / Shape::TILE_WARPS;
+  const int slice = warp / Shape::SLICE_WARPS;
   const int row_in_block =
-      warp % Shape::TILE_WARPS / Shape::WARPS_N * Shape::WM + static_cast<int>(threadIdx.x) % WARP / LANES_N;
+      warp % Shape::SLICE_WARPS / Shape::WARPS_N * Shape::WM + static_cast<int>(threadIdx.x) % WARP / LANES_N;
   const int col_in_block = warp % Shape::WARPS_N * Shape::WN + static_cast<int>(threadIdx.x) % LANES_N * 4;
   const unsigned a_first = smem + (row_in_block * Shape::A_STRIDE + slice * Shape::SLICE_K) * FLOAT_BYTES;
   const unsigned b_first = smem + (Shape::A_FLOATS + slice * Shape::SLICE_K * Shape::BN + col_in_block) * FLOAT_BYTES;
 
-  for (int stage = 0; stage < Shape::STAGES - 1; ++stage) {
-    copy_stage();
+  for (int slot = 0; slot < Shape::SLOTS - 1; ++slot) {
+    copy_k_tile();
   }
-  float sums[TM][TN] = {};
-  unsigned read = 0;  // offset of the stage
+  float accumulators[TM][TN] = {};
+  unsigned read = 0;  // offset of the slot
 #pragma unroll 1
   for (int left = static_cast<int>(ceil_div<std::int64_t>(p.k, BK)); left > 0; --left) {
-    cp_async_wait<Shape::STAGES - 2>();
+    cp_async_wait_group<Shape::SLOTS - 2>();
     __syncthreads();
-    copy_stage();
+    copy_k_tile();
 #pragma unroll
     for (int k = 0; k < Shape::SLICE_K; k += 4) {
       float a[TM][4];
 #pragma unroll
       for (int i = 0; i < TM; ++i) {
-        const float4 value = load_shared_float4(a_first + read + (i * LANES_M * Shape::A_STRIDE + k) * FLOAT_BYTES);
+        const float4 value = ld_shared_v4_f32(a_first + read + (i * LANES_M * Shape::A_STRIDE + k) * FLOAT_BYTES);
         a[i][0] = value.x;
         a[i][1] = value.y;
         a[i][2] = value.z;
@@ -285,7 +287,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
         float b[TN];
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
-          const float4 value = load_shared_float4(b_first + read + ((k + kk) * Shape::BN + j * LANES_N) * FLOAT_BYTES);
+          const float4 value = ld_shared_v4_f32(b_first + read + ((k + kk) * Shape::BN + j * LANES_N) * FLOAT_BYTES);
           b[j] = value.x;
           b[j + 1] = value.y;
           b[j + 2] = value.z;
@@ -296,25 +298,24 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
 #pragma unroll
           for (int j = 0; j < TN; ++j) {
             const int col = i % 2 == 0 ? j : TN - 1 - j;
-            sums[i][col] += a[i][kk] * b[col];
+            accumulators[i][col] += a[i][kk] * b[col];
           }
         }
       }
     }
-    read =
-        read == (Shape::STAGES - 1) * Shape::STAGE_FLOATS * FLOAT_BYTES ? 0 : read + Shape::STAGE_FLOATS * FLOAT_BYTES;
+    read = read == (Shape::SLOTS - 1) * Shape::SLOT_FLOATS * FLOAT_BYTES ? 0 : read + Shape::SLOT_FLOATS * FLOAT_BYTES;
   }
 
-  cp_async_wait<0>();
+  cp_async_wait_group<0>();
   __syncthreads();
-  float* const slice_sums = dynamic_smem();
+  float* const exchange = dynamic_smem();
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
       store_float4(
-          slice_sums + ((slice * Shape::BM + row_in_block + i * LANES_M) * Shape::BN + col_in_block + j * LANES_N),
-          float4{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
+          exchange + ((slice * Shape::BM + row_in_block + i * LANES_M) * Shape::BN + col_in_block + j * LANES_N),
+          float4{accumulators[i][j], accumulators[i][j + 1], accumulators[i][j + 2], accumulators[i][j + 3]});
     }
   }
   __syncthreads();
@@ -327,7 +328,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
     float total[4] = {};
 #pragma unroll
     for (int s = 0; s < Shape::SLICES; ++s) {
-      const float4 value = load_float4(slice_sums + s * Shape::BM * Shape::BN + element);
+      const float4 value = load_float4(exchange + s * Shape::BM * Shape::BN + element);
       total[0] += value.x;
       total[1] += value.y;
       total[2] += value.z;
@@ -351,129 +352,146 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
   }
 }
 
-// ---- The choice ----
+// ---- The tiles ----
 
-/// A way to compute the problem, and how many cycles of a multiprocessor's clock it is predicted to take.
-struct Candidate {
-  Configuration configuration;
-  double cycles;
-  int slices;  ///< among which each sum over k is divided
-  int smem_bytes;
+// CYCLES_PER_FMA: what an FMA takes, for each of a multiprocessor's 128 lanes.
+
+struct Tile128x256 : TileTraits {
+  static constexpr int WARPS_M = 2, WARPS_N = 4, SLOTS = 4;
+  static constexpr double CYCLES_PER_FMA = 1.20;
+};
+struct Tile256x128 : TileTraits {
+  static constexpr int WARPS_M = 4, WARPS_N = 2, SLOTS = 4;
+  static constexpr double CYCLES_PER_FMA = 1.22;
+};
+struct Tile128x128 {
+  static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, SLOTS = 2;
+  static constexpr double CYCLES_PER_FMA = 1.22;
+};
+/// Where copies are of single floats they take longer, and the ring has more slots.
+struct Tile128x128Scalar : Tile128x128 {
+  static constexpr int BK = 48, SLOTS = 3;
+};
+struct Tile128x64 : TileTraits {
+  static constexpr int WARPS_M = 2, WARPS_N = 1, SLICES = 4, SLOTS = 6;
+  static constexpr double CYCLES_PER_FMA = 1.30;
+};
+struct Tile64x128 {
+  static constexpr int WARPS_M = 1, WARPS_N = 2, SLICES = 4, BK = 64, SLOTS = 3;
+  static constexpr double CYCLES_PER_FMA = 1.26;
+};
+struct Tile64x64 {
+  static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, BK = 64, SLOTS = 4;
+  static constexpr double CYCLES_PER_FMA = 1.31;
 };
 
-// The prediction: measured on an H200 with a cold L2 and fitted, docs/lab/09-every-shape.md. Cycles.
+struct Sliced32x32 {
+  static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, TM = 8, TN = 4, BK = 64, SLOTS = 4, BLOCKS_PER_SM = 2;
+  static constexpr double CYCLES_PER_FMA = 1.85;
+};
+struct Sliced64x32 : Sliced32x32 {
+  static constexpr int WARPS_M = 2, SLICES = 4, BK = 32, BLOCKS_PER_SM = 3;
+};
+struct Sliced64x64 : Sliced64x32 {
+  static constexpr int TN = 8, SLOTS = 3, BLOCKS_PER_SM = 2;
+  static constexpr double CYCLES_PER_FMA = 1.87;
+};
+struct Sliced128x128 : Sliced64x64 {
+  static constexpr int WARPS_M = 4, WARPS_N = 2, SLICES = 1;
+  static constexpr double CYCLES_PER_FMA = 1.51;
+};
+
+// ---- The choice ----
+
+// The prediction was measured on an H200 with a cold L2 and fitted: docs/lab/09-every-shape.md. Cycles.
 constexpr double FMAS_PER_CYCLE = 128;
 constexpr double LAUNCH = 17000;        // the kernel's start and end, its code and first operands
 constexpr double LAUNCH_SLICED = 9800;  // of which there is less, for a smaller block
 constexpr double BLOCK = 5500;          // from the end of a block to the first product of the next one
 constexpr double AREA = 128 * 256;      // elements of C, to which the next three belong
-constexpr double STORE = 9800;          // sums to C or to the workspace
+constexpr double STORE = 9800;          // accumulators to C or to the workspace
 constexpr double STORE_SLICED = 6500;
-constexpr double ADD = 1600;         // sums from the workspace
-constexpr double FLAG = 230;         // what each part of a tile takes beyond that
+constexpr double ADD = 1600;         // partial sums from the workspace
+constexpr double FLAG = 230;         // what each share of a tile takes beyond that
 constexpr double ADD_SLICES = 3700;  // of a block
 
-/// What the choice depends on besides the problem.
-struct Device {
-  int multiprocessors = 0;
-  int compute_capability = 0;
-  int smem_bytes = 0;  ///< of a block, at most
-};
+/// From here on a sum over k has to be divided among two slices at least. It is then sqrt(2) times as accurate, and
+/// within 1.5 of cuBLAS where that divides k as well; tiles of 128x256 would be at 1.8, and 1 % faster.
+constexpr std::int64_t LONG_SUM = 2560;
 
-Device current_device() {
-  int index = 0;
-  CUDA_CHECK(cudaGetDevice(&index));
-  const auto attribute = [&](cudaDeviceAttr which) {
-    int value = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, index));
-    return value;
-  };
-  return {attribute(cudaDevAttrMultiProcessorCount),
-          10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
-          attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
-}
-
+/// Whether a tile fits into the device, and sums the problem in short enough chains.
 template <class Shape>
-std::string tile_name() {
-  return std::to_string(Shape::BM) + "x" + std::to_string(Shape::BN);
+bool suits(const Problem& p, const Device& device) {
+  return Shape::SMEM_BYTES <= device.smem_bytes && (p.k <= LONG_SUM || Shape::SLICES > 1);
 }
-
-/// How the tiles of a problem are cut up for so many blocks, without the workspace.
-struct Cut {
-  int blocks;
-  int most_blocks;  ///< that any problem is cut up for
-  Schedule schedule;
-};
 
 /// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise one
 /// block for each tile.
 template <class Shape>
-Cut cut(const Problem& p, int multiprocessors, bool streamed) {
+Plan plan(const Problem& p, int multiprocessors, bool streamed) {
   const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
-  const int stages = stages_of<Shape>(p);
+  const int k_tiles = k_tiles_of<Shape>(p);
   if (!streamed) {
-    return {tiles, multiprocessors, Schedule::of(tiles, stages, tiles, tiles)};
+    return {Schedule::of(tiles, k_tiles, tiles, tiles), tiles};
   }
-  // With less than a tile for each block in the streamed part, tiles would be cut into more parts than need be.
+  // With less than a tile for each block in the streamed ones, each would be divided into more shares than need be.
   const int rest = tiles % multiprocessors;
   const int shared = rest == 0 ? 0 : tiles < multiprocessors ? tiles : rest + multiprocessors;
-  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, tiles * stages) : multiprocessors;
-  return {blocks, multiprocessors, Schedule::of(tiles, stages, tiles - shared, blocks)};
+  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, tiles * k_tiles) : multiprocessors;
+  return {Schedule::of(tiles, k_tiles, tiles - shared, blocks), blocks};
 }
 
 template <class Shape>
-using SharesMemoryOf = SharesMemory<Shape::MATH_WARPS, FINISHED_ROWS<Shape>, Shape::TN>;
+using SharesMemoryOf = SharesMemory<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
 template <class Shape, bool VECTOR>
-void launch_streamed(const Problem& p, Cut work, void* workspace, cudaStream_t stream) {
+void launch_streamed(const Problem& p, int multiprocessors, bool streamed, void* workspace, cudaStream_t stream) {
+  Plan work = plan<Shape>(p, multiprocessors, streamed);
   if (workspace != nullptr) {
-    SharesMemoryOf<Shape>::place(work.schedule, workspace, work.most_blocks);
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, multiprocessors);
   }
   launch(every_shape_streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
          work.schedule);
 }
 
-/// With warps that only copy. An FMA for each of a multiprocessor's 128 lanes takes `cycles_per_fma`. Where rows do not
-/// split into groups of four the tile may want another ring, Scalar's.
+/// Adds a tile with producer and consumer warps. Where rows do not split into groups of four the tile may want another
+/// ring, Scalar's.
 template <class Shape, class Scalar = Shape>
-Candidate warp_specialized_candidate(const Problem& p, const Device& device, double cycles_per_fma, bool streamed) {
-  const int most_blocks = device.multiprocessors;
-  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, const Device& device, bool streamed) {
+  if (!suits<Shape>(p, device)) {
+    return;
+  }
+  const auto run = [=, multiprocessors = device.multiprocessors](const Problem& problem, void* workspace,
+                                                                 cudaStream_t stream) {
     const bool vector_access = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
                                rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    if (vector_access) {
-      launch_streamed<Shape, true>(problem, cut<Shape>(problem, most_blocks, streamed), workspace, stream);
-    } else {
-      launch_streamed<Scalar, false>(problem, cut<Scalar>(problem, most_blocks, streamed), workspace, stream);
-    }
+    (vector_access ? launch_streamed<Shape, true> : launch_streamed<Scalar, false>)(problem, multiprocessors, streamed,
+                                                                                    workspace, stream);
   };
-  const Cut work = cut<Shape>(p, most_blocks, streamed);
-  const Schedule& schedule = work.schedule;
+  const Plan work = plan<Shape>(p, device.multiprocessors, streamed);
   const double area = Shape::BM * Shape::BN / AREA;
-  const double stage = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * cycles_per_fma;
-  const double store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0);
-  const double whole_tile = schedule.stages * stage + store;
+  TileCost tile{};
+  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA;
+  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0);
+  tile.add = ADD * area + FLAG;
   double cycles = LAUNCH;
   if (streamed) {
-    cycles += schedule.whole / work.blocks * whole_tile;
-    if (schedule.share > 0) {
-      const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
-      const double parts = std::max(1.0, schedule.stages / share);  // of a tile
-      cycles += share * stage + (1.0 + share / schedule.stages) * store + parts * (ADD * area + FLAG);
-    }
+    cycles += whole_tiles_cycles(work, tile);
+    cycles += share_cycles(work, tile);
   } else {
-    cycles += ceil_div(work.blocks, most_blocks) * (whole_tile + BLOCK) - BLOCK;
+    cycles += ceil_div(work.blocks, device.multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK;
   }
-  return {{tile_name<Shape>() + (streamed ? " stream-k" : ""), streamed ? SharesMemoryOf<Shape>::bytes(most_blocks) : 0,
-           run},
-          cycles,
-          Shape::SLICES,
-          Shape::SMEM_BYTES};
+  candidates.push_back({{tile_name(Shape::BM, Shape::BN, streamed),
+                         streamed ? SharesMemoryOf<Shape>::bytes(device.multiprocessors) : 0, run},
+                        cycles});
 }
 
-/// With all warps alike: the portable ones.
+/// Adds a tile whose warps are all alike, which is one of the portable ones.
 template <class Shape>
-Candidate sliced_candidate(const Problem& p, const Device& device, double cycles_per_fma) {
+void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Device& device) {
+  if (!suits<Shape>(p, device)) {
+    return;
+  }
   const auto run = [](const Problem& problem, void*, cudaStream_t stream) {
     const bool a = rows_split_into_float4(problem.a, problem.k, problem.lda);
     const bool bc = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
@@ -486,59 +504,32 @@ Candidate sliced_candidate(const Problem& p, const Device& device, double cycles
   };
   const double area = Shape::BM * Shape::BN / AREA;
   const double tile =
-      Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * cycles_per_fma + STORE_SLICED * area;
+      Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA + STORE_SLICED * area;
   const auto rounds =
       static_cast<double>(ceil_div<std::int64_t>(tiles_of<Shape::BM, Shape::BN>(p), device.multiprocessors));
-  return {{tile_name<Shape>() + " sliced", 0, run}, LAUNCH_SLICED + rounds * tile, Shape::SLICES, Shape::SMEM_BYTES};
+  candidates.push_back({{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run}, LAUNCH_SLICED + rounds * tile});
 }
 
-using Tile128x256 = TileShape<2, 4, 8, 4, 8, 72>;
-using Tile256x128 = TileShape<4, 2, 8, 4, 8, 72>;
-using Tile128x128 = TileShape<2, 2, 8, 2, 8, 72, 2, 64>;
-using Tile128x128Scalar = TileShape<2, 2, 8, 3, 8, 72, 2, 48>;  // copies take longer there: more stages
-using Tile128x64 = TileShape<2, 1, 8, 6, 8, 72, 4, 32>;
-using Tile64x128 = TileShape<1, 2, 8, 3, 8, 72, 4, 64>;
-using Tile64x64 = TileShape<1, 1, 8, 4, 8, 72, 8, 64>;
-using Sliced32x32 = SlicedShape<1, 1, 8, 8, 4, 64, 4, 2>;
-using Sliced64x32 = SlicedShape<2, 1, 4, 8, 4, 32, 4, 3>;
-using Sliced64x64 = SlicedShape<2, 1, 4, 8, 8, 32, 3, 2>;
-using Sliced128x128 = SlicedShape<4, 2, 1, 8, 8, 32, 3, 2>;
-
-/// From here on a sum over k has to be divided among two slices at least. It is then sqrt(2) times as accurate, and
-/// within 1.5 of cuBLAS where that splits k as well; tiles of 128x256 would be at 1.8, and 1 % faster.
-constexpr std::int64_t LONG_SUM = 2560;
-
-/// What is worth trying for a problem, the fastest by prediction first.
+/// The configurations worth trying for a problem, the fastest by prediction first.
 std::vector<Configuration> configurations(const Problem& p) {
   constexpr double HOPELESS = 1.6;  // times what is predicted for the first
   const Device device = current_device();
-  std::vector<Candidate> candidates{
-      sliced_candidate<Sliced32x32>(p, device, 1.85), sliced_candidate<Sliced64x32>(p, device, 1.85),
-      sliced_candidate<Sliced64x64>(p, device, 1.87), sliced_candidate<Sliced128x128>(p, device, 1.51)};
+  std::vector<Candidate> candidates;
+  add_sliced<SlicedShape<Sliced32x32>>(candidates, p, device);
+  add_sliced<SlicedShape<Sliced64x32>>(candidates, p, device);
+  add_sliced<SlicedShape<Sliced64x64>>(candidates, p, device);
+  add_sliced<SlicedShape<Sliced128x128>>(candidates, p, device);
   if (device.compute_capability >= 90) {
     for (const bool streamed : {true, false}) {
-      candidates.push_back(warp_specialized_candidate<Tile128x256>(p, device, 1.20, streamed));
-      candidates.push_back(warp_specialized_candidate<Tile256x128>(p, device, 1.22, streamed));
-      candidates.push_back(warp_specialized_candidate<Tile128x128, Tile128x128Scalar>(p, device, 1.22, streamed));
-      candidates.push_back(warp_specialized_candidate<Tile128x64>(p, device, 1.30, streamed));
-      candidates.push_back(warp_specialized_candidate<Tile64x128>(p, device, 1.26, streamed));
-      candidates.push_back(warp_specialized_candidate<Tile64x64>(p, device, 1.31, streamed));
+      add_warp_specialized<Shape<Tile128x256>>(candidates, p, device, streamed);
+      add_warp_specialized<Shape<Tile256x128>>(candidates, p, device, streamed);
+      add_warp_specialized<Shape<Tile128x128>, Shape<Tile128x128Scalar>>(candidates, p, device, streamed);
+      add_warp_specialized<Shape<Tile128x64>>(candidates, p, device, streamed);
+      add_warp_specialized<Shape<Tile64x128>>(candidates, p, device, streamed);
+      add_warp_specialized<Shape<Tile64x64>>(candidates, p, device, streamed);
     }
   }
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [&](const Candidate& x) {
-                                    return x.smem_bytes > device.smem_bytes || (p.k > LONG_SUM && x.slices == 1);
-                                  }),
-                   candidates.end());
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
-  std::vector<Configuration> worth_trying;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.cycles <= HOPELESS * candidates.front().cycles) {
-      worth_trying.push_back(candidate.configuration);
-    }
-  }
-  return worth_trying;
+  return fastest_first(std::move(candidates), HOPELESS);
 }
 
 const Registration registered =
@@ -549,11 +540,12 @@ const Registration registered =
         .configurations(configurations)
         .blocks_per_sm(1)
         .resources([] {
-          return current_device().smem_bytes < Tile128x128::SMEM_BYTES
-                     ? resources_of(every_shape_sliced_kernel<Sliced64x64, true, true>, Sliced64x64::THREADS,
-                                    Sliced64x64::SMEM_BYTES)
-                     : resources_of(every_shape_streamed_kernel<Tile128x128, true>, Tile128x128::THREADS,
-                                    Tile128x128::SMEM_BYTES);
+          using Large = Shape<Tile128x128>;
+          using Portable = SlicedShape<Sliced64x64>;
+          return current_device().smem_bytes < Large::SMEM_BYTES
+                     ? resources_of(every_shape_sliced_kernel<Portable, true, true>, Portable::THREADS,
+                                    Portable::SMEM_BYTES)
+                     : resources_of(every_shape_streamed_kernel<Large, true>, Large::THREADS, Large::SMEM_BYTES);
         })
         .registration();
 

@@ -1,7 +1,8 @@
 // Chapter 10: FP32 products on tensor cores, three in TF32 for each
 //
 // Against 07: the products move from the FP32 units to the tensor cores, by mma.sync. Those take operands in TF32, with
-// 10 mantissa bits of a float's 23. So each operand is split in two, as by Ootomo and Yokota and in CUTLASS's 3xTF32:
+// 10 mantissa bits of a float's 23. So each operand is split into two terms, as by Ootomo and Yokota and in CUTLASS's
+// 3xTF32:
 //
 //   x      |s|exponent|     23 mantissa bits      |
 //   big    |s|exponent|10, rounded|                    a b = big_a big_b + big_a small_b + small_a big_b
@@ -22,31 +23,36 @@
 //              of a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring tiles
 //              are columns 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
 //   promotion  tensor cores cut off a sum's last bits where an FP32 unit rounds, so that a long sum drifts towards 0. A
-//              sum of 16 k starts at 0, gets its three products twice, and is added to the sum over all k by FADDs.
-//   Inf, NaN   an operand that is Inf or rounds to it has no parts that add up to it, and what it enters becomes NaN.
+//              sum over two k-blocks of 8 starts at 0, gets its three products twice, and FADDs add it to the
+//              accumulators over all k.
+//   Inf, NaN   an operand that is Inf or rounds to it has no terms that add up to it, and what it enters becomes NaN.
 //              Elements that end as Inf or NaN are computed again without tensor cores.
-//   pipeline   three stages of 32 k, copied 128 bits at a time, A as well: nothing has to be transposed. While one
-//              block of an SM waits at its barrier the other multiplies.
+//   ring       three slots, each for a k-tile of 32, copied 128 bits at a time, A as well: nothing has to be
+//   transposed.
+//              While one block of an SM waits at its barrier the other multiplies.
 //
 // Traffic per element of C: k / 128 loads of A and as many of B from global memory; k / 64 of each from shared memory.
 // Limit: loads, splits and FADDs, which two warps on a scheduler do not hide behind the mma; then tensor cores, which
 // make three products for one that counts.
 //
-// Variants: `single_sum` leaves the sums in the tensor cores.
+// Variants: `single_sum` keeps its accumulators in the tensor cores.
 // Where rows of A, B or C do not split into aligned groups of four, all is copied and stored float by float.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/hilbert.hpp"
+#include "common/hilbert_tiling.cuh"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/dot_product.cuh"
+#include "engine/split_tf32.cuh"
+#include "host/alignment.hpp"
 #include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/mma.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <cmath>
 
@@ -55,7 +61,7 @@ namespace {
 
 constexpr int WARP = 32;
 constexpr int FLOAT_BYTES = sizeof(float);
-// What one instruction multiplies.
+// The product that one instruction makes.
 constexpr int MMA_M = 16;
 constexpr int MMA_N = 8;
 constexpr int MMA_K = 8;
@@ -63,115 +69,101 @@ constexpr int MMA_K = 8;
 constexpr int GROUP = 4;
 constexpr int GROUP_N = GROUP * MMA_N;
 
-/// A block tile of BM x BN, BK k at a time, by warps that compute WM x WN each.
-template <int BM_, int BN_, int STAGES_, int WM_, int WN_, int BLOCKS_PER_SM_>
-struct TileShape {
-  static constexpr int BM = BM_;
-  static constexpr int BN = BN_;
-  static constexpr int BK = 32;
-  static constexpr int STAGES = STAGES_;
-  static constexpr int WM = WM_;
-  static constexpr int WN = WN_;
-  static constexpr int BLOCKS_PER_SM = BLOCKS_PER_SM_;
-  static constexpr int WARPS_N = BN / WN;
-  static constexpr int THREADS = BM / WM * WARPS_N * WARP;
-  static constexpr int TILES_M = WM / MMA_M;
-  static constexpr int TILES_N = WN / MMA_N;
-  // One stage in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
-  // places within 128 bytes: so a warp's fragments, which come from several rows, fall on distinct banks, and yet what
-  // is neighbours in global memory is copied in one go.
-  static constexpr int SLICES = BK / MMA_K;
-  static constexpr int B_OFFSET = BM * BK;
-  static constexpr int STAGE = B_OFFSET + BK * BN;
-  static constexpr int SMEM_BYTES = STAGES * STAGE * FLOAT_BYTES;
-  __device__ static unsigned a_index(unsigned row, unsigned k) { return row * BK + (k ^ (row % SLICES * MMA_K)); }
-  __device__ static unsigned b_index(unsigned k, unsigned col) { return k * BN + (col ^ (k / 2 % SLICES * MMA_K)); }
-};
+constexpr int BM = 128;  // block tile
+constexpr int BN = 128;
+constexpr int BK = 32;
+constexpr int SLOTS = 3;
+constexpr int WM = 64;  // warp tile
+constexpr int WN = 64;
+constexpr int BLOCKS_PER_SM = 2;
+constexpr int WARPS_N = BN / WN;
+constexpr int THREADS = BM / WM * WARPS_N * WARP;
+constexpr int TILES_M = WM / MMA_M;
+constexpr int TILES_N = WN / MMA_N;
 
-/// Where the sums over k grow: in FP32 registers, or in the tensor cores' own accumulators.
+// One slot in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
+// places within 128 bytes: so a warp's fragments, which come from several rows, fall on distinct banks, and yet
+// neighbours in global memory are copied in one go.
+constexpr int K_BLOCKS = BK / MMA_K;
+constexpr int B_OFFSET = BM * BK;
+constexpr int SLOT = B_OFFSET + BK * BN;
+constexpr int SMEM_BYTES = SLOTS * SLOT * FLOAT_BYTES;
+__device__ __forceinline__ unsigned a_index(unsigned row, unsigned k) {
+  return row * BK + (k ^ (row % K_BLOCKS * MMA_K));
+}
+__device__ __forceinline__ unsigned b_index(unsigned k, unsigned col) {
+  return k * BN + (col ^ (k / 2 % K_BLOCKS * MMA_K));
+}
+
+/// Where the sums over k grow: in FP32 registers, or in the tensor cores alone.
 enum class Sums { promoted, in_tensor_cores };
 
-/// Slices of 8 k that are multiplied at a time. Promoted, their products share a sum.
+/// The k-blocks that are multiplied at a time. Promoted, their products share a sum.
 template <Sums SUMS>
 constexpr int CHAIN = SUMS == Sums::promoted ? 2 : 1;
 
-template <class Shape>
-__device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
-  const TileIndex index =
-      hilbert_tile(static_cast<int>(blockIdx.x), static_cast<int>(ceil_div<std::int64_t>(p.m, Shape::BM)),
-                   static_cast<int>(ceil_div<std::int64_t>(p.n, Shape::BN)));
-  return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
-}
-
 /// Where in the block tile a thread's warp tile begins.
-template <class Shape>
-__device__ __forceinline__ int warp_row(unsigned thread) {
-  return thread / WARP / Shape::WARPS_N * Shape::WM;
-}
-template <class Shape>
-__device__ __forceinline__ int warp_column(unsigned thread) {
-  return thread / WARP % Shape::WARPS_N * Shape::WN;
-}
+__device__ __forceinline__ int warp_row(unsigned thread) { return thread / WARP / WARPS_N * WM; }
+__device__ __forceinline__ int warp_column(unsigned thread) { return thread / WARP % WARPS_N * WN; }
 
-/// sums += A * B for a warp and CHAIN slices of a stage, the first of them at `k`.
-/// `a_first`, `b_first`: where this lane's first elements of a stage are.
-template <class Shape, Sums SUMS>
-__device__ __forceinline__ void multiply(const float* stage, unsigned a_first, unsigned b_first, unsigned k,
-                                         float (&sums)[Shape::TILES_M][Shape::TILES_N][4]) {
-  constexpr int TILES_M = Shape::TILES_M;
-  constexpr int SLICES = CHAIN<SUMS>;
-  float a_big[SLICES][TILES_M][4];
-  float a_small[SLICES][TILES_M][4];
+/// accumulators += A * B for a warp and CHAIN k-blocks of a k-tile, the first of them at `k`.
+/// `a_first`, `b_first`: where this lane's first elements of a slot are.
+template <Sums SUMS>
+__device__ __forceinline__ void multiply(const float* slot, unsigned a_first, unsigned b_first, unsigned k,
+                                         float (&accumulators)[TILES_M][TILES_N][4]) {
+  float a_big[CHAIN<SUMS>][TILES_M][4];
+  float a_small[CHAIN<SUMS>][TILES_M][4];
 #pragma unroll
-  for (int slice = 0; slice < SLICES; ++slice) {
-    const float* const a = stage + (a_first ^ (k + slice * MMA_K));
+  for (int k_block = 0; k_block < CHAIN<SUMS>; ++k_block) {
+    const float* const a = slot + (a_first ^ (k + k_block * MMA_K));
 #pragma unroll
     for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * Shape::BK);
-        split_for_tf32(pair.x, a_big[slice][i][half], a_small[slice][i][half]);
-        split_for_tf32(pair.y, a_big[slice][i][2 + half], a_small[slice][i][2 + half]);
+        const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * BK);
+        split_for_tf32(pair.x, a_big[k_block][i][half], a_small[k_block][i][half]);
+        split_for_tf32(pair.y, a_big[k_block][i][2 + half], a_small[k_block][i][2 + half]);
       }
     }
   }
 #pragma unroll
-  for (int group = 0; group < Shape::TILES_N; group += GROUP) {
-    float b_even[SLICES][GROUP];
-    float b_odd[SLICES][GROUP];
+  for (int group = 0; group < TILES_N; group += GROUP) {
+    float b_even[CHAIN<SUMS>][GROUP];
+    float b_odd[CHAIN<SUMS>][GROUP];
 #pragma unroll
-    for (int slice = 0; slice < SLICES; ++slice) {
-      const float* const b = stage + b_first + (k + slice * MMA_K) * Shape::BN + group * MMA_N;
-      load_groups_of_4<GROUP, GROUP>(b_even[slice], b);
-      load_groups_of_4<GROUP, GROUP>(b_odd[slice], b + Shape::BN);
+    for (int k_block = 0; k_block < CHAIN<SUMS>; ++k_block) {
+      const float* const b = slot + b_first + (k + k_block * MMA_K) * BN + group * MMA_N;
+      load_groups_of_4<GROUP, GROUP>(b_even[k_block], b);
+      load_groups_of_4<GROUP, GROUP>(b_odd[k_block], b + BN);
     }
 #pragma unroll
     for (int j = 0; j < GROUP; ++j) {
       float products[TILES_M][4] = {};
 #pragma unroll
-      for (int slice = 0; slice < SLICES; ++slice) {
+      for (int k_block = 0; k_block < CHAIN<SUMS>; ++k_block) {
         float b_big[2];
         float b_small[2];
-        split_for_tf32(b_even[slice][j], b_big[0], b_small[0]);
-        split_for_tf32(b_odd[slice][j], b_big[1], b_small[1]);
+        split_for_tf32(b_even[k_block][j], b_big[0], b_small[0]);
+        split_for_tf32(b_odd[k_block][j], b_big[1], b_small[1]);
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_big[slice][i], b_small, SUMS == Sums::promoted ? products[i] : sums[i][group + j]);
+          mma_m16n8k8_tf32(products[i], a_big[k_block][i], b_small,
+                           SUMS == Sums::promoted ? products[i] : accumulators[i][group + j]);
         }
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_small[slice][i], b_big, products[i]);
+          mma_m16n8k8_tf32(products[i], a_small[k_block][i], b_big, products[i]);
         }
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-          mma_16x8x8(products[i], a_big[slice][i], b_big, products[i]);
+          mma_m16n8k8_tf32(products[i], a_big[k_block][i], b_big, products[i]);
         }
       }
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          float& sum = sums[i][group + j][e];
+          float& sum = accumulators[i][group + j][e];
           sum = SUMS == Sums::promoted ? sum + products[i][e] : products[i][e];
         }
       }
@@ -179,38 +171,34 @@ __device__ __forceinline__ void multiply(const float* stage, unsigned a_first, u
   }
 }
 
-/// A thread's elements of C come in pieces of four neighbours. Where piece number `piece` begins, as seen from the
-/// first one.
-template <class Shape>
-__device__ __forceinline__ int row_of_piece(int piece) {
-  return piece / (Shape::TILES_N / 2) * (MMA_M / 2);
-}
-template <class Shape>
-__device__ __forceinline__ int column_of_piece(int piece) {
-  return piece / 2 % (Shape::TILES_N / GROUP) * GROUP_N + piece % 2 * 4;
+/// A thread's elements of C come in quads of neighbours. Where quad number `quad` begins, as seen from the first one.
+__device__ __forceinline__ int row_of_quad(int quad) { return quad / (TILES_N / 2) * (MMA_M / 2); }
+__device__ __forceinline__ int column_of_quad(int quad) {
+  return quad / 2 % (TILES_N / GROUP) * GROUP_N + quad % 2 * 4;
 }
 
-/// C = alpha * sums + beta * C, for the elements of a thread, the first of which is at `first_row` and `first_col`.
-template <class Shape, bool VECTOR>
+/// C = alpha * accumulators + beta * C, for the elements of a thread, the first of which is at `first_row` and
+/// `first_col`.
+template <bool VECTOR>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
-                                      const float (&sums)[Shape::TILES_M][Shape::TILES_N][4]) {
-  constexpr int PIECES = Shape::TILES_M * Shape::TILES_N;
-  static_assert(PIECES <= 32);
-  unsigned not_finite = 0;  // a bit for each piece
+                                      const float (&accumulators)[TILES_M][TILES_N][4]) {
+  constexpr int QUADS = TILES_M * TILES_N;
+  static_assert(QUADS <= 32);
+  unsigned not_finite = 0;  // a bit for each quad
 #pragma unroll
-  for (int piece = 0; piece < PIECES; ++piece) {
-    const int row_in_tile = row_of_piece<Shape>(piece);
-    const int col_in_tile = column_of_piece<Shape>(piece);
+  for (int quad = 0; quad < QUADS; ++quad) {
+    const int row_in_tile = row_of_quad(quad);
+    const int col_in_tile = column_of_quad(quad);
     float values[4];
     bool finite = true;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      values[j] = sums[row_in_tile / MMA_M][col_in_tile / GROUP_N * GROUP + j]
-                      [row_in_tile % MMA_M / (MMA_M / 2) * 2 + piece % 2];
+      values[j] = accumulators[row_in_tile / MMA_M][col_in_tile / GROUP_N * GROUP + j]
+                              [row_in_tile % MMA_M / (MMA_M / 2) * 2 + quad % 2];
       finite = finite && std::isfinite(values[j]);
     }
     if (!finite) {
-      not_finite |= 1U << static_cast<unsigned>(piece);
+      not_finite |= 1U << static_cast<unsigned>(quad);
       continue;
     }
     const std::int64_t row = first_row + row_in_tile;
@@ -227,9 +215,9 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
     }
   }
 #pragma unroll 1
-  for (int piece = 0; not_finite != 0; ++piece, not_finite >>= 1U) {
-    const std::int64_t row = first_row + row_of_piece<Shape>(piece);
-    const std::int64_t col = first_col + column_of_piece<Shape>(piece);
+  for (int quad = 0; not_finite != 0; ++quad, not_finite >>= 1U) {
+    const std::int64_t row = first_row + row_of_quad(quad);
+    const std::int64_t col = first_col + column_of_quad(quad);
 #pragma unroll 1
     for (int j = 0; j < 4; ++j) {
       if (not_finite % 2 == 1 && row < p.m && col + j < p.n) {
@@ -240,21 +228,19 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
 }
 
 /// VECTOR: rows of A, B and C split into aligned groups of four.
-template <class Shape, bool VECTOR, Sums SUMS>
-__global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
-  constexpr int BK = Shape::BK;
-  constexpr int STAGES = Shape::STAGES;
+template <bool VECTOR, Sums SUMS>
+__global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
   constexpr int WIDTH = VECTOR ? 4 : 1;  // floats per copy
   constexpr int A_THREADS_PER_ROW = BK / WIDTH;
-  constexpr int A_ROWS_PER_COPY = Shape::THREADS / A_THREADS_PER_ROW;
-  constexpr int B_THREADS_PER_ROW = Shape::BN / WIDTH;
-  constexpr int B_ROWS_PER_COPY = Shape::THREADS / B_THREADS_PER_ROW;
-  static_assert(A_ROWS_PER_COPY % Shape::SLICES == 0);
+  constexpr int A_ROWS_PER_COPY = THREADS / A_THREADS_PER_ROW;
+  constexpr int B_THREADS_PER_ROW = BN / WIDTH;
+  constexpr int B_ROWS_PER_COPY = THREADS / B_THREADS_PER_ROW;
+  static_assert(A_ROWS_PER_COPY % K_BLOCKS == 0);
 
   float* const smem = dynamic_smem();
-  const TileOrigin tile = tile_of_block<Shape>(p);
+  const TileOrigin tile = tile_on_curve<BM, BN>(p, static_cast<int>(blockIdx.x));
 
-  // This thread's part of the copies. What lies outside the matrices is filled with zeros.
+  // This thread's copies. Zeros stand for what lies outside the matrices.
   const int a_k = threadIdx.x % A_THREADS_PER_ROW * WIDTH;
   const int a_row = threadIdx.x / A_THREADS_PER_ROW;
   const int b_k = threadIdx.x / B_THREADS_PER_ROW;
@@ -264,66 +250,66 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) tf32x3_k
   const std::int64_t a_rows_left = p.m - tile.row - a_row;
   const bool b_inside = tile.col + b_col < p.n;
   const unsigned ring = shared_address(smem);
-  const unsigned a_to = ring + FLOAT_BYTES * Shape::a_index(a_row, a_k);
-  // Steps are counted down to 0, so that a step's number tells its place in the ring and how many are left.
-  const auto copy_step = [&](unsigned step, int depth) {
-    const unsigned stage = FLOAT_BYTES * (step % STAGES * Shape::STAGE);
+  const unsigned a_to = ring + FLOAT_BYTES * a_index(a_row, a_k);
+  // k-tiles are counted down to 0, so that a k-tile's number tells its slot and how many are left.
+  const auto copy_k_tile = [&](unsigned k_tile, int depth) {
+    const unsigned slot = FLOAT_BYTES * (k_tile % SLOTS * SLOT);
 #pragma unroll
-    for (int i = 0; i < Shape::BM; i += A_ROWS_PER_COPY) {
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(a_to + stage + FLOAT_BYTES * i * BK, a_source + i * p.lda,
-                                            i < a_rows_left && a_k < depth);
+    for (int i = 0; i < BM; i += A_ROWS_PER_COPY) {
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(a_to + slot + FLOAT_BYTES * i * BK, a_source + i * p.lda,
+                                          i < a_rows_left && a_k < depth);
     }
 #pragma unroll
     for (int i = 0; i < BK; i += B_ROWS_PER_COPY) {
-      const unsigned b_to = ring + FLOAT_BYTES * (Shape::B_OFFSET + Shape::b_index(b_k + i, b_col));
-      cp_async_or_zero<FLOAT_BYTES * WIDTH>(b_to + stage, b_source + i * p.ldb, b_inside && b_k + i < depth);
+      const unsigned b_to = ring + FLOAT_BYTES * (B_OFFSET + b_index(b_k + i, b_col));
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(b_to + slot, b_source + i * p.ldb, b_inside && b_k + i < depth);
     }
     a_source += depth;
     b_source += depth * p.ldb;
   };
 
-  // All stages are filled but one. A k that is no multiple of BK leaves its short step for the beginning.
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
-  const int first_k = static_cast<int>(p.k) - (steps - 1) * BK;
+  // All slots are filled but one. A k that is no multiple of BK leaves its short k-tile for the beginning.
+  const int k_tiles = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
+  const int first_k = static_cast<int>(p.k) - (k_tiles - 1) * BK;
 #pragma unroll
-  for (int stage = 1; stage < STAGES; ++stage) {
-    if (stage <= steps) {
-      copy_step(steps - stage, stage == 1 ? first_k : BK);
+  for (int slot = 1; slot < SLOTS; ++slot) {
+    if (slot <= k_tiles) {
+      copy_k_tile(k_tiles - slot, slot == 1 ? first_k : BK);
     }
-    cp_async_commit();
+    cp_async_commit_group();
   }
 
   // This lane's first elements: k 2q of row r of A; columns 4r to 4r + 3 of rows 2q and 2q + 1 of B.
   const int r = threadIdx.x % WARP / 4;
   const int q = threadIdx.x % 4;
-  const int a_first = Shape::a_index(warp_row<Shape>(threadIdx.x) + r, 2 * q);
-  const int b_first = Shape::B_OFFSET + Shape::b_index(2 * q, warp_column<Shape>(threadIdx.x) + 4 * r);
-  float sums[Shape::TILES_M][Shape::TILES_N][4] = {};
+  const int a_first = a_index(warp_row(threadIdx.x) + r, 2 * q);
+  const int b_first = B_OFFSET + b_index(2 * q, warp_column(threadIdx.x) + 4 * r);
+  float accumulators[TILES_M][TILES_N][4] = {};
 #pragma unroll 1
-  for (int left = steps * Shape::SLICES; left > 0; left -= CHAIN<SUMS>) {
-    const unsigned slice = left - CHAIN<SUMS>;
-    const unsigned step = slice / Shape::SLICES;
-    const unsigned k = slice % Shape::SLICES * MMA_K;
+  for (int left = k_tiles * K_BLOCKS; left > 0; left -= CHAIN<SUMS>) {
+    const unsigned k_block = left - CHAIN<SUMS>;
+    const unsigned k_tile = k_block / K_BLOCKS;
+    const unsigned k = k_block % K_BLOCKS * MMA_K;
     if (k == BK - CHAIN<SUMS> * MMA_K) {
-      cp_async_wait<STAGES - 2>();
+      cp_async_wait_group<SLOTS - 2>();
       __syncthreads();
-      if (step >= STAGES - 1) {  // into the stage that all have left
-        copy_step(step - (STAGES - 1), BK);
+      if (k_tile >= SLOTS - 1) {  // into the slot that all have left
+        copy_k_tile(k_tile - (SLOTS - 1), BK);
       }
-      cp_async_commit();  // empty groups at the end keep the count that the wait relies on
+      cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
     }
-    const float* const stage = smem + step % STAGES * Shape::STAGE;
-    multiply<Shape, SUMS>(stage, a_first, b_first, k, sums);
+    const float* const slot = smem + k_tile % SLOTS * SLOT;
+    multiply<SUMS>(slot, a_first, b_first, k, accumulators);
   }
 
   // Computed again rather than kept in registers through the loop.
   const unsigned thread = keep_in_register(threadIdx.x);
-  const TileOrigin origin = tile_of_block<Shape>(p);
-  store<Shape, VECTOR>(p, origin.row + warp_row<Shape>(thread) + thread % WARP / 4,
-                       origin.col + warp_column<Shape>(thread) + 8 * (thread % 4), sums);
+  const TileOrigin origin = tile_on_curve<BM, BN>(p, static_cast<int>(blockIdx.x));
+  store<VECTOR>(p, origin.row + warp_row(thread) + thread % WARP / 4,
+                origin.col + warp_column(thread) + 8 * (thread % 4), accumulators);
 }
 
-template <class Shape, Sums SUMS>
+template <Sums SUMS>
 Chapter chapter() {
   return Chapter(10, "tf32x3")
       .source("Ootomo and Yokota; CUTLASS, 3xTF32")
@@ -331,22 +317,20 @@ Chapter chapter() {
       .launcher([](const Problem& p, cudaStream_t stream) {
         const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) && rows_split_into_float4(p.b, p.n, p.ldb) &&
                                    rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? tf32x3_kernel<Shape, true, SUMS> : tf32x3_kernel<Shape, false, SUMS>,
-               tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
+        launch(vector_access ? tf32x3_kernel<true, SUMS> : tf32x3_kernel<false, SUMS>, tiles_of<BM, BN>(p),
+               dim3(THREADS), SMEM_BYTES, stream, p);
       })
-      .blocks_per_sm(Shape::BLOCKS_PER_SM)
-      .resources([] { return resources_of(tf32x3_kernel<Shape, true, SUMS>, Shape::THREADS, Shape::SMEM_BYTES); });
+      .blocks_per_sm(BLOCKS_PER_SM)
+      .resources([] { return resources_of(tf32x3_kernel<true, SUMS>, THREADS, SMEM_BYTES); });
 }
 
-using Tile = TileShape<128, 128, 3, 64, 64, 2>;
-
-const Registration promoted = chapter<Tile, Sums::promoted>()
+const Registration promoted = chapter<Sums::promoted>()
                                   .summary(
                                       "three TF32 products for each in FP32, on tensor cores, 128x128 tiles, "
                                       "64x64 per warp, sums of 16 k added in FP32")
                                   .accuracy(AccuracyClass::fp32_split)
                                   .registration();
-const Registration single_sum = chapter<Tile, Sums::in_tensor_cores>()
+const Registration single_sum = chapter<Sums::in_tensor_cores>()
                                     .variant("single_sum")
                                     .summary("the same with sums that never leave the tensor cores")
                                     .accuracy(AccuracyClass::tf32)

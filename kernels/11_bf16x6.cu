@@ -1,7 +1,7 @@
 // Chapter 11: FP32 products on Hopper's warpgroup-wide tensor cores, six in BF16 for each
 //
 // Against 10: instead of mma.sync, whose operands each warp loads from shared memory and splits again and again, wgmma,
-// which reads them from shared memory itself. So they have to lie there in parts, and a kernel before the product
+// which reads them from shared memory itself. So they have to lie there as terms, and a kernel before the product
 // splits A and B once. A float is the sum of three BF16 numbers, as good as exactly and over its whole range of
 // exponents:
 //
@@ -10,61 +10,70 @@
 //   x2              |s|exponent| 7, rounded|                         + what is left out, some 2^-25 of it
 //   x3                          |s|exponent| 7, rounded|
 //
-//   a piece of A or B       block 128 x 256, 12 warps           a piece in memory
-//   +----------+ 128 rows   +-----------+-----------+           part 1, 16 KB: 128 rows or columns of 64 k, 128 bytes,
+//   a tile of A or B        block 128 x 256, 12 warps           an operand tile in memory
+//   +----------+ 128 rows   +-----------+-----------+           term 1, 16 KB: 128 rows or columns, BK = 64, 128 bytes,
 //   |          | or         |  w0-w3    |  w0-w3    |  64 rows    whose 16-byte groups have changed places: swizzled
-//   +----------+ columns    +-----------+-----------+           part 2
-//       64 k                |  w4-w7    |  w4-w7    |  64 rows  part 3
+//   +----------+ columns    +-----------+-----------+           term 2
+//     BK = 64               |  w4-w7    |  w4-w7    |  64 rows  term 3
 //                           +-----------+-----------+           elsewhere: by how much it was scaled
-//                           a piece     another one
+//                           a tile      another one
 //                           of B                      w8 copies
 //
-//   split      a block for each piece of 128 rows of A, or columns of B, by 64 k. It is written in the order in which
-//              shared memory will hold it, so that a piece is copied in one go: one instruction of one thread, carried
-//              out by the tensor memory accelerator. Edges are filled with zeros; nothing else knows of them.
-//   scaling    by a power of two for all of a piece, so that what is nearly FLT_MAX does not round to Inf and parts of
+//   split      a block for each operand tile: 128 rows of A, or columns of B, by a k-tile of 64. It is written in the
+//              order in which shared memory will hold it, so that a tile is copied in one go: one instruction of one
+//              thread, carried out by the tensor memory accelerator. Edges are filled with zeros; nothing else knows of
+//              them.
+//   scaling    by a power of two for all of a tile, so that what is nearly FLT_MAX does not round to Inf and terms of
 //              what is nearly denormal do not vanish.
-//   rings      of two pieces of A and two of B, as in 08: a thread fills stages, eight warps empty them. An mbarrier
-//              counts the bytes that have arrived in a stage, another one the warps that are done with it.
-//   promotion  tensor cores cut off the last bits of their sums. Those of 64 k start at 0, with the smallest products
-//              first, and are added to the sums over all k by FADDs. With both in registers, 64 rows by 128 columns of
-//              the former are all that there is room for: B's pieces take turns, and A's is used twice.
+//   rings      of two slots for tiles of A and two for tiles of B, as in 08: a producer thread fills them, eight
+//   consumer
+//              warps empty them. An mbarrier counts the bytes that have arrived in a slot, another one the warps that
+//              are done with it.
+//   promotion  tensor cores cut off the last bits of their sums. Those of a k-tile start at 0, with the smallest
+//   products
+//              first, and FADDs add them to the accumulators over all k. With both in registers, there is room for the
+//              sums of 64 rows by 128 columns alone: B's tiles take turns, and A's is used twice.
 //   overlap    while one warpgroup adds, the tensor cores have the other's products to work on.
-//   blocks     one for each SM, which takes tile after tile along the Hilbert curve. The first pieces are on their way
-//              while the last tile is stored.
+//   blocks     one for each SM, which takes tile after tile of C along the Hilbert curve. The first operand tiles are
+//   on
+//              their way while the last accumulators are stored.
 //
-// Traffic per element of C: k / 256 pieces' numbers of A and k / 128 of B from global memory, 6 bytes each.
+// Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
 // Limit: tensor cores, which are busy nearly all of the time; how fast they are is up to the power that the chip draws.
 //
-// What is not finite, and what has rows, columns or ranges of k more than 2^46 times smaller than others, is computed
-// again without tensor cores, which takes much longer.
+// Elements of C that are not finite are computed again without tensor cores, which takes much longer, and so are those
+// of rows, columns or k-tiles that are more than 2^46 times smaller than others.
 //
 // A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy, and where tiles do not keep all of them
 // busy k is divided among blocks as well: stream-k, as in 09.
 
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "host/split_launch.cuh"
 
 namespace sgemm {
 namespace {
 
-using split_product::PartsOfProduct;
+using split_product::TermsOfProduct;
 
 struct Bf16x6 {
   using Format = Bf16;
-  static constexpr int PARTS = 3;
+  static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
-  __device__ static constexpr PartsOfProduct product(int i) {
-    constexpr PartsOfProduct ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
+  __device__ static constexpr TermsOfProduct product(int i) {
+    constexpr TermsOfProduct ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
     return ORDER[i];
   }
   // Rows have no scale of their own: BF16 has as many binades as a float.
   static constexpr int ROW_STEP = split_product::LARGEST_SPREAD + 1;
-  static constexpr int A_STAGES = 2;
-  static constexpr int B_STAGES = 2;
+  static constexpr int A_SLOTS = 2;
+  static constexpr int B_SLOTS = 2;
 };
 
-using Wide = split_product::TileShape<Bf16x6, 2>;
-using Narrow = split_product::TileShape<Bf16x6, 1>;
+using Wide = split_product::Tile128x256<Bf16x6>;
+using Narrow = split_product::Tile128x128<Bf16x6>;
 
 template <bool VECTOR>
 __global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::SPLIT_BLOCKS_PER_SM)

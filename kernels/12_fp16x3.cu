@@ -1,46 +1,50 @@
 // Chapter 12: FP32 products on Hopper's tensor cores, three in FP16 for each
 //
-// Against 11: two parts instead of three, and so half the products and two thirds of the bytes. FP16 has 10 mantissa
+// Against 11: two terms instead of three, and so half the products and two thirds of the bytes. FP16 has 10 mantissa
 // bits to BF16's 7, but 5 bits of exponent:
 //
 //   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
 //   x1  |s| 5 |10, rounded      |                                      + what is left out, some 2^-23 of it
 //   x2                     |s| 5 |10, rounded       |
 //
-//   scaling    is what it takes now. 2^16 is where FP16 ends and 2^-14 where it begins to lose bits. A piece is scaled
-//              so that its largest number lies between 2^7 and 2^15, and rows whose own largest would come below 2^-1
-//              by another 2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on, and is off by 2^-25 at
-//              most below: by 2^-24 of the largest of its 64 neighbours along k, or less.
-//   rings      three pieces of A and four of B, of 32 KB.
+//   scaling    now decides: FP16 ends at 2^16 and begins to lose bits at 2^-14. An operand tile is scaled so that its
+//              largest number lies between 2^7 and 2^15, and rows whose own largest would come below 2^-1 by another
+//              2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on, and is off by 2^-25 at most below:
+//              by 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
+//   rings      have three slots for tiles of A and four for tiles of B, of 32 KB.
 //
-// The rest is chapter 11's: see there. Not for operands whose rows (of A) or columns (of B) span many decades, where
-// what is small is what counts: elements of C that are made of nothing else lose bits.
+// Chapter 11 has and explains the rest. This one is not for operands whose rows (of A) or columns (of B) span many
+// decades, where the small numbers count: elements of C that are made of nothing else lose bits.
 //
-// Traffic per element of C: k / 256 pieces' numbers of A and k / 128 of B from global memory, 4 bytes each.
+// Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each.
 // Limit: as in 11 the power that the tensor cores draw; and the time for splitting, a tenth of the whole at 4096.
 
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "host/split_launch.cuh"
 
 namespace sgemm {
 namespace {
 
-using split_product::PartsOfProduct;
+using split_product::TermsOfProduct;
 
 struct Fp16x3 {
   using Format = Fp16;
-  static constexpr int PARTS = 2;
+  static constexpr int TERMS = 2;
   static constexpr int PRODUCTS = 3;
-  __device__ static constexpr PartsOfProduct product(int i) {
-    constexpr PartsOfProduct ORDER[PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
+  __device__ static constexpr TermsOfProduct product(int i) {
+    constexpr TermsOfProduct ORDER[PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
     return ORDER[i];
   }
   static constexpr int ROW_STEP = 16;  // binades
-  static constexpr int A_STAGES = 3;
-  static constexpr int B_STAGES = 4;
+  static constexpr int A_SLOTS = 3;
+  static constexpr int B_SLOTS = 4;
 };
 
-using Wide = split_product::TileShape<Fp16x3, 2>;
-using Narrow = split_product::TileShape<Fp16x3, 1>;
+using Wide = split_product::Tile128x256<Fp16x3>;
+using Narrow = split_product::Tile128x128<Fp16x3>;
 
 template <bool VECTOR>
 __global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::SPLIT_BLOCKS_PER_SM)

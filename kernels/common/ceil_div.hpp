@@ -8,7 +8,7 @@
 
 namespace sgemm {
 
-/// How many pieces of size `b` cover `a`; a >= 0, b > 0.
+/// How many times `b` covers `a`; a >= 0, b > 0.
 template <class Integer>
 SGEMM_HOST_DEVICE constexpr Integer ceil_div(Integer a, Integer b) {
   return (a + b - 1) / b;

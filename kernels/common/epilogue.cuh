@@ -12,7 +12,7 @@ __device__ __forceinline__ void update(float& c, float sum, float alpha, float b
   c = beta == 0.0F ? alpha * sum : alpha * sum + beta * c;
 }
 
-/// The same for two neighbouring elements at `c`, which is aligned to 8 bytes, with 64-bit accesses.
+/// Updates two neighbouring elements at `c`, which is aligned to 8 bytes, with 64-bit accesses.
 __device__ __forceinline__ void update2(float* c, const float* sums, float alpha, float beta) {
   float2* const destination = reinterpret_cast<float2*>(c);
   float2 value{alpha * sums[0], alpha * sums[1]};
@@ -24,7 +24,7 @@ __device__ __forceinline__ void update2(float* c, const float* sums, float alpha
   *destination = value;
 }
 
-/// The same for the four neighbouring elements at `c`, which is aligned to 16 bytes, with 128-bit accesses. The store
+/// Updates four neighbouring elements at `c`, which is aligned to 16 bytes, with 128-bit accesses. The store
 /// is write-through, as in Murray's kernel; in chapter 07 that measured 1 % faster than a plain one.
 __device__ __forceinline__ void update4(float* c, const float* sums, float alpha, float beta) {
   float4* const destination = reinterpret_cast<float4*>(c);

@@ -35,14 +35,14 @@ __device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
   return {static_cast<std::int64_t>(blockIdx.x % tiles_m) * BM, static_cast<std::int64_t>(blockIdx.x / tiles_m) * BN};
 }
 
-/// How far along k a thread's share of a tile lies inside the matrix: it copies position `offset` of every step, and
-/// copies nothing when its row or column lies outside. Compare with the k at which a step begins.
+/// How far along k the elements that a thread copies lie inside the matrix: it copies position `offset` of every
+/// k-tile, and copies nothing when its row or column lies outside. Compare with the k at which a k-tile begins.
 __device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std::int64_t depth, int offset) {
   return row_or_column_inside && offset < depth ? static_cast<unsigned>(depth) - offset : 0;
 }
 
-/// What `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros add
-/// nothing to a sum of products.
+/// Loads what `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros
+/// add nothing to a sum of products.
 __device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
 
 }  // namespace SGEMM_TARGET

@@ -1,29 +1,13 @@
 #pragma once
 
-// When and how a kernel may move four neighbouring floats in one 128-bit access.
+// Moving two or four neighbouring floats in one access.
 
-#include "common/problem.hpp"
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 namespace sgemm {
 inline namespace SGEMM_TARGET {
-
-/// Whether every row of a matrix with `columns` columns starts on a 16-byte boundary and splits into whole groups of
-/// four, so that 128-bit accesses neither misalign nor cross the end of a row.
-inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float4) == 0 && columns % 4 == 0 &&
-         leading_dimension % 4 == 0;
-}
-
-/// The same for pairs and 64-bit accesses.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float2) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
-}
 
 /// Loads two floats; `source` is aligned to 8 bytes.
 __device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
@@ -31,7 +15,7 @@ __device__ __forceinline__ float2 load_float2(const float* source) { return *rei
 /// Loads four floats; `source` is aligned to 16 bytes.
 __device__ __forceinline__ float4 load_float4(const float* source) { return *reinterpret_cast<const float4*>(source); }
 
-/// The same, or zeros where `inside` is false.
+/// Loads four floats, or zeros where `inside` is false.
 __device__ __forceinline__ float4 load_float4_or_zero(const float* source, bool inside) {
   return inside ? load_float4(source) : float4{0.0F, 0.0F, 0.0F, 0.0F};
 }
@@ -39,20 +23,6 @@ __device__ __forceinline__ float4 load_float4_or_zero(const float* source, bool 
 /// Stores four floats; `destination` is aligned to 16 bytes.
 __device__ __forceinline__ void store_float4(float* destination, float4 value) {
   *reinterpret_cast<float4*>(destination) = value;
-}
-
-/// Loads four floats from a shared address (shared_address), which is aligned to 16 bytes.
-__device__ __forceinline__ float4 load_shared_float4(unsigned address) {
-#ifdef __CUDACC__
-  float4 value;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-               : "r"(address));
-  return value;
-#else
-  const auto* const memory = static_cast<const unsigned char*>(simt::dynamic_shared_memory());
-  return *reinterpret_cast<const float4*>(memory + static_cast<int>(address));
-#endif
 }
 
 /// Loads COUNT floats (a multiple of 4) that lie in groups of four, STRIDE floats apart, into registers.

@@ -1,7 +1,7 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a), second half: the kernel that multiplies pieces.
-// Chapters 11 and 12 differ by their scheme: how many parts of which format, and which products of these count. Chapter
+// FP32 products on 16-bit tensor cores (sm_90a), second half: the kernel that multiplies operand tiles.
+// Chapters 11 and 12 differ by their scheme: how many terms of which format, and which products of these count. Chapter
 // 11 explains what is here.
 
 #include "common/ceil_div.hpp"
@@ -9,15 +9,15 @@
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "engine/dot_product.cuh"
-#include "engine/split_parts.cuh"
-#include "engine/split_pieces.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
 #include <cmath>
@@ -27,72 +27,76 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-constexpr int STEP_BYTES = 32;  // of a row of a piece, for the 16 k of one instruction
+constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 k of one instruction
 
-/// A block computes tiles of one panel of A by PANELS of B. Two warpgroups multiply, half of A's panel each; one thread
-/// of a third keeps two rings of pieces full, one for A and one for B.
+/// A block computes tiles of one panel of A by PANELS of B. Two consumer warpgroups multiply, half of A's panel each;
+/// one thread of a producer warpgroup keeps two rings of operand tiles full, one for A and one for B.
 template <class Scheme_, int PANELS_>
 struct TileShape {
   using Scheme = Scheme_;
   static constexpr int PANELS = PANELS_;
   static constexpr int BM = PANEL;
   static constexpr int BN = PANEL * PANELS;
-  static constexpr int MATH_THREADS = 2 * WARPGROUP;
-  static constexpr int MATH_WARPS = MATH_THREADS / WARP;
-  static constexpr int THREADS = MATH_THREADS + WARPGROUP;
-  // 64 Ki registers make 168 for each of 384 threads. What the one that copies leaves over is for the others.
-  static constexpr int COPY_REGISTERS = 40;
-  static constexpr int MATH_REGISTERS = 168 + (168 - COPY_REGISTERS) / 2;
+  static constexpr int CONSUMER_THREADS = 2 * WARPGROUP;
+  static constexpr int CONSUMER_WARPS = CONSUMER_THREADS / WARP;
+  static constexpr int THREADS = CONSUMER_THREADS + WARPGROUP;
+  // 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
+  static constexpr int PRODUCER_REGISTERS = 40;
+  static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
 };
+template <class Scheme>
+using Tile128x256 = TileShape<Scheme, 2>;
+template <class Scheme>
+using Tile128x128 = TileShape<Scheme, 1>;
 
-/// A ring of STAGES pieces in shared memory, its place given by shared addresses: for each stage a piece, its scaling,
-/// and the barriers that tell that it is full and that it is empty. Each use of a stage is one phase of both.
-template <class Scheme, int STAGES_>
+/// A ring in shared memory, its place given by shared addresses: for each of SLOTS slots an operand tile, its scaling,
+/// and the barriers that tell that it is full and that it is empty. Each use of a slot is one phase of both.
+template <class Scheme, int SLOTS_>
 class Ring {
  public:
-  static constexpr int STAGES = STAGES_;
-  static constexpr int PIECES_BYTES = STAGES * Piece<Scheme>::BYTES;
-  static constexpr int SCALINGS_BYTES = STAGES * SCALING_BYTES;
-  static constexpr int BARRIERS_BYTES = STAGES * 2 * MBARRIER_BYTES;
+  static constexpr int SLOTS = SLOTS_;
+  static constexpr int TILES_BYTES = SLOTS * OperandTile<Scheme>::BYTES;
+  static constexpr int SCALINGS_BYTES = SLOTS * SCALING_BYTES;
+  static constexpr int BARRIERS_BYTES = SLOTS * 2 * MBARRIER_BYTES;
 
-  __device__ __forceinline__ Ring(unsigned pieces, unsigned scalings, unsigned barriers)
-      : pieces_(pieces), scalings_(scalings), barriers_(barriers) {}
+  __device__ __forceinline__ Ring(unsigned tiles, unsigned scalings, unsigned barriers)
+      : tiles_(tiles), scalings_(scalings), barriers_(barriers) {}
 
-  __device__ unsigned piece() const { return pieces_ + stage_ * Piece<Scheme>::BYTES; }
-  __device__ unsigned scaling() const { return scalings_ + stage_ * SCALING_BYTES; }
-  __device__ unsigned full() const { return barriers_ + stage_ * MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return barriers_ + (STAGES + stage_) * MBARRIER_BYTES; }
+  __device__ unsigned tile() const { return tiles_ + slot_ * OperandTile<Scheme>::BYTES; }
+  __device__ unsigned scaling() const { return scalings_ + slot_ * SCALING_BYTES; }
+  __device__ unsigned full() const { return barriers_ + slot_ * MBARRIER_BYTES; }
+  __device__ unsigned empty() const { return barriers_ + (SLOTS + slot_) * MBARRIER_BYTES; }
   __device__ void wait_until_full() const { mbarrier_wait(full(), parity_); }
   __device__ void wait_until_empty() const { mbarrier_wait(empty(), parity_ ^ 1U); }
   __device__ __forceinline__ void advance() {
-    if (++stage_ == STAGES) {
-      stage_ = 0;
+    if (++slot_ == SLOTS) {
+      slot_ = 0;
       parity_ ^= 1U;
     }
   }
   /// Makes the barriers; by one thread.
   __device__ __forceinline__ void init(unsigned readers) const {
-    for (int stage = 0; stage < STAGES; ++stage) {
-      mbarrier_init(barriers_ + stage * MBARRIER_BYTES, 1);
-      mbarrier_init(barriers_ + (STAGES + stage) * MBARRIER_BYTES, readers);
+    for (int slot = 0; slot < SLOTS; ++slot) {
+      mbarrier_init(barriers_ + slot * MBARRIER_BYTES, 1);
+      mbarrier_init(barriers_ + (SLOTS + slot) * MBARRIER_BYTES, readers);
     }
   }
 
  private:
-  unsigned pieces_;
+  unsigned tiles_;
   unsigned scalings_;
   unsigned barriers_;
-  unsigned stage_ = 0;
+  unsigned slot_ = 0;
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-/// Where everything is in a block's dynamic shared memory.
+/// The two rings in a block's dynamic shared memory.
 template <class Scheme>
 struct Rings {
-  using A = Ring<Scheme, Scheme::A_STAGES>;
-  using B = Ring<Scheme, Scheme::B_STAGES>;
-  static constexpr int B_PIECES = A::PIECES_BYTES;
-  static constexpr int A_SCALINGS = B_PIECES + B::PIECES_BYTES;
+  using A = Ring<Scheme, Scheme::A_SLOTS>;
+  using B = Ring<Scheme, Scheme::B_SLOTS>;
+  static constexpr int B_TILES = A::TILES_BYTES;
+  static constexpr int A_SCALINGS = B_TILES + B::TILES_BYTES;
   static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
   static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
   static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
@@ -101,7 +105,7 @@ struct Rings {
   A a;
   B b;
   __device__ __forceinline__ explicit Rings(unsigned smem)
-      : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_PIECES, smem + B_SCALINGS, smem + B_BARRIERS) {}
+      : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
 };
 
 /// A tile of C at a position of the Hilbert curve.
@@ -125,89 +129,87 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
   return panels_of(p.m) * ceil_div<std::int64_t>(panels_of(p.n), Shape::PANELS);
 }
 
-/// Fills the next stage of a ring with piece number `piece`.
-template <class Scheme, int STAGES>
-__device__ __forceinline__ void copy_piece(Ring<Scheme, STAGES>& ring, const Workspace<Scheme>& workspace,
-                                           std::int64_t piece) {
+/// Fills the next slot of a ring with operand tile number `tile`.
+template <class Scheme, int SLOTS>
+__device__ __forceinline__ void copy_tile(Ring<Scheme, SLOTS>& ring, const Workspace<Scheme>& workspace,
+                                          std::int64_t tile) {
   ring.wait_until_empty();
-  mbarrier_arrive_expecting(ring.full(), Piece<Scheme>::BYTES + SCALING_BYTES);
-  bulk_copy(ring.piece(), workspace.parts(piece), Piece<Scheme>::BYTES, ring.full());
-  bulk_copy(ring.scaling(), workspace.scaling(piece), SCALING_BYTES, ring.full());
+  mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
+  cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());
+  cp_async_bulk(ring.scaling(), workspace.scaling(tile), SCALING_BYTES, ring.full());
   ring.advance();
 }
 
-/// What the copying thread does: for each piece along k of each of the block's tiles one of A, then those of B.
+/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
 template <class Shape>
-__device__ __forceinline__ void copy_tiles(const Problem& p, const Schedule& schedule,
-                                           const Workspace<typename Shape::Scheme>& workspace,
-                                           Rings<typename Shape::Scheme> rings) {
+__device__ __forceinline__ void produce(const Problem& p, const Schedule& schedule,
+                                        const Workspace<typename Shape::Scheme>& workspace,
+                                        Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile<Shape> tile(p, segment.tile);
-    wait_for_kernel_before();  // once it has ended, no more
-    const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.along_k();
-    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.along_k();
-    for (int piece = segment.first; piece < segment.first + segment.count; ++piece) {
-      copy_piece(rings.a, workspace, a_first + piece);
+    griddepcontrol_wait();  // once it has ended, no more
+    const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
+    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
+    for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
+      copy_tile(rings.a, workspace, a_first + k_tile);
       for (int panel = 0; panel < tile.b_panels; ++panel) {
-        copy_piece(rings.b, workspace, b_first + panel * workspace.along_k() + piece);
+        copy_tile(rings.b, workspace, b_first + panel * workspace.k_tiles() + k_tile);
       }
     }
   }
 }
 
-/// Starts all products of two pieces, which replace what is in `partial`. The smallest come first: while a sum is
-/// small, so is what tensor cores cut off it.
+/// Starts all products of the terms of two operand tiles, which replace what is in `products`. The smallest come first:
+/// while a sum is small, so is what tensor cores cut off it.
 template <class Scheme>
-__device__ __forceinline__ void start_products(float (&partial)[64], unsigned a_piece, unsigned b_piece) {
-  const std::uint64_t a = wgmma_operand(a_piece);
-  const std::uint64_t b = wgmma_operand(b_piece);
+__device__ __forceinline__ void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
+  const std::uint64_t a = wgmma_descriptor(a_tile);
+  const std::uint64_t b = wgmma_descriptor(b_tile);
   wgmma_fence();
 #pragma unroll
   for (int product = 0; product < Scheme::PRODUCTS; ++product) {
-    const PartsOfProduct parts = Scheme::product(product);
+    const TermsOfProduct terms = Scheme::product(product);
 #pragma unroll
-    for (int step = 0; step < PIECE_K / WGMMA_K; ++step) {
-      wgmma_64x128x16<typename Scheme::Format>(
-          partial, wgmma_operand_at(a, parts.a * Piece<Scheme>::PART_BYTES + step * STEP_BYTES),
-          wgmma_operand_at(b, parts.b * Piece<Scheme>::PART_BYTES + step * STEP_BYTES), product + step > 0);
+    for (int k_block = 0; k_block < BK / WGMMA_K; ++k_block) {
+      wgmma_m64n128k16<typename Scheme::Format>(
+          products, wgmma_descriptor_at(a, terms.a * OperandTile<Scheme>::TERM_BYTES + k_block * K_BLOCK_BYTES),
+          wgmma_descriptor_at(b, terms.b * OperandTile<Scheme>::TERM_BYTES + k_block * K_BLOCK_BYTES),
+          product + k_block > 0);
     }
   }
-  wgmma_commit();
+  wgmma_commit_group();
 }
 
 /// The scaling at a shared address.
 __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
-#ifdef __CUDACC__
-  return *static_cast<const Scaling*>(__cvta_shared_to_generic(address));
-#else
-  return *reinterpret_cast<const Scaling*>(static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + address);
-#endif
+  return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
-/// The sums of a warpgroup for 64 rows of C and 128 columns of each of some panels, those of a panel divided by a power
-/// of two that pieces along k mostly share.
+/// The accumulators of a warpgroup for 64 rows of C and 128 columns of each of some panels, those of a panel divided by
+/// a power of two that its k-tiles mostly share.
 template <int PANELS>
-struct Sums {
+struct Accumulators {
   float values[PANELS][64] = {};  ///< as wgmma holds D
   int exponents[PANELS];
 
-  __device__ __forceinline__ Sums() {
+  __device__ __forceinline__ Accumulators() {
 #pragma unroll
     for (int& exponent : exponents) {
       exponent = ALL_ZERO;
     }
   }
 
-  /// Whether products of two pieces have the exponent of a panel's sums, so that they may simply be added.
+  /// Whether products of two operand tiles have the exponent of a panel's accumulators, so that they may simply be
+  /// added.
   __device__ __forceinline__ bool match(int panel, const Scaling& a, const Scaling& b) const {
     return a.plain + b.plain == exponents[panel];
   }
 
-  /// Brings products of other pieces to the exponent of the sums, or the sums to that of the products where it is
-  /// larger: no number grows. Where the two are too far apart the sums become NaN. `row` and `column`: of the thread's
-  /// first elements in their panels.
+  /// Brings products with another exponent to that of the accumulators, or these to that of the products where it is
+  /// larger: no number grows. Where the two are too far apart the accumulators become NaN. `row` and `column` are those
+  /// of the thread's first elements in their panels.
   template <class Scheme>
   __device__ __forceinline__ void bring_together(int panel, float (&products)[64], const Scaling& a, const Scaling& b,
                                                  int row, int column) {
@@ -233,7 +235,7 @@ struct Sums {
     }
   }
 
-  /// Leaves the sums themselves in `values`.
+  /// Leaves the sums themselves, without a power of two, in `values`.
   __device__ __forceinline__ void undo_scaling() {
 #pragma unroll
     for (int panel = 0; panel < PANELS; ++panel) {
@@ -246,7 +248,7 @@ struct Sums {
   }
 
  private:
-  /// 2^-binades, or NaN. Sums that are still 0 and have no exponent shrink to 0.
+  /// 2^-binades, or NaN. Accumulators that are still 0 and have no exponent shrink to 0.
   __device__ __forceinline__ static float shrinking(int binades) {
     return binades <= LARGEST_SPREAD ? power_of_2(-binades) : binades < -ALL_ZERO / 2 ? NAN : 0.0F;
   }
@@ -263,15 +265,15 @@ struct Panels {
   int b;
 };
 
-/// sums += A * B for so many pieces along k of a tile, which it returns. Which tile it is the pieces tell: the
-/// way along the Hilbert curve takes longer than to multiply one, and the copying thread has gone it already.
+/// accumulators += A * B for `k_tiles` k-tiles of a tile of C, which it returns. The scalings tell which tile it is:
+/// the way along the Hilbert curve takes longer than to multiply a k-tile, and the producer has gone it already.
 template <class Shape>
-__device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape::Scheme>& rings,
-                                                Sums<Shape::PANELS>& sums) {
+__device__ __forceinline__ Panels consume_segment(int k_tiles, Rings<typename Shape::Scheme>& rings,
+                                                  Accumulators<Shape::PANELS>& accumulators) {
   constexpr int BYTES_OF_GROUP = WGMMA_M * WGMMA_ROW_BYTES;  // of A
   const unsigned group = threadIdx.x / WARPGROUP;
   Panels tile{};
-  for (; pieces > 0; --pieces) {
+  for (; k_tiles > 0; --k_tiles) {
     rings.a.wait_until_full();
     bool last = Shape::PANELS == 1;
 #pragma unroll
@@ -281,20 +283,20 @@ __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape
       }
       float products[64];
       rings.b.wait_until_full();
-      start_products<typename Shape::Scheme>(products, rings.a.piece() + group * BYTES_OF_GROUP, rings.b.piece());
+      start_products<typename Shape::Scheme>(products, rings.a.tile() + group * BYTES_OF_GROUP, rings.b.tile());
       const Scaling& a = scaling_at(rings.a.scaling());
       const Scaling& b = scaling_at(rings.b.scaling());
-      const bool match = sums.match(panel, a, b);
+      const bool match = accumulators.match(panel, a, b);
       if (panel == 0) {
         tile = {a.panel, b.panel};
         last = last || __shfl_sync(~0U, b.followed, 0) == 0;  // at the right edge of C
       } else {
         last = true;
       }
-      wgmma_wait<0>(products);
+      wgmma_wait_group<0>(products);
       if (!match) {
-        sums.template bring_together<typename Shape::Scheme>(panel, products, a, b, first_row(threadIdx.x),
-                                                             first_column(threadIdx.x));
+        accumulators.template bring_together<typename Shape::Scheme>(panel, products, a, b, first_row(threadIdx.x),
+                                                                     first_column(threadIdx.x));
       }
       __syncwarp();
       if (threadIdx.x % WARP == 0) {
@@ -306,7 +308,7 @@ __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape
       rings.b.advance();
 #pragma unroll
       for (int i = 0; i < 64; ++i) {
-        sums.values[panel][i] += products[i];
+        accumulators.values[panel][i] += products[i];
       }
     }
     rings.a.advance();
@@ -316,7 +318,7 @@ __device__ __forceinline__ Panels multiply_tile(int pieces, Rings<typename Shape
 
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours; PAIRS: which may be stored at a time. Where the sum of a pair is not finite, both
-/// are computed again, as Inf and NaN have no parts that add up to them.
+/// are computed again, as Inf and NaN have no terms that add up to them.
 template <bool PAIRS>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
@@ -353,71 +355,71 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// The sums of a part of a tile, without scaling: where that leaves what is too large for a float, C is computed again.
+/// Partial sums have no scaling: where that leaves what is too large for a float, C is computed again.
 template <class Shape>
-using PartialSumsOf = PartialSums<Shape::MATH_WARPS, Shape::PANELS, 64>;
+using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
-/// What becomes of a segment's sums: of a tile's beginning, C, together with what other blocks have of the tile; of
-/// another part, sums for the block that has the beginning.
+/// A segment that is the beginning of its tile becomes C, together with what other blocks have of the tile. Any other
+/// segment becomes partial sums for the block that has the beginning.
 template <class Shape, bool PAIRS>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
-                                       const Panels& tile, Sums<Shape::PANELS>& sums) {
-  sums.undo_scaling();
+                                       const Panels& tile, Accumulators<Shape::PANELS>& accumulators) {
+  accumulators.undo_scaling();
   if (segment.first > 0) {
-    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums.values);
+    PartialSumsOf<Shape>(schedule, Work::share()).publish(accumulators.values);
     return;
   }
-  if (segment.count < schedule.stages) {
-    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.stages;
+  if (segment.count < schedule.k_tiles) {
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
 #pragma unroll 1
     for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
-      const PartialSumsOf<Shape> part(schedule, share);
-      part.wait_together();
-      part.add_to(sums.values);
+      const PartialSumsOf<Shape> other(schedule, share);
+      other.wait_together();
+      other.add_to(accumulators.values);
     }
   }
 #pragma unroll
   for (int panel = 0; panel < Shape::PANELS; ++panel) {
     store<PAIRS>(p, static_cast<std::int64_t>(tile.a) * PANEL + first_row(threadIdx.x),
-                 static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x), sums.values[panel]);
+                 static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x),
+                 accumulators.values[panel]);
   }
 }
 
-/// What a multiplying warpgroup does.
+/// A consumer warpgroup: it multiplies and stores segment after segment.
 template <class Shape, bool PAIRS>
-__device__ __forceinline__ void multiply_tiles(const Problem& p, const Schedule& schedule,
-                                               Rings<typename Shape::Scheme> rings) {
+__device__ __forceinline__ void consume(const Problem& p, const Schedule& schedule,
+                                        Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    Sums<Shape::PANELS> sums;
-    const Panels tile = multiply_tile<Shape>(segment.count, rings, sums);
-    finish<Shape, PAIRS>(p, schedule, segment, tile, sums);
+    Accumulators<Shape::PANELS> accumulators;
+    const Panels tile = consume_segment<Shape>(segment.count, rings, accumulators);
+    finish<Shape, PAIRS>(p, schedule, segment, tile, accumulators);
   }
 }
 
-/// The tiles of C, dealt out to blocks by the schedule, whose stages are pieces. PAIRS: rows of C split into aligned
-/// pairs.
+/// The tiles of C, dealt out to blocks by the schedule. PAIRS: rows of C split into aligned pairs.
 template <class Shape, bool PAIRS>
 __device__ __forceinline__ void multiply(const Problem& p, void* memory, const Schedule& schedule) {
   using Scheme = typename Shape::Scheme;
   const Workspace<Scheme> workspace(p, memory);
   const Rings<Scheme> rings(shared_address(dynamic_smem()));
   if (threadIdx.x == 0) {
-    rings.a.init(Shape::MATH_WARPS);
-    rings.b.init(Shape::MATH_WARPS);
-    announce_mbarriers();
+    rings.a.init(Shape::CONSUMER_WARPS);
+    rings.b.init(Shape::CONSUMER_WARPS);
+    fence_mbarrier_init();
   }
   __syncthreads();
-  if (threadIdx.x >= Shape::MATH_THREADS) {
-    lower_register_limit<Shape::COPY_REGISTERS>();
-    if (threadIdx.x == Shape::MATH_THREADS) {
-      copy_tiles<Shape>(p, schedule, workspace, rings);
+  if (threadIdx.x >= Shape::CONSUMER_THREADS) {
+    setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
+    if (threadIdx.x == Shape::CONSUMER_THREADS) {
+      produce<Shape>(p, schedule, workspace, rings);
     }
   } else {
-    raise_register_limit<Shape::MATH_REGISTERS>();
-    multiply_tiles<Shape, PAIRS>(p, schedule, rings);
+    setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
+    consume<Shape, PAIRS>(p, schedule, rings);
   }
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-// Work divided along k among blocks that are there all the time: stream-k. Chapter 09 explains it; 11 and 12 use it
-// too. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
+// Stream-k: persistent blocks share tiles of C along k. Chapter 09 explains it; 11 and 12 use it too. Osama et al.,
+// "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "ptx/global_flag.cuh"
+#include "engine/global_flag.cuh"
 
 #include <cuda_runtime.h>
 
@@ -15,39 +15,39 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Which block computes what. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by one
-/// block after the other. Of those behind them the stages are dealt out to all blocks in equal, contiguous shares, so
-/// that a share may begin and end within a tile.
+/// The division of work among blocks. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by
+/// one block after the other. The k-tiles of those behind them are dealt out to all blocks in equal, contiguous shares,
+/// so that a share may begin and end within a tile.
 struct Schedule {
-  int whole;          ///< tiles
-  int stages;         ///< of a tile: steps along k that are not divided
-  int share;          ///< stages of a block's share, or one less:
-  int longer_shares;  ///< how many of the shares, the first ones, have one stage more
-  // Sums of parts of tiles, and flags that tell that they are there, for each share.
+  int whole;          ///< how many tiles are not divided
+  int k_tiles;        ///< how many each tile of C takes
+  int share;          ///< k-tiles of a block's share, or one less:
+  int longer_shares;  ///< how many of the shares, the first ones, have one k-tile more
+  // Partial sums of each share, and flags that tell that they are there.
   float4* sums;
   unsigned* flags;
 
   /// All tiles from number `whole` on shared by `blocks` blocks; without the memory, and without any of that where all
-  /// are whole. The products of streamed tiles and stages stay below 2^31, or the operands would need terabytes.
-  static Schedule of(int tiles, int stages, int whole, int blocks) {
-    const int streamed = (tiles - whole) * stages;
-    return {whole, stages, streamed / blocks, streamed % blocks, nullptr, nullptr};
+  /// are whole. The product of streamed tiles and k-tiles stays below 2^31, or the operands would need terabytes.
+  static Schedule of(int tiles, int k_tiles, int whole, int blocks) {
+    const int streamed = (tiles - whole) * k_tiles;
+    return {whole, k_tiles, streamed / blocks, streamed % blocks, nullptr, nullptr};
   }
 
-  /// The stage at which share number `index` begins, counted from the first streamed tile on.
+  /// The k-tile at which share number `index` begins, counted from the first streamed tile on.
   __device__ int begin_of_share(int index) const {
     return index * share + (index < longer_shares ? index : longer_shares);
   }
 };
 
-/// Consecutive stages of one tile.
+/// Consecutive k-tiles of one tile of C.
 struct Segment {
   int tile;
   int first;
   int count;
 };
 
-/// What a block computes, segment by segment: first its share of the streamed tiles.
+/// A block's work, segment by segment: its share of the streamed tiles comes first.
 class Work {
  public:
   __device__ __forceinline__ explicit Work(const Schedule& schedule)
@@ -61,13 +61,13 @@ class Work {
 
   __device__ __forceinline__ Segment next(const Schedule& schedule) {
     if (at_ == end_) {
-      const Segment segment{next_whole_, 0, schedule.stages};
+      const Segment segment{next_whole_, 0, schedule.k_tiles};
       next_whole_ += static_cast<int>(gridDim.x);
       return segment;
     }
-    const int tile = at_ / schedule.stages;
-    const int first = at_ - tile * schedule.stages;
-    const int count = schedule.stages - first < end_ - at_ ? schedule.stages - first : end_ - at_;
+    const int tile = at_ / schedule.k_tiles;
+    const int first = at_ - tile * schedule.k_tiles;
+    const int count = schedule.k_tiles - first < end_ - at_ ? schedule.k_tiles - first : end_ - at_;
     at_ += count;
     return {schedule.whole + tile, first, count};
   }
@@ -78,8 +78,8 @@ class Work {
   int next_whole_;
 };
 
-/// The sums of the part of a tile that one share has, ROWS x COLS of each thread of WARPS warps, for the block that has
-/// the tile's beginning. Each warp hands its own over, to the warp of the same number, with a flag of its own.
+/// The partial sums of a tile that one share has, ROWS x COLS of each thread of WARPS warps, for the block that has the
+/// tile's beginning. Each warp hands its own over, to the warp of the same number, with a flag of its own.
 template <int WARPS, int ROWS, int COLS>
 class PartialSums {
  public:
@@ -90,12 +90,13 @@ class PartialSums {
   __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }  ///< by one thread of the warp
   __device__ __forceinline__ void wait_together() const { wait_for_flag_together(flag_); }  ///< by all of them
 
-  __device__ __forceinline__ void publish(const float (&sums)[ROWS][COLS]) const {
+  __device__ __forceinline__ void publish(const float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
       for (int j = 0; j < COLS; j += 4) {
-        __stcg(sums_ + (i * COLS + j) / 4 * LANES, float4{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
+        __stcg(sums_ + (i * COLS + j) / 4 * LANES,
+               float4{accumulators[i][j], accumulators[i][j + 1], accumulators[i][j + 2], accumulators[i][j + 3]});
       }
     }
     __syncwarp();
@@ -105,16 +106,16 @@ class PartialSums {
   }
 
   /// Once the flag has been seen.
-  __device__ __forceinline__ void add_to(float (&sums)[ROWS][COLS]) const {
+  __device__ __forceinline__ void add_to(float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
       for (int j = 0; j < COLS; j += 4) {
         const float4 other = __ldcg(sums_ + (i * COLS + j) / 4 * LANES);
-        sums[i][j] += other.x;
-        sums[i][j + 1] += other.y;
-        sums[i][j + 2] += other.z;
-        sums[i][j + 3] += other.w;
+        accumulators[i][j] += other.x;
+        accumulators[i][j + 1] += other.y;
+        accumulators[i][j + 2] += other.z;
+        accumulators[i][j + 3] += other.w;
       }
     }
   }
@@ -130,8 +131,8 @@ class PartialSums {
   unsigned* flag_;
 };
 
-/// Where the flags and sums of as many shares are in a launch's memory: flags in front, which are where they are
-/// whatever the problem is. Zeros before the first launch; every launch leaves the flags so.
+/// Where the flags and partial sums of as many shares are in a launch's memory. The flags come first, so that they are
+/// in the same place whatever the problem is. They are 0 before the first launch, and every launch leaves them so.
 template <int WARPS, int ROWS, int COLS>
 struct SharesMemory {
   static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()

@@ -1,17 +1,18 @@
 #pragma once
 
-// Warps that copy and warps that multiply, side by side in a block, with a ring of stages in shared memory between
-// them: what chapters 08 and 09 are made of. Chapter 08 explains it.
+// Chapter 09's blocks: producer warps that copy and consumer warps that multiply, with a ring of slots in shared memory
+// between them. Chapter 08 has the plain form and explains it. Here the consumers of a small tile share its k as well,
+// and a block computes segments of tiles.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/hilbert.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
-#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <cstdint>
 
@@ -20,113 +21,102 @@ inline namespace SGEMM_TARGET {
 namespace warp_specialized {
 
 constexpr int WARP = 32;
-constexpr int COPY_WARPS = 4;  // a warpgroup, as setmaxnreg wants
-constexpr int COPY_THREADS = COPY_WARPS * WARP;
-constexpr int TM = 16;  // rows of C per thread
+constexpr int PRODUCER_THREADS = 4 * WARP;  // a warpgroup, as setmaxnreg wants
+constexpr int TM = 16;                      // rows of C per thread
+constexpr int TN = 8;                       // and columns
 constexpr int LANES_M = 4;
 constexpr int LANES_N = WARP / LANES_M;
 constexpr int WM = LANES_M * TM;
+constexpr int WN = LANES_N * TN;
+constexpr int UNROLL = 8;  // k per iteration of the main loop: its code has to fit into a cache
 constexpr int FLOAT_BYTES = sizeof(float);
 
-enum class FmaOrder { alternating_banks, serpentine };
+/// A tile of C says how many warp tiles of WM x WN it is high and wide, and how many slots its ring has. With SLICES
+/// above 1 that many warps compute each warp tile, every one for its own slice of each k-tile.
+struct TileTraits {
+  static constexpr int SLICES = 1;
+  static constexpr int BK = 32;
+};
 
-/// A block tile of WARPS_M x WARPS_N warps, which compute WM x (LANES_N * TN) each. With SLICES above 1 that many warps
-/// compute the same part of the tile, each for its own share of the k of a stage.
-template <int WARPS_M, int WARPS_N, int TN_, int STAGES_, int UNROLL_, int COPY_REGISTERS_, int SLICES_ = 1,
-          int BK_ = 32>
-struct TileShape {
-  static constexpr int TN = TN_;  // columns of C per thread
-  static constexpr int BK = BK_;  // k per stage
-  static constexpr int STAGES = STAGES_;
-  static constexpr int SLICES = SLICES_;
-  static constexpr int SLICE_K = BK / SLICES;
-  static constexpr int UNROLL = UNROLL_;  // k per iteration of the main loop: its code has to fit into a cache
-  static_assert(BK % SLICES == 0 && SLICE_K % UNROLL == 0);
-  static constexpr int WN = LANES_N * TN;
-  static constexpr int BM = WARPS_M * WM;
-  static constexpr int BN = WARPS_N * WN;
-  static constexpr int WARPS_ACROSS = WARPS_N;
-  static constexpr int TILE_WARPS = WARPS_M * WARPS_N;
-  static constexpr int MATH_WARPS = TILE_WARPS * SLICES;
-  static constexpr int MATH_THREADS = MATH_WARPS * WARP;
-  static constexpr int THREADS = MATH_THREADS + COPY_THREADS;
-  // For one k, shared memory holds the tile's column of A and then its row of B, in floats. Four floats of padding
-  // spread the 8 k by 4 rows of A that a warp copies at a time over all banks.
+/// All that follows from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
+template <class Tile>
+struct Shape : Tile {
+  static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
+  static_assert(Tile::BK % Tile::SLICES == 0 && SLICE_K % UNROLL == 0);
+  static constexpr int BM = Tile::WARPS_M * WM;
+  static constexpr int BN = Tile::WARPS_N * WN;
+  static constexpr int SLICE_WARPS = Tile::WARPS_M * Tile::WARPS_N;
+  static constexpr int CONSUMER_WARPS = SLICE_WARPS * Tile::SLICES;
+  static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
+  static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
+  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread the
+  // 8 k by 4 rows of A that a warp copies at a time over all banks.
   static constexpr int B_OFFSET = BM + 4;
   static constexpr int K_STRIDE = B_OFFSET + BN;
   static_assert(K_STRIDE % WARP == 4);
   static constexpr int K_BYTES = K_STRIDE * FLOAT_BYTES;
-  static constexpr int STAGE_BYTES = BK * K_BYTES;
-  static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
-  static constexpr int BARRIER_BYTES = STAGES * 2 * MBARRIER_BYTES;
-  // In which the sums of slices meet, half of them at a time.
-  static constexpr int EXCHANGE_BYTES = SLICES == 1 ? 0 : MATH_THREADS * TM * TN * FLOAT_BYTES / 2;
+  static constexpr int SLOT_BYTES = Tile::BK * K_BYTES;
+  static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
+  static constexpr int BARRIER_BYTES = Tile::SLOTS * 2 * MBARRIER_BYTES;
+  // Where the accumulators of slices meet, half of them at a time.
+  static constexpr int EXCHANGE_BYTES = Tile::SLICES == 1 ? 0 : CONSUMER_THREADS * TM * TN * FLOAT_BYTES / 2;
   static constexpr int SMEM_BYTES = RING_BYTES + BARRIER_BYTES + EXCHANGE_BYTES;
-  // 64 Ki registers make 168 for each of 384 threads. What the copying warps leave over is for the others.
-  static constexpr int COPY_REGISTERS = COPY_REGISTERS_;
-  static constexpr int MATH_REGISTERS = 168 + (168 - COPY_REGISTERS) * COPY_THREADS / MATH_THREADS;
-  static_assert(THREADS == 384 && COPY_REGISTERS % 16 == 8);
+  // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
+  static constexpr int PRODUCER_REGISTERS = 72;
+  static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) * PRODUCER_THREADS / CONSUMER_THREADS;
+  static_assert(THREADS == 384);
 };
-
-/// The tile of C at position `tile` of the Hilbert curve.
-template <class Shape>
-__device__ __forceinline__ TileOrigin tile_at(const Problem& p, int tile) {
-  const TileIndex index = hilbert_tile(tile, static_cast<int>(ceil_div<std::int64_t>(p.m, Shape::BM)),
-                                       static_cast<int>(ceil_div<std::int64_t>(p.n, Shape::BN)));
-  return {static_cast<std::int64_t>(index.row) * Shape::BM, static_cast<std::int64_t>(index.col) * Shape::BN};
-}
 
 /// Where in the tile the first of a thread's rows and columns are; each further group of four lies 4 * LANES_M rows or
 /// 4 * LANES_N columns on.
 template <class Shape>
 __device__ __forceinline__ unsigned row_in_tile(unsigned thread) {
-  return thread / WARP % Shape::TILE_WARPS / Shape::WARPS_ACROSS * WM + thread % WARP / LANES_N * 4;
+  return thread / WARP % Shape::SLICE_WARPS / Shape::WARPS_N * WM + thread % WARP / LANES_N * 4;
 }
 template <class Shape>
 __device__ __forceinline__ unsigned column_in_tile(unsigned thread) {
-  return thread / WARP % Shape::WARPS_ACROSS * Shape::WN + thread % LANES_N * 4;
+  return thread / WARP % Shape::WARPS_N * WN + thread % LANES_N * 4;
 }
 
-/// Which share of the k of a stage is a thread's.
+/// The number of the slice of each k-tile that is a thread's.
 template <class Shape>
 __device__ __forceinline__ unsigned slice_of(unsigned thread) {
-  return thread / WARP / Shape::TILE_WARPS;
+  return thread / WARP / Shape::SLICE_WARPS;
 }
 
-/// The row that is multiplied as number `i` of a step of k.
-template <FmaOrder ORDER>
+// ---- The order of the FMAs: chapter 08 ----
+
+/// The row that is multiplied as number `i` of one k.
 __device__ constexpr int row_in_order(int i) {
   constexpr int BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};
-  return ORDER == FmaOrder::alternating_banks ? BY_PARITY[i] : i;
+  return BY_PARITY[i];
 }
 
-/// The column that is number `j` in it: to and fro, and with alternating banks first the odd one of each pair in even
-/// rows that go forth and odd rows that go back.
-template <FmaOrder ORDER, int TN>
+/// The column that is number `j` in it.
 __device__ constexpr int column_in_order(int i, int j) {
-  const int column = i % 2 == 0 ? j : TN - 1 - j;
-  return ORDER == FmaOrder::alternating_banks ? column ^ ((i + row_in_order<ORDER>(i) + 1) % 2) : column;
+  return (i % 2 == 0 ? j : TN - 1 - j) ^ ((i + row_in_order(i) + 1) % 2);
 }
 
 /// The place in the order after which no row of group `g` (rows 4 g to 4 g + 3) is left.
-template <FmaOrder ORDER>
 __device__ constexpr int end_of_group(int g) {
   int last = 0;
   for (int i = 0; i < TM; ++i) {
-    last = row_in_order<ORDER>(i) / 4 == g ? i : last;
+    last = row_in_order(i) / 4 == g ? i : last;
   }
   return last;
 }
 
-/// How many stages a product takes: one of zeros where there is no k.
+// ---- The ring ----
+
+/// How many k-tiles a product takes: one of zeros where there is no k.
 template <class Shape>
-SGEMM_HOST_DEVICE int stages_of(const Problem& p) {
+SGEMM_HOST_DEVICE int k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, Shape::BK));
 }
 
-/// A place in the ring: one of its stages, and by their shared addresses the barriers that tell that it is full and
-/// that it is empty. The ring begins at the shared address that the block's dynamic shared memory has, its barriers
-/// follow it, and each use of a stage is one phase of its two barriers.
+/// A place in the ring: one of its slots, and by their shared addresses the barriers that tell that it is full and that
+/// it is empty. The ring begins where the block's dynamic shared memory does, its barriers follow it, and each use of a
+/// slot is one phase of its two barriers.
 template <class Shape>
 struct RingPosition {
   unsigned full;        ///< the barrier
@@ -134,11 +124,11 @@ struct RingPosition {
 
   __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
   __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return full + Shape::STAGES * MBARRIER_BYTES; }
-  /// Returns whether it is back at the first stage.
+  __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
+  /// Returns whether it is back at the first slot.
   __device__ bool advance(unsigned ring) {
     full += MBARRIER_BYTES;
-    const bool passed = full == ring + Shape::RING_BYTES + Shape::STAGES * MBARRIER_BYTES;
+    const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
     if (passed) {
       full = ring + Shape::RING_BYTES;
       parity ^= 1U;
@@ -147,14 +137,14 @@ struct RingPosition {
   }
 };
 
-/// Makes the ring's barriers; to be followed by a barrier of the block.
+/// Makes the ring's barriers; a barrier of the block follows.
 template <class Shape>
 __device__ __forceinline__ void init_ring(unsigned ring) {
-  if (threadIdx.x < Shape::STAGES) {
+  if (threadIdx.x < Shape::SLOTS) {
     RingPosition<Shape> at(ring);
     at.full += threadIdx.x * MBARRIER_BYTES;
-    mbarrier_init(at.full, COPY_THREADS);
-    mbarrier_init(at.empty(), Shape::MATH_WARPS);
+    mbarrier_init(at.full, PRODUCER_THREADS);
+    mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);
   }
 }
 
@@ -164,23 +154,23 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
   return x < LIMIT ? static_cast<int>(x) : LIMIT;
 }
 
-/// The copying warps' side of the ring.
+/// The producer warps' side of the ring.
 template <class Shape, bool VECTOR>
-class Copier {
+class Producer {
  public:
-  __device__ __forceinline__ explicit Copier(unsigned ring) : ring_(ring), stage_(ring), at_(ring) {}
+  __device__ __forceinline__ explicit Producer(unsigned ring) : ring_(ring), slot_(ring), at_(ring) {}
 
-  /// Fills the next `count` stages with k from stage `first` of a product on, of the rows of A and the columns of B
-  /// that belong to the tile of C that begins at `tile`. What lies outside the matrices is filled with zeros. A k that
-  /// is no multiple of BK leaves its short stage for the beginning.
-  __device__ __forceinline__ void copy(const Problem& p, TileOrigin tile, int first, int count) {
+  /// Fills the next `count` slots with k-tiles, from number `first` of a product on, of the rows of A and the columns
+  /// of B that belong to the tile of C that begins at `tile`. Zeros stand for what lies outside the matrices. A k that
+  /// is no multiple of BK leaves its short k-tile for the beginning.
+  __device__ __forceinline__ void produce(const Problem& p, TileOrigin tile, int first, int count) {
     const float* a_source = p.a + (tile.row + a_row()) * p.lda + a_k();
     const float* b_source = p.b + b_k() * p.ldb + tile.col + b_col();
     const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row();
     const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col();
-    const int first_depth = static_cast<int>(p.k) - (stages_of<Shape>(p) - 1) * BK;
+    const int first_depth = static_cast<int>(p.k) - (k_tiles_of<Shape>(p) - 1) * BK;
     if (first == 0) {
-      copy_stage<false>(p, a_source, b_source, rows_left, cols_left, first_depth);
+      copy_k_tile<false>(p, a_source, b_source, rows_left, cols_left, first_depth);
       a_source += first_depth;
       b_source -= (BK - first_depth) * p.ldb;
       --count;
@@ -190,7 +180,7 @@ class Copier {
       b_source += k * p.ldb;
     }
     for (; count > 0; --count) {
-      copy_stage<true>(p, a_source, b_source, rows_left, cols_left, BK);
+      copy_k_tile<true>(p, a_source, b_source, rows_left, cols_left, BK);
       a_source += BK;
     }
   }
@@ -199,37 +189,35 @@ class Copier {
   static constexpr int BK = Shape::BK;
   // A: 8 k by 16 rows at a time, 32 bits each, as it is transposed on the way.
   static constexpr int A_K = 8;
-  static constexpr int A_ROWS = COPY_THREADS / A_K;
+  static constexpr int A_ROWS = PRODUCER_THREADS / A_K;
   // B: a warp one row at a time, or several where they are short.
   static constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
   static constexpr int B_LANES = Shape::BN < WARP * B_WIDTH ? Shape::BN / B_WIDTH : WARP;
   static constexpr int B_SPAN = B_LANES * B_WIDTH;  // columns at a time
-  static constexpr int B_ROWS = COPY_THREADS / B_LANES;
+  static constexpr int B_ROWS = PRODUCER_THREADS / B_LANES;
 
-  __device__ static int thread() { return static_cast<int>(threadIdx.x) - Shape::MATH_THREADS; }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS; }
   __device__ static int a_k() { return thread() % A_K; }
   __device__ static int a_row() { return thread() / A_K; }
   __device__ static int b_k() { return thread() / B_LANES; }
   __device__ static int b_col() { return thread() % B_LANES * B_WIDTH; }
 
-  /// One stage: k below `depth` alone unless the stage is WHOLE. Leaves `b_source` at the next BK rows.
+  /// One k-tile: k below `depth` alone unless it is WHOLE. Leaves `b_source` at the next BK rows.
   template <bool WHOLE>
-  __device__ __forceinline__ void copy_stage(const Problem& p, const float* a_source, const float*& b_source,
-                                             int rows_left, int cols_left, int depth) {
+  __device__ __forceinline__ void copy_k_tile(const Problem& p, const float* a_source, const float*& b_source,
+                                              int rows_left, int cols_left, int depth) {
     mbarrier_wait(at_.empty(), at_.parity ^ 1U);
-    const unsigned a_destination = stage_ + a_k() * Shape::K_BYTES + a_row() * FLOAT_BYTES;
-    const unsigned b_destination = stage_ + b_k() * Shape::K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
+    const unsigned a_destination = slot_ + a_k() * Shape::K_BYTES + a_row() * FLOAT_BYTES;
+    const unsigned b_destination = slot_ + b_k() * Shape::K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
 #pragma unroll
     for (int row = 0; row < Shape::BM; row += A_ROWS) {
 #pragma unroll
       for (int k = 0; k < BK; k += A_K) {
         const unsigned to = a_destination + k * Shape::K_BYTES + row * FLOAT_BYTES;
-        cp_async_or_zero<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
+        cp_async_zfill<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
       }
       a_source += A_ROWS * p.lda;
-      if constexpr (Shape::COPY_REGISTERS >= 72) {  // with fewer the compiler does better by itself
-        a_source = keep_in_register(a_source);
-      }
+      a_source = keep_in_register(a_source);
     }
 #pragma unroll
     for (int k = 0; k < BK; k += B_ROWS) {
@@ -237,37 +225,35 @@ class Copier {
       for (int col = 0; col < Shape::BN; col += B_SPAN) {
         const unsigned to = b_destination + k * Shape::K_BYTES + col * FLOAT_BYTES;
         if (col + B_SPAN <= Shape::BN || col + b_col() < Shape::BN) {
-          cp_async_or_zero<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
+          cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
         }
       }
       b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // and do not keep all rows' addresses
     }
-    mbarrier_arrive_after_copies(at_.full);
-    stage_ = at_.advance(ring_) ? ring_ : stage_ + Shape::STAGE_BYTES;
+    cp_async_mbarrier_arrive_noinc(at_.full);
+    slot_ = at_.advance(ring_) ? ring_ : slot_ + Shape::SLOT_BYTES;
   }
 
   unsigned ring_;
-  unsigned stage_;  ///< shared address
+  unsigned slot_;  ///< shared address
   RingPosition<Shape> at_;
 };
 
-/// The multiplying warps' side of the ring.
-template <class Shape, FmaOrder ORDER>
-class Multiplier {
+/// The consumer warps' side of the ring.
+template <class Shape>
+class Consumer {
  public:
-  static constexpr int TN = Shape::TN;
+  __device__ __forceinline__ explicit Consumer(unsigned ring) : ring_(ring), at_(ring) {}
 
-  __device__ __forceinline__ explicit Multiplier(unsigned ring) : ring_(ring), at_(ring) {}
-
-  /// sums += A * B over the next `stages` stages, at least one.
-  __device__ __forceinline__ void multiply(int stages, float (&sums)[TM][TN]) {
-    // Where this thread's fragments are in the first stage.
+  /// accumulators += A * B over the next `k_tiles` slots, at least one.
+  __device__ __forceinline__ void consume(int k_tiles, float (&accumulators)[TM][TN]) {
+    // Where this thread's fragments are in the first slot.
     const unsigned slice = ring_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::K_BYTES);
     const unsigned a_first = keep_in_register(slice + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
     const unsigned b_first =
         keep_in_register(slice + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
-    unsigned a_here = a_first + at_.index(ring_) * Shape::STAGE_BYTES;
-    unsigned b_here = b_first + at_.index(ring_) * Shape::STAGE_BYTES;
+    unsigned a_here = a_first + at_.index(ring_) * Shape::SLOT_BYTES;
+    unsigned b_here = b_first + at_.index(ring_) * Shape::SLOT_BYTES;
     float a[TM];
     float b[TN];
     mbarrier_wait(at_.full, at_.parity);
@@ -277,20 +263,20 @@ class Multiplier {
     }
     load_b(b, b_here);
 
-    constexpr unsigned STEPS = Shape::SLICE_K / Shape::UNROLL;  // per stage
+    constexpr unsigned ITERATIONS = Shape::SLICE_K / UNROLL;  // per k-tile
 #pragma unroll 1
-    for (unsigned left = stages * STEPS; left > 0; --left) {
-      unsigned a_next = a_here + Shape::UNROLL * Shape::K_BYTES;
-      unsigned b_next = b_here + Shape::UNROLL * Shape::K_BYTES;
+    for (unsigned left = k_tiles * ITERATIONS; left > 0; --left) {
+      unsigned a_next = a_here + UNROLL * Shape::K_BYTES;
+      unsigned b_next = b_here + UNROLL * Shape::K_BYTES;
 #pragma unroll
-      for (int k = 0; k < Shape::UNROLL; ++k) {
-        if (k == Shape::UNROLL - 1 &&
-            (STEPS == 1 || left % STEPS == 1)) {  // the last fragments of the stage are in registers
+      for (int k = 0; k < UNROLL; ++k) {
+        if (k == UNROLL - 1 &&
+            (ITERATIONS == 1 || left % ITERATIONS == 1)) {  // the last fragments of the k-tile are in registers
           if (left > 1) {
             const unsigned read = at_.empty();
             at_.advance(ring_);
-            a_next = a_first + at_.index(ring_) * Shape::STAGE_BYTES;
-            b_next = b_first + at_.index(ring_) * Shape::STAGE_BYTES;
+            a_next = a_first + at_.index(ring_) * Shape::SLOT_BYTES;
+            b_next = b_first + at_.index(ring_) * Shape::SLOT_BYTES;
             release(read);
             mbarrier_wait(at_.full, at_.parity);
           } else {  // what is loaded last is not used, but has to be there
@@ -298,18 +284,18 @@ class Multiplier {
             b_next = b_here;
           }
         }
-        const unsigned a_from = k == Shape::UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
-        const unsigned b_from = k == Shape::UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
+        const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
+        const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
-          const int row = row_in_order<ORDER>(i);
+          const int row = row_in_order(i);
 #pragma unroll
           for (int j = 0; j < TN; ++j) {
-            const int col = column_in_order<ORDER, TN>(i, j);
-            sums[row][col] += a[row] * b[col];
+            const int col = column_in_order(i, j);
+            accumulators[row][col] += a[row] * b[col];
           }
           // Registers are loaded for the next k as soon as this one needs them no more.
-          if (i == end_of_group<ORDER>(row / 4)) {
+          if (i == end_of_group(row / 4)) {
             load_group<LANES_M>(a, row / 4, a_from);
           }
         }
@@ -327,7 +313,7 @@ class Multiplier {
   /// Four of a fragment's elements, for one k; groups lie 4 * LANES floats apart.
   template <int LANES, int COUNT>
   __device__ __forceinline__ static void load_group(float (&fragment)[COUNT], int group, unsigned from) {
-    const float4 value = load_shared_float4(from + group * 4 * LANES * FLOAT_BYTES);
+    const float4 value = ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES);
     fragment[4 * group] = value.x;
     fragment[4 * group + 1] = value.y;
     fragment[4 * group + 2] = value.z;
@@ -341,7 +327,7 @@ class Multiplier {
     }
   }
 
-  /// Tells the copying warps, by its `empty` barrier, that this warp has read a stage.
+  /// Tells the producers, by its `empty` barrier, that this warp has read a slot.
   __device__ __forceinline__ static void release(unsigned empty) {
     __syncwarp();
     if (threadIdx.x % WARP == 0) {
@@ -353,11 +339,11 @@ class Multiplier {
   RingPosition<Shape> at_;
 };
 
-/// How many of a thread's rows it keeps when the sums of slices have been added: each slice finishes its own.
+/// How many of a thread's rows it keeps when the accumulators of slices have been added: each slice finishes its own.
 template <class Shape>
 constexpr int FINISHED_ROWS = TM / Shape::SLICES;
 
-/// Which of a thread's rows is number `r` of them, half of which come from its first TM / 2 rows.
+/// The row of a thread that is number `r` of those it finishes, half of which come from its first TM / 2 rows.
 template <class Shape>
 __device__ __forceinline__ int finished_row(int slice, int r) {
   if constexpr (Shape::SLICES == 1) {
@@ -367,33 +353,34 @@ __device__ __forceinline__ int finished_row(int slice, int r) {
   return r / HALF * (TM / 2) + slice * HALF + r % HALF;
 }
 
-/// C = alpha * sums + beta * C, for the rows that a slice finishes. `row` and `col` are where in C the thread's first
-/// row and column are. PLAIN: alpha is 1 and beta 0.
+/// C = alpha * accumulators + beta * C, for the rows that a slice finishes. `row` and `col` are where in C the thread's
+/// first row and column are. PLAIN: alpha is 1 and beta 0.
 template <class Shape, bool VECTOR, bool PLAIN>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, int slice,
-                                      const float (&sums)[FINISHED_ROWS<Shape>][Shape::TN]) {
+                                      const float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
 #pragma unroll
   for (int r = 0; r < FINISHED_ROWS<Shape>; ++r) {
     const int i = finished_row<Shape>(slice, r);
     const std::int64_t c_row = row + i / 4 * (4 * LANES_M) + i % 4;
     if (c_row < p.m) {
 #pragma unroll
-      for (int j = 0; j < Shape::TN; j += 4) {
+      for (int j = 0; j < TN; j += 4) {
         const std::int64_t c_col = col + j / 4 * (4 * LANES_N);
         float* const c = p.c + c_row * p.ldc + c_col;
         if constexpr (VECTOR) {
           if (c_col < p.n) {
             if constexpr (PLAIN) {
-              __stwt(reinterpret_cast<float4*>(c), float4{sums[r][j], sums[r][j + 1], sums[r][j + 2], sums[r][j + 3]});
+              __stwt(reinterpret_cast<float4*>(c), float4{accumulators[r][j], accumulators[r][j + 1],
+                                                          accumulators[r][j + 2], accumulators[r][j + 3]});
             } else {
-              update4(c, &sums[r][j], p.alpha, p.beta);
+              update4(c, &accumulators[r][j], p.alpha, p.beta);
             }
           }
         } else {
 #pragma unroll
           for (int jj = 0; jj < 4; ++jj) {
             if (c_col + jj < p.n) {
-              update(c[jj], sums[r][j + jj], p.alpha, p.beta);
+              update(c[jj], accumulators[r][j + jj], p.alpha, p.beta);
             }
           }
         }

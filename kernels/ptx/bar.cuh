@@ -1,5 +1,8 @@
 #pragma once
 
+// Barriers of some of a block's warps.
+// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: bar".
+
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
@@ -7,24 +10,31 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// Waits until `threads` threads of the block (a multiple of 32, whole warps) have arrived at barrier `id` (0 to 15;
-// 0 is the one __syncthreads uses). Orders their shared-memory accesses before and after it.
-// named_barrier_arrive(id, threads): arrives as one of them and does not wait.
-// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: bar".
+// bar_sync(id, threads): waits until `threads` threads of the block (a multiple of 32, whole warps) have arrived at
+// barrier `id` (0 to 15; 0 is the one __syncthreads uses). Orders their shared-memory accesses before and after it.
+//
+// bar_arrive(id, threads): arrives as one of them and does not wait.
+
 #ifdef __CUDACC__
-__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+
+__device__ __forceinline__ void bar_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+
+__device__ __forceinline__ void bar_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-#else
-inline void named_barrier_sync(int id, int threads, simt::Site site = simt::Site::current()) {
+
+#else  // the executor's
+
+inline void bar_sync(int id, int threads, simt::Site site = simt::Site::current()) {
   simt::barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
 }
-inline void named_barrier_arrive(int id, int threads, simt::Site site = simt::Site::current()) {
+
+inline void bar_arrive(int id, int threads, simt::Site site = simt::Site::current()) {
   simt::barrier_arrive(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
 }
+
 #endif
 
 }  // namespace SGEMM_TARGET

@@ -10,26 +10,19 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// shared_address(pointer): the 32-bit address that PTX uses for shared memory. Take it once, outside loops, and add
-// byte offsets: converting a generic pointer costs several instructions.
-//
 // cp_async<BYTES>(destination, source): starts copying BYTES (4 or 16) from `source` in global memory to the shared
-// address `destination`, both aligned to BYTES. The data may be read after cp_async_wait and a barrier among the
+// address `destination`, both aligned to BYTES. The data may be read after cp_async_wait_group and a barrier among the
 // threads involved. 16-byte copies go through L2 only (.cg); 4-byte copies exist only with L1 allocation (.ca).
 //
-// cp_async_or_zero<BYTES>(destination, source, valid): the same, but writes zeros and does not read `source` where
-// `valid` is false.
+// cp_async_zfill<BYTES>(destination, source, valid): copies as cp_async does where `valid` is true. Elsewhere it
+// writes zeros and does not read `source`.
 //
-// cp_async_commit(): closes the group of this thread's copies started since the last commit; an empty group counts as
-// well.
+// cp_async_commit_group(): closes the group of this thread's copies started since the last commit; an empty group
+// counts as well.
 //
-// cp_async_wait<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
+// cp_async_wait_group<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
 
 #ifdef __CUDACC__
-
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 template <int BYTES>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
@@ -42,7 +35,7 @@ __device__ __forceinline__ void cp_async(unsigned destination, const void* sourc
 }
 
 template <int BYTES>
-__device__ __forceinline__ void cp_async_or_zero(unsigned destination, const void* source, bool valid) {
+__device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
   static_assert(BYTES == 4 || BYTES == 16);
   const int source_bytes = valid ? BYTES : 0;
   if constexpr (BYTES == 16) {
@@ -54,16 +47,14 @@ __device__ __forceinline__ void cp_async_or_zero(unsigned destination, const voi
   }
 }
 
-__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 template <int PENDING>
-__device__ __forceinline__ void cp_async_wait() {
+__device__ __forceinline__ void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
 #else  // the executor's
-
-inline unsigned shared_address(const void* pointer) { return simt::shared_address(pointer); }
 
 template <int BYTES>
 void cp_async(unsigned destination, const void* source, simt::Site site = simt::Site::current()) {
@@ -72,15 +63,15 @@ void cp_async(unsigned destination, const void* source, simt::Site site = simt::
 }
 
 template <int BYTES>
-void cp_async_or_zero(unsigned destination, const void* source, bool valid, simt::Site site = simt::Site::current()) {
+void cp_async_zfill(unsigned destination, const void* source, bool valid, simt::Site site = simt::Site::current()) {
   static_assert(BYTES == 4 || BYTES == 16);
   simt::copy_async(destination, valid ? source : nullptr, BYTES, site);
 }
 
-inline void cp_async_commit() { simt::commit_copies(); }
+inline void cp_async_commit_group() { simt::commit_copies(); }
 
 template <int PENDING>
-void cp_async_wait() {
+void cp_async_wait_group() {
   simt::wait_for_copies(PENDING);
 }
 

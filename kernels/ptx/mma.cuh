@@ -1,6 +1,7 @@
 #pragma once
 
-// Tensor cores, and FP32 numbers in the form that they take (sm_80 and later).
+// Products by a warp on tensor cores (sm_80 and later).
+// PTX ISA 9.0, "Warp-level matrix instructions: mma", "Matrix Fragments for mma.m16n8k8".
 
 #include "common/target.hpp"
 
@@ -9,41 +10,18 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// `x` rounded to TF32: the sign and the exponent of a float, 10 of its 23 mantissa bits, the others 0. What lies above
-/// the largest such number, and so close below FLT_MAX, becomes Inf.
-/// PTX ISA 9.0, "Data Movement and Conversion Instructions: cvt". Rounding is one instruction from sm_90 on.
-__device__ __forceinline__ float round_to_tf32(float x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned bits;
-  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
-#else
-  constexpr unsigned HALF = 1U << 12U;
-  constexpr unsigned KEPT = ~0U << 13U;
-  return __uint_as_float((__float_as_uint(x) + HALF) & KEPT);
-#endif
-}
-
-/// Writes `x` as the sum of two numbers for tensor cores. `big` is in TF32; `small`, at most 2^-11 of it, has up to 12
-/// significant bits, of which tensor cores take 11. They are not finite where x is Inf or NaN or rounds to Inf.
-__device__ __forceinline__ void split_for_tf32(float x, float& big, float& small) {
-  big = round_to_tf32(x);
-  small = x - big;
-}
-
-// mma_16x8x8(d, a, b, c): D = A * B + C by all 32 lanes of a warp, A 16 x 8, B 8 x 8, C and D 16 x 8. Of A and B the
-// tensor cores read the bits that TF32 has; products are exact, their sum is not rounded but cut off.
-// PTX ISA 9.0, "Warp-level matrix instructions: mma", "Matrix Fragments for mma.m16n8k8".
+// mma_m16n8k8_tf32(d, a, b, c): D = A * B + C by all 32 lanes of a warp, A 16 x 8, B 8 x 8, C and D 16 x 8. The tensor
+// cores read those bits of A and B that TF32 has. Products are exact; their sum is not rounded but cut off.
 //
-// With r = lane / 4 and q = lane % 4 a lane holds of
+// With r = lane / 4 and q = lane % 4 a lane holds
 //   A  a[0] (r, q)    a[1] (r + 8, q)    a[2] (r, q + 4)    a[3] (r + 8, q + 4)
 //   B  b[0] (q, r)    b[1] (q + 4, r)
 //   D  d[0] (r, 2q)   d[1] (r, 2q + 1)   d[2] (r + 8, 2q)   d[3] (r + 8, 2q + 1), and C alike
 
 #ifdef __CUDACC__
 
-__device__ __forceinline__ void mma_16x8x8(float (&d)[4], const float (&a)[4], const float (&b)[2],
-                                           const float (&c)[4]) {
+__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2],
+                                                 const float (&c)[4]) {
   asm volatile(
       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
@@ -54,8 +32,8 @@ __device__ __forceinline__ void mma_16x8x8(float (&d)[4], const float (&a)[4], c
 
 #else  // the executor's
 
-inline void mma_16x8x8(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
-                       simt::Site site = simt::Site::current()) {
+inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
+                             simt::Site site = simt::Site::current()) {
   simt::mma({{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, c, d, site);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What a kernel says about registers that the language has no words for.
+// Registers handed from warps that need few to warps that need many.
+// PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg".
 
 #include "common/target.hpp"
 
@@ -9,50 +10,34 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Returns `value` as something that the compiler can not see through: it neither computes it again at every use nor
-/// computes in advance, and keeps in registers, what depends on it.
-__device__ __forceinline__ unsigned keep_in_register(unsigned value) {
-#ifdef __CUDACC__
-  asm volatile("" : "+r"(value));
-#endif
-  return value;
-}
-__device__ __forceinline__ const float* keep_in_register(const float* value) {
-#ifdef __CUDACC__
-  asm volatile("" : "+l"(value));
-#endif
-  return value;
-}
-
-// Registers handed from warps that need few to warps that need many.
-// PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg".
+// setmaxnreg_dec<LIMIT>(): returns the registers above LIMIT to the block's pool.
+// setmaxnreg_inc<LIMIT>(): waits until the pool holds enough, and takes them.
 //
-// Called once by all threads of a warpgroup (four neighbouring warps, the first a multiple of four), in kernels whose
+// All threads of a warpgroup (four neighbouring warps, the first a multiple of four) call it once, in kernels whose
 // __launch_bounds__ say one block per SM. The block starts with as many registers per thread as 64 Ki of them allow,
-// in steps of 8; lower_register_limit returns what lies above LIMIT to the block's pool, raise_register_limit waits
-// until the pool holds enough. LIMIT is a multiple of 8 from 24 to 240.
+// in steps of 8. LIMIT is a multiple of 8 from 24 to 240.
 //
 // Only code for sm_90a has the instruction; elsewhere every thread keeps what it started with.
 
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 template <int LIMIT>
-__device__ __forceinline__ void lower_register_limit() {
+__device__ __forceinline__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LIMIT));
 }
 
 template <int LIMIT>
-__device__ __forceinline__ void raise_register_limit() {
+__device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(LIMIT));
 }
 
 #else
 
 template <int LIMIT>
-__device__ __forceinline__ void lower_register_limit() {}
+__device__ __forceinline__ void setmaxnreg_dec() {}
 
 template <int LIMIT>
-__device__ __forceinline__ void raise_register_limit() {}
+__device__ __forceinline__ void setmaxnreg_inc() {}
 
 #endif
 

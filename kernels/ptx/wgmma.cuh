@@ -22,9 +22,9 @@ constexpr int WGMMA_K = 16;
 
 // ---- Operands in shared memory ----
 //
-// "Strides" and "Swizzling modes" in the same chapter. Of A each row, of B each column is 64 numbers of 16 bits along
-// k, WGMMA_ROW_BYTES, and they follow one another. So that eight of them can be read at a time, the 16-byte pieces of
-// each change places within its 128 bytes; hardware finds them by their address alone, hence the alignment.
+// "Strides" and "Swizzling modes" in the same chapter. Each row of A and each column of B is 64 numbers of 16 bits
+// along k, WGMMA_ROW_BYTES, and they follow one another. So that eight of them can be read at a time, the 16-byte
+// groups of each change places within its 128 bytes; hardware finds them by their address alone, hence the alignment.
 
 constexpr int WGMMA_ROW_BYTES = 128;
 constexpr int WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
@@ -32,42 +32,44 @@ constexpr int WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
 /// Where byte `offset` of rows without swizzling lies with it.
 SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^ (offset >> 3U & 0x70U); }
 
-// wgmma_operand(address): names to wgmma the rows that begin at this shared address, a multiple of WGMMA_ALIGNMENT
-// ("Matrix Descriptor Format").
-// wgmma_operand_at(operand, bytes): the same from `bytes` on, whole groups of eight rows and 32 bytes of a row's k.
+// wgmma_descriptor(address): the matrix descriptor of the rows that begin at this shared address, a multiple of
+// WGMMA_ALIGNMENT ("Matrix Descriptor Format").
+// wgmma_descriptor_at(descriptor, bytes): the descriptor of what lies `bytes` further on, whole groups of eight rows
+// and 32 bytes of a row's k.
 
 // ---- The product ----
 //
-// wgmma_64x128x16<Format>(d, a, b, accumulate): D = A * B, or D += A * B, by all threads of a warpgroup: A 64 x 16, B
-// 16 x 128 in numbers of that format, D 64 x 128 in FP32. Products are exact; their sums are cut off.
-// With w the warp of the warpgroup, r = lane / 4 and q = lane % 4, a thread holds of D ("Register Fragments")
+// wgmma_m64n128k16<Format>(d, a, b, accumulate): D = A * B, or D += A * B, by all threads of a warpgroup: A 64 x 16, B
+// 16 x 128 in numbers of that format, given by their descriptors, D 64 x 128 in FP32. Products are exact; their sums
+// are cut off. With w the warp of the warpgroup, r = lane / 4 and q = lane % 4, a thread holds of D ("Register
+// Fragments")
 //   d[4j], d[4j + 1] row 16w + r, columns 8j + 2q and 8j + 2q + 1; d[4j + 2], d[4j + 3] the same of row 16w + r + 8
 //
 // It starts the product and does not wait for it. The rules:
 // wgmma_fence(): before the first one that takes registers which the thread has written or read since.
-// wgmma_commit(): makes a group of those started since the last commit.
-// wgmma_wait<PENDING>(d): waits until at most PENDING of the youngest groups are under way; only then may `d`, the
-// result of the others, be read, and what they read be written.
+// wgmma_commit_group(): makes a group of those started since the last commit.
+// wgmma_wait_group<PENDING>(d): waits until at most PENDING of the youngest groups are under way; only then may `d`,
+// the result of the others, be read, and what they read be written.
 
 #ifdef __CUDACC__
 
-__device__ __forceinline__ std::uint64_t wgmma_operand(unsigned address) {
+__device__ __forceinline__ std::uint64_t wgmma_descriptor(unsigned address) {
   constexpr std::uint64_t UNUSED_STRIDE = 1;
   constexpr std::uint64_t EIGHT_ROWS = WGMMA_ALIGNMENT;
   constexpr std::uint64_t SWIZZLE_128_BYTES = 1;
   return (address & 0x3FFFFU) >> 4U | UNUSED_STRIDE << 16U | EIGHT_ROWS >> 4U << 32U | SWIZZLE_128_BYTES << 62U;
 }
 
-__device__ __forceinline__ std::uint64_t wgmma_operand_at(std::uint64_t operand, unsigned bytes) {
-  return operand + (bytes >> 4U);
+__device__ __forceinline__ std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned bytes) {
+  return descriptor + (bytes >> 4U);
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int PENDING>
-__device__ __forceinline__ void wgmma_wait(float (&d)[64]) {
+__device__ __forceinline__ void wgmma_wait_group(float (&d)[64]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 #pragma unroll
   for (float& value : d) {
@@ -96,15 +98,15 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[64]) {
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)))
 
 template <class Format>
-__device__ __forceinline__ void wgmma_64x128x16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate);
+__device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate);
 template <>
-__device__ __forceinline__ void wgmma_64x128x16<Fp16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
-                                                      bool accumulate) {
+__device__ __forceinline__ void wgmma_m64n128k16<Fp16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
+                                                       bool accumulate) {
   SGEMM_WGMMA("f16");
 }
 template <>
-__device__ __forceinline__ void wgmma_64x128x16<Bf16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
-                                                      bool accumulate) {
+__device__ __forceinline__ void wgmma_m64n128k16<Bf16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
+                                                       bool accumulate) {
   SGEMM_WGMMA("bf16");
 }
 
@@ -113,13 +115,13 @@ __device__ __forceinline__ void wgmma_64x128x16<Bf16>(float (&d)[64], std::uint6
 #else  // other GPUs have no such instructions: kernels that use them are not launched there
 
 __device__ __forceinline__ void wgmma_fence() { __trap(); }
-__device__ __forceinline__ void wgmma_commit() { __trap(); }
+__device__ __forceinline__ void wgmma_commit_group() { __trap(); }
 template <int PENDING>
-__device__ __forceinline__ void wgmma_wait(float (&)[64]) {
+__device__ __forceinline__ void wgmma_wait_group(float (&)[64]) {
   __trap();
 }
 template <class Format>
-__device__ __forceinline__ void wgmma_64x128x16(float (&)[64], std::uint64_t, std::uint64_t, bool) {
+__device__ __forceinline__ void wgmma_m64n128k16(float (&)[64], std::uint64_t, std::uint64_t, bool) {
   __trap();
 }
 
@@ -127,20 +129,20 @@ __device__ __forceinline__ void wgmma_64x128x16(float (&)[64], std::uint64_t, st
 
 #else  // the executor's
 
-inline std::uint64_t wgmma_operand(unsigned address) { return address; }
+inline std::uint64_t wgmma_descriptor(unsigned address) { return address; }
 
-inline std::uint64_t wgmma_operand_at(std::uint64_t operand, unsigned bytes) { return operand + bytes; }
+inline std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned bytes) { return descriptor + bytes; }
 
 inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
-inline void wgmma_commit(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
+inline void wgmma_commit_group(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
 template <int PENDING>
-void wgmma_wait(float (&d)[64], simt::Site site = simt::Site::current()) {
+void wgmma_wait_group(float (&d)[64], simt::Site site = simt::Site::current()) {
   simt::wgmma_wait(PENDING, d, site);
 }
 
 template <class Format>
-void wgmma_64x128x16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
-                     simt::Site site = simt::Site::current()) {
+void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
+                      simt::Site site = simt::Site::current()) {
   simt::wgmma(std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16, d,
               static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }

@@ -5,7 +5,7 @@
 #include "host/chapter.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm::test {
 namespace {
@@ -61,10 +61,10 @@ __global__ void different_trip_counts_kernel(const float* in, float* out) {
 __global__ void async_copies_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
   const unsigned lane = threadIdx.x;
-  cp_async_or_zero<4>(shared_address(smem + lane), in + lane, lane < 16);
+  cp_async_zfill<4>(shared_address(smem + lane), in + lane, lane < 16);
   cp_async<16>(shared_address(smem + 32 + 4 * lane), in + 32 + 4 * lane);
-  cp_async_commit();
-  cp_async_wait<0>();
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
   out[lane] = smem[lane] + smem[32 + lane];
 }
 
@@ -73,7 +73,7 @@ __global__ void some_barriers_kernel(float* out) {
   out[threadIdx.x] = 1.0F;
   __syncthreads();
   if (threadIdx.x < 64) {
-    named_barrier_sync(1, 64);
+    bar_sync(1, 64);
   }
 }
 

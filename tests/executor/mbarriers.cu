@@ -3,6 +3,7 @@
 #include "host/chapter.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/shared_memory.cuh"
 
 #include <cstdint>
 
@@ -49,7 +50,7 @@ __device__ void produce(Ring which, const float* in, unsigned stages, unsigned f
       return;
     }
     cp_async<4>(stages + (stage * WIDTH + lane) * 4, in + step * WIDTH + lane);
-    mbarrier_arrive_after_copies(full + stage * BARRIER_BYTES);
+    cp_async_mbarrier_arrive_noinc(full + stage * BARRIER_BYTES);
   }
 }
 
@@ -140,15 +141,15 @@ __global__ void handover_kernel(Handover which, const float* in, float* out) {
       out[lane] = values[lane];
       return;
     }
-    cp_async_commit();
-    mbarrier_arrive_after_copies(address);
+    cp_async_commit_group();
+    cp_async_mbarrier_arrive_noinc(address);
     if (which == Handover::own_copy_before_wait) {
       out[lane] = values[lane];
     }
   }
   if (which == Handover::copies_awaited_otherwise || which == Handover::other_barrier_instead) {
     if (which == Handover::copies_awaited_otherwise) {
-      cp_async_wait<0>();
+      cp_async_wait_group<0>();
     }
     __syncthreads();
   } else {

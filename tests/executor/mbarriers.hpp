@@ -35,7 +35,8 @@ constexpr std::size_t ring_index(std::size_t step, std::size_t consumer) {
 /// One block of two warps, of which the first hands something over to the second, once.
 enum class Handover {
   right,
-  copies_awaited_otherwise,  ///< they arrive at an mbarrier, but cp_async_wait and __syncthreads are what orders them
+  copies_awaited_otherwise,  ///< they arrive at an mbarrier, but cp_async_wait_group and __syncthreads are what orders
+                             ///< them
   // What no kernel may do:
   own_copy_before_wait,
   other_barrier_instead,    ///< __syncthreads, which does not wait for copies

@@ -3,7 +3,7 @@
 #include "host/chapter.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm::test {
 namespace {
@@ -24,17 +24,17 @@ __global__ void exit_before_barrier_kernel(float* out) {
 }
 
 __global__ void different_barriers_kernel(float* out) {
-  named_barrier_sync(threadIdx.x < 64 ? 1 : 2, 128);
+  bar_sync(threadIdx.x < 64 ? 1 : 2, 128);
   out[threadIdx.x] = 1.0F;
 }
 
 __global__ void disagreement_kernel(float* out) {
-  named_barrier_sync(1, threadIdx.x < 64 ? 128 : 64);
+  bar_sync(1, threadIdx.x < 64 ? 128 : 64);
   out[threadIdx.x] = 1.0F;
 }
 
 __global__ void odd_barrier_kernel(float* out) {
-  named_barrier_sync(1, 48);
+  bar_sync(1, 48);
   out[threadIdx.x] = 1.0F;
 }
 
@@ -83,11 +83,11 @@ __global__ void pass_to_second_warp_kernel(float* out) {
     return;
   }
   if (threadIdx.x >= 32) {
-    named_barrier_sync(3, 64);
+    bar_sync(3, 64);
     out[threadIdx.x] = passed[31 - lane];
   } else {
     passed[lane] = static_cast<float>(lane);
-    named_barrier_sync(3, 64);
+    bar_sync(3, 64);
     out[threadIdx.x] = 0.0F;
   }
 }
@@ -96,13 +96,13 @@ __global__ void read_before_wait_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
   const unsigned thread = threadIdx.x;
   cp_async<4>(shared_address(smem + thread), in + thread);
-  cp_async_commit();
+  cp_async_commit_group();
   cp_async<4>(shared_address(smem + 32 + thread), in + 32 + thread);
-  cp_async_commit();
-  cp_async_wait<1>();
+  cp_async_commit_group();
+  cp_async_wait_group<1>();
   out[thread] = smem[thread];
   out[32 + thread] = smem[32 + thread];
-  cp_async_wait<0>();
+  cp_async_wait_group<0>();
   out[64 + thread] = smem[32 + thread];
 }
 

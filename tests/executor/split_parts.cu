@@ -1,6 +1,6 @@
 #include "split_parts.hpp"
 
-#include "engine/split_parts.cuh"
+#include "engine/split_terms.cuh"
 #include "ptx/cvt.cuh"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-// kernels/engine/split_parts.cuh, for tests that are not compiled for the executor.
+// kernels/engine/split_terms.cuh, for tests that are not compiled for the executor.
 
 #include <array>
 

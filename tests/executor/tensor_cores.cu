@@ -1,5 +1,6 @@
 #include "tensor_cores.hpp"
 
+#include "engine/split_tf32.cuh"
 #include "host/chapter.cuh"
 #include "ptx/mma.cuh"
 
@@ -18,7 +19,7 @@ __global__ void tile_kernel(const float* a, const float* b, const float* c, floa
   for (int i = 0; i < 4; ++i) {
     part[i] = c[place(i)];
   }
-  mma_16x8x8(part, a_part, b_part, part);
+  mma_m16n8k8_tf32(part, a_part, b_part, part);
   for (int i = 0; i < 4; ++i) {
     d[place(i)] = part[i];
   }

@@ -5,8 +5,8 @@
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
-#include "ptx/dynamic_smem.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
 #include <cstdint>
@@ -79,8 +79,8 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   } else if ((which == Wgmma::lanes_differ_in_b && odd_lane) || (which == Wgmma::warps_differ_in_b && odd_warp)) {
     b_address += WGMMA_ALIGNMENT;
   }
-  const std::uint64_t a_operand = wgmma_operand(a_address);
-  const std::uint64_t b_operand = wgmma_operand(b_address);
+  const std::uint64_t a_operand = wgmma_descriptor(a_address);
+  const std::uint64_t b_operand = wgmma_descriptor(b_address);
   const bool two_sums = which == Wgmma::two_sums || which == Wgmma::older_sum || which == Wgmma::other_sum;
   const bool many_groups = two_sums || which == Wgmma::group_per_step || which == Wgmma::wait_for_too_few;
   float sum[64];
@@ -93,27 +93,27 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
       break;
     }
     const unsigned bytes = step * WGMMA_K * 2;
-    wgmma_64x128x16<Format>(two_sums && step % 2 == 1 ? other : sum, wgmma_operand_at(a_operand, bytes),
-                            wgmma_operand_at(b_operand, bytes), which != Wgmma::overwriting || step > 0);
+    wgmma_m64n128k16<Format>(two_sums && step % 2 == 1 ? other : sum, wgmma_descriptor_at(a_operand, bytes),
+                             wgmma_descriptor_at(b_operand, bytes), which != Wgmma::overwriting || step > 0);
     if (many_groups || (which == Wgmma::uncommitted && step + 2 == K / WGMMA_K)) {
-      wgmma_commit();
+      wgmma_commit_group();
     }
   }
   if (!many_groups && which != Wgmma::uncommitted) {
-    wgmma_commit();
+    wgmma_commit_group();
   }
   if (which == Wgmma::write_before_wait) {
     sum[3] = 1.0F;
   }
   if (which == Wgmma::wait_for_too_few || which == Wgmma::older_sum) {
-    wgmma_wait<1>(sum);
+    wgmma_wait_group<1>(sum);
   } else if (which != Wgmma::no_wait && which != Wgmma::other_sum) {
-    wgmma_wait<0>(sum);
+    wgmma_wait_group<0>(sum);
   }
   if (which == Wgmma::older_sum) {
-    wgmma_wait<1>(other);
+    wgmma_wait_group<1>(other);
   } else if (two_sums) {
-    wgmma_wait<0>(other);
+    wgmma_wait_group<0>(other);
   }
   for_elements(sum, [&](float& element, unsigned place) { d[place] = element; });
   for_elements(other, [&](float& element, unsigned place) { d[WGMMA_ROWS * COLS + place] = element; });
@@ -151,8 +151,8 @@ __device__ void produce_a(BulkRing which, const unsigned char* tile, const TileR
   if (which != BulkRing::overwrite_unreleased_a) {
     mbarrier_wait(ring.empty(step), step / STAGES % 2 ^ 1);
   }
-  mbarrier_arrive_expecting(ring.full(step), ring.bytes);
-  bulk_copy(ring.tile(step), tile, ring.bytes, ring.full(step));
+  mbarrier_arrive_expect_tx(ring.full(step), ring.bytes);
+  cp_async_bulk(ring.tile(step), tile, ring.bytes, ring.full(step));
 }
 
 __device__ void produce_b(BulkRing which, const unsigned char* tile, const TileRing& ring, unsigned step) {
@@ -166,9 +166,9 @@ __device__ void produce_b(BulkRing which, const unsigned char* tile, const TileR
   } else if (which == BulkRing::no_arrival) {
     // nobody learns of the copy
   } else if (which == BulkRing::too_much_expected) {
-    mbarrier_arrive_expecting(barrier, 1U << 20U);
+    mbarrier_arrive_expect_tx(barrier, 1U << 20U);
   } else {
-    mbarrier_arrive_expecting(barrier, ring.bytes);
+    mbarrier_arrive_expect_tx(barrier, ring.bytes);
   }
   if (which == BulkRing::too_many_arrivals) {
     mbarrier_arrive(barrier);
@@ -177,12 +177,12 @@ __device__ void produce_b(BulkRing which, const unsigned char* tile, const TileR
   unsigned bytes = ring.bytes;
   if (which == BulkRing::halves) {
     bytes /= 2;
-    bulk_copy(to + bytes, tile + bytes, bytes, barrier);
+    cp_async_bulk(to + bytes, tile + bytes, bytes, barrier);
   } else if (which == BulkRing::too_few_bytes && last) {
     bytes -= 16;
   } else if (which == BulkRing::too_many_bytes && last) {
     bytes -= 16;
-    bulk_copy(to, tile, 32, barrier);
+    cp_async_bulk(to, tile, 32, barrier);
   } else if (which == BulkRing::misaligned_source) {
     tile += 8;
   } else if (which == BulkRing::misaligned_destination) {
@@ -194,7 +194,7 @@ __device__ void produce_b(BulkRing which, const unsigned char* tile, const TileR
   } else if (which == BulkRing::beyond_shared_memory) {
     to += STAGES * ring.bytes - 32;
   }
-  bulk_copy(to, tile, bytes, barrier);
+  cp_async_bulk(to, tile, bytes, barrier);
 }
 
 __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, const TileRing& a, const TileRing& b) {
@@ -205,13 +205,13 @@ __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, c
     if (which != BulkRing::read_b_unawaited) {
       mbarrier_wait(b.full(step), step / STAGES % 2);
     }
-    const std::uint64_t a_tile = wgmma_operand(a.tile(which == BulkRing::read_other_stage_of_a ? step + 1 : step));
-    const std::uint64_t b_tile = wgmma_operand(b.tile(which == BulkRing::read_other_stage_of_b ? step + 1 : step));
+    const std::uint64_t a_tile = wgmma_descriptor(a.tile(which == BulkRing::read_other_stage_of_a ? step + 1 : step));
+    const std::uint64_t b_tile = wgmma_descriptor(b.tile(which == BulkRing::read_other_stage_of_b ? step + 1 : step));
     wgmma_fence();
     for (unsigned k = 0; k < TILE_K; k += WGMMA_K) {
-      wgmma_64x128x16<Fp16>(d, wgmma_operand_at(a_tile, k * 2), wgmma_operand_at(b_tile, k * 2), true);
+      wgmma_m64n128k16<Fp16>(d, wgmma_descriptor_at(a_tile, k * 2), wgmma_descriptor_at(b_tile, k * 2), true);
     }
-    wgmma_commit();
+    wgmma_commit_group();
     if (threadIdx.x == 0 && step == 0) {
       if (which == BulkRing::store_to_a_while_read) {
         memory[6] = 0;
@@ -220,7 +220,7 @@ __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, c
       }
     }
     if (which == BulkRing::one_group_behind) {
-      wgmma_wait<1>(d);
+      wgmma_wait_group<1>(d);
       if (step > 0) {
         mbarrier_arrive(a.empty(step - 1));
         mbarrier_arrive(b.empty(step - 1));
@@ -236,9 +236,9 @@ __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, c
       mbarrier_arrive(b.empty(step));
     }
     if (which == BulkRing::release_one_group_too_early) {
-      wgmma_wait<1>(d);
+      wgmma_wait_group<1>(d);
     } else {
-      wgmma_wait<0>(d);
+      wgmma_wait_group<0>(d);
     }
     if (!a_before_wait) {
       mbarrier_arrive(a.empty(step));
@@ -247,7 +247,7 @@ __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, c
       mbarrier_arrive(b.empty(step));
     }
   }
-  wgmma_wait<0>(d);
+  wgmma_wait_group<0>(d);
 }
 
 __global__ void bulk_kernel(BulkRing which, const unsigned char* tiles, float* d) {
@@ -265,7 +265,7 @@ __global__ void bulk_kernel(BulkRing which, const unsigned char* tiles, float* d
         mbarrier_init(ring.empty(stage), WARPGROUP);
       }
     }
-    announce_mbarriers();
+    fence_mbarrier_init();
   }
   __syncthreads();
   if (threadIdx.x >= WARPGROUP) {
@@ -298,28 +298,28 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
   for (unsigned round = 0; round < NAMED_ROUNDS; ++round) {
     if (writer) {
       if (round > 0) {
-        named_barrier_sync(EMPTY, BOTH);
+        bar_sync(EMPTY, BOTH);
       }
       values[lane] = in[round * LANES + lane];
       if (which != NamedArrival::never_full || round == 0) {
-        named_barrier_arrive(FULL, which == NamedArrival::other_count ? BOTH + LANES : BOTH);
+        bar_arrive(FULL, which == NamedArrival::other_count ? BOTH + LANES : BOTH);
       }
     } else {
       if (which == NamedArrival::read_after_arrival) {
-        named_barrier_arrive(FULL, BOTH);
+        bar_arrive(FULL, BOTH);
         if (lane < LANES - 1) {  // the last one to arrive reads
           return;
         }
       } else {
-        named_barrier_sync(FULL, BOTH);
+        bar_sync(FULL, BOTH);
       }
       const bool more = round + 1 < NAMED_ROUNDS;
       if (more && which == NamedArrival::release_before_read) {
-        named_barrier_arrive(EMPTY, BOTH);
+        bar_arrive(EMPTY, BOTH);
       }
       out[round * LANES + lane] = values[LANES - 1 - lane];
       if (more && which != NamedArrival::release_before_read) {
-        named_barrier_arrive(EMPTY, BOTH);
+        bar_arrive(EMPTY, BOTH);
       }
     }
   }

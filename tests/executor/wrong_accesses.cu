@@ -4,7 +4,7 @@
 #include "host/chapter.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/dynamic_smem.cuh"
+#include "ptx/shared_memory.cuh"
 
 namespace sgemm::test {
 namespace {
@@ -69,7 +69,7 @@ __global__ void overwrite_what_others_still_read_kernel(float* out) {
 __global__ void synchronise_half_of_the_readers_kernel(float* out) {
   __shared__ float values[THREADS];
   values[threadIdx.x] = 1.0F;
-  named_barrier_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+  bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
   out[threadIdx.x] = values[(threadIdx.x + 16) % THREADS];
 }
 
@@ -106,15 +106,15 @@ __global__ void read_of_a_solid_block_kernel(float* out) {
 __global__ void read_copy_before_wait_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
   cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-  cp_async_commit();
+  cp_async_commit_group();
   out[threadIdx.x] = smem[threadIdx.x];
 }
 
 __global__ void copy_without_barrier_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
   cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-  cp_async_commit();
-  cp_async_wait<0>();
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
   if (threadIdx.x > 0) {
     out[threadIdx.x] = smem[threadIdx.x - 1];
   }
@@ -149,16 +149,16 @@ __global__ void right_kernel(const float* in, float* out) {
   write_byte(out + blockIdx.x * THREADS, 1);
   for (int step = 0; step < 3; ++step) {
     cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-    cp_async_commit();
+    cp_async_commit_group();
     values[threadIdx.x] = in[threadIdx.x];
-    cp_async_wait<0>();
+    cp_async_wait_group<0>();
     __syncthreads();
     sum += values[THREADS - 1 - threadIdx.x] + smem[(threadIdx.x + 5) % THREADS];
     __syncthreads();
   }
   // The warps on their own: one hands over to itself.
   values[threadIdx.x] = sum;
-  named_barrier_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+  bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
   sum = values[threadIdx.x ^ 1U];
   __syncwarp();
   values[threadIdx.x ^ 1U] = sum + load_float4(in + 4 * (threadIdx.x % 16)).x;

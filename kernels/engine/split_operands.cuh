@@ -1,14 +1,14 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a), first half: A and B are split into parts, piece by piece, by a kernel
-// of its own. Chapters 11 and 12 differ by their scheme: how many parts of which format, and which products of these
-// count. Chapter 11 explains what is here.
+// FP32 products on 16-bit tensor cores (sm_90a), first half: a kernel of its own splits A and B into terms, operand
+// tile by operand tile. Chapters 11 and 12 differ by their scheme: how many terms of which format, and which products
+// of these count. Chapter 11 explains what is here.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "engine/split_parts.cuh"
+#include "engine/split_terms.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/wgmma.cuh"
 
@@ -21,22 +21,22 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 
 constexpr int WARP = 32;
-constexpr int PANEL = 128;   // rows of A or columns of B that are split, copied and multiplied together
-constexpr int PIECE_K = 64;  // of which so many k make a piece
-static_assert(PIECE_K * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
+constexpr int PANEL = 128;  // rows of A or columns of B that are split, copied and multiplied together
+constexpr int BK = 64;      // a k-tile
+static_assert(BK * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
 
-/// Numbers of a part of A and of one of B, the largest part being 0.
-struct PartsOfProduct {
+/// A product of two terms: their numbers, the largest being 0.
+struct TermsOfProduct {
   int a;
   int b;
 };
 
-/// By which powers of two a piece has to be multiplied, which undoes what was done before it was split, and where the
-/// piece belongs.
+/// The powers of two by which an operand tile has to be multiplied, which undoes what was done before it was split, and
+/// where the tile belongs.
 struct Scaling {
-  int exponent;               ///< of all rows; ALL_ZERO where the piece has nothing but zeros
+  int exponent;               ///< of all rows; ALL_ZERO where the tile has nothing but zeros
   int plain;                  ///< the same, or NOT_PLAIN where some rows have a factor of their own besides
-  int panel;                  ///< which one of A or B the piece belongs to: what multiplies need not work that out
+  int panel;                  ///< which one of A or B it is: consumers need not work that out
   int followed;               ///< by another panel: 1, or 0 for the last one
   unsigned char rows[PANEL];  ///< that factor is 2^-(Scheme::ROW_STEP * this)
 };
@@ -46,42 +46,43 @@ constexpr int NOT_PLAIN = 1 << 24;
 constexpr int SCALING_BYTES = sizeof(Scaling);
 static_assert(SCALING_BYTES % 16 == 0);
 
-/// A piece of a panel: its parts one after the other, each PANEL rows of PIECE_K numbers, as wgmma reads them.
+/// A k-tile of a panel: its terms one after the other, each PANEL rows of BK numbers, as wgmma reads them.
 template <class Scheme>
-struct Piece {
-  static constexpr int PART_BYTES = PANEL * WGMMA_ROW_BYTES;
-  static constexpr int BYTES = Scheme::PARTS * PART_BYTES;
+struct OperandTile {
+  static constexpr int TERM_BYTES = PANEL * WGMMA_ROW_BYTES;
+  static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
-/// At least one piece, of zeros where there is no k.
-SGEMM_HOST_DEVICE inline std::int64_t pieces_along_k(const Problem& p) {
-  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, PIECE_K);
+/// At least one k-tile, of zeros where there is no k.
+SGEMM_HOST_DEVICE inline std::int64_t k_tiles_of(const Problem& p) {
+  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, BK);
 }
 SGEMM_HOST_DEVICE inline std::int64_t panels_of(std::int64_t rows) { return ceil_div<std::int64_t>(rows, PANEL); }
 
-/// Where all pieces and their scalings are. Those of a panel follow one another along k, the panels of B those of A.
+/// Where all operand tiles and their scalings are. Those of a panel follow one another along k; the panels of B come
+/// after those of A.
 template <class Scheme>
 class Workspace {
  public:
   SGEMM_HOST_DEVICE Workspace(const Problem& p, void* memory)
-      : along_k_(static_cast<int>(pieces_along_k(p))),
+      : k_tiles_(static_cast<int>(k_tiles_of(p))),
         a_panels_(static_cast<int>(panels_of(p.m))),
-        count_((panels_of(p.m) + panels_of(p.n)) * pieces_along_k(p)),
+        count_((panels_of(p.m) + panels_of(p.n)) * k_tiles_of(p)),
         memory_(static_cast<unsigned char*>(memory)) {}
 
-  SGEMM_HOST_DEVICE int along_k() const { return along_k_; }
+  SGEMM_HOST_DEVICE int k_tiles() const { return k_tiles_; }
   SGEMM_HOST_DEVICE int a_panels() const { return a_panels_; }
   SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
   SGEMM_HOST_DEVICE std::size_t bytes() const {
-    return static_cast<std::size_t>(count_) * (Piece<Scheme>::BYTES + SCALING_BYTES);
+    return static_cast<std::size_t>(count_) * (OperandTile<Scheme>::BYTES + SCALING_BYTES);
   }
-  __device__ unsigned char* parts(std::int64_t piece) const { return memory_ + piece * Piece<Scheme>::BYTES; }
-  __device__ Scaling* scaling(std::int64_t piece) const {
-    return reinterpret_cast<Scaling*>(memory_ + count_ * Piece<Scheme>::BYTES) + piece;
+  __device__ unsigned char* terms(std::int64_t tile) const { return memory_ + tile * OperandTile<Scheme>::BYTES; }
+  __device__ Scaling* scaling(std::int64_t tile) const {
+    return reinterpret_cast<Scaling*>(memory_ + count_ * OperandTile<Scheme>::BYTES) + tile;
   }
 
  private:
-  int along_k_;
+  int k_tiles_;
   int a_panels_;
   std::int64_t count_;
   unsigned char* memory_;
@@ -92,19 +93,18 @@ class Workspace {
 constexpr int SPLIT_THREADS = 256;
 constexpr int SPLIT_BLOCKS_PER_SM = 3;
 constexpr int SPLIT_WARPS = SPLIT_THREADS / WARP;
-// A thread has 32 numbers, in groups of 8 that make 16 bytes of each part. Group number g of a row holds k 4g to 4g + 3
-// and 32 + 4g to 32 + 4g + 3: what order k has in a piece is free as long as A and B agree, and this one lets threads
+// A thread has 32 numbers, in groups of 8 that make 16 bytes of each term. Group number g of a row holds k 4g to 4g + 3
+// and 32 + 4g to 32 + 4g + 3: the order of k in a k-tile is free as long as A and B agree, and this one lets threads
 // copy neighbouring groups of four from A.
 constexpr int GROUP = 8;
-constexpr int GROUPS = PIECE_K / GROUP;  // in a row
+constexpr int GROUPS = BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
-static_assert(PANEL * PIECE_K == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
+static_assert(PANEL * BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
-/// The k of number `i` of group `group`, from the beginning of the piece.
-__device__ constexpr int k_in_piece(int group, int i) { return i / 4 * (PIECE_K / 2) + group * 4 + i % 4; }
+/// The k of number `i` of group `group`, from the beginning of the k-tile.
+__device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (BK / 2) + group * 4 + i % 4; }
 
-/// The largest of all threads' values; to be called by all of them. `shared`: a word for each warp, which they are done
-/// with.
+/// The largest of all threads' values; all of them call it. `shared`: a word for each warp, which they are done with.
 __device__ __forceinline__ unsigned block_max(unsigned value, unsigned* shared) {
   __syncthreads();
 #pragma unroll
@@ -133,11 +133,11 @@ __device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
   return largest;
 }
 
-/// Rows, columns and pieces along k whose scales differ by more binades than this are not for tensor cores: sums of a
-/// tile have one exponent in common, and what all three leave of it in a float's range is 2^-138 of the largest.
+/// Rows, columns and k-tiles whose scales differ by more binades than this are not for tensor cores: the accumulators
+/// of a tile have one exponent in common, and what all three leave of it in a float's range is 2^-138 of the largest.
 constexpr int LARGEST_SPREAD = 46;
 
-/// By how many steps of its own a row is scaled, so that its largest number comes to at least 2^(SCALED_EXPONENT + 1 -
+/// How many steps of its own a row is scaled by, so that its largest number comes to at least 2^(SCALED_EXPONENT + 1 -
 /// Scheme::ROW_STEP); UNSCALABLE where that is too much.
 constexpr int UNSCALABLE = -1;
 template <class Scheme>
@@ -158,22 +158,22 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
-/// 16 bytes of each part: a group, multiplied by 2^exponent and split.
+/// 16 bytes of each term: a group, multiplied by 2^exponent and split.
 template <class Scheme>
-__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&parts)[Scheme::PARTS]) {
-  unsigned pairs[GROUP / 2][Scheme::PARTS];
+__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Scheme::TERMS]) {
+  unsigned pairs[GROUP / 2][Scheme::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUP / 2; ++i) {
     split_pair<typename Scheme::Format>(scaled(x[2 * i], exponent), scaled(x[2 * i + 1], exponent), pairs[i]);
   }
 #pragma unroll
-  for (int part = 0; part < Scheme::PARTS; ++part) {
-    parts[part] = uint4{pairs[0][part], pairs[1][part], pairs[2][part], pairs[3][part]};
+  for (int term = 0; term < Scheme::TERMS; ++term) {
+    terms[term] = uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
   }
 }
 
-/// Stores what undoes a piece's scaling. To be called by all threads; `steps`: of this thread's rows, from `first_row`
-/// on and `stride` apart, which the one of those that share them stores that is `first`.
+/// Stores what undoes a tile's scaling. All threads call it. `steps` are those of this thread's rows, from `first_row`
+/// on and `stride` apart; among the threads that share these rows the one that is `first` stores them.
 template <class Scheme, int ROWS>
 __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
                                               int first_row, int stride, bool first, unsigned* shared) {
@@ -192,14 +192,14 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
 }
 
-/// Splits a piece of A. Eight neighbouring threads have the groups of a row, and each thread those of four rows.
+/// Splits a tile of A. Eight neighbouring threads have the groups of a row, and each thread those of four rows.
 template <class Scheme, bool VECTOR>
-__device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel, std::int64_t piece,
-                                           unsigned char* parts_of_piece, Scaling& scaling, unsigned* shared) {
+__device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel, std::int64_t k_tile, unsigned char* to,
+                                           Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
   const int group = threadIdx.x % GROUPS;
   const int first_row = threadIdx.x / GROUPS;
-  const std::int64_t first_k = piece * PIECE_K;
+  const std::int64_t first_k = k_tile * BK;
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
@@ -207,7 +207,7 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
     const float* const from = p.a + row * p.lda;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::int64_t k = first_k + k_in_piece(group, half * 4);
+      const std::int64_t k = first_k + k_in_tile(group, half * 4);
       if (VECTOR) {
         const float4 four = load_float4_or_zero(from + k, row < p.m && k < p.k);
         x[i][half * 4] = four.x;
@@ -244,25 +244,25 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
       steps[i] = 0;
       give_up(x[i]);
     }
-    uint4 parts[Scheme::PARTS];
-    split_group<Scheme>(x[i], scaling_exponent(largest) + steps[i] * Scheme::ROW_STEP, parts);
+    uint4 terms[Scheme::TERMS];
+    split_group<Scheme>(x[i], scaling_exponent(largest) + steps[i] * Scheme::ROW_STEP, terms);
     const unsigned place = swizzled((first_row + i * STRIDE) * WGMMA_ROW_BYTES + group * 16);
 #pragma unroll
-    for (int part = 0; part < Scheme::PARTS; ++part) {
-      *reinterpret_cast<uint4*>(parts_of_piece + part * Piece<Scheme>::PART_BYTES + place) = parts[part];
+    for (int term = 0; term < Scheme::TERMS; ++term) {
+      *reinterpret_cast<uint4*>(to + term * OperandTile<Scheme>::TERM_BYTES + place) = terms[term];
     }
   }
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
-/// Splits a piece of B, whose columns become rows: thread t and thread t + 128 have four groups each of column t, and
-/// the parts take their way through shared memory, one at a time, so that all are stored in whole lines.
+/// Splits a tile of B, whose columns become rows: thread t and thread t + 128 have four groups each of column t, and
+/// the terms take their way through shared memory, one at a time, so that all are stored in whole lines.
 template <class Scheme>
-__device__ __forceinline__ void split_columns(const Problem& p, std::int64_t panel, std::int64_t piece,
-                                              unsigned char* parts_of_piece, Scaling& scaling, unsigned char* shared) {
+__device__ __forceinline__ void split_columns(const Problem& p, std::int64_t panel, std::int64_t k_tile,
+                                              unsigned char* to, Scaling& scaling, unsigned char* shared) {
   const int column = threadIdx.x % PANEL;
   const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
-  const std::int64_t first_k = piece * PIECE_K;
+  const std::int64_t first_k = k_tile * BK;
   const bool inside = panel * PANEL + column < p.n;
   const float* const from = p.b + first_k * p.ldb + panel * PANEL + column;
   float x[GROUPS_PER_THREAD][GROUP];
@@ -270,7 +270,7 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
 #pragma unroll
     for (int j = 0; j < GROUP; ++j) {
-      const int k = k_in_piece(first_group + i, j);
+      const int k = k_in_tile(first_group + i, j);
       x[i][j] = load_or_zero(from + k * p.ldb, inside && first_k + k < p.k);
     }
   }
@@ -296,39 +296,39 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
   }
   const int exponent = scaling_exponent(largest) + steps[0] * Scheme::ROW_STEP;
   store_scaling<Scheme>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
-  uint4 parts[GROUPS_PER_THREAD][Scheme::PARTS];
+  uint4 terms[GROUPS_PER_THREAD][Scheme::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    split_group<Scheme>(x[i], exponent, parts[i]);
+    split_group<Scheme>(x[i], exponent, terms[i]);
   }
 #pragma unroll
-  for (int part = 0; part < Scheme::PARTS; ++part) {
+  for (int term = 0; term < Scheme::TERMS; ++term) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const unsigned place = swizzled(column * WGMMA_ROW_BYTES + (first_group + i) * 16);
-      *reinterpret_cast<uint4*>(shared + place) = parts[i][part];
+      *reinterpret_cast<uint4*>(shared + place) = terms[i][term];
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(parts_of_piece + part * Piece<Scheme>::PART_BYTES + place) =
+      *reinterpret_cast<uint4*>(to + term * OperandTile<Scheme>::TERM_BYTES + place) =
           *reinterpret_cast<const uint4*>(shared + place);
     }
   }
 }
 
-/// Splits one piece of A or B in each block, `workspace.count()` of them. VECTOR: rows of A split into aligned groups
-/// of four.
+/// Splits one operand tile of A or B in each block, `workspace.count()` of them. VECTOR: rows of A split into aligned
+/// groups of four.
 template <class Scheme, bool VECTOR>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
-  __shared__ uint4 shared[Piece<Scheme>::PART_BYTES / sizeof(uint4)];
-  let_next_kernel_start();
+  __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
+  griddepcontrol_launch_dependents();
   const Workspace<Scheme> workspace(p, memory);
-  const int panel = static_cast<int>(blockIdx.x) / workspace.along_k();
-  const int piece = static_cast<int>(blockIdx.x) % workspace.along_k();
-  unsigned char* const parts = workspace.parts(blockIdx.x);
+  const int panel = static_cast<int>(blockIdx.x) / workspace.k_tiles();
+  const int k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
+  unsigned char* const terms = workspace.terms(blockIdx.x);
   Scaling& scaling = *workspace.scaling(blockIdx.x);
   if (threadIdx.x == 0) {
     const int of_matrix = panel < workspace.a_panels() ? panel : panel - workspace.a_panels();
@@ -336,9 +336,9 @@ __device__ __forceinline__ void split(const Problem& p, void* memory) {
     scaling.followed = of_matrix + 1 < panels_of(panel < workspace.a_panels() ? p.m : p.n) ? 1 : 0;
   }
   if (panel < workspace.a_panels()) {
-    split_rows<Scheme, VECTOR>(p, panel, piece, parts, scaling, reinterpret_cast<unsigned*>(shared));
+    split_rows<Scheme, VECTOR>(p, panel, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   } else {
-    split_columns<Scheme>(p, panel - workspace.a_panels(), piece, parts, scaling,
+    split_columns<Scheme>(p, panel - workspace.a_panels(), k_tile, terms, scaling,
                           reinterpret_cast<unsigned char*>(shared));
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// FP32 numbers as sums of numbers of 16 bits, and the powers of two that bring them into their range.
+// FP32 numbers as sums of terms of 16 bits, and the powers of two that bring them into their range.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
@@ -36,8 +36,8 @@ constexpr int SCALED_EXPONENT = 14;
 /// Scaling goes by steps of so many binades: operands of one kind mostly have it the same everywhere.
 constexpr int SCALING_STEP = 8;
 
-/// By which power of two to multiply numbers of which the largest has this magnitude: so that it lies between
-/// 2^(SCALED_EXPONENT - SCALING_STEP + 1) and 2^(SCALED_EXPONENT + 1). From -117 to 139.
+/// The power of two by which to multiply numbers of which the largest has this magnitude, so that it lies between
+/// 2^(SCALED_EXPONENT - SCALING_STEP + 1) and 2^(SCALED_EXPONENT + 1). It goes from -117 to 139.
 __device__ __forceinline__ int scaling_exponent(unsigned largest) {
   constexpr int FIRST = -4;  // of a step: operands between 2^-4 and 2^4 are the usual ones
   constexpr int STEPS_BELOW = 16;
@@ -52,15 +52,15 @@ __device__ __forceinline__ float scaled(float x, int exponent) {
   return x * power_of_2(half) * power_of_2(exponent - half);
 }
 
-/// Writes x and y as sums of PARTS numbers each, the largest first: each is what is left, rounded. What is left after
-/// the last is dropped. `parts` holds pairs, x in the lower half.
-template <class Format, int PARTS>
-__device__ __forceinline__ void split_pair(float x, float y, unsigned (&parts)[PARTS]) {
+/// Writes x and y as sums of TERMS terms each, the largest first. Each term is what the ones before leave, rounded;
+/// what the last one leaves is dropped. `terms` holds pairs, x in the lower half.
+template <class Format, int TERMS>
+__device__ __forceinline__ void split_pair(float x, float y, unsigned (&terms)[TERMS]) {
 #pragma unroll
-  for (int i = 0; i < PARTS; ++i) {
-    parts[i] = Format::pack(x, y);
-    if (i + 1 < PARTS) {
-      const float2 rounded = Format::unpack(parts[i]);
+  for (int i = 0; i < TERMS; ++i) {
+    terms[i] = Format::pack(x, y);
+    if (i + 1 < TERMS) {
+      const float2 rounded = Format::unpack(terms[i]);
       x -= rounded.x;
       y -= rounded.y;
     }

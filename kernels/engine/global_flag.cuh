@@ -1,0 +1,58 @@
+#pragma once
+
+// Flags in global memory, by which one block tells another of the same launch that data is there, and which are down
+// again for the next launch.
+
+#include "common/target.hpp"
+#include "ptx/ld_st.cuh"
+
+#include <cuda_runtime.h>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+// raise_flag(flag): all that this thread did so far, and all that threads did which it has met at a barrier since,
+// comes before whatever follows the wait for this flag.
+//
+// wait_for_flag(flag): waits until the flag is raised, and lowers it for the next launch. One thread waits for a flag.
+//
+// wait_for_flag_together(flag): all threads of one warp wait as wait_for_flag does. The compiler knows that they leave
+// the loop together, and keeps what is the same for all of them in registers that a warp has once: uniform ones.
+//
+// A block on a GPU may wait only for blocks of a lower index: those have started when it starts.
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ void raise_flag(unsigned* flag) { st_release_gpu(flag, 1); }
+
+__device__ __forceinline__ void wait_for_flag(unsigned* flag) {
+  while (ld_acquire_gpu(flag) == 0) {
+  }
+  *flag = 0;
+}
+
+__device__ __forceinline__ void wait_for_flag_together(unsigned* flag) {
+  while (__all_sync(~0U, static_cast<int>(ld_acquire_gpu(flag))) == 0) {
+  }
+  if (threadIdx.x % 32 == 0) {
+    *flag = 0;
+  }
+}
+
+#else  // the executor's
+
+inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
+
+inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
+
+inline void wait_for_flag_together(unsigned* flag) {
+  if (threadIdx.x % 32 == 0) {
+    simt::wait_for_flag(flag);
+  }
+  __syncwarp();
+}
+
+#endif
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,98 @@
+#pragma once
+
+// The choice among a kernel's configurations, by predictions of the time on the busiest multiprocessor. Chapters 09, 11
+// and 12 bring the times that they measured.
+
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "engine/stream_k.cuh"
+#include "host/kernel.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// A choice depends on these besides the problem.
+struct Device {
+  int multiprocessors = 0;
+  int compute_capability = 0;
+  int smem_bytes = 0;  ///< of a block, at most
+};
+
+inline Device current_device() {
+  int index = 0;
+  CUDA_CHECK(cudaGetDevice(&index));
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, index));
+    return value;
+  };
+  return {attribute(cudaDevAttrMultiProcessorCount),
+          10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
+          attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
+}
+
+/// Persistent blocks, and which of them computes what.
+struct Plan {
+  Schedule schedule;
+  int blocks;
+};
+
+/// The cost of a tile of C, in cycles of a multiprocessor's clock.
+struct TileCost {
+  double k_tile;  ///< to multiply
+  double store;   ///< accumulators to C or to the workspace
+  double add;     ///< the partial sums of a share, from the workspace
+  double straying =
+      1.0;  ///< times `k_tile` in shares, whose blocks are at different k and have less of the L2 in common
+};
+
+/// The whole tiles of the busiest block.
+inline double whole_tiles_cycles(const Plan& plan, const TileCost& tile) {
+  return ceil_div(plan.schedule.whole, plan.blocks) * (plan.schedule.k_tiles * tile.k_tile + tile.store);
+}
+
+/// The longest share of the tiles that are divided along k; 0 where none is.
+inline double share_cycles(const Plan& plan, const TileCost& tile) {
+  const Schedule& schedule = plan.schedule;
+  const double share = schedule.share + (schedule.longer_shares > 0 ? 1.0 : 0.0);
+  if (share == 0.0) {
+    return 0.0;
+  }
+  const double shares_of_tile = std::max(1.0, schedule.k_tiles / share);
+  return share * tile.k_tile * tile.straying + (1.0 + share / schedule.k_tiles) * tile.store +
+         shares_of_tile * tile.add;
+}
+
+/// "128x256" and, where k is divided among blocks, "128x256 stream-k".
+inline std::string tile_name(int rows, int columns, bool streamed = false) {
+  return std::to_string(rows) + "x" + std::to_string(columns) + (streamed ? " stream-k" : "");
+}
+
+/// A configuration, and how many cycles it is predicted to take.
+struct Candidate {
+  Configuration configuration;
+  double cycles;
+};
+
+/// The configurations that are predicted to take at most `hopeless` times as long as the fastest, which comes first.
+inline std::vector<Configuration> fastest_first(std::vector<Candidate> candidates, double hopeless) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
+  std::vector<Configuration> configurations;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.cycles <= hopeless * candidates.front().cycles) {
+      configurations.push_back(candidate.configuration);
+    }
+  }
+  return configurations;
+}
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,91 @@
+#pragma once
+
+// Launching a kernel, and reading what it occupies.
+
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "host/kernel.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// Blocks and shared memory above this need the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
+constexpr std::size_t DEFAULT_DYNAMIC_SMEM_LIMIT = 48 * 1024;
+
+template <class... Parameters>
+void allow_dynamic_smem(void (*kernel)(Parameters...), std::size_t bytes) {
+  if (bytes > DEFAULT_DYNAMIC_SMEM_LIMIT) {
+    CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(bytes)));
+  }
+}
+
+/// Enqueues `kernel` on a one-dimensional grid: one axis holds 2^31 - 1 blocks, which every problem that fits in
+/// memory stays under, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+            cudaStream_t stream, Arguments... arguments) {
+  allow_dynamic_smem(kernel, dynamic_smem);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = threads;
+  config.dynamicSmemBytes = dynamic_smem;
+  config.stream = stream;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
+}
+
+#ifdef __CUDACC__
+
+/// Enqueues `kernel` as launch() does, so that it may start before the one before it on the stream has ended: see
+/// ptx/griddepcontrol.cuh.
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                      cudaStream_t stream, Arguments... arguments) {
+  allow_dynamic_smem(kernel, dynamic_smem);
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = threads;
+  config.dynamicSmemBytes = dynamic_smem;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
+}
+
+#else  // the executor runs one kernel after the other
+
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                      cudaStream_t stream, Arguments... arguments) {
+  launch(kernel, blocks, threads, dynamic_smem, stream, arguments...);
+}
+
+#endif
+
+/// Registers, shared memory, spills and occupancy of `kernel` on the current device.
+template <class... Parameters>
+Resources resources_of(void (*kernel)(Parameters...), int threads_per_block, std::size_t dynamic_smem = 0) {
+  const void* const function = reinterpret_cast<const void*>(kernel);
+  allow_dynamic_smem(kernel, dynamic_smem);
+  cudaFuncAttributes attributes{};
+  CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
+  Resources resources;
+  resources.threads_per_block = threads_per_block;
+  resources.registers = attributes.numRegs;
+  resources.smem_bytes = attributes.sharedSizeBytes + dynamic_smem;
+  resources.spill_bytes = attributes.localSizeBytes;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resources.blocks_per_sm, function, threads_per_block,
+                                                           dynamic_smem));
+  return resources;
+}
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
