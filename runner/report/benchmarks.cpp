@@ -136,10 +136,10 @@ GoogleBenchmark::GoogleBenchmark(const std::string& program, const std::vector<s
       throw UsageError(fmt::format("--{}: '{}' is not one of console, json, csv", name, format));
     }
   }
-  std::vector<std::string> words = flags;
-  words.insert(words.begin(), program);
+  words_ = flags;
+  words_.insert(words_.begin(), program);
   std::vector<char*> argv;
-  for (std::string& word : words) {
+  for (std::string& word : words_) {
     argv.push_back(word.data());
   }
   int argc = static_cast<int>(argv.size());

@@ -34,6 +34,7 @@ class GoogleBenchmark {
   std::optional<std::string> flag(std::string_view name) const;
 
   std::vector<std::string> flags_;
+  std::vector<std::string> words_;  ///< the command line, of which Google Benchmark keeps pointers
 };
 
 }  // namespace sgemm
