@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
-# Builds what the tests need and runs all of them. Tests that need a GPU say "skipped" where there is none.
+# Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
+#
+#   scripts/test.sh          what every change has to pass: about ten minutes on two cores
+#   scripts/test.sh --all    every shape of every kernel, everything with sanitizers, the build with CUDA tested as the
+#                            one without, clang-tidy over all files: about an hour
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -7,10 +11,21 @@ cd "$ROOT"
 
 CLANG_FORMAT_MAJOR=14 # versions disagree with each other; this is Debian 12's
 
-passed=0 failed=() skipped=()
+all=
+case ${1:-} in
+  "") ;;
+  --all) all=-all ;;
+  *)
+    say "usage: scripts/test.sh [--all]"
+    exit 2
+    ;;
+esac
 
+passed=0 failed=() skipped=() times=()
+
+# step NAME COMMAND...
 step() {
-  local name=$1
+  local name=$1 started=$SECONDS
   shift
   say
   say "== $name"
@@ -19,6 +34,7 @@ step() {
   else
     failed+=("$name")
   fi
+  times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
 }
 
 skip() {
@@ -27,42 +43,51 @@ skip() {
   skipped+=("$1")
 }
 
-# build_and_test NAME FOLDER LABELS [CMAKE OPTION...]
+# build_and_test PRESET BUILD_PRESET TEST_PRESET, which CMakePresets.json describes.
 build_and_test() {
-  local name=$1 folder=$2 labels=$3 before=${#failed[@]} label
-  shift 3
-  step "build $name" build_in "$folder" -DSGEMM_WARNINGS_AS_ERRORS=ON "$@"
-  for label in $labels; do
-    if [ ${#failed[@]} = "$before" ]; then
-      step "ctest $label $name" ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error -L "$label"
-    else
-      skip "ctest $label $name" "there is no build"
-    fi
-  done
+  local before=${#failed[@]}
+  step "build $2" build_preset "$1" "$2"
+  if [ ${#failed[@]} = "$before" ]; then
+    step "ctest $3" ctest --preset "$3" -j "$(nproc)"
+  else
+    skip "ctest $3" "there is no build"
+  fi
 }
 
-install_packages "${BUILD_PACKAGES[@]}"
+build_preset() { cmake --preset "$1" >&2 && cmake --build --preset "$2" >&2; }
+
+# The runner as its users start it.
+test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest tests/runner; }
+
+install_packages "${BUILD_PACKAGES[@]}" clang-tidy shellcheck
 python=$(scripts/python.sh --dev)
 
+build_and_test cpu cpu "cpu$all"
+step "pytest" "$python" -m pytest tests/scripts
+step "pytest of the runner" test_runner build-test-cpu
 if find_nvcc; then
-  build_and_test "with CUDA" build-test "cpu gpu" "-DCMAKE_CUDA_ARCHITECTURES=80-real;90a-real"
+  build_and_test cuda "cuda$all" "cuda$all"
+  step "pytest of the runner with CUDA" test_runner build-test
 else
   skip "build with CUDA" "there is no nvcc"
 fi
-build_and_test "without CUDA" build-test-cpu cpu -DSGEMM_WITH_CUDA=OFF
-# With sanitizers GCC 12 wrongly takes a part of std::regex for uninitialised.
-build_and_test "with sanitizers" build-test-sanitized cpu -DSGEMM_WITH_CUDA=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized"
-step "pytest" "$python" -m pytest
+build_and_test sanitized sanitized "sanitized$all"
 step "ruff" "$python" -m ruff check scripts tests
+mapfile -t sources < <(find benchmarks kernels runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
-  mapfile -t sources < <(find benchmarks kernels runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
 else
   skip "clang-format" "it takes version $CLANG_FORMAT_MAJOR"
 fi
+if command -v shellcheck >/dev/null; then
+  step "shellcheck" shellcheck --external-sources scripts/*.sh .ci/run
+else
+  skip "shellcheck" "it is missing"
+fi
 step "generated tables" "$python" scripts/tables.py --check
 
+say
+printf '%s\n' "${times[@]}" >&2
 say
 for name in "${failed[@]}"; do
   say "FAILED: $name"

@@ -11,23 +11,35 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace sgemm::test {
 namespace {
 
-/// Runs `launch` on the operands of `host` and compares C, and what lies around it.
-template <class Launch>
-Verdict run(const Launch& launch, const HostCase& host, AccuracyClass accuracy, const Coverage& coverage = {}) {
-  Matrix c0 = host.c;
-  const auto reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
-  Matrix c = host.c;
-  launch(host.problem(c), nullptr);
-  EXPECT_TRUE(c.same_outside(host.c)) << "something around C was overwritten";
-  return reference->check(c.data(), c.ld(), accuracy);
-}
+/// Operands, and the product to compare with.
+struct ReferenceCase {
+  explicit ReferenceCase(const ProductCase& product, const Coverage& coverage = {}) : host(product), c0(host.c) {
+    reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
+  }
+
+  /// Compares the C of `launch`, and what lies around it.
+  Verdict run(const Launch& launch, AccuracyClass accuracy) const {
+    Matrix c = host.c;
+    launch(host.problem(c), nullptr);
+    EXPECT_TRUE(c.same_outside(host.c)) << "something around C was overwritten";
+    return reference->check(c.data(), c.ld(), accuracy);
+  }
+
+  HostCase host;
+  Matrix c0;
+  std::unique_ptr<Reference> reference;
+};
 
 std::vector<KernelAndGroup> executed_kernels_and_groups() {
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
@@ -43,9 +55,10 @@ TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
   const Kernel& kernel = *GetParam().kernel;
   for (const ProductCase& product : GetParam().group.cases) {
     SCOPED_TRACE(product.describe());
-    const HostCase host(product);
-    ASSERT_FALSE(kernel.unsupported(host.shape).has_value());
-    const Verdict verdict = run(kernel.build(Target::for_executor).prepare(host.shape), host, kernel.accuracy);
+    const ReferenceCase expected(product);
+    const Problem& shape = expected.host.shape;
+    ASSERT_FALSE(kernel.unsupported(shape).has_value());
+    const Verdict verdict = expected.run(kernel.build(Target::for_executor).prepare(shape), kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.compared, product.m * product.n);
   }
@@ -54,49 +67,78 @@ TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
 INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups()),
                          [](const auto& info) { return test_name(info.param); });
 
+/// Runs a configuration twice: the second launch finds the workspace as the first has left it.
+void expect_right(const ReferenceCase& expected, const Kernel& kernel, const std::string& configuration) {
+  SCOPED_TRACE(kernel.id() + ", " + configuration);
+  const Prepared prepared = prepare_named(kernel.build(Target::for_executor), expected.host.shape, configuration);
+  EXPECT_TRUE(expected.run(prepared, kernel.accuracy).correct());
+  EXPECT_TRUE(expected.run(prepared, kernel.accuracy).correct());
+}
+
+std::vector<const Kernel*> configured_kernels() {
+  std::vector<const Kernel*> configured;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.tunable) {
+      configured.push_back(&kernel);
+    }
+  }
+  return configured;
+}
+
 /// With shares of k that end within tiles, tiles that hang over C's edges, and few tiles and many.
-TEST(ExecutedChapters, AreRightInEveryConfiguration) {
+const std::vector<ProductCase> CONFIGURED_PRODUCTS{{200, 150, 1000},  {390, 520, 130},  {129, 257, 65},
+                                                   {1150, 100, 1000}, {2800, 1300, 40}, {1300, 2801, 40}};
+
+class ConfiguredKernelTest : public testing::TestWithParam<std::tuple<const Kernel*, ProductCase>> {};
+
+TEST_P(ConfiguredKernelTest, IsRightInEveryConfiguration) {
+  const auto& [kernel, product] = GetParam();
+  const ReferenceCase expected(product);
+  for (const Configuration& configuration : kernel->build(Target::for_executor).configurations(expected.host.shape)) {
+    expect_right(expected, *kernel, configuration.name);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<ConfiguredKernelTest::ParamType>& info) {
+  const auto& [kernel, product] = info.param;
+  return test_name(fmt::format("{}_{}x{}x{}", kernel->id(), product.m, product.n, product.k));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, ConfiguredKernelTest,
+                         testing::Combine(testing::ValuesIn(configured_kernels()),
+                                          testing::ValuesIn(CONFIGURED_PRODUCTS)),
+                         name_of);
+
+TEST(ExecutedChapters, HaveAllTheirConfigurationsInTheProductsAbove) {
   std::map<int, std::set<std::string>> seen;  // of each chapter
-  for (const ProductCase& product :
-       {ProductCase{200, 150, 1000}, ProductCase{390, 520, 130}, ProductCase{129, 257, 65},
-        ProductCase{1150, 100, 1000}, ProductCase{2800, 1300, 40}, ProductCase{1300, 2801, 40}}) {
-    SCOPED_TRACE(product.describe());
-    const HostCase host(product);
-    for (const Kernel& kernel : kernels()) {
-      if (!kernel.tunable) {
-        continue;
-      }
-      for (const Configuration& configuration : kernel.build(Target::for_executor).configurations(host.shape)) {
-        SCOPED_TRACE(kernel.id() + ", " + configuration.name);
-        const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, configuration.name);
-        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
-        // The second launch finds the workspace as the first has left it.
-        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
-        seen[kernel.number].insert(configuration.name);
+  for (const Kernel* const kernel : configured_kernels()) {
+    for (const ProductCase& product : CONFIGURED_PRODUCTS) {
+      for (const Configuration& configuration :
+           kernel->build(Target::for_executor).configurations(HostCase(product).shape)) {
+        seen[kernel->number].insert(configuration.name);
       }
     }
   }
-  EXPECT_GE(seen[9].size(), 12U) << "the shapes above no longer show chapter 09's ways";
+  EXPECT_GE(seen[9].size(), 12U);
   EXPECT_EQ(seen[11].size(), 4U);
   EXPECT_EQ(seen[12].size(), 4U);
 }
 
 // With more tiles than SMs, 144 and 204 of 128x128 for 132: a last round that is divided by itself, and one that is
 // divided together with the round before. 130 k are three pieces, so that shares end within tiles.
-TEST(ExecutedChapters, DivideTheLastRound) {
-  for (const ProductCase& product : {ProductCase{1409, 1409, 130}, ProductCase{1409, 2049, 130}}) {
-    SCOPED_TRACE(product.describe());
-    const HostCase host(product);
-    for (const Kernel& kernel : kernels()) {
-      if (kernel.number == 11 || kernel.number == 12) {
-        SCOPED_TRACE(kernel.id());
-        const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, "128x128 stream-k");
-        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
-        EXPECT_TRUE(run(prepared, host, kernel.accuracy).correct());
-      }
+class LastRoundTest : public testing::TestWithParam<ProductCase> {};
+
+TEST_P(LastRoundTest, IsDivided) {
+  const ReferenceCase expected(GetParam());
+  for (const Kernel* const kernel : configured_kernels()) {
+    if (kernel->number == 11 || kernel->number == 12) {
+      expect_right(expected, *kernel, "128x128 stream-k");
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(ExecutedChapters, LastRoundTest,
+                         testing::Values(ProductCase{1409, 1409, 130}, ProductCase{1409, 2049, 130}));
 
 TEST(ExecutedChapters, AreAllThere) {
   for (const Kernel& kernel : kernels()) {
@@ -107,11 +149,11 @@ TEST(ExecutedChapters, AreAllThere) {
 TEST(ExecutedWrongKernels, AreRejected) {
   Coverage sampled;
   sampled.max_full_products = -1.0;
-  const HostCase host({101, 75, 70});
   for (const Coverage& coverage : {Coverage{}, sampled}) {
-    EXPECT_TRUE(run(right_kernel(), host, AccuracyClass::fp32, coverage).correct());
+    const ReferenceCase expected({101, 75, 70}, coverage);
+    EXPECT_TRUE(expected.run(right_kernel(), AccuracyClass::fp32).correct());
     for (const WrongKernel& kernel : wrong_kernels()) {
-      const Verdict verdict = run(kernel.launch, host, AccuracyClass::fp32, coverage);
+      const Verdict verdict = expected.run(kernel.launch, AccuracyClass::fp32);
       EXPECT_FALSE(verdict.correct()) << kernel.name << ": " << verdict.describe();
     }
   }

@@ -135,7 +135,7 @@ TEST_P(GpuKernelTest, AgreesWithDoublePrecision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registered, GpuKernelTest,
-                         testing::ValuesIn(kernels_and_groups(Platform::gpu, most_products())),
+                         testing::ValuesIn(kernels_and_groups(Platform::gpu, most_products(), Shapes::all)),
                          [](const auto& info) { return test_name(info.param); });
 
 TEST(GpuChapters, HoldAsManyBlocksOnAnSmAsTheySay) {

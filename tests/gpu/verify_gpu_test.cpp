@@ -111,7 +111,7 @@ TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
 }
 
 TEST_F(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
-  for (const CaseGroup& group : case_groups(FEW_PRODUCTS)) {
+  for (const CaseGroup& group : case_groups(FEW_PRODUCTS, Shapes::all)) {
     for (const ProductCase& product : group.cases) {
       SCOPED_TRACE(product.describe());
       DeviceCase on_device(product, sampled());

@@ -1,0 +1,64 @@
+// Registered beside the runner's own kernels in runner_with_misbehaving_kernels alone: kernels that go wrong in the
+// ways that end a case, at once and late.
+
+#include "base/build_info.hpp"
+#include "host/kernel.hpp"
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+/// A build of which the tests know all: theirs is clean or not as their tree is.
+const BuildInfo& build_info() {
+  static constexpr BuildInfo INFO{"0.0.1", "00000000000000000000000000000000000000ff", true, "g++", "-O0", "", "", "",
+                                  "Test"};
+  return INFO;
+}
+
+namespace {
+
+void multiply(const Problem& p) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        sum += static_cast<double>(p.a[i * p.lda + k]) * p.b[k * p.ldb + j];
+      }
+      p.c[i * p.ldc + j] = static_cast<float>(sum);
+    }
+  }
+}
+
+void multiply_too_much(const Problem& p) {
+  multiply(p);
+  p.c[0] += 1.0F;
+}
+
+Kernel cpu_kernel(const std::string& name, const std::function<void(const Problem&)>& multiply) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.summary = "for tests";
+  kernel.platform = Platform::cpu;
+  kernel.build(Target::for_host).configurations = [multiply](const Problem&) {
+    const auto launch = [multiply](const Problem& p, void*, cudaStream_t) { multiply(p); };
+    return std::vector{Configuration{"", 0, launch}};
+  };
+  return kernel;
+}
+
+const Registration wrong(cpu_kernel("wrong", multiply_too_much));
+
+const Registration wrong_later(cpu_kernel("wrong_later", [launches = std::make_shared<int>(0)](const Problem& p) {
+  ++*launches == 1 ? multiply(p) : multiply_too_much(p);
+}));
+
+const Registration failing(cpu_kernel("failing", [](const Problem&) { throw std::runtime_error("out of order"); }));
+
+const Registration right(cpu_kernel("right", multiply));
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,315 @@
+"""The runner from outside: exit statuses, what the results file holds after each, Ctrl-C, and Google Benchmark's flags."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+from functools import partial
+
+import pytest
+
+from runs import MISBEHAVING, ROOT, RUNNER, interrupt_runner, run_runner
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+without_misbehaving_kernels = pytest.mark.skipif(
+    RUNNER.exists() and not MISBEHAVING.exists(), reason=f"there is no {MISBEHAVING}"
+)
+
+QUICK = ("--max-seconds", "0.02")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return partial(run_runner, tmp_path)
+
+
+# ---- Exit statuses ----
+
+
+def test_status_0_with_a_case_measured_and_one_executed(run):
+    done = run("--kernel", "cpu_naive,1", "--device", "cpu", "--sizes", "32", *QUICK)
+    assert done.status == 0, done.stderr
+    assert done.outcomes == {"cpu_naive": "measured", "01_naive": "executed"}
+    assert done.results["interrupted"] is False
+    assert all(case["verified"] for case in done.cases)
+    assert "1 measured, 1 executed" in done.stdout
+
+
+def test_status_0_where_something_was_measured_beside_what_could_not_be(run):
+    done = run("--kernel", "cpu_naive", "--sizes", "32,1000", *QUICK)
+    assert done.status == 0, done.stderr
+    assert [case["outcome"] for case in done.cases] == ["measured", "skipped"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcome"),
+    [(["--check"], "executed"), (["--count"], "counted"), (["--accuracy", "--data", "uniform"], "compared")],
+)
+def test_status_0_of_every_mode(run, arguments, outcome):
+    done = run("--kernel", "1", "--device", "cpu", "--sizes", "32", *arguments)
+    assert done.status == 0, done.stderr
+    assert done.outcomes == {"01_naive": outcome}
+    assert done.context["protocol"][arguments[0].removeprefix("--")] is True
+
+
+@without_misbehaving_kernels
+@pytest.mark.parametrize(
+    ("kernel", "outcome", "reason"),
+    [
+        ("wrong", "incorrect", ""),
+        ("wrong_later", "incorrect", "after timing: "),
+        ("failing", "failed", "out of order"),
+    ],
+)
+def test_status_1_of_a_kernel_that_misbehaves(run, kernel, outcome, reason):
+    done = run("--kernel", f"right,{kernel}", "--sizes", "32", *QUICK, runner=MISBEHAVING)
+    assert done.status == 1, done.stderr
+    assert done.outcomes == {"right": "measured", kernel: outcome}
+    wrong = next(case for case in done.cases if case["kernel"] == kernel)
+    assert wrong["reason"].startswith(reason)
+    assert "gflops" not in wrong
+    assert done.results["interrupted"] is False
+
+
+@without_misbehaving_kernels
+def test_what_is_not_verified_is_not_found_wrong(run):
+    done = run("--kernel", "wrong", "--sizes", "32", "--no-verify", *QUICK, runner=MISBEHAVING)
+    assert done.status == 0
+    assert done.outcomes == {"wrong": "measured"}
+    assert not done.cases[0]["verified"]
+    assert done.context["protocol"]["verify"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kernel", "99"], "99"),
+        (["--sizes", "0"], "0"),
+        (["--sise", "64"], "--sizes"),
+        (["--check", "--count"], "--c"),
+        (["--benchmark_filter=nothing"], "no case matches 'nothing'"),
+        (["--benchmark_format=xml"], "xml"),
+        (["--benchmark_surprise=1"], "--benchmark_surprise"),
+        (["--benchmark_out=missing/file.json"], "missing/file.json"),
+    ],
+)
+def test_status_2_of_bad_usage(run, arguments, message):
+    done = run("--device", "cpu", *arguments)
+    assert done.status == 2
+    assert done.stderr.startswith("runner: ")
+    assert message in done.stderr
+    assert not done.path.exists()
+
+
+def test_status_2_where_results_can_not_be_written(tmp_path):
+    command = [str(RUNNER), "--kernel", "cpu_naive", "--sizes", "32", "--out", "missing/results.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "missing/results.json" in done.stderr
+
+
+def test_status_3_where_nothing_could_be_measured(run):
+    done = run("--kernel", "cpu_naive", "--sizes", "2000")
+    assert done.status == 3
+    assert [case["outcome"] for case in done.cases] == ["skipped"]
+    assert done.results["interrupted"] is False
+
+
+# ---- Ctrl-C ----
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_status_130_of_a_run_that_is_interrupted_while_it_samples(tmp_path, number):
+    arguments = ("--kernel", "cpu_naive", "--sizes", "32,500,40", "--max-seconds", "60")
+    done = interrupt_runner(tmp_path, *arguments, cases=1, number=number)
+    assert done.status == 130, done.stderr
+    assert done.results["interrupted"] is True
+    first, second = done.cases  # the third was not begun
+    assert (first["m"], first["outcome"]) == (32, "measured")
+    assert first["verified"]
+    assert len(first["samples_us"]) >= done.context["protocol"]["min_samples"]
+    assert (second["m"], second["outcome"], second["reason"]) == (500, "skipped", "interrupted")
+    assert "samples_us" not in second
+
+
+def test_status_130_of_a_run_that_is_interrupted_while_a_kernel_is_executed(tmp_path):
+    arguments = ("--kernel", "1", "--device", "cpu", "--sizes", "32,4096", "--force", "--no-verify")
+    done = interrupt_runner(tmp_path, *arguments, cases=1, number=signal.SIGINT)
+    assert done.status == 130, done.stderr
+    assert done.results["interrupted"] is True
+    assert [case["outcome"] for case in done.cases] == ["executed", "skipped"]
+
+
+# ---- Results file ----
+
+
+def test_the_seed_is_recorded_and_changes_the_operands(run):
+    def error(*arguments: str) -> float:
+        done = run("--kernel", "1", "--device", "cpu", "--sizes", "48", *arguments)
+        assert done.context["protocol"]["seed"] == (int(arguments[1]) if arguments else 42)
+        return done.cases[0]["rel_err"]
+
+    assert error() == error("--seed", "42")
+    assert len({error("--seed", str(seed)) for seed in (1, 2, 42, 2**64 - 1)}) == 4
+
+
+def test_the_protocol_is_what_was_asked_for(run):
+    done = run(
+        "--kernel", "cpu_naive", "--sizes", "24", "--alpha", "-2.5", "--beta", "0.5", "--data", "normal",
+        "--l2", "warm", "--time", "end-to-end", "--max-seconds", "0.25",
+    )  # fmt: skip
+    assert done.status == 0, done.stderr
+    expected = {
+        "alpha": -2.5, "beta": 0.5, "data": "normal", "l2": "warm", "time": "end-to-end", "max_seconds": 0.25,
+        "verify": True, "check": False, "count": False, "accuracy": False, "flush_bytes": 0,
+    }  # fmt: skip
+    assert {name: done.context["protocol"][name] for name in expected} == expected
+    assert done.context["argv"][1:3] == ["--kernel", "cpu_naive"]
+
+
+def test_alpha_and_beta_change_the_product(run):
+    def error(*arguments: str) -> float:
+        return run("--kernel", "cpu_naive", "--sizes", "48", *QUICK, *arguments).cases[0]["rel_err"]
+
+    assert len({error(), error("--alpha", "-2.3"), error("--beta", "0.7")}) == 3
+
+
+def test_the_commit_is_that_of_the_sources(run):
+    done = run("--kernel", "cpu_naive", "--sizes", "16", *QUICK)
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    version = subprocess.run([str(RUNNER), "--version"], capture_output=True, text=True, check=True).stdout
+    context = done.context
+    assert f"commit {context['git_commit']}" in version
+    assert (" with changes" in version) is context["git_dirty"]
+    if head.returncode == 0:
+        assert context["git_commit"] == head.stdout.strip()
+
+
+@without_misbehaving_kernels
+def test_a_build_with_changes_says_so(run):
+    done = run("--kernel", "right", "--sizes", "16", *QUICK, runner=MISBEHAVING)
+    context = done.context
+    assert context["git_commit"] == "00000000000000000000000000000000000000ff"
+    assert context["git_dirty"] is True
+    assert context["library"] == "sgemm-worklog 0.0.1"
+    assert context["build"] == {
+        "cxx_compiler": "g++", "cxx_flags": "-O0", "nvcc": "", "nvcc_flags": "", "cuda_architectures": "",
+        "build_type": "Test",
+    }  # fmt: skip
+
+
+def test_the_environment_is_that_of_the_run(run):
+    context = run("--kernel", "cpu_naive", "--device", "cpu", "--sizes", "16", *QUICK).context
+    assert context["device"] is None
+    assert context["device_error"] == "--device cpu"
+    assert context["executable"] == str(RUNNER)
+    assert context["build"]["build_type"]
+    assert context["build"]["cxx_compiler"]
+
+
+def test_the_same_file_is_replaced(run):
+    for size in (16, 24):
+        done = run("--kernel", "cpu_naive", "--sizes", str(size), *QUICK)
+        assert [case["m"] for case in done.cases] == [size]
+
+
+# ---- Google Benchmark ----
+
+CASES = ["sgemm/cpu_naive/16x16x16", "sgemm/cpu_naive/2000x2000x2000"]  # measured, and skipped
+TWO_CASES = ("--kernel", "cpu_naive", "--sizes", "16,2000", *QUICK)
+
+
+def check_json(text: str) -> None:
+    document = json.loads(text)
+    assert document["context"]["executable"] == str(RUNNER)
+    measured, skipped = document["benchmarks"]
+    assert [measured["name"], skipped["name"]] == CASES
+    assert measured["real_time"] > 0
+    assert measured["gflops"] > 0
+    assert "error_occurred" not in measured or not measured["error_occurred"]
+    assert skipped["error_occurred"]
+    assert skipped["error_message"].startswith("skipped: ")
+
+
+def check_csv(text: str) -> None:
+    lines = text.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("name,"))
+    measured, skipped = csv.DictReader(io.StringIO("\n".join(lines[start:])))
+    assert [measured["name"], skipped["name"]] == CASES
+    assert float(measured["real_time"]) > 0
+    assert float(measured["gflops"]) > 0
+    assert skipped["error_occurred"] == "true"
+
+
+def check_console(text: str) -> None:
+    rows = [line for line in text.splitlines() if line.startswith("sgemm/")]
+    assert [row.split()[0] for row in rows] == CASES
+    assert "gflops=" in rows[0]
+    assert "skipped: " in rows[1]
+
+
+CHECKS = {"json": check_json, "csv": check_csv, "console": check_console}
+
+
+@pytest.mark.parametrize("form", CHECKS)
+def test_google_benchmark_prints_its_formats(run, form):
+    done = run(*TWO_CASES, f"--benchmark_format={form}")
+    assert done.status == 0, done.stderr
+    CHECKS[form](done.stdout)
+    assert [case["name"] for case in done.cases] == CASES
+
+
+@pytest.mark.parametrize("form", CHECKS)
+def test_google_benchmark_writes_its_formats_beside_the_table(run, tmp_path, form):
+    done = run(*TWO_CASES, "--benchmark_out=google.txt", f"--benchmark_out_format={form}")
+    assert done.status == 0, done.stderr
+    CHECKS[form]((tmp_path / "google.txt").read_text(encoding="utf-8"))
+    assert "1 measured, 1 skipped" in done.stdout
+
+
+def test_google_benchmark_writes_json_unless_told_otherwise(run, tmp_path):
+    assert run(*TWO_CASES, "--benchmark_out=google.json").status == 0
+    check_json((tmp_path / "google.json").read_text(encoding="utf-8"))
+
+
+def test_repetitions_are_cases_with_aggregates_below_the_table(run):
+    done = run("--kernel", "cpu_naive", "--sizes", "16", "--benchmark_repetitions=3", *QUICK)
+    assert done.status == 0, done.stderr
+    assert [(case["repetition_index"], case["repetitions"]) for case in done.cases] == [(0, 3), (1, 3), (2, 3)]
+    assert "median of repetitions: " in done.stdout
+
+
+def test_google_benchmarks_filter_chooses_among_the_cases(run):
+    done = run("--kernel", "cpu_naive", "--sizes", "16,24,32", "--benchmark_filter=/24x", *QUICK)
+    assert [case["m"] for case in done.cases] == [24]
+    listed = run("--kernel", "cpu_naive", "--sizes", "16,24", "--benchmark_list_tests")
+    assert (listed.status, listed.stdout.splitlines()) == (0, ["sgemm/cpu_naive/16x16x16", "sgemm/cpu_naive/24x24x24"])
+    assert not listed.path.exists()
+
+
+# ---- Without measuring ----
+
+
+def test_kernels_are_listed(run):
+    done = run("--list=json")
+    assert done.status == 0
+    ids = {kernel["id"] for kernel in json.loads(done.stdout)}
+    chapters = {path.stem for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu")}
+    assert chapters
+    assert chapters <= ids
+    assert not done.path.exists()
+
+
+def test_help_tells_the_exit_statuses(run):
+    done = run("--help")
+    assert done.status == 0
+    for status in ("0", "1", "2", "3", "130"):
+        assert any(line.split()[:1] == [status] for line in done.stdout.splitlines()), status
