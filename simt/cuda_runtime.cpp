@@ -1,7 +1,7 @@
-// The host's side of CUDA's runtime, as far as chapters call it.
+// The host's side of CUDA's runtime, as far as kernels' hosts call it.
 
-#include "device_memory.hpp"
-#include "gpu_models.hpp"
+#include "simt/device_memory.hpp"
+#include "simt/gpu_models.hpp"
 
 #include <cuda_runtime.h>
 

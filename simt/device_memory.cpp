@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "simt/device_memory.hpp"
 
 #include <map>
 #include <new>

@@ -1,7 +1,9 @@
-#include "executor.hpp"
+#include "simt/executor.hpp"
 
-#include "block.hpp"
-#include "counter.hpp"
+#include "block/block.hpp"
+#include "simt/checked_arrays.hpp"
+#include "simt/counter.hpp"
+#include "watch/checker.hpp"
 #include "workers.hpp"
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -20,6 +23,16 @@ namespace {
 
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
+
+/// Kept for the launches to come: its table of shared memory is large.
+thread_local std::shared_ptr<BlockChecker> block_checker;
+
+std::shared_ptr<Watcher> checker_of_this_thread(Block&) {
+  if (!block_checker) {
+    block_checker = std::make_shared<BlockChecker>();
+  }
+  return block_checker;
+}
 
 bool asked_to_stop() {
   bool (*const asked)() = stop;
@@ -55,13 +68,14 @@ class Workers {
 
   unsigned count() const { return static_cast<unsigned>(threads_.size()); }
 
-  void run(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
-           const std::function<void(Block&, std::uint64_t)>* done) {
+  /// Nobody watches where `make` is empty, and nobody is told of blocks where `done` is.
+  void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+           const std::function<void(Watcher&, std::uint64_t)>& done) {
     std::unique_lock lock(mutex_);
     launch_ = &launch;
-    watching_ = watching;
     numbers_ = numbers;
-    block_done_ = done;
+    make_watcher_ = &make;
+    block_done_ = &done;
     blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
     error_ = nullptr;
@@ -106,7 +120,8 @@ class Workers {
   }
 
   void run_blocks(Block& block, const Launch& launch) {
-    block.begin(launch, watching_);
+    const std::shared_ptr<Watcher> watcher = *make_watcher_ ? (*make_watcher_)(block) : nullptr;
+    block.begin(launch, watcher.get());
     for (std::uint64_t position = next_block_++; position < blocks_; position = next_block_++) {
       if (asked_to_stop()) {
         throw Stopped("interrupted");
@@ -116,11 +131,10 @@ class Workers {
       block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
                  static_cast<unsigned>(row / launch.grid.y)},
                 number);
-      if (block_done_ != nullptr) {
-        (*block_done_)(block, position);
+      if (*block_done_) {
+        (*block_done_)(*watcher, position);
       }
     }
-    block.end();
   }
 
   std::mutex mutex_;
@@ -130,9 +144,9 @@ class Workers {
   std::uint64_t launches_ = 0;
   unsigned busy_ = 0;  ///< workers that have not finished the launch
   const Launch* launch_ = nullptr;
-  Watching watching_;
   const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
-  const std::function<void(Block&, std::uint64_t)>* block_done_ = nullptr;
+  const MakeWatcher* make_watcher_ = nullptr;
+  const std::function<void(Watcher&, std::uint64_t)>* block_done_ = nullptr;
   std::uint64_t blocks_ = 0;
   std::atomic<std::uint64_t> next_block_ = 0;
   std::exception_ptr error_;
@@ -143,9 +157,9 @@ class Workers {
 
 bool launch_ends() { return failed || asked_to_stop(); }
 
-void run_blocks(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
-                const std::function<void(Block&, std::uint64_t)>& done) {
-  Workers::instance().run(launch, watching, numbers, &done);
+void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+                        const std::function<void(Watcher&, std::uint64_t)>& done) {
+  Workers::instance().run(launch, numbers, make, done);
 }
 
 void run(const Launch& launch) {
@@ -157,7 +171,7 @@ void run(const Launch& launch) {
   if (arrays != nullptr) {
     arrays->begin_launch();
   }
-  Workers::instance().run(launch, {arrays != nullptr ? Watch::checks : Watch::nothing, nullptr, 0}, nullptr, nullptr);
+  Workers::instance().run(launch, nullptr, arrays != nullptr ? checker_of_this_thread : MakeWatcher(), {});
 }
 
 void stop_when(bool (*stopped)()) { stop = stopped; }

@@ -2,19 +2,31 @@
 
 // The OS threads that run blocks, for whatever runs only some blocks of a launch or wants something of each.
 
-#include "block.hpp"
-#include "executor.hpp"
+#include "block/block.hpp"
+#include "simt/executor.hpp"
+#include "watch/watcher.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace simt {
 
+/// Makes an OS thread's watcher at the begin of a launch, on this thread; the block is the one it will watch.
+using MakeWatcher = std::function<std::shared_ptr<Watcher>(Block&)>;
+
 /// Runs the blocks `numbers`, all where it is null, in this order. After each, `done` is called by the OS thread that
-/// ran it with the position in `numbers`. Throws as run() does.
-void run_blocks(const Launch& launch, const Watching& watching, const std::vector<std::uint64_t>* numbers,
-                const std::function<void(Block&, std::uint64_t position)>& done);
+/// ran it with its watcher and the position in `numbers`. Throws as run() does.
+void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+                        const std::function<void(Watcher&, std::uint64_t position)>& done);
+
+/// run_watched_blocks() by a kind of watcher.
+template <class Kind, class Make, class Done>
+void run_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const Make& make, const Done& done) {
+  run_watched_blocks(launch, numbers, make,
+                     [&](Watcher& watcher, std::uint64_t position) { done(static_cast<Kind&>(watcher), position); });
+}
 
 /// Whether a block of the launch under way has failed, or stop_when() says so: blocks must not wait for others then.
 bool launch_ends();

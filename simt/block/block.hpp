@@ -1,0 +1,83 @@
+#pragma once
+
+#include "block/block_context.hpp"
+#include "block/copies.hpp"
+#include "block/mbarriers.hpp"
+#include "block/named_barriers.hpp"
+#include "block/tensor_operations.hpp"
+#include "block/warp_barriers.hpp"
+#include "simt/executor.hpp"
+#include "watch/watcher.hpp"
+
+#include <cstdint>
+
+namespace simt {
+
+/// Runs blocks one after the other on the OS thread it belongs to.
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  /// The one that runs on this OS thread, or null.
+  static Block* on_this_thread() { return current_block; }
+
+  /// The launch that the blocks to come belong to, and who watches them, or null; both outlive them.
+  void begin(const Launch& launch, Watcher* watcher);
+  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks.
+  void run(const Index3& block, std::uint64_t number);
+
+  // For the thread whose turn it is:
+  Scheduler& scheduler() { return context_.scheduler; }
+  WarpBarriers& warp_barriers() { return warp_barriers_; }
+  NamedBarriers& named_barriers() { return named_barriers_; }
+  Mbarriers& mbarriers() { return mbarriers_; }
+  Copies& copies() { return copies_; }
+  TensorOperations& tensor_operations() { return tensor_operations_; }
+
+  /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
+  /// given both the same instrumented copy of an inline function.
+  bool watched() const { return watched_ && in_kernel_; }
+  /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
+  void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
+  /// The instruction before `code` is about to access memory other than stacks. Ends the launch where that is wrong.
+  void access(const Access& access, const void* code);
+  /// Ends the block, of which no more is wanted; never returns. For watchers.
+  void stop();
+
+ private:
+  static constinit thread_local Block* current_block;
+
+  /// What each thread of a block does.
+  void run_thread();
+
+  Watcher nobody_;
+  const Launch* launch_ = nullptr;
+  bool watched_ = false;
+  bool in_kernel_ = false;
+  bool stopped_ = false;
+  BlockContext context_;
+  WarpBarriers warp_barriers_;
+  NamedBarriers named_barriers_;
+  Mbarriers mbarriers_;
+  Copies copies_;
+  TensorOperations tensor_operations_;
+};
+
+/// Lasts while a thread of a kernel is in the executor's code.
+class InExecutor {
+ public:
+  InExecutor() { block_.set_in_kernel(false); }
+  ~InExecutor() { block_.set_in_kernel(true); }
+  InExecutor(const InExecutor&) = delete;
+  InExecutor& operator=(const InExecutor&) = delete;
+
+  Block* operator->() const { return &block_; }
+
+ private:
+  Block& block_ = *Block::on_this_thread();
+};
+
+}  // namespace simt

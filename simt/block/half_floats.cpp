@@ -1,0 +1,65 @@
+#include "simt/half_floats.hpp"
+
+#include <bit>
+
+namespace simt {
+namespace {
+
+constexpr std::uint32_t SIGN = 0x80000000U;
+constexpr std::uint32_t FLOAT_INF = 0x7F800000U;
+constexpr std::uint16_t HALF_NAN = 0x7FFF;  // what GPUs make of each
+constexpr unsigned BF16_SHIFT = 16;
+
+constexpr std::uint16_t FP16_INF = 0x7C00;
+constexpr unsigned FP16_SHIFT = 13;                               // mantissa bits that it lacks
+constexpr std::uint32_t FP16_REBIAS = (127U - 15U) << 23U;        // between exponents
+constexpr std::uint32_t FP16_OVERFLOW = 0x477FF000U;              // 65520, half a step above the largest
+constexpr std::uint32_t FP16_NORMAL = FP16_REBIAS + (1U << 23U);  // the smallest that is no subnormal
+
+std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
+float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+/// Without the lower `shift` bits, to the nearest, ties to even.
+std::uint32_t rounded(std::uint32_t bits, unsigned shift) {
+  return (bits + (1U << (shift - 1)) - 1 + (bits >> shift & 1U)) >> shift;
+}
+
+}  // namespace
+
+std::uint16_t to_fp16(float x) {
+  const auto sign = static_cast<std::uint16_t>((bits_of(x) & SIGN) >> 16U);
+  const std::uint32_t magnitude = bits_of(x) & ~SIGN;
+  if (magnitude > FLOAT_INF) {
+    return HALF_NAN;
+  }
+  if (magnitude >= FP16_OVERFLOW) {
+    return sign | FP16_INF;
+  }
+  if (magnitude < FP16_NORMAL) {
+    // Floats from 0.5 on lie as far apart as subnormals do, so that the addition rounds.
+    constexpr float SAME_STEP = 0.5F;
+    return static_cast<std::uint16_t>(sign | (bits_of(float_of(magnitude) + SAME_STEP) - bits_of(SAME_STEP)));
+  }
+  return static_cast<std::uint16_t>(sign | rounded(magnitude - FP16_REBIAS, FP16_SHIFT));
+}
+
+std::uint16_t to_bf16(float x) {
+  return (bits_of(x) & ~SIGN) > FLOAT_INF ? HALF_NAN : static_cast<std::uint16_t>(rounded(bits_of(x), BF16_SHIFT));
+}
+
+float from_fp16(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000U) << 16U;
+  const std::uint32_t magnitude = bits & 0x7FFFU;
+  const std::uint32_t shifted = magnitude << FP16_SHIFT;
+  if (magnitude >= FP16_INF) {
+    return float_of(sign | shifted | FLOAT_INF);
+  }
+  if (magnitude < 1U << 10U) {  // as if it had the lowest exponent and a leading 1, which is taken away again
+    return float_of(sign | bits_of(float_of(FP16_NORMAL + shifted) - float_of(FP16_NORMAL)));
+  }
+  return float_of(sign | (shifted + FP16_REBIAS));
+}
+
+float from_bf16(std::uint16_t bits) { return float_of(std::uint32_t{bits} << BF16_SHIFT); }
+
+}  // namespace simt

@@ -1,0 +1,132 @@
+#pragma once
+
+#include "block/stacks.hpp"
+#include "block/thread_list.hpp"
+#include "simt/executor.hpp"
+#include "simt/thread.hpp"
+
+#include <boost/context/fiber.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Something that threads wait at, for the message about those that wait for ever. A number tells its instances apart,
+/// such as that of a barrier.
+class WaitingPlace {
+ public:
+  /// "barrier 1, which 64 of 128 threads reach"
+  virtual std::string describe(unsigned instance) const = 0;
+  /// Whether a thread that waits there needs `other` to come as well.
+  virtual bool needs(ThreadNumber /*waiting*/, ThreadNumber /*other*/) const { return true; }
+
+ protected:
+  ~WaitingPlace() = default;
+};
+
+/// Decides which thread of a block runs. Each thread has a fiber, which is kept for the blocks to come; all run on one
+/// OS thread.
+///
+/// A fiber that has to wait hands over to the next one that is ready; there is nothing in between. Those that are
+/// ready, and those at each barrier, are linked lists in order of arrival, so that completing a barrier moves all its
+/// threads at once.
+class Scheduler {
+ public:
+  /// `thread` is what each thread of every block does.
+  explicit Scheduler(std::function<void()> thread);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  /// The threads of the blocks to come.
+  void set_extents(const Index3& extents);
+  unsigned threads() const { return static_cast<unsigned>(positions_.size()); }
+  const Index3& position(ThreadNumber thread) const { return positions_[thread]; }
+
+  /// Runs the threads of a block until all have finished or one has failed, or the others wait for ever.
+  void run();
+  bool all_finished() const { return finished_ == threads(); }
+  /// What a thread threw or was stopped with, once; null where none was.
+  std::exception_ptr take_error() { return std::exchange(error_, nullptr); }
+  /// Threads wait for ever: the first of them.
+  ThreadNumber first_stuck() const;
+  /// "file:line in function: waits for ever at barrier 1, which ...; thread (3,0,0) has finished"
+  std::string describe_stuck() const;
+  /// Unwinds the threads that are under way.
+  void abandon();
+
+  // For the thread whose turn it is:
+  ThreadNumber current() const { return current_; }
+  /// Returns when another thread has made this one ready, which has been appended to a list.
+  void wait_at(const WaitingPlace& place, unsigned instance, Site site) {
+    Thread& thread = state_[current_];
+    thread.place = &place;
+    thread.instance = instance;
+    thread.site = site;
+    wait();
+  }
+  /// Lets the others run first.
+  void give_way() {
+    append(ready_, current_);
+    wait();
+  }
+  /// Ends the block from where nothing may be thrown, and never returns.
+  void freeze(std::exception_ptr error);
+
+  void append(ThreadList& list, ThreadNumber thread) { links_.append(list, thread); }
+  void make_ready(ThreadList& list) { links_.append(ready_, list); }
+  const ThreadLinks& links() const { return links_; }
+  bool on_stack(const void* address) const { return stacks_.contain(address); }
+
+ private:
+  using Fiber = boost::context::fiber;
+  static constexpr ThreadNumber MAIN = MAX_THREADS_PER_BLOCK;  ///< the OS thread's own fiber
+
+  struct Thread {
+    Site site;  ///< where it waits, and at what
+    const WaitingPlace* place = nullptr;
+    unsigned instance = 0;
+    bool started = false;
+    bool finished = false;
+    bool frozen = false;  ///< stopped where it can not be unwound
+  };
+
+  void make_fiber(ThreadNumber number);
+  /// What each fiber does until quitting_: its thread of one block after the other.
+  void live();
+  /// The first thread that is ready, or MAIN where none is.
+  ThreadNumber take_ready() { return ready_.size == 0 ? MAIN : links_.take_first(ready_); }
+  /// Hands over to it until this thread is ready again.
+  void wait();
+  void switch_to(ThreadNumber number);
+  void* depart(ThreadNumber number) const;
+  void arrive(void* frames);
+
+  std::function<void()> thread_;
+  unsigned finished_ = 0;
+  std::exception_ptr error_;
+  bool abandoning_ = false;
+  bool quitting_ = false;
+  ThreadNumber current_ = MAIN;
+  ThreadNumber previous_ = MAIN;  ///< the fiber that handed over to this one
+  ThreadList ready_;
+  ThreadLinks links_;
+  std::vector<Index3> positions_;
+  std::array<Thread, MAX_THREADS_PER_BLOCK> state_;
+  Stacks stacks_;
+  std::array<Fiber, MAX_THREADS_PER_BLOCK + 1> fibers_;
+#ifdef __SANITIZE_ADDRESS__
+  const void* main_stack_ = nullptr;  ///< of the OS thread: its lowest address and size
+  std::size_t main_stack_size_ = 0;
+#endif
+};
+
+std::string to_string(const Index3& index);  ///< "(3,2,0)"
+std::string to_string(Site site);            ///< "file:line in function"
+
+}  // namespace simt

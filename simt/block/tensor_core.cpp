@@ -1,0 +1,108 @@
+#include "block/tensor_core.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace simt {
+namespace {
+
+/// 16 k of rows of A or columns of B.
+template <std::size_t COUNT>
+using Operand = std::array<std::array<double, COUNT>, WGMMA_K>;
+/// The operand B of a product: too large for a fiber's stack, and not within its function, as `__shared__` is.
+thread_local Operand<WGMMA_COLUMNS> columns;
+
+double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
+
+/// Without branches, for loops.
+float rounded_towards_zero(double x) {
+  const float nearest = static_cast<float>(x);
+  const double magnitude = std::fabs(static_cast<double>(nearest));
+  const bool away = (magnitude > std::fabs(x)) & (magnitude <= std::numeric_limits<float>::max());
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - (away ? 1U : 0U));
+}
+
+float as_float(HalfFormat format, std::uint16_t half) {
+  return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
+}
+
+template <std::size_t COUNT>
+void read_operand(HalfFormat format, unsigned address, const std::byte* shared, Operand<COUNT>& operand) {
+  constexpr unsigned K_OF_PIECE = WGMMA_K / WGMMA_PIECES_OF_ROW;
+  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+    std::array<std::uint16_t, K_OF_PIECE> halves;
+    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
+    for (unsigned k = 0; k < K_OF_PIECE; ++k) {
+      const unsigned k_of_operand = piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k;
+      operand[k_of_operand][piece / WGMMA_PIECES_OF_ROW] = as_float(format, halves[k]);
+    }
+  }
+}
+
+/// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part.
+template <class Body>
+void for_pairs(unsigned lane, const Body& body) {
+  for (unsigned i = 0; i < sizeof(WgmmaD) / sizeof(float); i += 2) {
+    body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
+  }
+}
+
+}  // namespace
+
+void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]) {
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned half = i / 2;    // of the rows
+    const unsigned row = lane / 4;  // in it
+    const unsigned col = lane % 4 * 2 + i % 2;
+    double sum = c[i];
+    for (unsigned k = 0; k < 8; ++k) {
+      const double a = as_tf32(operands[row * 4 + k % 4].a[k / 4 * 2 + half]);
+      const double b = as_tf32(operands[col * 4 + k % 4].b[k / 4]);
+      sum += a * b;
+    }
+    d[i] = rounded_towards_zero(sum);
+  }
+}
+
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
+  Operand<WGMMA_ROWS_OF_WARP> rows;
+  read_operand(format, a, shared, rows);
+  read_operand(format, b, shared, columns);
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
+    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+      std::array<double, AT_A_TIME> sums;
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        sums[i] = d[row][begin + i];
+      }
+      for (unsigned k = 0; k < WGMMA_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * columns[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        d[row][begin + i] = rounded_towards_zero(sums[i]);
+      }
+    }
+  }
+}
+
+void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    rows[row][col] = part[i];
+    rows[row][col + 1] = part[i + 1];
+  });
+}
+
+void take_part(const WgmmaRows& rows, unsigned lane, WgmmaD& part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    part[i] = rows[row][col];
+    part[i + 1] = rows[row][col + 1];
+  });
+}
+
+}  // namespace simt

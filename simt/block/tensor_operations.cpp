@@ -1,0 +1,144 @@
+#include "block/tensor_operations.hpp"
+
+#include "block/shared_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+#include <string>
+
+namespace simt {
+namespace {
+
+/// What registers hold while wgmma computes them: NaN, all bits of which are set.
+constexpr auto UNTOUCHED = [] {
+  std::array<std::uint32_t, sizeof(WgmmaD) / sizeof(float)> bits{};
+  bits.fill(~0U);
+  return bits;
+}();
+
+}  // namespace
+
+void TensorOperations::begin() {
+  std::ranges::fill(committed_, 0U);
+  for (Warp& warp : warps_) {
+    for (Sum& sum : warp.sums) {
+      sum.lanes = 0;
+    }
+    warp.all_given = 0;
+  }
+}
+
+void TensorOperations::end() const {
+  constexpr unsigned WARPS = WARPGROUP / WARP;
+  const Scheduler& scheduler = context_.scheduler;
+  const auto position = [&](unsigned warp) {
+    return to_string(scheduler.position(static_cast<ThreadNumber>(warp * WARP)));
+  };
+  for (unsigned warp = 0; warp < (scheduler.threads() + WARP - 1) / WARP; ++warp) {
+    const unsigned first = warp / WARPS * WARPS;
+    if (warps_[warp].all_given != warps_[first].all_given) {
+      throw Error("block " + to_string(context_.block) + ": the warps of thread " + position(first) +
+                  " and of thread " + position(warp) +
+                  " are of one warpgroup and have not started the same products with the same tiles (wgmma)");
+    }
+  }
+}
+
+void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  if (context_.current() / WARP * WARP + WARP > context_.scheduler.threads()) {
+    context_.fail("tensor cores take whole warps of 32 threads", site);
+  }
+  Warp& own = warp();
+  own.operands[lane()] = operands;
+  warp_barriers_.sync(ALL_LANES, site);
+  multiply_tf32(own.operands, lane(), c, d);
+  warp_barriers_.sync(ALL_LANES, site);
+}
+
+void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
+  if (context_.current() / WARPGROUP * WARPGROUP + WARPGROUP > context_.scheduler.threads()) {
+    context_.fail("wgmma takes whole warpgroups of 128 threads", site);
+  }
+  for (const unsigned operand : {a, b}) {
+    const unsigned in_tile = operand % WGMMA_ALIGNMENT;
+    if (in_tile >= WGMMA_ROW_BYTES || in_tile % (WGMMA_PIECES_OF_ROW * WGMMA_PIECE) != 0) {
+      std::ostringstream text;
+      text << "wgmma takes tiles that are aligned to eight rows of " << WGMMA_ROW_BYTES
+           << " bytes, and in them a multiple of 32 bytes, not shared address 0x" << std::hex << operand;
+      context_.fail(text.str(), site);
+    }
+  }
+  Warp& own = warp();
+  own.given[lane()] = {format, a, b, accumulate, committed_[context_.current()] + 1};
+  own.parts[lane()] = &d;
+  if (warp_barriers_.sync(ALL_LANES, site)) {
+    multiply(own, site);
+  }
+}
+
+void TensorOperations::multiply(Warp& warp, Site site) {
+  const Given& given = warp.given.front();
+  if (std::ranges::count(warp.given, given) != WARP) {
+    context_.fail("the lanes of a warp take different operands or groups for one wgmma", site);
+  }
+  const unsigned warp_of_group = context_.current() % WARPGROUP / WARP;
+  const unsigned rows_of_warp = given.a + warp_of_group * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
+  read(rows_of_warp, WGMMA_ROWS_OF_WARP, given.group, site);
+  read(given.b, WGMMA_COLUMNS, given.group, site);
+  for (const std::uint64_t part :
+       {std::uint64_t{given.a}, std::uint64_t{given.b}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
+    constexpr std::uint64_t FNV = 0x100000001B3U;
+    warp.all_given = (warp.all_given + part + 1) * FNV;
+  }
+  Sum& sum = sum_of(warp, site);
+  if (!given.accumulate) {
+    sum.rows = {};
+  }
+  sum.group = given.group;
+  multiply_half(given.format, rows_of_warp, given.b, in_shared_memory(0), sum.rows);
+}
+
+void TensorOperations::read(unsigned operand, unsigned rows, std::uint32_t group, Site site) const {
+  for (unsigned piece = 0; piece < rows * WGMMA_PIECES_OF_ROW; ++piece) {
+    const std::byte* const at = in_shared_memory(address_of_piece(operand, piece));
+    context_.check("wgmma ", context_.watcher->product_reads(context_.current(), at, group), site);
+  }
+}
+
+TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
+  const auto known =
+      std::ranges::find_if(warp.sums, [&](const Sum& sum) { return sum.lanes != 0 && sum.parts == warp.parts; });
+  if (known != warp.sums.end()) {
+    if (known->lanes != ALL_LANES) {
+      context_.fail("wgmma goes on with registers that only some lanes of the warp have waited for", site);
+    }
+    return *known;
+  }
+  const auto free = std::ranges::find(warp.sums, 0U, &Sum::lanes);
+  Sum& sum = free != warp.sums.end() ? *free : warp.sums.emplace_back();
+  sum.lanes = ALL_LANES;
+  sum.parts = warp.parts;
+  for (unsigned lane = 0; lane < WARP; ++lane) {
+    put_part(sum.rows, lane, *sum.parts[lane]);
+    std::memcpy(sum.parts[lane], UNTOUCHED.data(), sizeof(WgmmaD));
+  }
+  return sum;
+}
+
+void TensorOperations::wgmma_wait(unsigned pending, WgmmaD& d, Site site) {
+  const std::uint32_t committed = committed_[context_.current()];
+  const std::uint32_t ended = committed - std::min(pending, committed);
+  for (Sum& sum : warp().sums) {
+    if ((sum.lanes >> lane() & 1U) != 0 && sum.group <= ended && sum.parts[lane()] == &d) {
+      if (std::memcmp(d, UNTOUCHED.data(), sizeof d) != 0) {
+        context_.fail("the kernel writes to registers of a wgmma that it has not waited for", site);
+      }
+      take_part(sum.rows, lane(), d);
+      sum.lanes &= ~(1U << lane());
+    }
+  }
+  context_.watcher->products_awaited(context_.current(), ended);
+}
+
+}  // namespace simt

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "block/block_context.hpp"
+#include "block/tensor_core.hpp"
+#include "block/warp_barriers.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace simt {
+
+/// What warps multiply on tensor cores: mma.sync at once, wgmma under way until it is waited for.
+class TensorOperations {
+ public:
+  TensorOperations(BlockContext& context, WarpBarriers& warp_barriers)
+      : context_(context), warp_barriers_(warp_barriers), committed_(MAX_THREADS_PER_BLOCK) {}
+
+  void begin();
+  /// The block has ended: fails where not all warps of a warpgroup did the same.
+  void end() const;
+  void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
+  void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
+  void wgmma_commit() { ++committed_[context_.current()]; }
+  void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
+
+ private:
+  /// A sum of products that wgmma has computed and not all lanes have waited for.
+  struct Sum {
+    unsigned lanes = 0;       ///< that have not; without any it is free for the next one
+    std::uint32_t group = 0;  ///< of the last wgmma, counted from 1
+    std::array<WgmmaD*, WARP> parts{};
+    WgmmaRows rows;
+  };
+
+  /// What a lane gives a wgmma.
+  struct Given {
+    HalfFormat format = HalfFormat::fp16;
+    unsigned a = 0;  ///< shared addresses
+    unsigned b = 0;
+    bool accumulate = false;
+    std::uint32_t group = 0;
+    bool operator==(const Given&) const = default;
+  };
+
+  struct Warp {
+    std::array<MmaOperands, WARP> operands{};
+    std::array<Given, WARP> given{};
+    std::array<WgmmaD*, WARP> parts{};
+    std::vector<Sum> sums;
+    std::uint64_t all_given = 0;  ///< a hash: what the warps of a warpgroup have to agree in
+  };
+
+  Warp& warp() { return warps_[context_.current() / WARP]; }
+  unsigned lane() const { return context_.current() % WARP; }
+  /// All lanes of the warp have given what a product takes.
+  void multiply(Warp& warp, Site site);
+  /// Tells of what a product reads: `rows` rows (or columns) from the shared address `operand` on.
+  void read(unsigned operand, unsigned rows, std::uint32_t group, Site site) const;
+  /// The sum that the lanes' registers are part of.
+  Sum& sum_of(Warp& warp, Site site) const;
+
+  BlockContext& context_;
+  WarpBarriers& warp_barriers_;
+  std::vector<std::uint32_t> committed_;  ///< groups of wgmma, of each thread
+  std::array<Warp, MAX_THREADS_PER_BLOCK / WARP> warps_;
+};
+
+}  // namespace simt

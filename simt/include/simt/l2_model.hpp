@@ -1,0 +1,61 @@
+#pragma once
+
+// Replays what blocks ask of a GPU's L2 cache, to predict the bytes that DRAM moves.
+
+#include "simt/gpu_models.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace simt {
+
+/// Up to eight neighbouring sectors of an array, of which some are read or written together, such as by a warp's
+/// request within a line of 128 bytes. Split by lines only after the shift of PlacedBlock.
+struct SectorAccess {
+  std::uint32_t sector = 0;  ///< counted from the array's begin
+  std::uint8_t mask = 0;     ///< bit i: `sector` + i is accessed
+  std::uint8_t array = 0;    ///< index of the array
+  bool write = false;        ///< of whole sectors
+};
+
+/// What a block asks the L2 for, in its order.
+using BlockTraffic = std::vector<SectorAccess>;
+
+/// A, B, C and a workspace.
+constexpr std::size_t MAX_ARRAYS = 4;
+
+/// A block that does what `traffic` says, moved by so many sectors in each array.
+struct PlacedBlock {
+  const BlockTraffic* traffic = nullptr;
+  std::array<std::int64_t, MAX_ARRAYS> shift = {};
+};
+
+/// The launch, as the L2 sees it.
+struct PlacedLaunch {
+  std::span<const PlacedBlock> blocks;  ///< in the order they start
+  std::array<std::uint64_t, MAX_ARRAYS> first_sector =
+      {};  ///< of each array: its address / SECTOR_BYTES; within 512 GB
+  unsigned blocks_per_sm = 1;
+};
+
+/// How the blocks of a multiprocessor share it. An H200 measured close to `in_turn` where the L1's data pipe is the
+/// limit and to `in_step` elsewhere (docs/lab/l2-model.md).
+enum class Turns {
+  in_step,  ///< they advance together
+  in_turn,  ///< the first block of an SM is 1 / blocks_per_sm of its work ahead of the second, and so on
+};
+
+struct L2Traffic {
+  std::uint64_t read_sectors = 0;  ///< asked for
+  std::uint64_t read_hits = 0;     ///< of them found in the L2
+  std::uint64_t written_sectors = 0;
+  std::uint64_t dram_read_bytes = 0;
+  std::uint64_t dram_written_bytes = 0;  ///< what stays in the L2 at the end is not among them
+};
+
+/// Blocks start on an empty L2 as the SMs have room, in order, and advance at the same rate in fractions of their work.
+L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu);
+
+}  // namespace simt

@@ -1,0 +1,23 @@
+# A project that finds the installed package builds the example and runs it. Run as: cmake -DBUILD=<build folder of the
+# executor> -DSIMT=<its source folder> -DGENERATOR=... -DCOMPILER=... -P <this file>.
+set(work ${BUILD}/package_test)
+file(REMOVE_RECURSE ${work})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed)
+run(${CMAKE_COMMAND} -S ${SIMT}/example -B ${work}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_PREFIX_PATH=${work}/installed)
+run(${CMAKE_COMMAND} --build ${work}/build)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tests=error)
+# Every header of PTX's instructions compiles from where it was installed.
+file(GLOB headers RELATIVE ${work}/installed/include/simt/kernels ${work}/installed/include/simt/kernels/ptx/*.cuh)
+foreach(header IN LISTS headers)
+  string(APPEND includes "#include \"${header}\"\n")
+endforeach()
+file(WRITE ${work}/headers.cpp "${includes}")
+run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/installed/include/simt/cuda
+    -I${work}/installed/include/simt/kernels ${work}/headers.cpp)

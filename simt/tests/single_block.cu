@@ -1,0 +1,127 @@
+#include "single_block.hpp"
+
+#include "launch.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/shared_memory.cuh"
+
+namespace sgemm::test {
+namespace {
+
+constexpr std::size_t SMEM_BYTES = 1024;
+
+template <class Kernel, class... Arguments>
+void run(Kernel* kernel, int threads, Arguments... arguments) {
+  launch(kernel, 1, dim3(static_cast<unsigned>(threads)), SMEM_BYTES, nullptr, arguments...);
+}
+
+__global__ void exit_before_barrier_kernel(float* out) {
+  if (threadIdx.x == 255) {
+    return;
+  }
+  __syncthreads();
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void different_barriers_kernel(float* out) {
+  bar_sync(threadIdx.x < 64 ? 1 : 2, 128);
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void disagreement_kernel(float* out) {
+  bar_sync(1, threadIdx.x < 64 ? 128 : 64);
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void odd_barrier_kernel(float* out) {
+  bar_sync(1, 48);
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void exit_before_shuffle_kernel(float* out) {
+  if (threadIdx.x == 35) {
+    return;
+  }
+  out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), 0);
+}
+
+__global__ void unmodelled_kernel(float*) { simt::not_supported("thread block clusters"); }
+
+__global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }
+
+__global__ void misaligned_copy_kernel(float* out) { cp_async<16>(shared_address(dynamic_smem() + 1), out); }
+
+__global__ void rotate_kernel(float* out, int delta) {
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), lane + delta, 16);
+}
+
+__global__ void sum_lanes_kernel(float* out) {
+  double sum = threadIdx.x;
+  const unsigned first = threadIdx.x / 32 * 32;
+  const unsigned lanes = 70 - first < 32 ? 70 - first : 32;
+  const unsigned mask = lanes == 32 ? 0xFFFFFFFF : (1U << lanes) - 1;
+  if (lanes == 32) {
+    for (int step = 1; step < 32; step *= 2) {
+      sum += __shfl_xor_sync(mask, sum, step);
+    }
+  } else {
+    double total = 0.0;
+    for (int source = 0; source < static_cast<int>(lanes); ++source) {
+      total += __shfl_sync(mask, sum, source);
+    }
+    sum = total;
+  }
+  out[threadIdx.x] = static_cast<float>(sum);
+}
+
+__global__ void pass_to_second_warp_kernel(float* out) {
+  __shared__ float passed[32];
+  const unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x >= 64) {
+    out[threadIdx.x] = 0.0F;
+    return;
+  }
+  if (threadIdx.x >= 32) {
+    bar_sync(3, 64);
+    out[threadIdx.x] = passed[31 - lane];
+  } else {
+    passed[lane] = static_cast<float>(lane);
+    bar_sync(3, 64);
+    out[threadIdx.x] = 0.0F;
+  }
+}
+
+__global__ void read_before_wait_kernel(const float* in, float* out) {
+  float* const smem = dynamic_smem();
+  const unsigned thread = threadIdx.x;
+  cp_async<4>(shared_address(smem + thread), in + thread);
+  cp_async_commit_group();
+  cp_async<4>(shared_address(smem + 32 + thread), in + 32 + thread);
+  cp_async_commit_group();
+  cp_async_wait_group<1>();
+  out[thread] = smem[thread];
+  out[32 + thread] = smem[32 + thread];
+  cp_async_wait_group<0>();
+  out[64 + thread] = smem[32 + thread];
+}
+
+__global__ void read_uninitialised_kernel(float* out) { out[threadIdx.x] = dynamic_smem()[threadIdx.x]; }
+
+}  // namespace
+
+void exit_before_barrier(float* out) { run(exit_before_barrier_kernel, 256, out); }
+void wait_at_different_barriers(float* out) { run(different_barriers_kernel, 128, out); }
+void disagree_about_barrier(float* out) { run(disagreement_kernel, 128, out); }
+void odd_barrier(float* out) { run(odd_barrier_kernel, 128, out); }
+void exit_before_shuffle(float* out) { run(exit_before_shuffle_kernel, 64, out); }
+void unmodelled(float* out) { run(unmodelled_kernel, 32, out); }
+void too_many_threads(float* out) { run(ones_kernel, 1025, out); }
+void misaligned_copy(float* out) { run(misaligned_copy_kernel, 32, out); }
+void rotate_half_warps(float* out, int delta) { run(rotate_kernel, 96, out, delta); }
+void sum_lanes(float* out) { run(sum_lanes_kernel, 70, out); }
+void pass_to_second_warp(float* out) { run(pass_to_second_warp_kernel, 96, out); }
+void read_before_wait(const float* in, float* out) { run(read_before_wait_kernel, 32, in, out); }
+void read_uninitialised(float* out) { run(read_uninitialised_kernel, 32, out); }
+
+}  // namespace sgemm::test

@@ -1,0 +1,200 @@
+#include "wrong_accesses.hpp"
+
+#include "common/vector_access.cuh"
+#include "launch.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/shared_memory.cuh"
+
+namespace sgemm::test {
+namespace {
+
+constexpr int THREADS = 64;
+constexpr std::size_t DYNAMIC_BYTES = THREADS * sizeof(float);
+
+template <class Kernel, class... Arguments>
+void run(Kernel* kernel, int blocks, Arguments... arguments) {
+  launch(kernel, blocks, dim3(THREADS), DYNAMIC_BYTES, nullptr, arguments...);
+}
+
+__global__ void read_global_beyond_end_kernel(const float* in, float* out) {
+  out[threadIdx.x] = in[ELEMENTS - 10 + threadIdx.x];
+}
+
+__global__ void write_global_before_begin_kernel(float* out) { out[static_cast<int>(threadIdx.x) - 5] = 1.0F; }
+
+__global__ void write_input_kernel(float* in) { in[threadIdx.x] = 1.0F; }
+
+__global__ void write_shared_beyond_end_kernel(float* out) {
+  __shared__ float values[THREADS - 1];
+  values[threadIdx.x] = 1.0F;
+  __syncthreads();
+  out[threadIdx.x] = values[0];
+}
+
+__global__ void write_dynamic_beyond_end_kernel(float* out) {
+  dynamic_smem()[threadIdx.x + 1] = 1.0F;
+  __syncthreads();
+  out[threadIdx.x] = dynamic_smem()[1];
+}
+
+__global__ void read_uninitialised_shared_kernel(float* out) {
+  __shared__ float values[THREADS];
+  if (threadIdx.x != 7) {
+    values[threadIdx.x] = 1.0F;
+  }
+  __syncthreads();
+  out[threadIdx.x] = values[threadIdx.x];
+}
+
+__global__ void read_what_another_thread_wrote_kernel(float* out) {
+  __shared__ float values[THREADS];
+  values[threadIdx.x] = 1.0F;
+  if (threadIdx.x > 0) {
+    out[threadIdx.x] = values[threadIdx.x - 1];
+  }
+}
+
+__global__ void overwrite_what_others_still_read_kernel(float* out) {
+  __shared__ float values[THREADS];
+  float sum = 0.0F;
+  for (int step = 0; step < 2; ++step) {
+    values[threadIdx.x] = 1.0F;
+    __syncthreads();
+    sum += values[(threadIdx.x + 40) % THREADS];
+  }
+  out[threadIdx.x] = sum;
+}
+
+__global__ void synchronise_half_of_the_readers_kernel(float* out) {
+  __shared__ float values[THREADS];
+  values[threadIdx.x] = 1.0F;
+  bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+  out[threadIdx.x] = values[(threadIdx.x + 16) % THREADS];
+}
+
+__global__ void one_element_kernel(float* out, unsigned writers) {
+  if (threadIdx.x < writers) {
+    *out = 1.0F;
+  }
+}
+
+/// As many neighbours write to each byte.
+__device__ void write_byte(float* out, unsigned writers) {
+  reinterpret_cast<unsigned char*>(out)[threadIdx.x / writers] = 0;
+}
+
+__global__ void one_byte_kernel(float* out, unsigned writers) { write_byte(out, writers); }
+
+__global__ void read_bytes_of_others_kernel(float* out) {
+  write_byte(out, 1);
+  if (threadIdx.x == THREADS - 1) {
+    out[THREADS] = out[0];
+  }
+}
+
+/// Of blocks of 8 x 4 x 2 threads.
+__global__ void read_of_a_solid_block_kernel(float* out) {
+  __shared__ float values[THREADS];
+  const unsigned number = (threadIdx.z * 4 + threadIdx.y) * 8 + threadIdx.x;
+  values[number] = 1.0F;
+  if (number == THREADS - 1) {
+    out[number] = values[(1 * 4 + 2) * 8 + 3];
+  }
+}
+
+__global__ void read_copy_before_wait_kernel(const float* in, float* out) {
+  float* const smem = dynamic_smem();
+  cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+  cp_async_commit_group();
+  out[threadIdx.x] = smem[threadIdx.x];
+}
+
+__global__ void copy_without_barrier_kernel(const float* in, float* out) {
+  float* const smem = dynamic_smem();
+  cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
+  if (threadIdx.x > 0) {
+    out[threadIdx.x] = smem[threadIdx.x - 1];
+  }
+}
+
+__global__ void copy_over_read_kernel(const float* in, float* out) {
+  float* const smem = dynamic_smem();
+  smem[threadIdx.x] = 1.0F;
+  __syncthreads();
+  out[threadIdx.x] = smem[THREADS - 1 - threadIdx.x];
+  if (threadIdx.x < THREADS / 2) {
+    cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+  }
+}
+
+__global__ void copy_from_beyond_end_kernel(const float* in) {
+  cp_async<4>(shared_address(dynamic_smem() + threadIdx.x), in + ELEMENTS - 10 + threadIdx.x);
+}
+
+__global__ void misaligned_load_kernel(const float* in, float* out) { out[threadIdx.x] = load_float4(in + 1).x; }
+
+__global__ void misaligned_store_kernel() {
+  if (threadIdx.x == 0) {
+    store_float4(dynamic_smem() + 2, float4{1.0F, 2.0F, 3.0F, 4.0F});
+  }
+}
+
+__global__ void right_kernel(const float* in, float* out) {
+  __shared__ float values[THREADS];
+  float* const smem = dynamic_smem();
+  float sum = 0.0F;
+  write_byte(out + blockIdx.x * THREADS, 1);
+  for (int step = 0; step < 3; ++step) {
+    cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+    cp_async_commit_group();
+    values[threadIdx.x] = in[threadIdx.x];
+    cp_async_wait_group<0>();
+    __syncthreads();
+    sum += values[THREADS - 1 - threadIdx.x] + smem[(threadIdx.x + 5) % THREADS];
+    __syncthreads();
+  }
+  // The warps on their own: one hands over to itself.
+  values[threadIdx.x] = sum;
+  bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+  sum = values[threadIdx.x ^ 1U];
+  __syncwarp();
+  values[threadIdx.x ^ 1U] = sum + load_float4(in + 4 * (threadIdx.x % 16)).x;
+  __syncthreads();
+  out[blockIdx.x * THREADS + threadIdx.x] = values[threadIdx.x];
+}
+
+}  // namespace
+
+void read_global_beyond_end(const float* in, float* out) { run(read_global_beyond_end_kernel, 1, in, out); }
+void write_global_before_begin(const float*, float* out) { run(write_global_before_begin_kernel, 1, out); }
+void write_input(const float* in, float*) { run(write_input_kernel, 1, const_cast<float*>(in)); }
+void write_shared_beyond_end(const float*, float* out) { run(write_shared_beyond_end_kernel, 1, out); }
+void write_dynamic_beyond_end(const float*, float* out) { run(write_dynamic_beyond_end_kernel, 1, out); }
+void read_uninitialised_shared(const float*, float* out) { run(read_uninitialised_shared_kernel, 1, out); }
+void read_what_another_thread_wrote(const float*, float* out) { run(read_what_another_thread_wrote_kernel, 1, out); }
+void overwrite_what_others_still_read(const float*, float* out) {
+  run(overwrite_what_others_still_read_kernel, 1, out);
+}
+void synchronise_half_of_the_readers(const float*, float* out) { run(synchronise_half_of_the_readers_kernel, 1, out); }
+void two_threads_write_one_element(const float*, float* out) { run(one_element_kernel, 1, out, 2U); }
+void two_blocks_write_one_element(const float*, float* out) { run(one_element_kernel, 2, out, 1U); }
+void two_threads_write_one_byte(const float*, float* out) { run(one_byte_kernel, 1, out, 2U); }
+void two_blocks_write_one_byte(const float*, float* out) { run(one_byte_kernel, 2, out, 1U); }
+void read_element_of_which_others_wrote_bytes(const float*, float* out) { run(read_bytes_of_others_kernel, 1, out); }
+void read_what_another_thread_of_a_solid_block_wrote(const float*, float* out) {
+  launch(read_of_a_solid_block_kernel, 1, dim3(8, 4, 2), DYNAMIC_BYTES, nullptr, out);
+}
+void read_copy_before_wait(const float* in, float* out) { run(read_copy_before_wait_kernel, 1, in, out); }
+void read_copy_of_another_thread_without_barrier(const float* in, float* out) {
+  run(copy_without_barrier_kernel, 1, in, out);
+}
+void copy_over_what_others_still_read(const float* in, float* out) { run(copy_over_read_kernel, 1, in, out); }
+void copy_from_beyond_end(const float* in, float*) { run(copy_from_beyond_end_kernel, 1, in); }
+void misaligned_vector_load(const float* in, float* out) { run(misaligned_load_kernel, 1, in, out); }
+void misaligned_vector_store_to_shared(const float*, float*) { run(misaligned_store_kernel, 1); }
+void right_accesses(const float* in, float* out) { run(right_kernel, 4, in, out); }
+
+}  // namespace sgemm::test

@@ -1,0 +1,58 @@
+#include "simt/checked_arrays.hpp"
+
+#include "simt/device_memory.hpp"
+#include "watch/shared_variables.hpp"
+
+#include <utility>
+
+namespace simt {
+namespace {
+
+CheckedArrays* current_arrays = nullptr;
+
+}  // namespace
+
+std::vector<GlobalArray> workspaces() {
+  std::vector<GlobalArray> arrays;
+  for (const Allocation& memory : allocations()) {
+    arrays.push_back({"workspace", memory.begin, 1, memory.bytes, memory.bytes, true, true, 1});
+  }
+  return arrays;
+}
+
+CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
+  SharedVariables::of_program();
+  for (GlobalArray& array : arrays) {
+    add(std::move(array));
+  }
+  current_arrays = this;
+}
+
+CheckedArrays::~CheckedArrays() { current_arrays = nullptr; }
+
+CheckedArrays* CheckedArrays::current() { return current_arrays; }
+
+void CheckedArrays::add(GlobalArray array) {
+  Entry entry{std::move(array), nullptr, 0};
+  if (entry.array.rows > 0) {
+    entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
+  }
+  if (entry.array.writable) {
+    entry.writers = std::make_unique<Writer[]>(entry.units());
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void CheckedArrays::begin_launch() {
+  entries_.resize(arrays_);
+  for (Entry& entry : entries_) {
+    for (std::size_t unit = 0; entry.writers && unit < entry.units(); ++unit) {
+      entry.writers[unit].store(0, std::memory_order_relaxed);
+    }
+  }
+  for (GlobalArray& workspace : workspaces()) {
+    add(std::move(workspace));
+  }
+}
+
+}  // namespace simt

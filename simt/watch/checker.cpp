@@ -1,0 +1,285 @@
+#include "watch/checker.hpp"
+
+#include "block/shared_memory.hpp"
+#include "watch/program.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace simt {
+namespace {
+
+constexpr std::size_t WORD = 4;
+constexpr unsigned MBARRIER_BYTES = 8;
+
+std::string describe(const Access& access) {
+  std::ostringstream text;
+  text << (access.write ? "writes " : "reads ") << access.bytes << " bytes at "
+       << static_cast<const void*>(access.address);
+  return text.str();
+}
+
+/// The position that has `number` among those of `extents`, x running fastest.
+std::string position_text(std::uint64_t number, const Index3& extents) {
+  const std::uint64_t row = number / extents.x;
+  std::ostringstream text;
+  text << '(' << number % extents.x << ',' << row % extents.y << ',' << row / extents.y << ')';
+  return text.str();
+}
+
+}  // namespace
+
+BlockChecker::BlockChecker()
+    : variables_(SharedVariables::of_program()),
+      shared_(Program::find().thread_local_data),
+      words_(variables_.bytes() / WORD) {}
+
+void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
+  dynamic_bytes_ = launch.dynamic_smem;
+  grid_extents_ = launch.grid;
+  block_extents_ = launch.block;
+  block_ = block;
+  ++generation_;
+  clocks_.begin(std::size_t{launch.block.x} * launch.block.y * launch.block.z);
+  std::ranges::for_each(passed_on_, &Clocks::Clock::clear);
+  mbarriers_.clear();
+}
+
+Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* /*code*/) {
+  if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
+    return describe(access) + ", which is not aligned to them";
+  }
+  const auto offset = static_cast<std::size_t>(access.address - shared_);
+  return offset < variables_.bytes() ? access_shared(thread, access, By::code) : access_global(thread, access);
+}
+
+// ---- Order ----
+
+void BlockChecker::meet(const Threads& threads) {
+  threads.copy_to(meeting_);
+  clocks_.join(meeting_);
+}
+
+void BlockChecker::arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t /*phase*/) {
+  clocks_.release(thread, passed_on_[barrier]);
+}
+
+void BlockChecker::complete(unsigned barrier, const Threads& waiting, bool /*others*/) {
+  meet(waiting);
+  clocks_.acquire(meeting_, passed_on_[barrier]);
+  passed_on_[barrier].clear();
+}
+
+Complaint BlockChecker::mbarrier_init(ThreadNumber thread, unsigned address) {
+  if (Complaint wrong = use_mbarrier(thread, address, true)) {
+    return wrong;
+  }
+  mbarriers_[address] = {clocks_.add(), {}, {}};
+  return {};
+}
+
+Complaint BlockChecker::mbarrier_use(ThreadNumber thread, unsigned address) {
+  return use_mbarrier(thread, address, false);
+}
+
+Complaint BlockChecker::use_mbarrier(ThreadNumber thread, unsigned address, bool init) {
+  // Initialising counts as a write and all else as a read: what comes without a barrier after the former is a race.
+  const std::byte* const at = in_shared_memory(address);
+  if (Complaint wrong = access_shared(thread, {at, MBARRIER_BYTES, init, true}, By::mbarrier)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < MBARRIER_BYTES; byte += WORD) {
+    word_at(at + byte).mbarrier = true;
+  }
+  return {};
+}
+
+void BlockChecker::mbarrier_arrive(ThreadNumber thread, unsigned address, bool copies) {
+  Clocks::Clock& arrived = mbarriers_.at(address).arrived;
+  copies ? clocks_.release_copies(thread, arrived) : clocks_.release(thread, arrived);
+}
+
+void BlockChecker::mbarrier_complete(unsigned address, const Threads& waiting) {
+  MbarrierClocks& clocks = mbarriers_.at(address);
+  clocks.ended = clocks.arrived;
+  waiting.copy_to(meeting_);
+  clocks_.acquire(meeting_, clocks.ended);
+}
+
+void BlockChecker::mbarrier_wait(ThreadNumber thread, const Phase& phase, bool ended) {
+  if (ended) {
+    clocks_.acquire({&thread, 1}, mbarriers_.at(phase.address).ended);
+  }
+}
+
+// ---- Copies and products ----
+
+Complaint BlockChecker::copy_starts(ThreadNumber thread, const Copy& copy, Site /*site*/) {
+  if (copy.source != nullptr) {
+    if (Complaint wrong =
+            access_global(thread, {static_cast<const std::byte*>(copy.source), copy.bytes, false, true})) {
+      return wrong;
+    }
+  }
+  // It may write from now on.
+  if (Complaint wrong = access_shared(thread, {copy.destination, copy.bytes, true, true}, By::code)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < copy.bytes; byte += WORD) {
+    word_at(copy.destination + byte).copying = true;
+  }
+  return {};
+}
+
+Complaint BlockChecker::copy_arrives(ThreadNumber thread, const Copy& copy, bool at_mbarrier) {
+  if (Complaint wrong = access_shared(thread, {copy.destination, copy.bytes, true, true}, By::copy)) {
+    return wrong;
+  }
+  for (unsigned byte = 0; byte < copy.bytes; byte += WORD) {
+    Word& word = word_at(copy.destination + byte);
+    word.copying = false;
+    if (at_mbarrier) {
+      const ThreadNumber copies = clocks_.copies_of(thread);
+      word.written = {copies, clocks_.now(copies)};
+    }
+  }
+  return {};
+}
+
+Complaint BlockChecker::bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& phase, Site /*site*/) {
+  if (Complaint wrong = access_global(thread, {static_cast<const std::byte*>(copy.source), copy.bytes, false, true})) {
+    return wrong;
+  }
+  // Arriving there is all that it does for others: nobody learns of what else the thread did.
+  MbarrierClocks& clocks = mbarriers_.at(phase.address);
+  const Use use{clocks.copies, static_cast<std::uint32_t>(phase.number + 1)};
+  if (Complaint wrong = access_shared(thread, {copy.destination, copy.bytes, true, true}, By::code, use)) {
+    return wrong;
+  }
+  clocks_.pass_on(use, clocks.arrived);
+  return {};
+}
+
+Complaint BlockChecker::product_reads(ThreadNumber thread, const std::byte* at, std::uint32_t group) {
+  constexpr unsigned BYTES = 16;
+  return access_shared(thread, {at, BYTES, false, true}, By::code, {clocks_.products_of(thread), group});
+}
+
+// ---- Accesses ----
+
+BlockChecker::Word& BlockChecker::word_at(const std::byte* address) {
+  return words_[static_cast<std::size_t>(address - shared_) / WORD];
+}
+
+std::string BlockChecker::thread_text(ThreadNumber thread) const {
+  return "thread " + position_text(clocks_.thread_of(thread), block_extents_);
+}
+
+std::string BlockChecker::block_text(std::uint64_t block) const {
+  return "block " + position_text(block, grid_extents_);
+}
+
+std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
+  if (clocks_.is_added(earlier.thread)) {
+    return "a bulk copy wrote, and no wait for its mbarrier lies in between";
+  }
+  if (clocks_.is_of_products(earlier.thread)) {
+    return "wgmma reads in warp " + std::to_string(earlier.thread - clocks_.products_of(0)) +
+           ", and no wait for it lies in between";
+  }
+  return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between";
+}
+
+Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use) {
+  const auto begin = static_cast<std::size_t>(access.address - shared_);
+  if (begin >= variables_.bytes() || begin + access.bytes > variables_.bytes()) {
+    return describe(access) + ", outside of shared memory";
+  }
+  for (std::size_t offset = begin; offset < begin + access.bytes; offset += WORD) {
+    const SharedVariables::Variable* const variable = variables_.at(offset);
+    if (variable != nullptr && !variable->shared) {
+      return std::nullopt;  // threadIdx and the like
+    }
+    const bool dynamic = variable != nullptr && variable->name == DYNAMIC_SHARED_MEMORY;
+    if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_)) {
+      return describe(access) + ", outside of shared memory";
+    }
+    Word& word = words_[offset / WORD];
+    if (word.block != generation_) {
+      word = {};
+      word.block = generation_;
+    }
+    const std::string of = " of " + std::string(dynamic ? "" : "shared ") + variable->name;
+    if (word.mbarrier && by != By::mbarrier) {
+      return describe(access) + of + ", which an mbarrier is kept in";
+    }
+    if (word.copying && by != By::copy) {
+      return describe(access) + of + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+             " is under way: it has not been waited for";
+    }
+    if (!access.write && word.written.when == 0) {
+      return describe(access) + of + ", which nobody has written";
+    }
+    if (unordered(word.written, thread)) {
+      return describe(access) + of + ", which " + unordered_text(word.written, true);
+    }
+    if (access.write) {
+      for (const Use& read : {word.first_read, word.last_read}) {
+        if (unordered(read, thread)) {
+          return describe(access) + of + ", which " + unordered_text(read, false);
+        }
+      }
+      word.written = use;
+      word.first_read = {};
+      word.last_read = {};
+    } else {
+      word.last_read = use;
+      if (word.first_read.when == 0) {
+        word.first_read = word.last_read;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access) {
+  constexpr unsigned THREAD_BITS = 10;
+  constexpr unsigned TIME_BITS = 22;
+  for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
+    const GlobalArray& array = entry.array;
+    const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
+    if (offset >= entry.bytes) {
+      continue;
+    }
+    if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
+      return describe(access) + ", beyond the end of a row of " + array.name;
+    }
+    if (access.write && !array.writable) {
+      return describe(access) + ", in " + array.name + ", which is an input";
+    }
+    const std::size_t end = offset + access.bytes;
+    for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
+      const std::uint64_t self = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
+                                 clocks_.now(thread) % (1U << TIME_BITS);
+      const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
+                                                 : entry.writers[unit].load(std::memory_order_relaxed);
+      if (earlier == 0) {
+        continue;
+      }
+      const std::uint64_t block = (earlier >> (THREAD_BITS + TIME_BITS)) - 1;
+      if (block != block_ && array.passed_between_blocks) {
+        continue;
+      }
+      const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
+      const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
+      if (block != block_ || unordered(use, thread)) {
+        return describe(access) + " of " + array.name + ", which " + block_text(block) + ", " + thread_text(writer) +
+               " wrote, and no barrier lies in between";
+      }
+    }
+    return std::nullopt;
+  }
+  return describe(access) + ", outside of all arrays";
+}
+
+}  // namespace simt

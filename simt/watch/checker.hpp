@@ -1,0 +1,99 @@
+#pragma once
+
+#include "simt/checked_arrays.hpp"
+#include "simt/executor.hpp"
+#include "watch/clocks.hpp"
+#include "watch/shared_variables.hpp"
+#include "watch/watcher.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Checks that accesses stay within their arrays, and that each comes after the writes, and each write after the reads,
+/// of other threads. CheckedArrays says what global memory there is.
+class BlockChecker final : public Watcher {
+ public:
+  BlockChecker();
+
+  void begin(const Launch& launch, std::uint64_t block) override;
+  Complaint access(ThreadNumber thread, const Access& access, const void* code) override;
+
+  void meet(const Threads& threads) override;
+  void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override;
+  void complete(unsigned barrier, const Threads& waiting, bool others) override;
+
+  Complaint mbarrier_init(ThreadNumber thread, unsigned address) override;
+  Complaint mbarrier_use(ThreadNumber thread, unsigned address) override;
+  void mbarrier_arrive(ThreadNumber thread, unsigned address, bool copies) override;
+  void mbarrier_complete(unsigned address, const Threads& waiting) override;
+  void mbarrier_wait(ThreadNumber thread, const Phase& phase, bool ended) override;
+
+  Complaint copy_starts(ThreadNumber thread, const Copy& copy, Site site) override;
+  Complaint copy_arrives(ThreadNumber thread, const Copy& copy, bool at_mbarrier) override;
+  void copies_awaited(ThreadNumber thread) override { clocks_.acquire_copies(thread); }
+  Complaint bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& phase, Site site) override;
+
+  Complaint product_reads(ThreadNumber thread, const std::byte* at, std::uint32_t group) override;
+  void products_awaited(ThreadNumber thread, std::uint32_t group) override {
+    clocks_.learn(thread, {clocks_.products_of(thread), group});
+  }
+
+ private:
+  static constexpr std::size_t BARRIERS = 16;
+
+  /// What is remembered of 4 bytes of shared memory.
+  struct Word {
+    std::uint64_t block = 0;
+    Use written;
+    Use first_read;  ///< since it was written
+    Use last_read;
+    bool copying = false;
+    bool mbarrier = false;
+  };
+  enum class By : std::uint8_t { code, copy, mbarrier };
+
+  struct MbarrierClocks {
+    ThreadNumber copies = 0;  ///< the number of the bulk copies that arrive there
+    // What the arrivals up to this phase pass on, and up to the one before. Later phases pass on what earlier ones did:
+    // their arrivals see the earlier ones'.
+    Clocks::Clock arrived;
+    Clocks::Clock ended;
+  };
+
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by) {
+    return access_shared(thread, access, by, {thread, clocks_.now(thread)});
+  }
+  /// `use` is what is remembered of it.
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
+  Complaint access_global(ThreadNumber thread, const Access& access);
+  Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
+  Word& word_at(const std::byte* address);
+  std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
+  /// "thread (3,2,0) wrote, and no barrier lies in between".
+  std::string unordered_text(const Use& earlier, bool write) const;
+  std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
+  bool unordered(const Use& earlier, ThreadNumber thread) const {
+    return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
+  }
+
+  const SharedVariables& variables_;
+  const std::byte* shared_;  ///< this OS thread's thread-local variables
+  std::size_t dynamic_bytes_ = 0;
+  Index3 grid_extents_;
+  Index3 block_extents_;
+  std::uint64_t block_ = 0;       ///< of this launch
+  std::uint64_t generation_ = 0;  ///< counts blocks of all launches
+  Clocks clocks_;
+  std::array<Clocks::Clock, BARRIERS> passed_on_;  ///< by those who arrive at a barrier and do not wait
+  std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address
+  std::vector<ThreadNumber> meeting_;
+  std::vector<Word> words_;
+};
+
+}  // namespace simt

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "simt/counter.hpp"
+#include "watch/zeroed_table.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <source_location>
+#include <vector>
+
+namespace simt {
+
+/// Where accesses come from, numbered for all OS threads.
+class AccessSites {
+ public:
+  using Number = std::uint16_t;
+  static constexpr Number NONE = 0;
+
+  struct Site {
+    const void* code = nullptr;  ///< behind the access; null for a copy, which has a place instead
+    std::source_location place;
+    unsigned bytes = 0;
+    bool write = false;
+    bool copy = false;  ///< writes shared memory; the site with the next number reads global memory for it
+    bool bulk = false;  ///< a bulk copy, of which only what it reads is counted
+  };
+
+  AccessSites();
+  /// The site of an access by the code before `code`.
+  Number of_code(const void* code, unsigned bytes, bool write) {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(code) - begin_;
+    if (offset >= size_) {
+      return NONE;  // not of this program
+    }
+    const Number known = std::atomic_ref(of_code_[offset]).load(std::memory_order_relaxed);
+    return known != NONE ? known : add(offset, code, bytes, write);
+  }
+  Number of_copy(const std::source_location& place, unsigned bytes, bool bulk);
+  Site operator[](Number number) const;
+
+ private:
+  Number add(std::size_t offset, const void* code, unsigned bytes, bool write);
+  Number append(const Site& site);
+
+  std::uintptr_t begin_;
+  std::size_t size_;
+  ZeroedTable<Number> of_code_;
+  mutable std::mutex mutex_;
+  std::vector<Site> sites_;
+};
+
+/// What the counters of all OS threads share.
+struct CountingContext {
+  std::vector<GlobalArray> arrays;
+  L1Size l1_bytes;
+  AccessSites sites;
+
+  static constexpr std::size_t OUTSIDE = ~std::size_t{0};
+  /// Index of the array that the address lies in, or OUTSIDE.
+  std::size_t array_of(std::uint64_t address) const;
+  static std::size_t bytes_of(const GlobalArray& array) {
+    return array.rows == 0 ? 0 : (array.rows - 1) * array.stride + array.row_bytes;
+  }
+};
+
+}  // namespace simt

@@ -1,0 +1,45 @@
+// The chapters with every access to memory checked: they make no wrong one.
+
+#include "fixtures/product_case.hpp"
+#include "fixtures/tested_kernel.hpp"
+#include "host/kernel.hpp"
+#include "problem/checked_operands.hpp"
+#include "simt/checked_arrays.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+class CheckedKernelTest : public testing::TestWithParam<KernelAndGroup> {};
+
+TEST_P(CheckedKernelTest, MakesNoWrongAccess) {
+  const Kernel& kernel = *GetParam().kernel;
+  for (const ProductCase& product : GetParam().group.cases) {
+    SCOPED_TRACE(product.describe());
+    const HostCase host(product);
+    Matrix c = host.c;
+    const Problem problem = host.problem(c);
+    const simt::CheckedArrays arrays(arrays_of(problem));
+    EXPECT_NO_THROW(kernel.build(Target::for_checks).prepare(problem)(problem, nullptr));
+  }
+}
+
+/// Groups small enough for checks, which slow kernels down tenfold.
+std::vector<KernelAndGroup> checked_kernels_and_groups() {
+  constexpr std::int64_t FEWER_PRODUCTS = 1'000'000;
+  std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEWER_PRODUCTS);
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->build(Target::for_checks); }),
+      all.end());
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups()),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace sgemm::test
