@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(execu
 
 /// With shares of k that end within tiles, tiles that hang over C's edges, and few tiles and many.
 TEST(ExecutedChapters, AreRightInEveryConfiguration) {
-  std::map<int, std::set<std::string>> seen;  // of each chapter
+  std::map<std::string, std::set<std::string>> seen;  // of each kernel
   for (const ProductCase& product :
        {ProductCase{200, 150, 1000}, ProductCase{390, 520, 130}, ProductCase{129, 257, 65},
         ProductCase{1150, 100, 1000}, ProductCase{2800, 1300, 40}, ProductCase{1300, 2801, 40}}) {
@@ -70,13 +70,13 @@ TEST(ExecutedChapters, AreRightInEveryConfiguration) {
         EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
         // The second launch finds the workspace as the first has left it.
         EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
-        seen[kernel.number].insert(configuration.name);
+        seen[kernel.id()].insert(configuration.name);
       }
     }
   }
-  EXPECT_GE(seen[9].size(), 12U) << "the shapes above no longer show chapter 09's ways";
-  EXPECT_EQ(seen[11].size(), 4U);
-  EXPECT_EQ(seen[12].size(), 4U);
+  EXPECT_GE(seen["09_every_shape"].size(), 12U) << "the shapes above no longer show chapter 09's ways";
+  EXPECT_EQ(seen["11_bf16x6"].size(), 4U);
+  EXPECT_EQ(seen["12_fp16x3"].size(), 4U);
 }
 
 // With more tiles than SMs, 144 and 204 of 128x128 for 132: a last round that is divided by itself, and one that is
@@ -86,7 +86,7 @@ TEST(ExecutedChapters, DivideTheLastRound) {
     SCOPED_TRACE(product.describe());
     const HostCase host(product);
     for (const Kernel& kernel : kernels()) {
-      if (kernel.number == 11 || kernel.number == 12) {
+      if (kernel.id() == "11_bf16x6" || kernel.id() == "12_fp16x3") {
         SCOPED_TRACE(kernel.id());
         const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, "128x128 stream-k");
         EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
