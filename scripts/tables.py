@@ -11,7 +11,7 @@
 Blocks, all from cold measurements unless they say otherwise:
 
     ladder SIZE       every kernel at one size
-    sweep             TFLOP/s of every kernel over the sizes
+    sweep ID...       TFLOP/s of the kernels over the sizes, of every kernel without IDs
     shapes ID...      the first kernel at every problem of shapes.json or of the file named before the IDs, square or
                       not, with the configuration that it took, beside the ratios of the others; before there is that
                       file, a line that says so
@@ -226,12 +226,10 @@ def ladder(folder: Folder, arguments: Sequence[str], page: Path) -> str:
 
 
 def sweep(folder: Folder, arguments: Sequence[str], page: Path) -> str:
-    if arguments:
-        raise ResultsError("sweep takes no argument")
     records = folder.cold()
     sizes = sorted({record.size for record in records})
     cells = {(record.id, record.size): tflops(record) for record in records}
-    names = list(dict.fromkeys(record.id for record in records))
+    names = folder.ids(arguments) if arguments else list(dict.fromkeys(record.id for record in records))
     rows = [[linked(name, page), *(cells.get((name, size), "") for size in sizes)] for name in names]
     return table(["TFLOP/s", *map(str, sizes)], rows)
 
