@@ -45,6 +45,7 @@ constexpr int BN = LINES;
 constexpr int THREADS = 2 * WARPGROUP;
 constexpr int SLOTS = 2;
 constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) split_kernel(Problem p, SplitOperands operands) { split(p, operands); }
 
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_wgmma_kernel(Problem p, Spl
 }
 
 const Registration registered =
-    step("1_wgmma", split_kernel, bf16x6_wgmma_kernel, THREADS, SLOTS* SLOT_BYTES, tiles_of<BM, BN>)
+    step("1_wgmma", split_kernel, bf16x6_wgmma_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
         .summary(
             "first step: operands split beforehand in three BF16 terms, products by wgmma, copies by all threads, "
             "sums that never leave the tensor cores")

@@ -32,6 +32,7 @@ constexpr int BN = LINES;
 constexpr int THREADS = 2 * WARPGROUP;
 constexpr int SLOTS = 2;
 constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) split_kernel(Problem p, SplitOperands operands) { split(p, operands); }
 
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
 }
 
 const Registration registered =
-    step("2_promoted", split_kernel, bf16x6_promoted_kernel, THREADS, SLOTS* SLOT_BYTES, tiles_of<BM, BN>)
+    step("2_promoted", split_kernel, bf16x6_promoted_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
         .summary("second step: sums of 64 k start at 0 in the tensor cores and are added in FP32")
         .accuracy(AccuracyClass::bf16_split)
         .registration();

@@ -102,7 +102,8 @@ __device__ __forceinline__ void split(const Problem& p, const SplitOperands& ope
   // Eight k make 16 bytes of each term. Each term is what those before it leave, rounded.
   unsigned char* const tile = operands.memory + static_cast<std::int64_t>(blockIdx.x) * TILE_BYTES;
 #pragma unroll
-  for (int i = thread; i < LINES * BK / 8; i += SPLIT_THREADS) {
+  for (int first = 0; first < LINES * BK / 8; first += SPLIT_THREADS) {
+    const int i = first + thread;
     const float* const eight = &x[i * 8 / BK][i * 8 % BK];
     unsigned terms[TERMS][4];
 #pragma unroll
