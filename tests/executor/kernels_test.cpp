@@ -96,6 +96,18 @@ TEST(ExecutedChapters, DivideTheLastRound) {
   }
 }
 
+// 154 tiles of 128x256 for 132 SMs, of three k-tiles each: a ring of two slots is not back where it began.
+TEST(ExecutedChapters, GoOnFromTileToTile) {
+  const HostCase host({1665, 2561, 130});
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.id() == "11_bf16x6:6_persistent") {
+      EXPECT_TRUE(run(kernel.prepare_on_executor(host.shape).launch, host, kernel.accuracy).correct());
+      return;
+    }
+  }
+  FAIL() << "there is no such kernel";
+}
+
 TEST(ExecutedChapters, AreAllThere) {
   for (const Kernel& kernel : kernels()) {
     EXPECT_EQ(static_cast<bool>(kernel.prepare_on_executor), kernel.number > 0) << kernel.id();
