@@ -521,12 +521,12 @@ std::vector<Configuration> configurations(const Problem& p) {
   add_sliced<SlicedShape<Sliced128x128>>(candidates, p, device);
   if (device.compute_capability >= 90) {
     for (const bool streamed : {true, false}) {
-      add_warp_specialized<Shape<Tile128x256>>(candidates, p, device, streamed);
-      add_warp_specialized<Shape<Tile256x128>>(candidates, p, device, streamed);
-      add_warp_specialized<Shape<Tile128x128>, Shape<Tile128x128Scalar>>(candidates, p, device, streamed);
-      add_warp_specialized<Shape<Tile128x64>>(candidates, p, device, streamed);
-      add_warp_specialized<Shape<Tile64x128>>(candidates, p, device, streamed);
-      add_warp_specialized<Shape<Tile64x64>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile128x256>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile256x128>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile128x128>, TileShape<Tile128x128Scalar>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile128x64>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile64x128>>(candidates, p, device, streamed);
+      add_warp_specialized<TileShape<Tile64x64>>(candidates, p, device, streamed);
     }
   }
   return fastest_first(std::move(candidates), HOPELESS);
@@ -540,7 +540,7 @@ const Registration registered =
         .configurations(configurations)
         .blocks_per_sm(1)
         .resources([] {
-          using Large = Shape<Tile128x128>;
+          using Large = TileShape<Tile128x128>;
           using Portable = SlicedShape<Sliced64x64>;
           return current_device().smem_bytes < Large::SMEM_BYTES
                      ? resources_of(every_shape_sliced_kernel<Portable, true, true>, Portable::THREADS,

@@ -46,6 +46,8 @@
 //
 // A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy, and where tiles do not keep all of them
 // busy k is divided among blocks as well: stream-k, as in 09.
+//
+// Variants: `1_wgmma` to `6_persistent` come here from 10 step by step, each in a file of its own.
 
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"

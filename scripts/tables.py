@@ -310,13 +310,14 @@ class Blocks:
             raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
         return table(["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"], rows, left=2)
 
-    def sweep(self) -> str:
-        """TFLOP/s of every kernel over the sizes."""
+    def sweep(self, *kernels: Kernel) -> str:
+        """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""
         cold = self._folders.cold
         speeds = cold.assign(cell=list(map(tflops, cold.itertuples()))).pivot(
             index="kernel", columns="side", values="cell"
         )
-        rows = [[self._linked(name), *speeds.loc[name].fillna("")] for name in cold.kernel.unique()]
+        names = self._ids(kernels) if kernels else cold.kernel.unique()
+        rows = [[self._linked(name), *speeds.loc[name].fillna("")] for name in names]
         return table(["TFLOP/s", *map(str, speeds.columns)], rows)
 
     def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:

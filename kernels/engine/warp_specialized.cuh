@@ -40,7 +40,7 @@ struct TileTraits {
 
 /// All that follows from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
 template <class Tile>
-struct Shape : Tile {
+struct TileShape : Tile {
   static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
   static_assert(Tile::BK % Tile::SLICES == 0 && SLICE_K % UNROLL == 0);
   static constexpr int BM = Tile::WARPS_M * WM;

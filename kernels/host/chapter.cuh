@@ -113,9 +113,15 @@ class Chapter {
     build().configurations = [only](const Problem&) { return std::vector{only}; };
     return *this;
   }
-  /// Instead of a launcher, for a kernel that computes a problem in several ways, or works in memory of its own.
-  /// `list` gives those worth trying on the current device, the one it would choose itself first. It sees the problem
-  /// as it is, their launches as .launcher()'s does. A single configuration may have an empty name.
+  /// Instead of a launcher, for a kernel that works in memory of its own. `only` sees the problem as it is, its launch
+  /// as .launcher()'s does.
+  Chapter& configuration(std::function<Configuration(const Problem&)> only) {
+    configurations([only = std::move(only)](const Problem& p) { return std::vector{only(p)}; });
+    kernel_.tunable = false;
+    return *this;
+  }
+  /// For a kernel that computes a problem in several ways: `list` gives those worth trying on the current device, the
+  /// one it would choose itself first.
   Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
     kernel_.tunable = true;
     build().allocate = allocate_workspace;

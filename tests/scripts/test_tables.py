@@ -106,6 +106,13 @@ def test_an_edit_by_hand_is_stale(tmp_path):
     assert run(page, "--check") == 1
 
 
+def test_a_sweep_has_the_kernels_that_it_names(tmp_path):
+    page = write_page(tmp_path, 'sweep("05_coarse_1d", 6)')
+    run(page)
+    rows = re.findall(r"^\| \S*`(\w+(?::\w+)?)`", page.read_text(encoding="utf-8"), re.M)
+    assert rows == ["05_coarse_1d", "06_coarse_2d", "06_coarse_2d:vectorized"]
+
+
 def test_the_ladder_quotes_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
     page = write_page(tmp_path, "ladder(4096)")
     run(page)
@@ -144,7 +151,7 @@ def test_a_chapter_that_is_not_on_the_fp32_units_has_no_column_for_their_peak(tm
         ('resources("cublas")', "hold no resources"),
         ('counters("cublas")', "counters.json holds nothing about cublas"),
         ('counters(7, file="counters_31.json")', "has no counters_31.json"),
-        ("sweep(4096)", "takes 1 positional argument"),
+        ("sweep(42)", "there is no kernel 42"),
         ('errors(4096, "absolute")', "errors are relative or componentwise"),
         ("errors(31)", "accuracy.json holds nothing at 31"),
     ],

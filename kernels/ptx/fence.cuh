@@ -1,0 +1,28 @@
+#pragma once
+
+// The fence between ordinary accesses to shared memory and those of units that have a way of their own to it: the
+// tensor cores' (wgmma) and the tensor memory accelerator's (sm_90 and later).
+// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: membar / fence", "Memory Consistency Model:
+// Proxies".
+
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// What this thread has stored in shared memory, and what its cp.async have copied that it has waited for, comes before
+/// what wgmma and bulk copies access there behind the next barrier of the block.
+__device__ __forceinline__ void fence_proxy_async() {
+#ifdef __CUDACC__
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  __trap();
+#endif
+#endif
+}
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
