@@ -73,7 +73,7 @@ struct Tile256x192 {
 
 /// All that follows from the choice.
 template <class Tile>
-struct Shape : Tile {
+struct TileShape : Tile {
   static constexpr int WN = LANES_N * Tile::TN;
   static constexpr int BM = Tile::WARPS_M * WM;
   static constexpr int BN = Tile::WARPS_N * WN;
@@ -423,15 +423,15 @@ Chapter chapter() {
 }
 
 const Registration tile128x256 =
-    chapter<Shape<Tile128x256>, FmaOrder::alternating_banks>()
+    chapter<TileShape<Tile128x256>, FmaOrder::alternating_banks>()
         .summary(
             "128x256 tiles, 16x8 per thread, four warps that only copy, FMAs that alternate between register banks")
         .registration();
-const Registration serpentine = chapter<Shape<Tile128x256>, FmaOrder::serpentine>()
+const Registration serpentine = chapter<TileShape<Tile128x256>, FmaOrder::serpentine>()
                                     .variant("serpentine")
                                     .summary("the same with the FMAs in serpentine order")
                                     .registration();
-const Registration tile256x192 = chapter<Shape<Tile256x192>, FmaOrder::alternating_banks>()
+const Registration tile256x192 = chapter<TileShape<Tile256x192>, FmaOrder::alternating_banks>()
                                      .variant("tile256x192")
                                      .summary("the same with 256x192 tiles, 16x12 per thread")
                                      .registration();

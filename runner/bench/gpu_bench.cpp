@@ -147,6 +147,29 @@ GpuFacts CudaBench::facts() const {
           floor_.resolution_us};
 }
 
+template <class Work>
+auto CudaBench::guarded(const std::string& case_name, const Work& work) {
+  const auto stop = [&](const auto& error) {
+    note_failure(case_name);
+    return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
+                                : CaseStopped(Outcome::failed, error.what());
+  };
+  try {
+    return work();
+  } catch (const CaseStopped&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const CudaError& error) {
+    throw stop(error);
+  } catch (const CublasError& error) {
+    throw stop(error);
+  } catch (const std::exception& error) {
+    note_failure(case_name);
+    throw CaseStopped(Outcome::failed, error.what());
+  }
+}
+
 void CudaBench::require_device() const {
   if (lost()) {
     throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
@@ -254,29 +277,6 @@ void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, 
   observer("verifying");
   const Problem problem = on_device(operands).problem.operands(Owner::kernel, launch);
   record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when);
-}
-
-template <class Work>
-auto CudaBench::guarded(const std::string& case_name, const Work& work) {
-  const auto stop = [&](const auto& error) {
-    note_failure(case_name);
-    return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
-                                : CaseStopped(Outcome::failed, error.what());
-  };
-  try {
-    return work();
-  } catch (const CaseStopped&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const CudaError& error) {
-    throw stop(error);
-  } catch (const CublasError& error) {
-    throw stop(error);
-  } catch (const std::exception& error) {
-    note_failure(case_name);
-    throw CaseStopped(Outcome::failed, error.what());
-  }
 }
 
 void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

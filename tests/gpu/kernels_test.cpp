@@ -59,8 +59,8 @@ class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
       GTEST_SKIP() << "needs instructions of compute capability " << kernel.max_compute_capability / 10 << '.'
                    << kernel.max_compute_capability % 10;
     }
-    if (!kernel.missing_code.empty()) {
-      GTEST_SKIP() << "this build has no code for " << kernel.missing_code;
+    if (!kernel.build(Target::for_gpu).missing_code.empty()) {
+      GTEST_SKIP() << "this build has no code for " << kernel.build(Target::for_gpu).missing_code;
     }
   }
 
@@ -144,8 +144,8 @@ TEST(GpuChapters, HoldAsManyBlocksOnAnSmAsTheySay) {
     GTEST_SKIP() << "needs a device of compute capability 9.0";
   }
   for (const Kernel& kernel : kernels()) {
-    if (kernel.number > 0 && kernel.resources) {
-      EXPECT_EQ(kernel.blocks_per_sm, kernel.resources().blocks_per_sm) << kernel.id();
+    if (kernel.number > 0 && kernel.build(Target::for_gpu).resources) {
+      EXPECT_EQ(kernel.blocks_per_sm, kernel.build(Target::for_gpu).resources().blocks_per_sm) << kernel.id();
     }
   }
 }
