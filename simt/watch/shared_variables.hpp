@@ -8,7 +8,7 @@
 
 namespace simt {
 
-/// What SharedVariables calls the block's dynamic shared memory.
+/// The name that SharedVariables gives the block's dynamic shared memory.
 constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
 
 /// The thread-local variables of the program, of which `__shared__` ones are those within functions. The table has the
