@@ -43,7 +43,7 @@ std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt
   std::uint64_t next = ALIGNMENT;
   for (std::size_t i = 0; i < first.size(); ++i) {
     first[i] = next / simt::SECTOR_BYTES;
-    const std::uint64_t bytes = i < arrays.size() ? simt::CountingContext::bytes_of(arrays[i].array) : 0;
+    const std::uint64_t bytes = i < arrays.size() ? arrays[i].array.bytes() : 0;
     next += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   return first;

@@ -27,8 +27,8 @@ Block::~Block() = default;
 
 void Block::begin(const Launch& launch, Watcher* watcher) {
   launch_ = &launch;
-  watched_ = watcher != nullptr;
-  context_.watcher = watched_ ? watcher : &nobody_;
+  context_.watched = watcher != nullptr;
+  context_.watcher = context_.watched ? watcher : &nobody_;
   context_.scheduler.set_extents(launch.block);
   blockDim = {launch.block.x, launch.block.y, launch.block.z};
   gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};

@@ -39,7 +39,7 @@ class Block {
 
   /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
   /// given both the same instrumented copy of an inline function.
-  bool watched() const { return watched_ && in_kernel_; }
+  bool watched() const { return context_.watched && in_kernel_; }
   /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
   void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
   /// The instruction before `code` is about to access memory other than stacks. Ends the launch where that is wrong.
@@ -50,12 +50,11 @@ class Block {
  private:
   static constinit thread_local Block* current_block;
 
-  /// What each thread of a block does.
+  /// Each thread of a block does this.
   void run_thread();
 
   Watcher nobody_;
   const Launch* launch_ = nullptr;
-  bool watched_ = false;
   bool in_kernel_ = false;
   bool stopped_ = false;
   BlockContext context_;
@@ -69,15 +68,12 @@ class Block {
 /// Lasts while a thread of a kernel is in the executor's code.
 class InExecutor {
  public:
-  InExecutor() { block_.set_in_kernel(false); }
-  ~InExecutor() { block_.set_in_kernel(true); }
+  InExecutor() { Block::on_this_thread()->set_in_kernel(false); }
+  ~InExecutor() { Block::on_this_thread()->set_in_kernel(true); }
   InExecutor(const InExecutor&) = delete;
   InExecutor& operator=(const InExecutor&) = delete;
 
-  Block* operator->() const { return &block_; }
-
- private:
-  Block& block_ = *Block::on_this_thread();
+  Block* operator->() const { return Block::on_this_thread(); }
 };
 
 }  // namespace simt

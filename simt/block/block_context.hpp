@@ -9,12 +9,13 @@
 
 namespace simt {
 
-/// What the parts of a block share: whose turn it is, who watches, and how to end it.
+/// Shared by the parts of a block: whose turn it is, who watches, and how to end it.
 struct BlockContext {
   explicit BlockContext(std::function<void()> thread) : scheduler(std::move(thread)) {}
 
   Scheduler scheduler;
   Watcher* watcher = nullptr;  ///< never null while a block runs: one that does nothing
+  bool watched = false;        ///< by another one
   Index3 block;
 
   ThreadNumber current() const { return scheduler.current(); }

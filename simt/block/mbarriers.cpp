@@ -45,7 +45,7 @@ void Mbarriers::init(unsigned address, unsigned arrivals, Site site) {
 Mbarrier& Mbarriers::at(unsigned address, Site site) {
   check(address, false, site);
   context_.check("an operation on an mbarrier ", context_.watcher->mbarrier_use(context_.current(), address), site);
-  return const_cast<Mbarrier&>(*find(address));
+  return *std::ranges::find(mbarriers_, address, &Mbarrier::address);
 }
 
 void Mbarriers::arrive(unsigned address, Site site) { arrive(at(address, site), false, site); }

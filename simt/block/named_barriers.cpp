@@ -1,5 +1,7 @@
 #include "block/named_barriers.hpp"
 
+#include <optional>
+
 namespace simt {
 
 void NamedBarriers::refuse(unsigned id, unsigned threads, Site site) const {
@@ -19,26 +21,6 @@ void NamedBarriers::refuse(unsigned id, unsigned threads, Site site) const {
   }
 }
 
-NamedBarriers::Barrier& NamedBarriers::at(unsigned id, unsigned threads, Site site) {
-  if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
-    refuse(id, threads, site);
-  }
-  barriers_[id].expected = threads;
-  return barriers_[id];
-}
-
-void NamedBarriers::sync(unsigned id, unsigned threads, Site site) {
-  Barrier& barrier = at(id, threads, site);
-  Scheduler& scheduler = context_.scheduler;
-  context_.watcher->arrive(scheduler.current(), true);
-  if (barrier.size() + 1 == threads) {
-    complete(id, {scheduler.links(), barrier.waiting, scheduler.current()});
-    return;
-  }
-  scheduler.append(barrier.waiting, scheduler.current());
-  scheduler.wait_at(*this, id, site);
-}
-
 void NamedBarriers::arrive(unsigned id, unsigned threads, Site site) {
   Barrier& barrier = at(id, threads, site);
   const ThreadNumber current = context_.current();
@@ -46,13 +28,14 @@ void NamedBarriers::arrive(unsigned id, unsigned threads, Site site) {
   ++barrier.arrived;
   context_.watcher->arrive_without_waiting(current, id, barrier.phase);
   if (barrier.size() == threads) {
-    complete(id, {context_.scheduler.links(), barrier.waiting});
+    complete(id, false);
   }
 }
 
-void NamedBarriers::complete(unsigned id, const Threads& waiting) {
+void NamedBarriers::complete(unsigned id, bool synchronises) {
   Barrier& barrier = barriers_[id];
-  context_.watcher->complete(id, waiting, barrier.arrived > 0);
+  const auto last = synchronises ? std::optional(context_.current()) : std::nullopt;
+  context_.watcher->complete(id, {context_.scheduler.links(), barrier.waiting, last}, barrier.arrived > 0);
   ++barrier.phase;
   barrier.arrived = 0;
   context_.scheduler.make_ready(barrier.waiting);

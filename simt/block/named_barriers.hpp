@@ -15,7 +15,17 @@ class NamedBarriers final : public WaitingPlace {
 
   /// A block begins, to which nothing is left of the one before.
   void begin() { barriers_ = {}; }
-  void sync(unsigned id, unsigned threads, Site site);
+  void sync(unsigned id, unsigned threads, Site site) {
+    Barrier& barrier = at(id, threads, site);
+    Scheduler& scheduler = context_.scheduler;
+    context_.watcher->arrive(scheduler.current(), true);
+    if (barrier.size() + 1 == threads) {
+      complete(id, true);
+      return;
+    }
+    scheduler.append(barrier.waiting, scheduler.current());
+    scheduler.wait_at(*this, id, site);
+  }
   void sync_block(Site site) { sync(0, context_.scheduler.threads(), site); }
   void arrive(unsigned id, unsigned threads, Site site);
 
@@ -33,10 +43,17 @@ class NamedBarriers final : public WaitingPlace {
     unsigned size() const { return waiting.size + arrived; }
   };
 
-  Barrier& at(unsigned id, unsigned threads, Site site);
-  /// Fails where a barrier can not be called like this; kept apart, as barriers are called very often.
+  Barrier& at(unsigned id, unsigned threads, Site site) {
+    if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
+      refuse(id, threads, site);
+    }
+    barriers_[id].expected = threads;
+    return barriers_[id];
+  }
+  /// Fails where a barrier can not be called like this.
   [[gnu::noinline, gnu::cold]] void refuse(unsigned id, unsigned threads, Site site) const;
-  void complete(unsigned id, const Threads& waiting);
+  /// `synchronises` says whether the current thread is one of those who meet there.
+  void complete(unsigned id, bool synchronises);
 
   BlockContext& context_;
   std::array<Barrier, BARRIERS> barriers_;

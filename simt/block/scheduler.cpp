@@ -1,7 +1,5 @@
 #include "block/scheduler.hpp"
 
-#include <cuda_runtime.h>
-
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -66,7 +64,8 @@ void Scheduler::set_extents(const Index3& extents) {
       }
     }
   }
-  for (ThreadNumber number = 0; number < threads(); ++number) {
+  threads_ = static_cast<unsigned>(positions_.size());
+  for (ThreadNumber number = 0; number < threads_; ++number) {
     if (!fibers_[number]) {
       make_fiber(number);
     }
@@ -125,51 +124,21 @@ void Scheduler::freeze(std::exception_ptr error) {
   switch_to(MAIN);
 }
 
-void Scheduler::wait() {
-  switch_to(take_ready());
-  if (abandoning_) {
-    throw Abandoned{};
-  }
-}
+void Scheduler::throw_abandoned() { throw Abandoned{}; }
 
-void Scheduler::switch_to(ThreadNumber number) {
-  const ThreadNumber self = current_;
-  if (number == self) {
-    return;
-  }
-  previous_ = self;
-  current_ = number;
-  if (number != MAIN && !quitting_) {
-    const Index3& position = positions_[number];
-    threadIdx = {position.x, position.y, position.z};
-  }
-  void* const frames = depart(number);
-  Fiber from = std::move(fibers_[number]).resume();
-  arrive(frames);
-  if (quitting_ && self == MAIN) {
-    current_ = MAIN;  // the fiber is gone
-    return;
-  }
-  fibers_[previous_] = std::move(from);
-}
-
-// AddressSanitizer wants to know of every change of stacks.
-
-void* Scheduler::depart([[maybe_unused]] ThreadNumber number) const {
-  void* frames = nullptr;
 #ifdef __SANITIZE_ADDRESS__
+void* Scheduler::depart(ThreadNumber number) const {
+  void* frames = nullptr;
   if (number == MAIN) {
     __sanitizer_start_switch_fiber(quitting_ ? nullptr : &frames, main_stack_, main_stack_size_);
   } else {
     const boost::context::stack_context stack = stacks_[number];
     __sanitizer_start_switch_fiber(&frames, static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
   }
-#endif
   return frames;
 }
 
-void Scheduler::arrive([[maybe_unused]] void* frames) {
-#ifdef __SANITIZE_ADDRESS__
+void Scheduler::arrive(void* frames) {
   const void* bottom = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(frames, &bottom, &size);
@@ -177,8 +146,8 @@ void Scheduler::arrive([[maybe_unused]] void* frames) {
     main_stack_ = bottom;
     main_stack_size_ = size;
   }
-#endif
 }
+#endif
 
 ThreadNumber Scheduler::first_stuck() const {
   ThreadNumber number = 0;

@@ -5,6 +5,7 @@
 #include "simt/executor.hpp"
 #include "simt/thread.hpp"
 
+#include <cuda_runtime.h>
 #include <boost/context/fiber.hpp>
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -45,13 +47,13 @@ class Scheduler {
 
   /// The threads of the blocks to come.
   void set_extents(const Index3& extents);
-  unsigned threads() const { return static_cast<unsigned>(positions_.size()); }
+  unsigned threads() const { return threads_; }
   const Index3& position(ThreadNumber thread) const { return positions_[thread]; }
 
   /// Runs the threads of a block until all have finished or one has failed, or the others wait for ever.
   void run();
   bool all_finished() const { return finished_ == threads(); }
-  /// What a thread threw or was stopped with, once; null where none was.
+  /// The error that a thread threw or was stopped with, once; null where there is none.
   std::exception_ptr take_error() { return std::exchange(error_, nullptr); }
   /// Threads wait for ever: the first of them.
   ThreadNumber first_stuck() const;
@@ -97,17 +99,30 @@ class Scheduler {
   };
 
   void make_fiber(ThreadNumber number);
-  /// What each fiber does until quitting_: its thread of one block after the other.
+  /// Each fiber runs its thread of one block after the other, until quitting_.
   void live();
   /// The first thread that is ready, or MAIN where none is.
   ThreadNumber take_ready() { return ready_.size == 0 ? MAIN : links_.take_first(ready_); }
   /// Hands over to it until this thread is ready again.
-  void wait();
+  void wait() {
+    switch_to(take_ready());
+    if (abandoning_) {
+      throw_abandoned();
+    }
+  }
+  [[noreturn]] static void throw_abandoned();
   void switch_to(ThreadNumber number);
+  // AddressSanitizer wants to know of every change of stacks.
+#ifdef __SANITIZE_ADDRESS__
   void* depart(ThreadNumber number) const;
   void arrive(void* frames);
+#else
+  static void* depart(ThreadNumber) { return nullptr; }
+  static void arrive(void*) {}
+#endif
 
   std::function<void()> thread_;
+  unsigned threads_ = 0;  ///< in a block
   unsigned finished_ = 0;
   std::exception_ptr error_;
   bool abandoning_ = false;
@@ -125,6 +140,29 @@ class Scheduler {
   std::size_t main_stack_size_ = 0;
 #endif
 };
+
+// Here and not in scheduler.cpp, as callers inline it: whatever a change of fibers needs on the stack is touched once a
+// fiber, and a frame more on the way made barriers a third slower.
+inline void Scheduler::switch_to(ThreadNumber number) {
+  const ThreadNumber self = current_;
+  if (number == self) {
+    return;
+  }
+  previous_ = self;
+  current_ = number;
+  if (number != MAIN && !quitting_) {
+    const Index3& position = positions_[number];
+    threadIdx = {position.x, position.y, position.z};
+  }
+  void* const frames = depart(number);
+  Fiber from = std::move(fibers_[number]).resume();
+  arrive(frames);
+  if (quitting_ && self == MAIN) {
+    current_ = MAIN;  // the fiber is gone
+    return;
+  }
+  fibers_[previous_] = std::move(from);
+}
 
 std::string to_string(const Index3& index);  ///< "(3,2,0)"
 std::string to_string(Site site);            ///< "file:line in function"

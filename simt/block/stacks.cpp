@@ -14,7 +14,7 @@ constexpr std::size_t STACK = 256 * 1024;  // frames grow by their red zones
 constexpr std::size_t STACK = 64 * 1024;
 #endif
 constexpr std::size_t STRIDE = PAGE + STACK;
-/// What fibers touch of their stacks is a few cache lines near the top. Tops at the same place of every page would all
+/// Fibers touch a few cache lines near the top of their stacks. Tops at the same place of every page would all
 /// compete for the same few sets of the cache, so that each is moved down by a few lines more than the one before.
 constexpr std::size_t SHIFT = 320;
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What tensor cores compute: mma.sync.m16n8k8 with TF32 operands, and what a warp has of wgmma.m64n128k16 with operands
-// of 16 bits.
+// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64n128k16 with
+// operands of 16 bits.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"

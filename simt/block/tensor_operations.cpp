@@ -10,7 +10,7 @@
 namespace simt {
 namespace {
 
-/// What registers hold while wgmma computes them: NaN, all bits of which are set.
+/// Registers hold this while wgmma computes them: NaN, all bits of which are set.
 constexpr auto UNTOUCHED = [] {
   std::array<std::uint32_t, sizeof(WgmmaD) / sizeof(float)> bits{};
   bits.fill(~0U);

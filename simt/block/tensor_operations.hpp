@@ -10,7 +10,7 @@
 
 namespace simt {
 
-/// What warps multiply on tensor cores: mma.sync at once, wgmma under way until it is waited for.
+/// Products of warps on tensor cores: mma.sync at once, wgmma under way until it is waited for.
 class TensorOperations {
  public:
   TensorOperations(BlockContext& context, WarpBarriers& warp_barriers)
@@ -33,7 +33,7 @@ class TensorOperations {
     WgmmaRows rows;
   };
 
-  /// What a lane gives a wgmma.
+  /// A lane's arguments of a wgmma.
   struct Given {
     HalfFormat format = HalfFormat::fp16;
     unsigned a = 0;  ///< shared addresses

@@ -38,7 +38,7 @@ class ThreadLinks {
     list.size += other.size;
     other.size = 0;
   }
-  /// Of a list that is not empty.
+  /// The list is not empty.
   ThreadNumber take_first(ThreadList& list) {
     const ThreadNumber first = list.first;
     list.first = next_[first];

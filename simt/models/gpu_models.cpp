@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t KB = 1024;
 constexpr std::size_t MB = 1024 * KB;
 
-/// What a compute capability determines: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability",
-/// and its chapters on each one for the size of L1 and shared memory together. Since 8.0 the system keeps 1 KB of
-/// shared memory per block (the tuning guides).
+/// Limits that a compute capability determines: CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability", and its chapters on each one for the size of L1 and shared memory together. Since 8.0 the system keeps
+/// 1 KB of shared memory per block (the tuning guides).
 struct Capability {
   unsigned threads_per_sm;
   unsigned blocks_per_sm;

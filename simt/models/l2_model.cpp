@@ -167,7 +167,7 @@ struct Slot {
   std::size_t done = 0;
 };
 
-/// What the block asks for.
+/// The accesses that the block asks for.
 L2Traffic sectors_of(const BlockTraffic& traffic) {
   L2Traffic sum;
   for (const SectorAccess& access : traffic) {

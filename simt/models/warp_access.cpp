@@ -48,7 +48,7 @@ unsigned most_words_of_a_bank(const WarpAccess& access, unsigned begin, unsigned
   return most;
 }
 
-/// Of the lanes in `lanes` those that come first in their slot, where a row of all banks has a slot for each lane that
+/// Those lanes in `lanes` that come first in their slot, where a row of all banks has a slot for each lane that
 /// it can serve. Lanes that do not access anything are in no other's way.
 std::uint32_t first_of_slots(const WarpAccess& access, std::uint32_t lanes) {
   std::uint32_t taken_slots = 0;

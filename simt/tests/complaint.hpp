@@ -1,6 +1,6 @@
 #pragma once
 
-// What a complaint of the checks has to say.
+// Complaints of the checks, and what they have to say.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// What is counted of kernels that make known requests, and that blocks which are not executed are counted as if they
-// were.
+// Kernels that make known requests are counted, and blocks that are not executed count as if they were.
 
 #include "counted_kernels.hpp"
 #include "counted_product.hpp"

@@ -59,6 +59,27 @@ TEST(Executor, ShuffleThatALaneNeverReaches) {
                {"thread (32,0,0)", "warp-level operation", "thread (35,0,0) has finished"});
 }
 
+TEST(Executor, ShuffleOfLanesThatNameDifferentOnes) {
+  expect_parts(error_of(meet_with_different_masks),
+               {"thread (0,0,0)", "warp-level operation", "thread (1,0,0) waits at ", "different_masks_kernel"});
+}
+
+TEST(Executor, OnlyLanesOfTheMaskAreMissed) {
+  expect_parts(error_of(exit_before_half_warp), {"thread (16,0,0)", "thread (20,0,0) has finished"});
+}
+
+TEST(Executor, ErrorOfTheLastThread) { expect_parts(error_of(fail_last), {"thread (31,0,0)", "aligned"}); }
+
+TEST(Executor, CopiesThatNobodyWaitsForEndWithTheirBlock) {
+  constexpr std::size_t BLOCKS = 64;
+  const std::vector<float> in(32, 1.0F);
+  std::vector<float> out = threads(BLOCKS * 32);
+  leave_copies(in.data(), out.data(), BLOCKS);
+  for (const float value : out) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
 TEST(Executor, MisalignedCopy) { expect_parts(error_of(misaligned_copy), {"thread (0,0,0)", "16 bytes", "aligned"}); }
 
 TEST(Executor, WhatIsNotModelledIsNamed) {

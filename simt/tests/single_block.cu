@@ -45,6 +45,38 @@ __global__ void exit_before_shuffle_kernel(float* out) {
   out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), 0);
 }
 
+__global__ void fail_last_kernel(float* out) {
+  out[threadIdx.x] = 1.0F;
+  if (threadIdx.x == 31) {
+    cp_async<16>(shared_address(dynamic_smem() + 1), out);
+  }
+}
+
+__global__ void different_masks_kernel(float* out) {
+  if (threadIdx.x < 3) {
+    __syncwarp(threadIdx.x == 0 ? 0x3 : 0x7);
+  }
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void exit_before_half_warp_kernel(float* out) {
+  if (threadIdx.x == 3 || threadIdx.x == 20) {
+    return;
+  }
+  if (threadIdx.x >= 16) {
+    __syncwarp(0xFFFF0000);
+  }
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void leave_copy_kernel(const float* in, float* out) {
+  float* const smem = dynamic_smem();
+  cp_async_commit();
+  cp_async_wait<0>();
+  out[blockIdx.x * 32 + threadIdx.x] = smem[threadIdx.x];
+  cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+}
+
 __global__ void unmodelled_kernel(float*) { simt::not_supported("thread block clusters"); }
 
 __global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }
@@ -115,6 +147,12 @@ void wait_at_different_barriers(float* out) { run(different_barriers_kernel, 128
 void disagree_about_barrier(float* out) { run(disagreement_kernel, 128, out); }
 void odd_barrier(float* out) { run(odd_barrier_kernel, 128, out); }
 void exit_before_shuffle(float* out) { run(exit_before_shuffle_kernel, 64, out); }
+void fail_last(float* out) { run(fail_last_kernel, 32, out); }
+void meet_with_different_masks(float* out) { run(different_masks_kernel, 32, out); }
+void exit_before_half_warp(float* out) { run(exit_before_half_warp_kernel, 32, out); }
+void leave_copies(const float* in, float* out, int blocks) {
+  launch(leave_copy_kernel, static_cast<unsigned>(blocks), dim3(32), SMEM_BYTES, nullptr, in, out);
+}
 void unmodelled(float* out) { run(unmodelled_kernel, 32, out); }
 void too_many_threads(float* out) { run(ones_kernel, 1025, out); }
 void misaligned_copy(float* out) { run(misaligned_copy_kernel, 32, out); }

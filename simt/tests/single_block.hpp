@@ -14,6 +14,14 @@ void disagree_about_barrier(float* out);
 void odd_barrier(float* out);
 /// 64 threads; lane 3 of the second warp leaves before a shuffle whose mask names it.
 void exit_before_shuffle(float* out);
+/// 32 threads, of which the last does a misaligned copy when all others have finished.
+void fail_last(float* out);
+/// Lane 0 waits for lanes 0 and 1, those for lane 2 as well.
+void meet_with_different_masks(float* out);
+/// Lanes 3 and 20 leave before the upper half of the warp meets.
+void exit_before_half_warp(float* out);
+/// Blocks of 32 threads read dynamic shared memory and then start copies there that nobody waits for.
+void leave_copies(const float* in, float* out, int blocks);
 /// 32 threads ask for something that is not modelled.
 void unmodelled(float* out);
 /// 1025 threads.

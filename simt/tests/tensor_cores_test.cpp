@@ -1,4 +1,4 @@
-// What the executor's tensor cores make of FP32 numbers, of which they read the bits that TF32 has.
+// The executor's tensor cores multiply FP32 numbers, of which they read the bits that TF32 has.
 
 #include "tensor_cores.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t IGNORED = (1U << 13U) - 1;  // mantissa bits that TF32 lacks
 
-/// What a tensor core reads of it.
+/// The number that a tensor core reads.
 float as_read(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~IGNORED); }
 
 std::vector<float> random_floats(std::size_t count, unsigned seed) {

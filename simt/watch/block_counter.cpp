@@ -58,7 +58,7 @@ BlockCounter::BlockCounter(CountingContext& context)
     shared_words_[word] = variable != nullptr && variable->shared;
   }
   for (std::size_t array = 0; array < used_.size(); ++array) {
-    const std::size_t words = (CountingContext::bytes_of(context.arrays[array]) + WORD - 1) / WORD;
+    const std::size_t words = (context.arrays[array].bytes() + WORD - 1) / WORD;
     used_[array].bits = zeroed_table<std::uint64_t>(words / WORDS_PER_BITS + 1);
   }
   code_runs = {program_.code_begin, program_.code_end - program_.code_begin, runs_.get(), &code_seen_};
@@ -396,7 +396,7 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
     const Pattern* pattern = &pattern_of(site, active, addresses, begin, false);
     if (!outside) {
       const auto offset = static_cast<std::int64_t>(first - begin);
-      const auto bytes = static_cast<std::int64_t>(CountingContext::bytes_of(context_.arrays[array]));
+      const auto bytes = static_cast<std::int64_t>(context_.arrays[array].bytes());
       if (offset + pattern->lowest < 0 || offset + pattern->highest >= bytes) {
         here = 0;
         for_lanes(active, [&](unsigned lane) {

@@ -38,7 +38,7 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
-/// What one site does with one memory.
+/// The requests that one site makes to one memory.
 struct SiteTraffic {
   AccessSites::Number site = AccessSites::NONE;
   AccessKind kind = AccessKind::global_load;
@@ -130,7 +130,7 @@ class BlockCounter final : public Watcher {
     return {};
   }
 
-  /// What the block did, all its threads having ended.
+  /// The counts of the block, all of whose threads have finished.
   BlockCounts take();
 
  private:
@@ -158,7 +158,7 @@ class BlockCounter final : public Watcher {
     std::vector<std::uint32_t> piece_ends;  ///< of each request
   };
 
-  /// What a request costs, remembered for the next with the same distances between lanes.
+  /// The cost of a request, remembered for the next with the same distances between lanes.
   struct Pattern {
     std::uint32_t active = 0;
     std::uint32_t sectors = 0;
@@ -243,7 +243,7 @@ class BlockCounter final : public Watcher {
   void global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active, const Addresses& addresses);
   /// Each lane's copy is a request of its own.
   void bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses);
-  /// Of copies from these addresses to copies_to_.
+  /// The copies go from these addresses to copies_to_.
   Wavefronts wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses);
   /// Index of the shared variable at the address, and its begin.
   std::pair<std::uint16_t, std::uint64_t> use_variable(std::uint64_t address);

@@ -33,10 +33,8 @@ CheckedArrays::~CheckedArrays() { current_arrays = nullptr; }
 CheckedArrays* CheckedArrays::current() { return current_arrays; }
 
 void CheckedArrays::add(GlobalArray array) {
-  Entry entry{std::move(array), nullptr, 0};
-  if (entry.array.rows > 0) {
-    entry.bytes = (entry.array.rows - 1) * entry.array.stride + entry.array.row_bytes;
-  }
+  const std::size_t bytes = array.bytes();
+  Entry entry{std::move(array), nullptr, bytes};
   if (entry.array.writable) {
     entry.writers = std::make_unique<Writer[]>(entry.units());
   }

@@ -47,7 +47,7 @@ class BlockChecker final : public Watcher {
  private:
   static constexpr std::size_t BARRIERS = 16;
 
-  /// What is remembered of 4 bytes of shared memory.
+  /// The latest uses of 4 bytes of shared memory.
   struct Word {
     std::uint64_t block = 0;
     Use written;
@@ -60,8 +60,8 @@ class BlockChecker final : public Watcher {
 
   struct MbarrierClocks {
     ThreadNumber copies = 0;  ///< the number of the bulk copies that arrive there
-    // What the arrivals up to this phase pass on, and up to the one before. Later phases pass on what earlier ones did:
-    // their arrivals see the earlier ones'.
+    // The arrivals up to this phase pass on the one, those up to the phase before the other. Later phases pass on what
+    // earlier ones did: their arrivals see the earlier ones'.
     Clocks::Clock arrived;
     Clocks::Clock ended;
   };

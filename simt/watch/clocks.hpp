@@ -51,7 +51,7 @@ class Clocks {
   void pass_on(const Use& done, Clock& passed_on) const;
   /// That it was done comes before all that the thread does from now on.
   void learn(ThreadNumber thread, const Use& done);
-  /// Of a number, be it that of copies.
+  /// The thread that a number belongs to, be it that of its copies.
   ThreadNumber thread_of(ThreadNumber number) const { return static_cast<ThreadNumber>(number % known_.size()); }
   std::uint32_t now(ThreadNumber thread) const { return own_[thread]; }
   bool comes_before(ThreadNumber earlier, std::uint32_t when, ThreadNumber thread) const {

@@ -74,7 +74,7 @@ bool equal_but_moved(const Footprint& words, const Footprint& from, std::int64_t
   });
 }
 
-/// What `block` does otherwise than `from` moved by `shift`, or nothing.
+/// How `block` differs from `from` moved by `shift`, or nothing.
 std::optional<std::string> difference(const BlockCounts& block, const BlockCounts& from, const Shift& shift) {
   if (!std::equal(block.sites.begin(), block.sites.end(), from.sites.begin(), from.sites.end(),
                   [](const SiteTraffic& x, const SiteTraffic& y) { return x.same_counts(y); })) {
@@ -462,7 +462,7 @@ std::uint64_t LaunchCounts::elements_read_by_first(std::uint64_t count) const {
     if (array.writable) {
       continue;
     }
-    std::vector<bool> read(CountingContext::bytes_of(array) / static_cast<std::size_t>(WORD) + 1);
+    std::vector<bool> read(array.bytes() / static_cast<std::size_t>(WORD) + 1);
     for (std::uint64_t number = 0; number < std::min(count, blocks); ++number) {
       const std::int64_t shift = placed[number].shift[index] * SECTOR / WORD;
       for (const Words& words : executed[like[number]]->reads[index]) {

@@ -52,7 +52,7 @@ AccessSites::Site AccessSites::operator[](Number number) const {
 
 std::size_t CountingContext::array_of(std::uint64_t address) const {
   for (std::size_t index = 0; index < arrays.size(); ++index) {
-    if (address - reinterpret_cast<std::uintptr_t>(arrays[index].begin) < bytes_of(arrays[index])) {
+    if (address - reinterpret_cast<std::uintptr_t>(arrays[index].begin) < arrays[index].bytes()) {
       return index;
     }
   }

@@ -51,7 +51,7 @@ class AccessSites {
   std::vector<Site> sites_;
 };
 
-/// What the counters of all OS threads share.
+/// Shared by the counters of all OS threads.
 struct CountingContext {
   std::vector<GlobalArray> arrays;
   L1Size l1_bytes;
@@ -60,9 +60,6 @@ struct CountingContext {
   static constexpr std::size_t OUTSIDE = ~std::size_t{0};
   /// Index of the array that the address lies in, or OUTSIDE.
   std::size_t array_of(std::uint64_t address) const;
-  static std::size_t bytes_of(const GlobalArray& array) {
-    return array.rows == 0 ? 0 : (array.rows - 1) * array.stride + array.row_bytes;
-  }
 };
 
 }  // namespace simt

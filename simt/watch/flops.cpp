@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view TRACE_CALL = "<__sanitizer_cov_trace_pc";
 
-/// Of "addps", "vfmadd231ss" and the like; 0 for all else. `operands` tell the width of packed ones.
+/// The operations that "addps", "vfmadd231ss" and the like make; 0 for all else. `operands` tell the width of packed
+/// ones.
 unsigned flops_of(std::string_view mnemonic, std::string_view operands) {
   if (mnemonic.starts_with('v')) {
     mnemonic.remove_prefix(1);

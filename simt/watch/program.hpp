@@ -25,7 +25,7 @@ struct Program {
   std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
 };
 
-/// What a shell command prints, line by line. Empty where it can not be run.
+/// The lines that a shell command prints. Empty where it can not be run.
 std::vector<std::string> output_of(const std::string& command);
 
 /// A place in a source file; line 0 where it is not known.

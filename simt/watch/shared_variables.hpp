@@ -1,5 +1,7 @@
 #pragma once
 
+#include "simt/counter.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,9 +9,6 @@
 #include <vector>
 
 namespace simt {
-
-/// What SharedVariables calls the block's dynamic shared memory.
-constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
 
 /// The thread-local variables of the program, of which `__shared__` ones are those within functions. The table has the
 /// layout of every OS thread's copy.

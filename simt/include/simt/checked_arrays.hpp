@@ -21,6 +21,9 @@ struct GlobalArray {
   /// one wrote is not known.
   bool passed_between_blocks = false;
   std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
+
+  /// From the first row's begin to the last one's end.
+  std::size_t bytes() const { return rows == 0 ? 0 : (rows - 1) * stride + row_bytes; }
 };
 
 /// All memory from cudaMalloc, which the host does not describe any further.

@@ -19,6 +19,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ enum class AccessKind : std::uint8_t {
 };
 constexpr std::size_t ACCESS_KINDS = 5;
 
-/// What warps ask of the memories.
+/// Requests of warps to the memories, and what they cost.
 struct Traffic {
   std::uint64_t requests = 0;
   std::uint64_t sectors = 0;     ///< of global memory
@@ -70,7 +71,10 @@ struct CountedArray {
 
 struct CountingContext;
 
-/// What a source line does in all threads of a launch.
+/// The name of a block's dynamic shared memory among arrays and shared variables.
+constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
+
+/// A source line's share of a launch, by all its threads.
 struct LineCounts {
   std::string file;
   unsigned line = 0;               ///< 0 where it is not known

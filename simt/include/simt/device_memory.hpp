@@ -1,13 +1,13 @@
 #pragma once
 
-// What stands for the memory of a device beside the arrays that the host passes to kernels directly.
+// Memory that stands for a device's, beside the arrays that the host passes to kernels directly.
 
 #include <cstddef>
 #include <vector>
 
 namespace simt {
 
-/// What a GPU's allocator aligns arrays to, at least.
+/// A GPU's allocator aligns arrays to this, at least.
 constexpr std::size_t ALLOCATION_ALIGNMENT = 256;
 
 struct Allocation {

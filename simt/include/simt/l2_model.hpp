@@ -20,7 +20,7 @@ struct SectorAccess {
   bool write = false;        ///< of whole sectors
 };
 
-/// What a block asks the L2 for, in its order.
+/// The accesses that a block asks the L2 for, in its order.
 using BlockTraffic = std::vector<SectorAccess>;
 
 /// A, B, C and a workspace.

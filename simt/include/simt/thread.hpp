@@ -1,6 +1,6 @@
 #pragma once
 
-// What a thread of a kernel asks of the executor. All of this is called from within simt::run() alone.
+// The executor's services for a thread of a kernel. All of this is called from within simt::run() alone.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
@@ -35,7 +35,7 @@ unsigned lane();
 
 // ---- Tensor cores ----
 
-/// What a lane holds of A (16 x 8) and B (8 x 8) for mma.sync.m16n8k8 with TF32 operands.
+/// A lane's part of A (16 x 8) and B (8 x 8) for mma.sync.m16n8k8 with TF32 operands.
 struct MmaOperands {
   std::array<float, 4> a{};
   std::array<float, 2> b{};
@@ -45,7 +45,7 @@ struct MmaOperands {
 /// of A * B + C. `d` may be `c`.
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
 
-/// What a thread holds of D (64 x 128) in wgmma.m64n128k16.
+/// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];
 
 /// wgmma.mma_async: D = A * B, or D += A * B where `accumulate` says so, by the lanes of a warp together. `a` and `b`

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a warp's memory instruction costs: sectors of global memory, wavefronts of shared memory.
+// The cost of a warp's memory instruction: sectors of global memory, wavefronts of shared memory.
 
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class SharedOperation { load, store };
 
 Wavefronts shared_wavefronts(const WarpAccess& access, SharedOperation operation);
 
-/// The same of an asynchronous copy of 4, 8 or 16 bytes per lane, `to` shared memory `from` global: both sides count.
+/// An asynchronous copy of 4, 8 or 16 bytes per lane, `to` shared memory `from` global: both sides count.
 /// Lanes that are active in `to` alone write zeros.
 Wavefronts copy_wavefronts(const WarpAccess& from, const WarpAccess& to);
 

@@ -78,7 +78,7 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFFU, simt::Site site = simt::Site
 
 namespace simt {
 
-/// What lane `source` passes; `width` splits the warp into groups that keep to themselves, as in CUDA.
+/// The value that lane `source` passes; `width` splits the warp into groups that keep to themselves, as in CUDA.
 template <class T>
 T shuffle(unsigned mask, T value, unsigned source, Site site) {
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
