@@ -64,7 +64,11 @@ TEST(ExecutedChapters, AreRightInEveryConfiguration) {
       if (!kernel.configurations_on_executor) {
         continue;
       }
-      for (const Configuration& configuration : kernel.configurations_on_executor(host.shape)) {
+      const std::vector<Configuration> all = kernel.configurations_on_executor(host.shape);
+      if (all.size() == 1) {  // the one that every other test takes
+        continue;
+      }
+      for (const Configuration& configuration : all) {
         SCOPED_TRACE(kernel.id() + ", " + configuration.name);
         const Prepared prepared = kernel.prepare_configuration_on_executor(host.shape, configuration.name);
         EXPECT_TRUE(run(prepared.launch, host, kernel.accuracy).correct());
