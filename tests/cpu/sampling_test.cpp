@@ -1,5 +1,7 @@
 #include "timing/sampling.hpp"
 
+#include "base/outcome.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
