@@ -39,7 +39,7 @@ Scheduler::Scheduler(std::function<void()> thread) : thread_(std::move(thread)),
 Scheduler::~Scheduler() {
   quitting_ = true;
   for (ThreadNumber number = 0; number < MAIN && fibers_[number]; ++number) {
-    switch_to(number);
+    enter(number);
   }
 }
 
@@ -53,6 +53,15 @@ void Scheduler::make_fiber(ThreadNumber number) {
                             depart(MAIN);
                             return std::move(fibers_[MAIN]);
                           });
+}
+
+void Scheduler::enter(ThreadNumber number) {
+  Fiber from = resume(number);
+  if (quitting_) {
+    current_ = MAIN;  // the fiber is gone
+  } else {
+    fibers_[previous_] = std::move(from);
+  }
 }
 
 void Scheduler::set_extents(const Index3& extents) {
@@ -80,7 +89,7 @@ void Scheduler::run() {
     thread.finished = false;
     append(ready_, number);
   }
-  switch_to(take_ready());
+  enter(take_ready());
 }
 
 void Scheduler::live() {
@@ -99,7 +108,7 @@ void Scheduler::live() {
     // Fibers change places outside of the handlers: what is being handled is a property of the OS thread.
     thread.finished = true;
     finished_ += failed ? 0 : 1;
-    switch_to(failed ? MAIN : take_ready());
+    hand_over(failed ? MAIN : take_ready());
   }
 }
 
@@ -111,7 +120,7 @@ void Scheduler::abandon() {
       make_fiber(number);
       state_[number].frozen = false;
     } else if (state_[number].started && !state_[number].finished) {
-      switch_to(number);
+      enter(number);
     }
   }
   abandoning_ = false;
@@ -121,7 +130,7 @@ void Scheduler::abandon() {
 void Scheduler::freeze(std::exception_ptr error) {
   error_ = std::move(error);
   state_[current_].frozen = true;
-  switch_to(MAIN);
+  hand_over(MAIN);
 }
 
 void Scheduler::throw_abandoned() { throw Abandoned{}; }

@@ -90,12 +90,12 @@ class Scheduler {
   static constexpr ThreadNumber MAIN = MAX_THREADS_PER_BLOCK;  ///< the OS thread's own fiber
 
   struct Thread {
-    Site site;  ///< where it waits, and at what
-    const WaitingPlace* place = nullptr;
+    const WaitingPlace* place = nullptr;  ///< where it waits
     unsigned instance = 0;
     bool started = false;
     bool finished = false;
     bool frozen = false;  ///< stopped where it can not be unwound
+    Site site;            ///< of its wait; apart from `place`, or GCC puts both together on the stack first
   };
 
   void make_fiber(ThreadNumber number);
@@ -105,13 +105,18 @@ class Scheduler {
   ThreadNumber take_ready() { return ready_.size == 0 ? MAIN : links_.take_first(ready_); }
   /// Hands over to it until this thread is ready again.
   void wait() {
-    switch_to(take_ready());
+    hand_over(take_ready());
     if (abandoning_) {
       throw_abandoned();
     }
   }
   [[noreturn]] static void throw_abandoned();
-  void switch_to(ThreadNumber number);
+  /// A thread hands over to another one, or to MAIN, and goes on when its turn comes.
+  void hand_over(ThreadNumber number);
+  /// MAIN does so.
+  void enter(ThreadNumber number);
+  /// Returns the fiber that hands over to this one again.
+  Fiber resume(ThreadNumber number);
   // AddressSanitizer wants to know of every change of stacks.
 #ifdef __SANITIZE_ADDRESS__
   void* depart(ThreadNumber number) const;
@@ -143,12 +148,8 @@ class Scheduler {
 
 // Here and not in scheduler.cpp, as callers inline it: whatever a change of fibers needs on the stack is touched once a
 // fiber, and a frame more on the way made barriers a third slower.
-inline void Scheduler::switch_to(ThreadNumber number) {
-  const ThreadNumber self = current_;
-  if (number == self) {
-    return;
-  }
-  previous_ = self;
+inline Scheduler::Fiber Scheduler::resume(ThreadNumber number) {
+  previous_ = current_;
   current_ = number;
   if (number != MAIN && !quitting_) {
     const Index3& position = positions_[number];
@@ -157,11 +158,14 @@ inline void Scheduler::switch_to(ThreadNumber number) {
   void* const frames = depart(number);
   Fiber from = std::move(fibers_[number]).resume();
   arrive(frames);
-  if (quitting_ && self == MAIN) {
-    current_ = MAIN;  // the fiber is gone
-    return;
+  return from;
+}
+
+inline void Scheduler::hand_over(ThreadNumber number) {
+  if (number != current_) {
+    Fiber from = resume(number);
+    fibers_[previous_] = std::move(from);
   }
-  fibers_[previous_] = std::move(from);
 }
 
 std::string to_string(const Index3& index);  ///< "(3,2,0)"
