@@ -71,8 +71,8 @@ __global__ void exit_before_half_warp_kernel(float* out) {
 
 __global__ void leave_copy_kernel(const float* in, float* out) {
   float* const smem = dynamic_smem();
-  cp_async_commit();
-  cp_async_wait<0>();
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
   out[blockIdx.x * 32 + threadIdx.x] = smem[threadIdx.x];
   cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
 }
