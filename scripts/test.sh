@@ -59,7 +59,33 @@ build_preset() { cmake --preset "$1" >&2 && cmake --build --preset "$2" >&2; }
 # The runner as its users start it.
 test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest tests/runner; }
 
-install_packages "${BUILD_PACKAGES[@]}" clang-tidy shellcheck
+# The commit that this one is compared with: where it left the main branch, or the one before.
+base_commit() {
+  local base
+  base=$(git merge-base HEAD origin/HEAD 2>/dev/null) || base=
+  [ -n "$base" ] && [ "$base" != "$(git rev-parse HEAD)" ] || base=$(git rev-parse HEAD~1 2>/dev/null) || base=HEAD
+  printf '%s' "$base"
+}
+
+# clang-tidy takes seconds a file, and tens of them with its static analyzer: that runs in the long run, over all files,
+# and the other checks over those that changed.
+files_to_tidy() {
+  if [ -n "$all" ]; then
+    git ls-files 'runner/*.cpp' 'simt/*.cpp'
+  else
+    git diff --name-only --diff-filter=d "$(base_commit)" -- 'runner/*.cpp' 'simt/*.cpp'
+  fi
+}
+
+tidy() {
+  local checks=-clang-analyzer-*
+  [ -z "$all" ] || checks=
+  printf '%s\n' "$@" |
+    xargs -P "$(nproc)" -n 1 clang-tidy -p build-test-cpu --quiet --checks="$checks" --warnings-as-errors='*'
+}
+
+# ccache: what the builds have in common is compiled once.
+install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy shellcheck
 python=$(scripts/python.sh --dev)
 
 build_and_test cpu cpu "cpu$all"
@@ -83,6 +109,18 @@ if command -v shellcheck >/dev/null; then
   step "shellcheck" shellcheck --external-sources scripts/*.sh .ci/run
 else
   skip "shellcheck" "it is missing"
+fi
+if ! command -v clang-tidy >/dev/null; then
+  skip "clang-tidy" "it is missing"
+elif [ ! -e build-test-cpu/compile_commands.json ]; then
+  skip "clang-tidy" "there is no build"
+else
+  mapfile -t sources < <(files_to_tidy)
+  if [ ${#sources[@]} -gt 0 ]; then
+    step "clang-tidy" tidy "${sources[@]}"
+  else
+    skip "clang-tidy" "no file of runner/ or simt/ has changed since $(base_commit)"
+  fi
 fi
 step "generated tables" "$python" scripts/tables.py --check
 

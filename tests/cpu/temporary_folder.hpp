@@ -17,6 +17,12 @@ inline std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// Where a file goes that a test writes for others to look at: the folder that SGEMM_SAMPLES names, or the current one.
+inline std::filesystem::path sample_path(const std::string& name) {
+  const char* const folder = std::getenv("SGEMM_SAMPLES");
+  return folder == nullptr ? std::filesystem::path(name) : std::filesystem::path(folder) / name;
+}
+
 /// Runs each test in an empty folder of its own.
 class TemporaryFolderTest : public testing::Test {
  protected:

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build"))
+BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
 RUNNER = BUILD / "runner"
 MISBEHAVING = BUILD / "tests" / "runner" / "runner_with_misbehaving_kernels"
 

@@ -1,0 +1,77 @@
+"""The files that the runner writes against their schemas, and the schemas against files that are wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runs import BUILD, schema_errors
+
+CPU_TESTS = BUILD / "tests" / "cpu_tests"
+RESULTS = "runner/record/results.schema.json"
+TUNING = "runner/bench/tuning.schema.json"
+
+pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CPU_TESTS}")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """Files with every kind of record, those of a GPU among them, which the unit tests write."""
+    folder: Path = tmp_path_factory.mktemp("samples")
+    environment = {**os.environ, "SGEMM_SAMPLES": str(folder)}
+    subprocess.run([CPU_TESTS, "--gtest_filter=*FileTest.Sample*"], env=environment, check=True, capture_output=True)
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
+
+
+def test_files_agree_with_their_schemas(samples):
+    schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "tuning.json": TUNING}
+    assert samples.keys() == schemas.keys()
+    for name, schema in schemas.items():
+        assert schema_errors(schema, samples[name]) == [], name
+
+
+def record(index: int, **fields: object) -> Callable[[dict], None]:
+    return lambda document: document["benchmarks"][index].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document: document["benchmarks"][0].pop("gflops"), "gflops"),
+        (record(2, gflops=1.0), "benchmarks[2]"),
+        (record(3, gflops=1.0), "benchmarks[3]"),
+        (record(4, surprise=1), "surprise"),
+        (lambda document: document["benchmarks"][4].pop("accuracy"), "accuracy"),
+        (record(5, accuracy_class="fp16"), "accuracy_class"),
+        (record(4, data="ones"), "data"),
+        (lambda document: document["context"]["protocol"].update(l2="hot"), "l2"),
+        (lambda document: document["context"].pop("git_dirty"), "git_dirty"),
+        (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
+        (lambda document: document.pop("interrupted"), "interrupted"),
+    ],
+)
+def test_wrong_results_are_found(samples, change, field):
+    document = json.loads(json.dumps(samples["results_without_device.json"]))
+    change(document)
+    errors = schema_errors(RESULTS, document)
+    assert any(field in error for error in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document: document["entries"][0].pop("time_us"), "time_us"),
+        (lambda document: document["entries"][0].update(m=0), "m"),
+        (lambda document: document["context"].pop("device"), "device"),
+    ],
+)
+def test_wrong_tuning_files_are_found(samples, change, field):
+    document = json.loads(json.dumps(samples["tuning.json"]))
+    change(document)
+    errors = schema_errors(TUNING, document)
+    assert any(field in error for error in errors), errors
