@@ -1,4 +1,4 @@
-// What the runner asks of a GPU, in a build without the CUDA toolkit: there is none.
+// Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"

@@ -4,7 +4,7 @@
 
 namespace sgemm {
 
-/// What is asked for, without the operands: C = alpha * A * B + beta * C, where A is m x k, B is k x n and C is m x n.
+/// A product without its operands: C = alpha * A * B + beta * C, where A is m x k, B is k x n and C is m x n.
 /// Each dimension is below 2^31.
 struct Shape {
   std::int64_t m = 0;

@@ -20,7 +20,7 @@
 
 namespace sgemm {
 
-/// What a build of a kernel runs on: a GPU, the executor, the executor with every access observed, or the host itself.
+/// The target of a build of a kernel: a GPU, the executor, the executor with every access observed, or the host itself.
 enum class Target { for_gpu, for_executor, for_checks, for_host };
 constexpr int TARGETS = 4;
 

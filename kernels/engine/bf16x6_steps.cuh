@@ -1,6 +1,6 @@
 #pragma once
 
-// What the steps of chapter 11 (11_bf16x6_1_wgmma.cu and following) have in common: the kernel before, which splits A
+// The common parts of the steps of chapter 11 (11_bf16x6_1_wgmma.cu and following): the kernel before, which splits A
 // and B into terms, and the store at the end. Their main loops are in their own files.
 
 #include "common/ceil_div.hpp"

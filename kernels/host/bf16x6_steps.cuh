@@ -1,6 +1,6 @@
 #pragma once
 
-// What the steps of chapter 11 have in common for registration and launching.
+// Registration and launching of the steps of chapter 11.
 
 #include "common/problem.hpp"
 #include "common/target.hpp"

@@ -136,7 +136,7 @@ class Chapter {
     };
     return *this;
   }
-  /// What registration() registers.
+  /// The kernel that registration() registers.
   const Kernel& kernel() const { return kernel_; }
   Registration registration() const { return Registration(kernel_); }
 

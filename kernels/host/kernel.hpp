@@ -31,7 +31,7 @@ enum class AccuracyClass {
 /// Its name in lists and results.
 std::string_view to_string(AccuracyClass accuracy);
 
-/// What one block of a GPU kernel occupies, as the CUDA runtime reports it.
+/// The resources that one block of a GPU kernel occupies, as the CUDA runtime reports it.
 struct Resources {
   int threads_per_block = 0;
   int registers = 0;            ///< per thread

@@ -12,8 +12,8 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// What this thread has stored in shared memory, and what its cp.async have copied that it has waited for, comes before
-/// what wgmma and bulk copies access there behind the next barrier of the block.
+/// This thread's stores to shared memory, and its cp.async that it has waited for, come before what wgmma and bulk
+/// copies access there behind the next barrier of the block.
 __device__ __forceinline__ void fence_proxy_async() {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900

@@ -4,7 +4,7 @@
 
 namespace sgemm {
 
-/// What random bits are drawn for. Each purpose has a sequence of its own under the same seed.
+/// Purposes that random bits are drawn for. Each purpose has a sequence of its own under the same seed.
 enum class RandomStream : std::uint64_t { matrix_a = 1, matrix_b, matrix_c, sampled_rows, sampled_columns };
 
 /// Random bits by position: element `counter` of a sequence is a function of the seed, the stream and the counter

@@ -18,7 +18,7 @@ double median(std::vector<double> values);
 /// (for 95 % that takes 6 samples). `values` is not empty.
 Interval median_interval(std::vector<double> values, double confidence);
 
-/// What a results file says about one set of times.
+/// The statistics of one set of times in a results file.
 struct Summary {
   double median = 0.0;
   Interval ci;  ///< of the median

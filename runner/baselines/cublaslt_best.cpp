@@ -56,7 +56,7 @@ std::uint32_t alignment_of(const float* pointer) {
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-/// What one shape and alignment of problems shares. Column-major, so A and B change places (cublas.cpp).
+/// The state that problems of one shape and alignment share. Column-major, so A and B change places (cublas.cpp).
 class Matmul {
  public:
   explicit Matmul(const Problem& p)
@@ -172,7 +172,7 @@ std::string name_in(std::string_view table, std::uint32_t id) {
 
 std::string describe(const cublasLtMatmulAlgo_t& algorithm, std::size_t candidates) {
   const auto get = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
-    // What an algorithm does not have keeps its default, 0.
+    // An attribute that an algorithm lacks keeps its default, 0.
     std::size_t written = 0;
     cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written);
     return value;

@@ -23,7 +23,7 @@ class Bench {
 
 class GpuBench;
 
-/// What the benches share whose kernels write a C in the host's memory.
+/// The base of the benches whose kernels write a C in the host's memory.
 class HostBench : public Bench {
  public:
   /// The protocol outlives the bench, and so does `gpu`; null for none.

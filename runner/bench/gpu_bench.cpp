@@ -35,8 +35,8 @@ const Build& rival() {
 
 constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
 
-/// What a reference takes at most: two doubles per element, its value and the scale of its bound, and the workspace
-/// that it is computed in.
+/// The most memory that a reference takes: two doubles per element, its value and the scale of its bound, and the
+/// workspace that it is computed in.
 double reference_bytes(const Shape& shape) {
   const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
@@ -74,7 +74,7 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
 bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
 bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
 
-/// What there is on the device for one operand set.
+/// The state of one operand set on the device.
 struct OnDevice final : DeviceState {
   OnDevice(OperandSet& operands, bool cold) : problem(operands.shape, operands.host(), cold) {}
 

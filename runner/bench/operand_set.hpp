@@ -10,7 +10,7 @@
 
 namespace sgemm {
 
-/// What a bench keeps of an operand set in a device's memory.
+/// The state that a bench keeps of an operand set in a device's memory.
 struct DeviceState {
   virtual ~DeviceState() = default;
 };
@@ -31,7 +31,7 @@ class OperandSet {
   Problem problem();
   /// The host's operands with a C as a kernel finds it: C0, or NaN where beta is 0.
   Problem fresh();
-  /// What the last kernel on the host has made of that C.
+  /// That C, as the last kernel on the host has left it.
   const std::vector<float>& result() const { return c_; }
   /// Compares that C with the reference, which is computed on the host once.
   Verdict check(AccuracyClass accuracy);

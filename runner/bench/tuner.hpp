@@ -36,8 +36,8 @@ struct TuningResult {
   std::optional<TuningEntry> best;  ///< of those that were verified; nothing where none was
 };
 
-/// What the tuner asks of a device, about one kernel and problem. All may throw CaseStopped: about one configuration,
-/// except from a round.
+/// The questions of the tuner to a device, about one kernel and problem. All may throw CaseStopped: about one
+/// configuration, except from a round.
 class TuningBench {
  public:
   virtual ~TuningBench() = default;

@@ -33,7 +33,7 @@ struct TuningEntry {
 /// floats at a time compute other problems of the same size in other ways.
 bool has_float4_rows(const Problem& problem);
 
-/// What the tuner found out on one device (tuning.schema.json).
+/// The tuner's findings on one device (tuning.schema.json).
 struct TuningFile {
   std::filesystem::path path;
   std::string device;  ///< name

@@ -35,7 +35,7 @@ std::string_view flag_of(Mode mode);
 /// The sizes of a mode where none are given. The executor takes minutes for what a GPU does at once.
 std::string_view default_sizes(Mode mode, bool on_gpu);
 
-/// What to do with a command line: run with `options`, or print `text` to standard output and exit with status 0.
+/// The outcome of a command line: run with `options`, or print `text` to standard output and exit with status 0.
 struct ParseResult {
   Options options;
   std::optional<std::string> text;  ///< set by --help and --version

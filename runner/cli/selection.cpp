@@ -40,7 +40,7 @@ struct NumberRange {
   }
 };
 
-/// What one term asks for. `kernel` is a number, a range of numbers or a name.
+/// The request of one term. `kernel` is a number, a range of numbers or a name.
 struct Term {
   std::string_view kernel;
   std::optional<NumberRange> numbers;    // when `kernel` is a number or a range

@@ -18,7 +18,7 @@
 
 namespace sgemm {
 
-/// What a kernel asks of a GPU for one problem, and what a model of that GPU's L2 makes of it.
+/// The requests that a kernel makes of a GPU for one problem, and what a model of that GPU's L2 makes of them.
 struct Counts {
   const simt::GpuModel* gpu = nullptr;
   std::uint64_t blocks = 0;

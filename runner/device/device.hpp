@@ -6,7 +6,7 @@
 
 namespace sgemm {
 
-/// What the suite needs to know about one GPU.
+/// The facts about one GPU that the suite needs.
 struct Device {
   int index = 0;
   std::string name;

@@ -9,7 +9,7 @@
 
 namespace sgemm {
 
-/// What the entries of A, B and C0 are drawn from; docs/accuracy.md says what each is for.
+/// The distribution that the entries of A, B and C0 are drawn from; docs/accuracy.md says what each is for.
 enum class Distribution {
   uniform,     ///< uniform on (-1, 1): u below, an odd multiple of 2^-24
   uniform01,   ///< |u|, uniform on (0, 1)

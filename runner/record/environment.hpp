@@ -15,7 +15,8 @@ namespace sgemm {
 /// Model name of the host's processor, "unknown" where the system does not say.
 std::string cpu_model();
 
-/// What preparing the GPU found out, for the context; zeros and an empty driver where no GPU kernel was to be run.
+/// Facts found out while the GPU was prepared, for the context; zeros and an empty driver where no GPU kernel was to be
+/// run.
 struct GpuFacts {
   std::string driver;
   std::size_t flush_bytes = 0;

@@ -8,7 +8,7 @@
 
 namespace sgemm {
 
-/// What a run does with its cases.
+/// The work that a run does on its cases.
 enum class Mode {
   measure,   ///< verifies and times them; without a GPU, executes GPU kernels
   accuracy,  ///< compares the results on all kinds of operands with double precision
@@ -17,13 +17,13 @@ enum class Mode {
   list,      ///< prints the kernels
 };
 
-/// What the L2 cache holds when a sample starts.
+/// The content of the L2 cache when a sample starts.
 enum class L2State {
   cold,  ///< nothing of the operands: a larger buffer was written in between
   warm,  ///< what the launch before left there
 };
 
-/// What a sample's clock covers.
+/// The span that a sample's clock covers.
 enum class TimeMode {
   kernel,      ///< the product alone, operands in the memory of the kernel's platform
   end_to_end,  ///< also copying A, B and, where beta is not 0, C to the device, and C back

@@ -30,7 +30,7 @@ struct Measurement {
   /// How many times faster than cuBLAS the kernel is: median of the ratios of paired samples, with its interval.
   std::optional<double> vs_cublas;
   std::optional<Interval> vs_cublas_ci;
-  /// The same against the median of cuBLAS measured with no other kernel beside it.
+  /// That ratio against the median of cuBLAS measured with no other kernel beside it.
   std::optional<double> vs_cublas_alone;
   std::optional<double> cublas_alone_us;
 };

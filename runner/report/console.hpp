@@ -48,7 +48,7 @@ class Table {
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
   static std::vector<Column> columns_of_speed();
   static std::vector<Column> columns_of_errors();
-  /// Of each column one part, right-aligned; the kernel's name to the left.
+  /// A line of one part of each column, right-aligned but for the kernel's name.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 
   Mode mode_;

@@ -8,7 +8,7 @@
 
 namespace sgemm {
 
-/// What was counted of a case, as lines for a terminal of `width` columns (0 for unlimited).
+/// The counts of a case, as lines for a terminal of `width` columns (0 for unlimited).
 std::vector<std::string> count_report(const Record& record, std::size_t width);
 
 }  // namespace sgemm

@@ -34,7 +34,7 @@ class EventTimer {
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                             const std::vector<int>& order, int launches);
 
-  /// What lies between two events around an empty kernel, and the smallest step that event times take.
+  /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
     double empty_kernel_us = 0.0;
     double resolution_us = 0.0;

@@ -61,7 +61,7 @@ struct Timings {
 /// are known well enough.
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer);
 
-/// Of several contenders, each with times of its own.
+/// The times of several contenders.
 struct Comparison {
   std::vector<std::vector<double>> times_us;  ///< per launch; the rounds are the same, those dropped have the first few
   int launches_per_sample = 1;

@@ -13,7 +13,7 @@ namespace sgemm {
 /// not where the numbers of a row of A or of a column of B span many decades, tf32 and fp32_split not on denormal ones.
 bool promises(AccuracyClass accuracy, Distribution data);
 
-/// What may be assumed of the roundings in sums of such operands.
+/// The assumption that holds for the roundings in sums of such operands.
 Roundings roundings_of(Distribution data);
 
 /// How far the result of one case of --accuracy is from double precision. The record has the relative error and the

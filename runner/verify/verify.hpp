@@ -11,7 +11,7 @@
 
 namespace sgemm {
 
-/// What may be assumed of the roundings in a sum.
+/// An assumption about the roundings in a sum.
 enum class Roundings {
   independent,  ///< they average out, and the bound grows with sqrt(K)
   any,          ///< nothing: the bound grows with K
@@ -22,7 +22,7 @@ enum class Roundings {
 /// bf16_split, fp16_split) share one. For which operands a class keeps to it promises() tells, in accuracy.hpp.
 double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
-/// What comparing one C with its reference found.
+/// The findings of comparing one C with its reference.
 ///
 /// Where the reference is NaN, C must be NaN; where it is +-Inf, C must be the same Inf. Where it is finite, C must lie
 /// within the bound, except that the Inf of its sign is right as well when some value within the bound rounds to Inf

@@ -32,8 +32,8 @@ SGEMM_HOST_DEVICE inline bool is_wrong(double got, double expected, double bound
   return !(std::fabs(got - expected) <= bound);
 }
 
-/// What comparing a set of elements found. Sets are merged in any order, with the same result up to the rounding of the
-/// sums of squares.
+/// The findings of comparing a set of elements. Sets are merged in any order, with the same result up to the rounding
+/// of the sums of squares.
 struct Tally {
   static constexpr std::int64_t NONE = INT64_MAX;
 

@@ -80,7 +80,7 @@ void multiply_add(CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int
                "cublasDgemm");
 }
 
-/// The same in single precision with any row distances.
+/// The product in single precision with any row distances.
 void multiply_add(CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
                   std::int64_t lda, const float* b, std::int64_t ldb, DeviceBuffer<float>& c) {
   const float one = 1.0F;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the host's and the GPU's references share, besides the check of an element.
+// The code that the host's and the GPU's references share, besides the check of an element.
 
 #include "verify/verify.hpp"
 #include "verify/verify_element.hpp"

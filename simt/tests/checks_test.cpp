@@ -16,8 +16,8 @@
 namespace sgemm::test {
 namespace {
 
-/// What the checks say about `kernel`; empty when nothing. Arrays are aligned for vectors, and bytes of OUT may have
-/// different writers.
+/// The message of the checks about `kernel`; empty where there is none. Arrays are aligned for vectors, and bytes of
+/// OUT may have different writers.
 std::string complaint(WrongAccess kernel) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);

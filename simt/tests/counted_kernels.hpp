@@ -17,7 +17,7 @@ void shared_stride_1(const float* in, float* out);
 void shared_stride_2(const float* in, float* out);
 void shared_stride_32(const float* in, float* out);
 void shared_stride_33(const float* in, float* out);
-/// The same with loads of global memory.
+/// Those patterns with loads of global memory.
 void global_broadcast(const float* in, float* out);
 void global_stride_2(const float* in, float* out);
 void global_stride_8(const float* in, float* out);
@@ -42,7 +42,7 @@ void same_line_again(const float* in, float* out);
 void persistent_product(const Problem& p);
 /// Blocks of the second half read an element of A once more.
 void product_with_extra_reads(const Problem& p);
-/// The same in the last block alone.
+/// Extra reads in the last block alone.
 void product_with_extra_reads_at_the_end(const Problem& p);
 /// Blocks take tiles in an order without pattern.
 void shuffled_product(const Problem& p);

@@ -26,7 +26,7 @@ struct Format {
 constexpr Format FP16{simt::to_fp16, simt::from_fp16, 10, -14, 0x7C00};
 constexpr Format BF16{simt::to_bf16, simt::from_bf16, 7, -126, 0x7F80};
 
-/// What the bits mean, if not Inf or NaN.
+/// The value of the bits, if not Inf or NaN.
 double meaning(const Format& format, unsigned bits) {
   const unsigned magnitude = bits % SIGN;
   const unsigned exponent = magnitude >> format.mantissa_bits;

@@ -11,7 +11,7 @@ enum class Ring {
   consumers_first,    ///< they have the lower thread numbers
   one_lane_waits,     ///< of each warp of consumers, for all; and arrives for all
   half_of_the_lanes,  ///< of the consumers read in even steps, the others in odd ones
-  // What no kernel may do:
+  // Mistakes that no kernel may make:
   producer_stops,  ///< before the last step
   wrong_parity,    ///< of the phases that consumers wait for
   read_before_wait,
@@ -27,7 +27,7 @@ enum class Ring {
 constexpr std::size_t RING_STEPS = 8;
 constexpr std::size_t RING_WIDTH = 32;
 constexpr std::size_t RING_CONSUMERS = 64;
-/// What consumer number `consumer` reads in the step.
+/// The value that consumer number `consumer` reads in the step.
 constexpr std::size_t ring_index(std::size_t step, std::size_t consumer) {
   return step * RING_WIDTH + (5 * consumer + step) % RING_WIDTH;
 }
@@ -37,7 +37,7 @@ enum class Handover {
   right,
   copies_awaited_otherwise,  ///< they arrive at an mbarrier, but cp_async_wait_group and __syncthreads are what orders
                              ///< them
-  // What no kernel may do:
+  // Mistakes that no kernel may make:
   own_copy_before_wait,
   other_barrier_instead,    ///< __syncthreads, which does not wait for copies
   store_announced_as_copy,  ///< an ordinary store, then an arrival that waits for copies alone

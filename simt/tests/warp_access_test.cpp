@@ -1,4 +1,4 @@
-// What a warp's accesses cost, on patterns worked out by hand and counted by an H200 (Nsight Compute).
+// The cost of a warp's accesses, on patterns worked out by hand and counted by an H200 (Nsight Compute).
 
 #include "simt/warp_access.hpp"
 #include "simt/gpu_models.hpp"

@@ -4,7 +4,7 @@
 
 namespace sgemm::test {
 
-// What a warpgroup multiplies; matrices below are row-major without gaps, A with `k` columns and B with as many rows.
+// The operands of a warpgroup; matrices below are row-major without gaps, A with `k` columns and B with as many rows.
 constexpr int WGMMA_ROWS = 64;
 constexpr int WGMMA_COLS = 128;
 
@@ -20,7 +20,7 @@ enum class Wgmma {
   older_sum,       ///< the same, and only D's last group has been waited for
   other_sum,       ///< both groups have, but the wait does not name D
   uncommitted,     ///< the last step's product belongs to no group when it is waited for
-  // What no kernel may do:
+  // Mistakes that no kernel may make:
   no_wait,
   wait_for_too_few,  ///< groups; with one for each step
   write_before_wait,
@@ -47,7 +47,7 @@ enum class BulkRing {
   right,
   one_group_behind,  ///< a stage is released when the next one's products have been started
   halves,            ///< two copies for each tile of B
-  // What no kernel may do:
+  // Mistakes that no kernel may make:
   release_a_before_wait,
   release_b_before_wait,
   release_one_group_too_early,
@@ -90,7 +90,7 @@ void multiply_watched(BulkRing which, const unsigned char* tiles, float* d);
 enum class NamedArrival {
   right,
   reader_first,  ///< it has the lower thread numbers
-  // What no kernel may do:
+  // Mistakes that no kernel may make:
   never_full,
   other_count,
   read_after_arrival,  ///< the second warp only arrives where it should wait

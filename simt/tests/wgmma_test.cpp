@@ -190,7 +190,7 @@ TEST(WgmmaTest, RegistersOfAProductUnderWay) {
   expect_error(Wgmma::write_before_wait, {"wgmma.cu:", "product_kernel", "writes to registers of a wgmma"});
 }
 
-/// What the ring multiplies.
+/// The product that the ring computes.
 struct RingCase {
   static constexpr std::size_t K = std::size_t{RING_TILES} * RING_TILE_K;
   struct alignas(16) Piece {

@@ -93,7 +93,7 @@ __global__ void read_bytes_of_others_kernel(float* out) {
   }
 }
 
-/// Of blocks of 8 x 4 x 2 threads.
+/// The thread's number in a block of 8 x 4 x 2 threads.
 __global__ void read_of_a_solid_block_kernel(float* out) {
   __shared__ float values[THREADS];
   const unsigned number = (threadIdx.z * 4 + threadIdx.y) * 8 + threadIdx.x;

@@ -13,7 +13,7 @@
 namespace sgemm {
 namespace {
 
-/// Of text with no multi-byte character but the plus-minus sign.
+/// The columns of a text with no multi-byte character but the plus-minus sign.
 std::size_t columns_of(const std::string& line) {
   return line.size() - (line.find("\u00b1") == std::string::npos ? 0 : 1);
 }

@@ -56,7 +56,7 @@ TEST(Hilbert, NeighboursShareAtLeastACornerOnAnyGrid) {
   }
 }
 
-// What the curve is for: any 64 consecutive tiles that start at a multiple of 64 fill an 8 x 8 square, which reads
+// The purpose of the curve: any 64 consecutive tiles that start at a multiple of 64 fill an 8 x 8 square, which reads
 // 8 slices of A and 8 of B where a column of 64 tiles reads 64 and 1.
 TEST(Hilbert, SixtyFourConsecutiveTilesAreASquare) {
   const auto tiles = curve(32, 32);

@@ -53,7 +53,7 @@ TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {
   for (int repetition = 0; repetition < 3; ++repetition) {
     EXPECT_TRUE(is_right(launch, host));
   }
-  // What a launch finds where the one before did not clean up shows in its result.
+  // A workspace that the launch before did not clean up shows in the result.
   float* const workspace = static_cast<float*>(simt::allocations().front().begin);
   workspace[0] = 1.0F;
   const Prepared copy = launch;

@@ -56,7 +56,7 @@ class RandomFloats {
   std::mt19937_64 random_{1};
 };
 
-/// Of each exponent: the least and the greatest number, their neighbours inside, a half, and random ones.
+/// Numbers of each exponent: the least and the greatest number, their neighbours inside, a half, and random ones.
 template <class Body>
 void for_floats(int first_exponent, int last_exponent, int random_ones, const Body& body) {
   RandomFloats random;

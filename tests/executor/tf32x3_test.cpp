@@ -24,7 +24,7 @@ constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
 constexpr std::uint32_t IGNORED = (1U << 13U) - 1;  // mantissa bits that TF32 lacks
 
-/// What a tensor core reads of it.
+/// The bits of it that a tensor core reads.
 float as_read(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~IGNORED); }
 
 /// Both parts as a tensor core reads them.

@@ -19,7 +19,7 @@
 namespace sgemm::test {
 namespace {
 
-/// What the checks say about the second of two launches; empty when nothing.
+/// The message of the checks about the second of two launches; empty where there is none.
 std::string complaint(Way way) {
   const HostCase host({50, 40, 30});
   Matrix c = host.c;
