@@ -16,7 +16,7 @@ void launch(void (*kernel)(Parameters...), std::size_t blocks, dim3 threads, std
             cudaStream_t stream, Arguments... arguments) {
   const cudaLaunchConfig_t config{dim3(static_cast<unsigned>(blocks)), threads, dynamic_smem, stream};
   if (const cudaError_t error = cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...); error != cudaSuccess) {
-    throw std::runtime_error(cudaGetErrorString(error));
+    throw std::runtime_error(cudaGetErrorName(error));
   }
 }
 
