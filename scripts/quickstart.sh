@@ -14,12 +14,18 @@ if ! find_nvcc; then
   ! has_gpu || explain_nvcc
   say "Without nvcc the kernels are built for the CPU alone, which executes them without timing them."
 fi
-python=$("$ROOT/scripts/python.sh")
+# Python's packages are fetched while the compiler works.
+python_path=$(mktemp)
+trap 'rm -f "$python_path"' EXIT
+"$ROOT/scripts/python.sh" >"$python_path" &
+python_job=$!
 
 options=(-DSGEMM_BUILD_TESTS=OFF)
 architecture=$(native_architecture)
 [ -z "$architecture" ] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$architecture")
 build_in "$ROOT/build" "${options[@]}"
+wait "$python_job"
+python=$(cat "$python_path")
 
 cd "$ROOT/build"
 folder=measurements/$(date +%Y%m%d-%H%M%S)
