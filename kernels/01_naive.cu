@@ -20,7 +20,6 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {

@@ -22,7 +22,6 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {

@@ -21,12 +21,10 @@
 // four and leaves other problems to the default variant's path.
 
 #include "common/epilogue.cuh"
-#include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {

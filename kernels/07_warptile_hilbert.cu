@@ -10,10 +10,9 @@
 //   |1 |2 |    | w4 | w5 | w6 | w7 |  |x 16 rows       |
 //   +--+--+    +----+----+----+----+  +----------------+
 //
-//   ring       four slots, each for a k-tile of 16: while one is multiplied, the copies (cp.async) of the next three
-//   are
-//              under way and pass through no register. B is copied 128 bits at a time; A 32 bits at a time, because it
-//              is transposed on the way: a thread's rows of A then lie side by side in shared memory.
+//   ring       four slots, each for a k-tile of 16: while one is multiplied, cp.async fills the next three, past the
+//              registers. B is copied 128 bits at a time; A 32 bits at a time, because it is transposed on the way: a
+//              thread's rows of A then lie side by side in shared memory.
 //   barriers   a 64-row slice of A is copied and read by the same 4 warps, a 64-column slice of B by the same 2.
 //              Two named barriers, of half and of a quarter of the block, replace the full one.
 //   fragments  the operands of k + 1 are read from shared memory while those of k are multiplied.
@@ -32,12 +31,10 @@
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
-#include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/shared_memory.cuh"

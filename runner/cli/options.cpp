@@ -273,7 +273,7 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
   return flags;
 }
 
-/// The modes in which a flag means something. Elsewhere it would have no effect, and is a mistake.
+/// The modes, beside `list`, in which a flag means something. Elsewhere it would have no effect, and is a mistake.
 struct Meaning {
   const char* flag;
   std::vector<Mode> modes;
@@ -313,6 +313,9 @@ Mode mode_of(const CLI::App& app) {
 
 void refuse_useless_flags(const CLI::App& app, const Options& options) {
   const Mode mode = options.protocol.mode;
+  if (mode == Mode::list) {
+    return;  // a line to be run can be asked first what there is
+  }
   for (const Meaning& meaning : meanings()) {
     const auto& modes = meaning.modes;
     if (app.count(meaning.flag) == 0 || std::find(modes.begin(), modes.end(), mode) != modes.end()) {
@@ -331,7 +334,7 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
   if (mode != Mode::accuracy && options.protocol.data.size() > 1) {
     throw UsageError("--data: several kinds of operands need --accuracy");
   }
-  if ((mode == Mode::tune || mode == Mode::list) && !options.benchmark_flags.empty()) {
+  if (mode == Mode::tune && !options.benchmark_flags.empty()) {
     throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
 }
