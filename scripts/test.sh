@@ -78,7 +78,7 @@ files_to_tidy() {
 }
 
 tidy() {
-  local checks=-clang-analyzer-*
+  local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=
   printf '%s\n' "$@" |
     xargs -P "$(nproc)" -n 1 clang-tidy -p build-test-cpu --quiet --checks="$checks" --warnings-as-errors='*'

@@ -13,9 +13,9 @@ namespace sgemm {
 
 /// Google Benchmark's own command line: flags it knows are consumed. Throws UsageError for one that it refuses.
 ///
-/// It keeps the loop over the cases, though each is one iteration for it: repetitions, their aggregates and every flag of
-/// its reporters come with the loop, and the interface of a benchmark's body is the same in all its versions, while that
-/// of the runs handed to a reporter is not (`error_occurred` of 1.7 is `skipped` in 1.8).
+/// It keeps the loop over the cases, though each is one iteration for it: repetitions, their aggregates and every flag
+/// of its reporters come with the loop, and the interface of a benchmark's body is the same in all its versions, while
+/// that of the runs handed to a reporter is not (`error_occurred` of 1.7 is `skipped` in 1.8).
 class GoogleBenchmark {
  public:
   /// `flags` are the "--benchmark_..." arguments.
