@@ -102,6 +102,7 @@ std::string words(const Choices& choices) {
 
 std::string gpu_ids() {
   std::vector<std::string_view> ids;
+  ids.reserve(simt::gpu_models().size());
   for (const simt::GpuModel& gpu : simt::gpu_models()) {
     ids.push_back(gpu.id);
   }
