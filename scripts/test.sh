@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
-#   scripts/test.sh          what every change has to pass: about ten minutes on two cores
+#   scripts/test.sh          what every change has to pass: about half an hour on two cores
 #   scripts/test.sh --all    every shape of every kernel, everything with sanitizers, the build with CUDA tested as the
-#                            one without, clang-tidy over all files: about an hour
+#                            one without, clang-tidy over all files: much longer
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
