@@ -91,7 +91,9 @@ class Drawing:
             f'fill="{fill}"{more}/>'
         )
 
-    def box(self, x: float, y: float, width: float, height: float, paint: Paint, *, strong: bool = False, **how) -> None:
+    def box(
+        self, x: float, y: float, width: float, height: float, paint: Paint, *, strong: bool = False, **how
+    ) -> None:
         self.rect(x, y, width, height, paint.strong if strong else paint.light, paint.line, **how)
 
     def text(
@@ -118,7 +120,8 @@ class Drawing:
 
     def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how) -> None:
         for i, content in enumerate(contents):
-            self.text(x, y + i * step, content, **how)
+            if content:
+                self.text(x, y + i * step, content, **how)
 
     def label(self, x: float, y: float, width: float, height: float, content: str, **how) -> None:
         """Text in the middle of a box; `|` begins a new line."""
@@ -129,8 +132,19 @@ class Drawing:
         self.lines(x + width / 2, top, contents, step=step, anchor="middle", **how)
 
     def labelled(
-        self, x: float, y: float, width: float, height: float, paint: Paint, content: str, *, strong: bool = False,
-        bold: bool = False, size: float = USUAL, color: str = "", **how,
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        paint: Paint,
+        content: str,
+        *,
+        strong: bool = False,
+        bold: bool = False,
+        size: float = USUAL,
+        color: str = "",
+        **how,
     ) -> None:
         self.box(x, y, width, height, paint, strong=strong, **how)
         ink = color or (CARD if strong and paint is COMPUTE else INK)
@@ -146,7 +160,12 @@ class Drawing:
         )
 
     def arrow(
-        self, points: Sequence[tuple[float, float]], color: str = INK, *, thick: float = 1.5, dash: str = "",
+        self,
+        points: Sequence[tuple[float, float]],
+        color: str = INK,
+        *,
+        thick: float = 1.5,
+        dash: str = "",
         head: float = 7,
     ) -> None:
         """A line with a head at its last point."""
@@ -304,8 +323,8 @@ def h200(d: Drawing) -> None:
     from_l2 = counters["l2_to_sm_bytes"] / counters["time_us"] / 1e6
     each, all_sms = 136, 590  # where the sizes are told: of an SM's part, and of the chip's
     d.text(20, 28, f"One of {sms} SMs", bold=True, size=15)
-    d.text(160, 28, "up to 64 warps of 32 threads", size=12, color=MUTED)
-    d.text(all_sms, 28, "in all", bold=True)
+    d.text(162, 28, "up to 64 warps of 32 threads", size=12, color=MUTED)
+    d.text(all_sms, 28, f"all {sms} SMs", bold=True)
     d.rect(20, 40, 552, 220, PLAIN.light, PLAIN.line, round_by=6)
     for i in range(4):
         x = 30 + i * 134
@@ -319,15 +338,19 @@ def h200(d: Drawing) -> None:
     d.text(each + 14, 203, f"128 B a cycle: {pipe:.0f} TB/s (arithmetic)", size=12, color=COPY.line)
     d.labelled(20, 306, 552, 42, PLAIN, "L2 cache, shared by all SMs", strong=True)
     d.arrow([(each, 306), (each, 262)], COPY.line, thick=3, head=9)
-    d.text(each + 14, 288, f"{from_l2:.1f} TB/s (measured: chapter 12 asks for them)", size=12, color=COPY.line)
+    d.text(each + 14, 288, f"{from_l2:.1f} TB/s (measured: what chapter 12 takes)", size=12, color=COPY.line)
     d.labelled(20, 400, 552, 48, PLAIN, "DRAM (HBM3e): A, B and C", strong=True)
     d.arrow([(each, 400), (each, 350)], COPY.line, thick=3, head=9)
     peak = context["dram_peak_gbytes_s"] / 1000
     d.text(each + 14, 372, f"{peak:.2f} TB/s (datasheet: width x clock)", size=12, color=COPY.line)
     d.text(each + 14, 390, "4.25 TB/s (measured: a copy)", size=12, color=COPY.line)
     for y, content in (
-        (70, f"{4 * sms} schedulers"), (113, f"{sms // 4} MiB"), (156, f"{128 * sms} lanes,"),
-        (173, f"{4 * sms} tensor cores"), (237, f"{sms // 4} MiB"), (332, f"{context['l2_bytes'] >> 20} MiB"),
+        (70, f"{4 * sms} schedulers"),
+        (113, f"{sms // 4} MiB"),
+        (156, f"{128 * sms} lanes,"),
+        (173, f"{4 * sms} tensor cores"),
+        (237, f"{sms // 4} MiB"),
+        (332, f"{context['l2_bytes'] >> 20} MiB"),
         (429, f"{context['memory_bytes'] / 2**30:.0f} GiB"),
     ):
         d.text(all_sms, y, content, size=12)
@@ -372,13 +395,24 @@ def coalescing(d: Drawing) -> None:
         d.rect(x, y, 72, 18, "none", INK, thick=2)
         d.text(x, y - 4, f"row {lane}", size=12, color=MUTED)
     for lane, bend in ((0, 4.5), (1, 84.5), (2, 164.5)):
-        d.arrow([(50 + lane * 20, 242), (left + bend, 272 - 16)] if lane else [(50, 242), (44.5, 256)], A.line, thick=1, head=5)
+        d.arrow(
+            [(50 + lane * 20, 242), (left + bend, 272 - 16)] if lane else [(50, 242), (44.5, 256)],
+            A.line,
+            thick=1,
+            head=5,
+        )
     d.text(252, 256, "... each lane has a row, and a sector, of its own", size=12, color=MUTED)
     d.text(40, 430, "32 sectors for 32 floats: 128 B wanted, 1024 B moved", bold=True, color=BAD)
     d.key(40, 456, [(B.strong, B.line, "a float of B that a lane wants")])
     d.key(290, 456, [(A.strong, A.line, "a float of A that a lane wants")])
     d.key(530, 456, [(A.light, A.line, "moved for nothing")])
-    d.text(40, 478, "A sector is the least that moves between the caches. Later steps along k may still find the rest in the L1.", size=12, color=MUTED)
+    d.text(
+        40,
+        478,
+        "A sector is the least that moves between the caches. Later steps along k may still find the rest in the L1.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
@@ -426,7 +460,8 @@ def bank_conflicts(d: Drawing) -> None:
 
     d.text(380, 262, "Chapter 06, vectorized", bold=True)
     d.lines(
-        380, 284,
+        380,
+        284,
         (
             "A is transposed on the way in, so a thread",
             "reads four rows of A with one 128-bit load.",
@@ -485,26 +520,44 @@ def tiles(d: Drawing) -> None:
     d.span_down(24, ay, ay + m, "M")
     d.text(40, 42, "A block, in each step:", bold=True)
     for y, mark, content in (
-        (66, "1.", "copies a k-tile of A"), (84, "", "and one of B to"), (102, "", "shared memory,"), (124, "2.", "adds their product"),
-        (142, "", "to its tile of C,"), (164, "3.", "moves on along K."),
+        (66, "1.", "copies a k-tile of A"),
+        (84, "", "and one of B to"),
+        (102, "", "shared memory,"),
+        (124, "2.", "adds their product"),
+        (142, "", "to its tile of C,"),
+        (164, "3.", "moves on along K."),
     ):
-        d.text(40, y, mark)
+        if mark:
+            d.text(40, y, mark)
         d.text(60, y, content)
     x = 482
     d.text(x, 42, "Tiles of this ladder", bold=True)
     for at, content in ((0, "chapter"), (84, "BM x BN"), (176, "BK")):
         d.text(x + at, 66, content, size=12, color=MUTED)
     for i, (chapter, area, depth) in enumerate(
-        (("02", "32 x 32", "32"), ("05", "64 x 64", "8"), ("06", "128 x 128", "16"), ("07", "128 x 256", "16"),
-         ("08", "128 x 256", "32"))
+        (
+            ("02", "32 x 32", "32"),
+            ("05", "64 x 64", "8"),
+            ("06", "128 x 128", "16"),
+            ("07", "128 x 256", "16"),
+            ("08", "128 x 256", "32"),
+        )
     ):
         for at, content in ((0, chapter), (84, area), (176, depth)):
             d.text(x + at, 88 + i * 21, content)
     d.text(x, 226, "Larger tiles read less", bold=True)
     d.lines(
-        x, 250,
-        ("An element of A, once copied,", "serves BN columns of C. One", "of B serves BM rows.", "",
-         "Global memory is read", "K / BN + K / BM times for", "each element of C."),
+        x,
+        250,
+        (
+            "An element of A, once copied,",
+            "serves BN columns of C. One",
+            "of B serves BM rows.",
+            "",
+            "Global memory is read",
+            "K / BN + K / BM times for",
+            "each element of C.",
+        ),
         step=19,
     )
 
@@ -539,7 +592,7 @@ def thread_tile(d: Drawing) -> None:
     d.text(54, y + 8 * cell + 38, "sums[2][5] += a[2] * b[5]", bold=True)
     left = 392
     d.text(left, 28, "What a thread reads for one k", bold=True)
-    for at, content in ((0, "chapter"), (70, "its tile"), (158, "values"), (226, "FMAs")):
+    for at, content in ((0, "chapter"), (70, "its tile"), (158, "it reads"), (226, "FMAs")):
         d.text(left + at, 56, content, size=12, color=MUTED)
     d.text(left + 308, 56, "values", size=12, color=MUTED, anchor="end")
     d.text(left + 308, 71, "per FMA", size=12, color=MUTED, anchor="end")
@@ -549,7 +602,9 @@ def thread_tile(d: Drawing) -> None:
         d.text(left, top + 37, chapter)
         for i in range(tall):
             for j in range(wide):
-                d.rect(left + 70 + j * size, top + 32 - tall * size / 2 + i * size, size, size, C.strong, CARD, thick=0.5)
+                d.rect(
+                    left + 70 + j * size, top + 32 - tall * size / 2 + i * size, size, size, C.strong, CARD, thick=0.5
+                )
         d.text(left + 100, top + 37, f"{tall} x {wide}")
         d.text(left + 158, top + 37, f"{tall} + {wide}")
         d.text(left + 226, top + 37, str(tall * wide))
@@ -566,10 +621,17 @@ def thread_tile(d: Drawing) -> None:
 )
 def warp_tiling(d: Drawing) -> None:
     relies_on(
-        "07_warptile_hilbert.cu", "constexpr int BM = 128;", "constexpr int BN = 256;", "constexpr int WM = 64;",
-        "constexpr int WN = 64;", "constexpr int TM = 16;", "constexpr int TN = 8;",
-        "const int lane_m = lane / 2 % LANES_M;", "const int lane_n = lane / (2 * LANES_M) * 2 + lane % 2;",
-        "load_groups_of_4<TM, 4 * LANES_M>", "load_groups_of_4<TN, 4 * LANES_N>",
+        "07_warptile_hilbert.cu",
+        "constexpr int BM = 128;",
+        "constexpr int BN = 256;",
+        "constexpr int WM = 64;",
+        "constexpr int WN = 64;",
+        "constexpr int TM = 16;",
+        "constexpr int TN = 8;",
+        "const int lane_m = lane / 2 % LANES_M;",
+        "const int lane_n = lane / (2 * LANES_M) * 2 + lane % 2;",
+        "load_groups_of_4<TM, 4 * LANES_M>",
+        "load_groups_of_4<TN, 4 * LANES_N>",
     )
     d.text(36, 28, "Block: 128 x 256", bold=True)
     x, y = 36, 74
@@ -578,8 +640,20 @@ def warp_tiling(d: Drawing) -> None:
     d.span(x, x + 176, 62, "256 columns")
     d.span_down(26, y, y + 88, "128 rows")
     d.lines(
-        36, 190,
-        ("8 warps.", "The 4 warps of a row share", "64 rows of A, the 2 of a", "column 64 columns of B."), size=12,
+        36,
+        190,
+        (
+            "8 warps.",
+            "The 4 warps of a row share",
+            "64 rows of A, the 2 of a",
+            "column 64 columns of B.",
+            "",
+            "For one k a warp reads",
+            "64 values of A and 64 of B",
+            "from shared memory and",
+            "makes 4096 products.",
+        ),
+        size=12,
     )
 
     wx, wy, cell = 262, 74, 18
@@ -600,10 +674,11 @@ def warp_tiling(d: Drawing) -> None:
     d.rect(wx, wy, 16 * cell, 16 * cell, "none", C.line)
     d.arrow([(216, 96), (256, 96)], C.line, thick=2)
     d.text(234, 88, "w0", size=12, anchor="middle", color=C.line)
-    d.arrow([(555, 96), (584, 96)], C.line, thick=2)
-    d.text(568, 88, "lane 0", size=12, anchor="middle", color=C.line)
+    d.arrow([(558, 96), (592, 96)], C.line, thick=2)
+    d.text(600, 62, "here lane 0", size=12, color=MUTED)
     d.lines(
-        wx, wy + 16 * cell + 20,
+        wx,
+        wy + 16 * cell + 20,
         ("Numbers are lanes, in a zigzag of 4 x 8 (framed).", "It repeats every 16 rows and every 32 columns."),
         size=12,
     )
@@ -617,8 +692,10 @@ def warp_tiling(d: Drawing) -> None:
             d.rect(left, top, 4 * small, 4 * small, C.strong)
             d.grid(left, top, 4, 4, small, small, C.line, 0.5)
     d.lines(
-        tx, 300,
-        ("128 sums in", "registers: 4", "groups of rows,", "16 apart, and", "2 of columns,", "32 apart"), size=12,
+        tx,
+        300,
+        ("128 sums in", "registers: 4", "groups of rows,", "16 apart, and", "2 of columns,", "32 apart"),
+        size=12,
     )
 
 
@@ -664,12 +741,30 @@ def hilbert(d: Drawing) -> None:
                 path.append((x + (c + 0.5) * wide, y + (r + 0.5) * high))
             d.line(path, color, thick=thick)
         d.rect(x, y, columns * wide, rows * high, "none", C.line)
-        d.text(x + columns * wide / 2, y - 32, f"B: {len(b_columns)} of 32 strips", size=12, anchor="middle", color=B.line)
-        d.text(x - 32, y + rows * high / 2, f"A: {len(a_rows)} of 64 strips", size=12, anchor="middle", color=A.line, turned=True)
+        d.text(
+            x + columns * wide / 2, y - 32, f"B: {len(b_columns)} of 32 strips", size=12, anchor="middle", color=B.line
+        )
+        d.text(
+            x - 32,
+            y + rows * high / 2,
+            f"A: {len(a_rows)} of 64 strips",
+            size=12,
+            anchor="middle",
+            color=A.line,
+            turned=True,
+        )
         d.text(x, 402, f"{len(a_rows)} x 128 rows of A, {len(b_columns)} x 256 columns of B", size=12)
         d.text(x, 420, f"{needed[-1]} numbers for each k", bold=True, color=C.line if i else BAD)
-    d.text(28, 446, "Dark green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12)
-    d.text(28, 462, "All of them walk along k together, so what they share comes from DRAM once and is then found in the L2.", size=12, color=MUTED)
+    d.text(
+        28, 446, "Dark green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12
+    )
+    d.text(
+        28,
+        462,
+        "All of them walk along k together, so what they share comes from DRAM once and is then found in the L2.",
+        size=12,
+        color=MUTED,
+    )
 
 
 # ---- Time ----
@@ -692,7 +787,13 @@ def pipeline(d: Drawing) -> None:
         d.labelled(left + 112, 46, 80, 28, COMPUTE, f"multiply {i}", strong=True, size=12)
         d.line([(left + 112, 40), (left + 112, 80)], INK, thick=2)
         d.line([(left + 196, 40), (left + 196, 80)], INK, thick=2)
-    d.text(x, 98, "Thick lines: barriers of the block. While it copies, it issues no FMAs. (Not to scale.)", size=12, color=MUTED)
+    d.text(
+        x,
+        98,
+        "Thick lines: barriers of the block. While it copies, it issues no FMAs. (Not to scale.)",
+        size=12,
+        color=MUTED,
+    )
     d.line([(20, 116), (700, 116)], BORDER, thick=1)
 
     d.text(20, 142, "Chapter 07: four slots, each for one k-tile", bold=True)
@@ -724,10 +825,12 @@ def pipeline(d: Drawing) -> None:
     y = top + 4 * high + 12
     d.text(20, y + 19, "FMA units", size=12)
     d.labelled(x, y, wide, 28, WAIT, "wait", size=12, dash="4 3")
-    d.labelled(x + wide, y, 6 * wide, 28, COMPUTE, "multiply without a pause", strong=True, size=12, bold=True)
+    d.labelled(x + wide, y, 6 * wide, 28, COMPUTE, "multiply, step after step", strong=True, size=12, bold=True)
     d.arrow([(x, y + 44), (x + 7 * wide, y + 44)], MUTED)
     d.text(x + 7 * wide, y + 60, "time", size=12, anchor="end", color=MUTED)
-    d.text(x, y + 60, "Between steps: wait until the next k-tile is there, and until all have read the last one.", size=12)
+    d.text(
+        x, y + 60, "Between steps: wait until the next k-tile is there, and until all have read the last one.", size=12
+    )
     d.key(20, y + 88, [(COPY.strong, COPY.line, "12 cp.async a thread, spread over a step")])
     d.key(340, y + 88, [(COPY.light, COPY.line, "under way")])
     d.key(470, y + 88, [(COMPUTE.strong, COMPUTE.line, "16 k: 2048 FMAs a thread")])
@@ -742,9 +845,13 @@ def pipeline(d: Drawing) -> None:
 )
 def mbarrier_ring(d: Drawing) -> None:
     relies_on(
-        "08_warp_specialized.cu", "static constexpr int SLOTS = 4;", "constexpr int BK = 32;",
-        "constexpr int PRODUCER_WARPS = 4;", "mbarrier_init(at.full, PRODUCER_THREADS);",
-        "mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);", "static constexpr int PRODUCER_REGISTERS = 72;",
+        "08_warp_specialized.cu",
+        "static constexpr int SLOTS = 4;",
+        "constexpr int BK = 32;",
+        "constexpr int PRODUCER_WARPS = 4;",
+        "mbarrier_init(at.full, PRODUCER_THREADS);",
+        "mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);",
+        "static constexpr int PRODUCER_REGISTERS = 72;",
     )
     d.text(20, 28, "4 producer warps", bold=True, color=COPY.line)
     d.rect(20, 40, 178, 250, COPY.light, COPY.line, round_by=6)
@@ -755,8 +862,30 @@ def mbarrier_ring(d: Drawing) -> None:
     for i in range(8):
         d.labelled(550 + i % 4 * 36, 52 + i // 4 * 34, 32, 28, COMPUTE, f"w{i}", strong=True, size=12)
     for x, y, step, contents in (
-        (30, 110, 20, ("for each k-tile:", "1. wait for empty", "2. issue the copies", "3. the copies, once", "    done, arrive at full")),
-        (550, 140, 20, ("for each k-tile:", "1. wait for full", "2. read, multiply", "3. arrive at empty", "    (one lane a warp)")),
+        (
+            30,
+            110,
+            20,
+            (
+                "for each k-tile:",
+                "1. wait for empty",
+                "2. issue the copies",
+                "3. the copies, once",
+                "    done, arrive at full",
+            ),
+        ),
+        (
+            550,
+            140,
+            20,
+            (
+                "for each k-tile:",
+                "1. wait for full",
+                "2. read, multiply",
+                "3. arrive at empty",
+                "    (one lane a warp)",
+            ),
+        ),
     ):
         for n, content in enumerate(contents):
             d.text(x + 16 * content.startswith("  "), y + n * step, content.strip(), size=12)
@@ -765,8 +894,10 @@ def mbarrier_ring(d: Drawing) -> None:
 
     d.text(366, 28, "ring of 4 slots, 32 k each", bold=True, anchor="middle")
     states = (
-        ("slot 0", "being read", COMPUTE.light, COMPUTE.line), ("slot 1", "filled", C.light, C.line),
-        ("slot 2", "being filled", COPY.light, COPY.line), ("slot 3", "free", WAIT.light, WAIT.line),
+        ("slot 0", "being read", COMPUTE.light, COMPUTE.line),
+        ("slot 1", "filled", C.light, C.line),
+        ("slot 2", "being filled", COPY.light, COPY.line),
+        ("slot 3", "free", WAIT.light, WAIT.line),
     )
     for i, (name, state, fill, line) in enumerate(states):
         y = 40 + i * 66
@@ -802,7 +933,8 @@ def mbarrier_ring(d: Drawing) -> None:
 )
 def register_banks(d: Drawing) -> None:
     relies_on(
-        "08_warp_specialized.cu", "BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};",
+        "08_warp_specialized.cu",
+        "BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};",
         "const int column = i % 2 == 0 ? j : TN - 1 - j;",
         "? column ^ ((i + row_in_order<ORDER>(i) + 1) % 2) : column;",
     )
@@ -845,7 +977,13 @@ def register_banks(d: Drawing) -> None:
         d.text(24, y + 30, "j", size=12, color=MUTED)
     d.arrow([(40, 378), (680, 378)], MUTED)
     d.text(680, 394, "time, the first 32 of a thread's 128 FMAs for one k", size=12, anchor="end", color=MUTED)
-    d.text(40, 416, "By experiment: NVIDIA does not document what a bank can write. The page tells how it was found.", size=12, color=MUTED)
+    d.text(
+        40,
+        416,
+        "By experiment: NVIDIA does not document what a bank can write. The page tells how it was found.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
@@ -853,7 +991,7 @@ def register_banks(d: Drawing) -> None:
     "With one block per tile, three blocks work for eight steps and two are idle. With stream-k the 24 k-tiles are dealt "
     "out in shares of 5, 5, 5, 5 and 4. Blocks whose part does not begin at k = 0 hand their sums to the owner, which "
     "adds them and stores the tile.",
-    500,
+    514,
 )
 def stream_k(d: Drawing) -> None:
     hues = ("#d3eeda", "#a5dab5", "#74c48d")
@@ -875,57 +1013,75 @@ def stream_k(d: Drawing) -> None:
         d.line([(left + 3, 92), (right - 3, 92)], COMPUTE.line, thick=2.5)
         d.text((left + right) / 2, 108, f"block {4 - share}", size=12, anchor="middle")
 
-    def bars(x: float, y: float, block: int, parts: Sequence[tuple[int, int, int]], unit: float) -> None:
-        at = 0
-        for tile, first, last in parts:
-            span = last - first + 1
-            name = f"tile {tile}" if span > 3 else f"{tile}"
-            d.rect(x + at * unit, y, span * unit, 24, hues[tile], C.line)
-            k = f"k {first}" if first == last else f"k {first}-{last}"
-            d.label(x + at * unit, y, span * unit, 24, f"{name}, {k}" if span > 3 else k, size=12)
-            at += span
-
-    d.line([(20, 128), (700, 128)], BORDER, thick=1)
-    unit = 26
-    d.text(20, 154, "One block for each tile", bold=True)
+    d.line([(20, 124), (700, 124)], BORDER, thick=1)
+    d.text(20, 148, "One block for each tile", bold=True)
+    top, pitch, unit = 160, 32, 26
     for i in range(5):
-        y = 166 + i * 28
+        y = top + i * pitch
         d.text(20, y + 17, f"block {i}", size=12)
         if i < 3:
-            d.rect(80, y, 8 * unit, 24, hues[i], C.line)
-            d.label(80, y, 8 * unit, 24, f"tile {i}, k 0-7", size=12)
+            d.rect(74, y, 8 * unit, 24, hues[i], C.line)
+            d.label(74, y, 8 * unit, 24, f"tile {i}, k-tiles 0-7", size=12)
         else:
-            d.labelled(80, y, 8 * unit, 24, WAIT, "idle", size=12, dash="4 3")
-    d.text(80, 324, "8 steps", bold=True, color=BAD)
+            d.labelled(74, y, 8 * unit, 24, WAIT, "idle", size=12, dash="4 3")
+    d.text(74, top + 5 * pitch + 14, "8 steps", bold=True, color=BAD)
 
-    left = 420
-    d.text(left - 60, 154, "Stream-k: equal shares", bold=True)
-    shares = {
-        4: [(0, 0, 4)], 3: [(0, 5, 7), (1, 0, 1)], 2: [(1, 2, 6)], 1: [(1, 7, 7), (2, 0, 3)], 0: [(2, 4, 7)],
-    }
-    unit = 28
-    y_of = {block: 166 + (4 - block) * 28 for block in shares}
+    left, unit = 394, 32
+    d.text(left - 56, 148, "Stream-k: equal shares", bold=True)
+    shares = {4: [(0, 0, 4)], 3: [(0, 5, 7), (1, 0, 1)], 2: [(1, 2, 6)], 1: [(1, 7, 7), (2, 0, 3)], 0: [(2, 4, 7)]}
+    y_of = {block: top + n * pitch for n, block in enumerate(shares)}
+    end, adds = left + 5 * unit, left + 5 * unit + 38
     for block, parts in shares.items():
-        d.text(left - 60, y_of[block] + 17, f"block {block}", size=12)
-        bars(left, y_of[block], block, parts, unit)
+        y, x = y_of[block], left
+        d.text(left - 56, y + 17, f"block {block}", size=12)
+        for tile, first, last in parts:
+            span = last - first + 1
+            d.rect(x, y, span * unit, 24, hues[tile], C.line)
+            k = f"{first}" if first == last else f"{first}-{last}"
+            d.label(x, y, span * unit, 24, f"tile {tile}, {k}" if span > 2 else k, size=12)
+            x += span * unit
     for block in (4, 3, 1):
-        d.labelled(left + 5 * unit + 30, y_of[block], 92, 24, COPY, "adds, stores C", size=12)
-    end = left + 5 * unit
-    for block in (4, 3, 1):
-        d.line([(end, y_of[block] + 12), (end + 30, y_of[block] + 12)], COPY.line, thick=1)
+        d.arrow([(end, y_of[block] + 7), (adds, y_of[block] + 7)], C.line, head=6)
+        d.labelled(adds, y_of[block], 102, 24, C, "adds, stores C", size=12)
+
     # Sums that are handed over: from the end of a part to its tile's owner.
-    d.arrow([(left + 3 * unit, y_of[3]), (left + 3 * unit, y_of[3] - 3), (end + 14, y_of[3] - 3), (end + 14, y_of[4] + 17), (end + 30, y_of[4] + 17)], COPY.line, head=6)
-    d.arrow([(end, y_of[2] + 8), (end + 10, y_of[2] + 8), (end + 10, y_of[3] + 17), (end + 30, y_of[3] + 17)], COPY.line, head=6)
-    d.arrow([(left + unit, y_of[1]), (left + unit, y_of[1] - 3), (end + 20, y_of[1] - 3), (end + 20, y_of[3] + 21), (end + 30, y_of[3] + 21)], COPY.line, head=6)
-    d.arrow([(left + 4 * unit, y_of[0] + 8), (end + 14, y_of[0] + 8), (end + 14, y_of[1] + 17), (end + 30, y_of[1] + 17)], COPY.line, head=6)
-    d.text(left, 324, "5 steps and a hand-over", bold=True, color=C.line)
-    d.line([(20, 344), (700, 344)], BORDER, thick=1)
-    d.text(20, 368, "Purple: sums handed to the block that has the tile's k = 0, its owner, through global memory.", size=12)
-    d.text(20, 392, "More tiles than SMs", bold=True)
-    d.text(20, 412, "Example 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds that would take the time of 3.", size=12)
-    d.labelled(20, 426, 300, 28, C, "132 whole tiles, one for each block", size=12)
-    d.labelled(330, 426, 370, 28, COPY, "156 tiles in 132 equal shares of 1.18 tiles", size=12)
-    d.text(20, 478, "A block computes its share first and its whole tile after that, so sums that it hands over are there early.", size=12, color=MUTED)
+    def hand_over(x: float, block: int, owner: int, lane: float, arrive: float) -> None:
+        y = y_of[block]
+        out = [(x, y), (x, y - 4)] if x < end - unit else [(x, y + 14)]
+        d.arrow(
+            [*out, (lane, out[-1][1]), (lane, y_of[owner] + arrive), (adds, y_of[owner] + arrive)], COPY.line, head=6
+        )
+
+    hand_over(left + 3 * unit, 3, 4, end + 20, 17)
+    hand_over(end, 2, 3, end + 12, 15)
+    hand_over(left + unit, 1, 3, end + 24, 20)
+    d.arrow(
+        [(left + 4 * unit, y_of[0] + 12), (end + 20, y_of[0] + 12), (end + 20, y_of[1] + 17), (adds, y_of[1] + 17)],
+        COPY.line,
+        head=6,
+    )
+    d.text(left, top + 5 * pitch + 14, "5 steps, and a hand-over of sums", bold=True, color=C.line)
+    d.text(
+        20,
+        358,
+        "Purple: sums go through global memory to the tile's owner, the block that has its k = 0.",
+        size=12,
+        color=COPY.line,
+    )
+
+    d.line([(20, 374), (700, 374)], BORDER, thick=1)
+    d.text(20, 398, "At 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
+    x, unit = 150, 168
+    d.text(20, 427, "one block a tile", size=12)
+    for i in range(2):
+        d.labelled(x + i * unit, 410, unit, 26, C, "132 tiles", size=12)
+    d.labelled(x + 2 * unit, 410, unit, 26, WAIT, "24 tiles, 108 SMs idle", size=12, dash="4 3")
+    d.text(20, 463, "stream-k", size=12)
+    d.labelled(x, 446, 1.18 * unit, 26, COPY, "156 tiles in 132 shares", size=12)
+    d.labelled(x + 1.18 * unit, 446, unit, 26, C, "132 tiles", size=12)
+    d.arrow([(x, 486), (x + 3 * unit, 486)], MUTED)
+    d.text(x + 3 * unit, 502, "time", size=12, anchor="end", color=MUTED)
+    d.text(20, 502, "Shares come first, so handed-over sums are there in time.", size=12, color=MUTED)
 
 
 # ---- Split products ----
@@ -961,7 +1117,14 @@ def splitting(d: Drawing) -> None:
         term(172 + i * 27, f"FP16   x{i + 1}", 5, 11 * i, 11, TERM, ("11 bits", "")[i])
     d.text(x + 8, 172 + 27 + 16, "scaled: 5 bits of exponent", size=12, color=A.line)
     d.rect(x + 22 * cell, 172 + 27, 2 * cell, 22, "none", MUTED, dash="3 2")
-    d.text(x + 24 * cell, 240, "The sign of x2 is worth one bit more: at most the last of the 24 bits is lost.", size=12, anchor="end", color=MUTED)
+    d.text(
+        x + 24 * cell,
+        240,
+        "The sign of x2 is worth one bit more: at most the last of the 24 bits is lost.",
+        size=12,
+        anchor="end",
+        color=MUTED,
+    )
 
     top = 300
     d.line([(20, 256), (700, 256)], BORDER, thick=1)
@@ -992,7 +1155,13 @@ def splitting(d: Drawing) -> None:
             else:
                 d.labelled(left, y, 78, 36, WAIT, f"a{i + 1} b{j + 1}|{sizes2[i][j]}", size=12, dash="4 3", color=MUTED)
     d.key(390, 438, [(C.strong, C.line, "kept, on tensor cores"), (WAIT.light, WAIT.line, "left out")])
-    d.text(20, 482, "Below each product: its size at most, relative to a b. The smallest are added first.", size=12, color=MUTED)
+    d.text(
+        20,
+        482,
+        "Below each product: its size at most, relative to a b. The smallest are added first.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
@@ -1002,9 +1171,11 @@ def splitting(d: Drawing) -> None:
     420,
 )
 def swizzle(d: Drawing) -> None:
-    cell, high = 38, 28
-    for n, (name, swizzled) in enumerate((("Plain: rows below one another", False), ("Swizzled: group c XOR r in place c", True))):
-        x, y = 48 + n * 350, 90
+    cell, high = 37, 28
+    for n, (name, swizzled) in enumerate(
+        (("Plain: rows below one another", False), ("Swizzled: group c XOR r in place c", True))
+    ):
+        x, y = 54 + n * 350, 90
         d.text(x, 28, name, bold=True)
         d.text(x, 50, "place c: 16 bytes, four banks", size=12, color=MUTED)
         for c in range(8):
@@ -1022,42 +1193,75 @@ def swizzle(d: Drawing) -> None:
         else:
             d.text(x, y + 8 * high + 24, "Group 2 of 8 rows: the same 4 banks", bold=True, color=BAD)
             d.text(x, y + 8 * high + 42, "8 wavefronts", size=12)
-    d.text(20, 388, "Numbers are groups of 8 terms (16 bytes). wgmma reads the same group of eight rows at a time.", size=12)
-    d.text(20, 406, "The kernel that splits stores operand tiles in this order, so one bulk copy moves a tile as it is.", size=12, color=MUTED)
+    d.text(
+        20,
+        388,
+        "Numbers are groups of 8 terms (16 bytes). wgmma reads the same group of eight rows at a time.",
+        size=12,
+    )
+    d.text(
+        20,
+        406,
+        "The kernel that splits stores operand tiles in this order, so one bulk copy moves a tile as it is.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
     "Two kernels of chapters 11 and 12: a splitting pass, then one block that stays on each SM",
     "First 4096 small blocks split A and B into terms. Then 128 blocks stay on their SMs and take tile after tile along "
     "the Hilbert curve, four each at 4096. Copies for the next tile run while C is stored.",
-    400,
+    444,
 )
 def persistent(d: Drawing) -> None:
     d.text(20, 28, "Chapters 11 and 12 at 4096: 512 tiles of C for 128 blocks", bold=True)
     left, first, wide, store = 90, 252, 86, 22
     d.text((left + first - 22) / 2, 56, "kernel 1 splits", size=12, bold=True, anchor="middle", color=COPY.line)
-    d.text((first + 700) / 2, 56, "kernel 2 multiplies: one block stays on each SM", size=12, bold=True, anchor="middle")
+    d.text(
+        (first + 700) / 2, 56, "kernel 2 multiplies: one block stays on each SM", size=12, bold=True, anchor="middle"
+    )
     for n, (sm, y) in enumerate(((0, 72), (1, 140), (127, 236))):
         d.text(20, y + 18, f"SM {sm}")
-        d.text(700, y - 3, "", size=12)
         for i in range(9):
             for j in range(3):
                 d.box(left + i * 15, y + j * 16, 13, 14, COPY, strong=True)
         d.box(first - 16, y + 28, 4 * (wide + store) - 26, 17, COPY)
-        d.label(first - 16, y + 28, 4 * (wide + store) - 26, 17, "copies run on from tile to tile" if n == 0 else "", size=12)
+        d.label(
+            first - 16,
+            y + 28,
+            4 * (wide + store) - 26,
+            17,
+            "copies run on from tile to tile" if n == 0 else "",
+            size=12,
+        )
         for k in range(4):
             x = first + k * (wide + store)
             d.labelled(x, y, wide, 26, COMPUTE, f"tile {sm + 128 * k}", strong=True, size=12)
             d.labelled(x + wide, y, store, 26, C, "C", strong=True, size=12)
     d.text(20, 216, "...", bold=True)
-    d.line([(first - 24, 62), (first - 24, 296)], INK, thick=1.5, dash="4 3")
-    d.arrow([(left, 304), (700, 304)], MUTED)
-    d.text(700, 320, "time, not to scale", size=12, anchor="end", color=MUTED)
+    d.text(20, 310, "4 more", size=13)
+    for i in range(9):
+        for j in range(3):
+            d.box(left + i * 15, 292 + j * 16, 13, 14, COPY, strong=True)
+    d.labelled(
+        first, 292, 4 * (wide + store), 26, WAIT, "idle: 512 tiles are four for each of 128 SMs", size=12, dash="4 3"
+    )
+    d.line([(first - 24, 62), (first - 24, 344)], INK, thick=1.5, dash="4 3")
+    d.arrow([(left, 352), (700, 352)], MUTED)
+    d.text(700, 368, "time, not to scale", size=12, anchor="end", color=MUTED)
     d.key(
-        20, 334,
-        [(COPY.strong, COPY.line, "a block of 256 threads splits 128 rows of A, or columns of B, by 64 k: 4096 blocks"),
-         (COMPUTE.strong, COMPUTE.line, "all k of a tile of 128 x 256 (tiles are numbered along the Hilbert curve)"),
-         (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way")],
+        20,
+        386,
+        [
+            (
+                COPY.strong,
+                COPY.line,
+                "a block of 256 threads splits 128 rows of A, or columns of B, by 64 k: 4096 blocks",
+            ),
+            (COMPUTE.strong, COMPUTE.line, "all k of a tile of 128 x 256 (tiles are numbered along the Hilbert curve)"),
+            (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way"),
+        ],
     )
 
 
