@@ -13,11 +13,13 @@ the kernels that it relies on: it fails when a kernel no longer has them.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +36,7 @@ MUTED = "#57606a"
 CARD = "#ffffff"  # drawings bring their own light background, so they read on dark pages too
 BORDER = "#d0d7de"
 BAD = "#c62828"
+NOTE: dict[str, Any] = {"size": SMALLEST, "color": MUTED}  # of texts
 
 
 @dataclass(frozen=True)
@@ -118,12 +121,12 @@ class Drawing:
         more += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
         self.parts.append(f'<text x="{number(x)}" y="{number(y)}"{more}>{escape(content)}</text>')
 
-    def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how) -> None:
+    def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how: Any) -> None:
         for i, content in enumerate(contents):
             if content:
                 self.text(x, y + i * step, content, **how)
 
-    def label(self, x: float, y: float, width: float, height: float, content: str, **how) -> None:
+    def label(self, x: float, y: float, width: float, height: float, content: str, **how: Any) -> None:
         """Text in the middle of a box; `|` begins a new line."""
         contents = content.split("|")
         size = how.get("size", USUAL)
@@ -144,7 +147,7 @@ class Drawing:
         bold: bool = False,
         size: float = USUAL,
         color: str = "",
-        **how,
+        **how: Any,
     ) -> None:
         self.box(x, y, width, height, paint, strong=strong, **how)
         ink = color or (CARD if strong and paint is COMPUTE else INK)
@@ -311,8 +314,8 @@ def hilbert_tile(index: int, rows: int, columns: int) -> tuple[int, int]:
 @drawing(
     "An H200: the parts of an SM, and its memories",
     "One of 132 SMs has four parts, each with a scheduler, 64 KiB of registers, 32 FP32 lanes and a tensor core, and "
-    "below them 256 KiB of L1 cache and shared memory behind one data pipe. All SMs share an L2 of 60 MiB and the DRAM. "
-    "Each step down is larger and slower.",
+    "below them 256 KiB of L1 cache and shared memory behind one data pipe. All SMs share an L2 of 60 MiB and the "
+    "DRAM. Each step down is larger and slower.",
     468,
 )
 def h200(d: Drawing) -> None:
@@ -323,7 +326,7 @@ def h200(d: Drawing) -> None:
     from_l2 = counters["l2_to_sm_bytes"] / counters["time_us"] / 1e6
     each, all_sms = 136, 590  # where the sizes are told: of an SM's part, and of the chip's
     d.text(20, 28, f"One of {sms} SMs", bold=True, size=15)
-    d.text(162, 28, "up to 64 warps of 32 threads", size=12, color=MUTED)
+    d.text(162, 28, "up to 64 warps of 32 threads", **NOTE)
     d.text(all_sms, 28, f"all {sms} SMs", bold=True)
     d.rect(20, 40, 552, 220, PLAIN.light, PLAIN.line, round_by=6)
     for i in range(4):
@@ -361,9 +364,9 @@ def h200(d: Drawing) -> None:
 
 @drawing(
     "Coalescing: the sectors that one load of a warp touches",
-    "Chapter 01. Above, 32 lanes read 32 neighbouring floats of a row of B: four sectors of 32 bytes, all of which is "
-    "used. Below, in the variant uncoalesced, 32 lanes read one float in each of 32 rows of A: 32 sectors, an eighth of "
-    "each used.",
+    "Chapter 01. Above, 32 lanes read 32 neighbouring floats of a row of B: four sectors of 32 bytes, all of which "
+    "is used. Below, in the variant uncoalesced, 32 lanes read one float in each of 32 rows of A: 32 sectors, an "
+    "eighth of each used.",
     490,
 )
 def coalescing(d: Drawing) -> None:
@@ -374,7 +377,7 @@ def coalescing(d: Drawing) -> None:
             d.labelled(40 + lane * 20, y, 20, 20, COMPUTE, str(lane), strong=True, size=12)
 
     d.text(20, 28, "01_naive: the lanes of a warp lie along a row of C and read along a row of B", bold=True)
-    d.text(680, 52, "32 lanes", size=12, color=MUTED, anchor="end")
+    d.text(680, 52, "32 lanes", **NOTE, anchor="end")
     lanes(58)
     for lane in range(32):
         d.arrow([(50 + lane * 20, 78), (50 + lane * 20, 102)], B.line, thick=1, head=5)
@@ -393,15 +396,15 @@ def coalescing(d: Drawing) -> None:
         for word in range(8):
             d.box(x + word * 9, y, 9, 18, A, strong=word == 0)
         d.rect(x, y, 72, 18, "none", INK, thick=2)
-        d.text(x, y - 4, f"row {lane}", size=12, color=MUTED)
+        d.text(x, y - 4, f"row {lane}", **NOTE)
     for lane, bend in ((0, 4.5), (1, 84.5), (2, 164.5)):
         d.arrow(
-            [(50 + lane * 20, 242), (left + bend, 272 - 16)] if lane else [(50, 242), (44.5, 256)],
+            [(50 + lane * 20, 242), (left + bend, 256)],
             A.line,
             thick=1,
             head=5,
         )
-    d.text(252, 256, "... each lane has a row, and a sector, of its own", size=12, color=MUTED)
+    d.text(252, 256, "... each lane has a row, and a sector, of its own", **NOTE)
     d.text(40, 430, "32 sectors for 32 floats: 128 B wanted, 1024 B moved", bold=True, color=BAD)
     d.key(40, 456, [(B.strong, B.line, "a float of B that a lane wants")])
     d.key(290, 456, [(A.strong, A.line, "a float of A that a lane wants")])
@@ -417,9 +420,9 @@ def coalescing(d: Drawing) -> None:
 
 @drawing(
     "Bank conflicts, and two cures",
-    "Shared memory has 32 banks, a word of 4 bytes each per cycle. Lanes that read down a column of rows of 32 floats "
-    "all want bank 0 and wait for each other: 8 rows take 8 wavefronts. With one float of padding per row, or with the "
-    "tile transposed, each wants a bank of its own.",
+    "Shared memory has 32 banks, a word of 4 bytes each per cycle. Lanes that read down a column of rows of 32 "
+    "floats all want bank 0 and wait for each other: 8 rows take 8 wavefronts. With one float of padding per row, or "
+    "with the tile transposed, each wants a bank of its own.",
     500,
 )
 def bank_conflicts(d: Drawing) -> None:
@@ -438,8 +441,8 @@ def bank_conflicts(d: Drawing) -> None:
             word = at(lane)
             d.rect(x + word % 32 * cell, y + word // 32 * high, cell, high, A.strong)
         d.grid(x, y, 32, rows, cell, high, "#c4cad1", 0.5)
-        d.text(x, y - 6, "bank 0", size=12, color=MUTED)
-        d.text(x + 32 * cell, y - 6, "bank 31", size=12, color=MUTED, anchor="end")
+        d.text(x, y - 6, "bank 0", **NOTE)
+        d.text(x + 32 * cell, y - 6, "bank 31", **NOTE, anchor="end")
 
     d.text(20, 28, "Rows of 32 floats", bold=True)
     d.text(20, 46, "8 lanes read down a column: all in bank 0", size=12)
@@ -485,8 +488,8 @@ def bank_conflicts(d: Drawing) -> None:
 
 @drawing(
     "A block's tile of C, and the strips of A and B that it walks along K",
-    "A block computes a tile of C, BM rows by BN columns. In each step it copies a k-tile of A, BM by BK, and one of B, "
-    "BK by BN, into shared memory and adds their product; then it moves on along K.",
+    "A block computes a tile of C, BM rows by BN columns. In each step it copies a k-tile of A, BM by BK, and one of "
+    "B, BK by BN, into shared memory and adds their product; then it moves on along K.",
     424,
 )
 def tiles(d: Drawing) -> None:
@@ -533,7 +536,7 @@ def tiles(d: Drawing) -> None:
     x = 482
     d.text(x, 42, "Tiles of this ladder", bold=True)
     for at, content in ((0, "chapter"), (84, "BM x BN"), (176, "BK")):
-        d.text(x + at, 66, content, size=12, color=MUTED)
+        d.text(x + at, 66, content, **NOTE)
     for i, (chapter, area, depth) in enumerate(
         (
             ("02", "32 x 32", "32"),
@@ -564,8 +567,8 @@ def tiles(d: Drawing) -> None:
 
 @drawing(
     "A thread's tile: the outer product of a column of A and a row of B",
-    "Chapter 06. For one k a thread reads eight values of A and eight of B into registers and multiplies each with each: "
-    "64 multiply-adds into 64 sums that stay in registers.",
+    "Chapter 06. For one k a thread reads eight values of A and eight of B into registers and multiplies each with "
+    "each: 64 multiply-adds into 64 sums that stay in registers.",
     380,
 )
 def thread_tile(d: Drawing) -> None:
@@ -593,9 +596,9 @@ def thread_tile(d: Drawing) -> None:
     left = 392
     d.text(left, 28, "What a thread reads for one k", bold=True)
     for at, content in ((0, "chapter"), (70, "its tile"), (158, "it reads"), (226, "FMAs")):
-        d.text(left + at, 56, content, size=12, color=MUTED)
-    d.text(left + 308, 56, "values", size=12, color=MUTED, anchor="end")
-    d.text(left + 308, 71, "per FMA", size=12, color=MUTED, anchor="end")
+        d.text(left + at, 56, content, **NOTE)
+    d.text(left + 308, 56, "values", **NOTE, anchor="end")
+    d.text(left + 308, 71, "per FMA", **NOTE, anchor="end")
     for n, (chapter, tall, wide) in enumerate((("01, 02", 1, 1), ("05", 8, 1), ("06", 8, 8), ("07, 08", 16, 8))):
         top, size = 80 + n * 64, 3
         d.line([(left, top), (left + 308, top)], BORDER, thick=1)
@@ -610,13 +613,13 @@ def thread_tile(d: Drawing) -> None:
         d.text(left + 226, top + 37, str(tall * wide))
         d.text(left + 308, top + 37, number((tall + wide) / (tall * wide) + 1e-9), anchor="end", bold=True)
     d.line([(left, 336), (left + 308, 336)], BORDER, thick=1)
-    d.text(left, 358, "Fewer values: less work for shared memory", size=12, color=MUTED)
+    d.text(left, 358, "Fewer values: less work for shared memory", **NOTE)
 
 
 @drawing(
     "Tiles within tiles: block, warp and thread of chapter 07",
-    "A block computes 128 by 256 elements of C with eight warps, each 64 by 64. Lanes lie in a zigzag, 4 by 8; a lane's "
-    "16 by 8 elements are eight patches of 4 by 4, 16 rows and 32 columns apart.",
+    "A block computes 128 by 256 elements of C with eight warps, each 64 by 64. Lanes lie in a zigzag, 4 by 8; a "
+    "lane's 16 by 8 elements are eight patches of 4 by 4, 16 rows and 32 columns apart.",
     440,
 )
 def warp_tiling(d: Drawing) -> None:
@@ -675,7 +678,7 @@ def warp_tiling(d: Drawing) -> None:
     d.arrow([(216, 96), (256, 96)], C.line, thick=2)
     d.text(234, 88, "w0", size=12, anchor="middle", color=C.line)
     d.arrow([(558, 96), (592, 96)], C.line, thick=2)
-    d.text(600, 62, "here lane 0", size=12, color=MUTED)
+    d.text(600, 62, "here lane 0", **NOTE)
     d.lines(
         wx,
         wy + 16 * cell + 20,
@@ -701,8 +704,9 @@ def warp_tiling(d: Drawing) -> None:
 
 @drawing(
     "The order of tiles: row by row, and along a Hilbert curve",
-    "C of 8192 by 8192 is 64 by 32 tiles, and 132 blocks work at one time. Row by row they need 5 strips of A and all 32 "
-    "of B. Along a Hilbert curve they cover a compact area and need 16 strips of A and 10 of B: about half as much.",
+    "C of 8192 by 8192 is 64 by 32 tiles, and 132 blocks work at one time. Row by row they need 5 strips of A and "
+    "all 32 of B. Along a Hilbert curve they cover a compact area and need 16 strips of A and 10 of B: about half as "
+    "much.",
     470,
 )
 def hilbert(d: Drawing) -> None:
@@ -772,8 +776,8 @@ def hilbert(d: Drawing) -> None:
 
 @drawing(
     "A pipeline of four slots: copies run beside the FMAs",
-    "Chapter 06 copies a tile, waits at a barrier, then multiplies: one after the other. Chapter 07 has four slots; while "
-    "one is multiplied, a copy to another is issued and two more are under way, so FMAs never pause.",
+    "Chapter 06 copies a tile, waits at a barrier, then multiplies: one after the other. Chapter 07 has four slots; "
+    "while one is multiplied, a copy to another is issued and two more are under way, so FMAs never pause.",
     440,
 )
 def pipeline(d: Drawing) -> None:
@@ -839,8 +843,8 @@ def pipeline(d: Drawing) -> None:
 @drawing(
     "Producer warps, consumer warps, and the ring between them",
     "Chapter 08. Four producer warps fill a ring of four slots, eight consumer warps empty it. Each slot has two "
-    "mbarriers: full, with 128 arrivals, says that the copies have arrived; empty, with 8 arrivals, that all consumer "
-    "warps have read it.",
+    "mbarriers: full, with 128 arrivals, says that the copies have arrived; empty, with 8 arrivals, that all "
+    "consumer warps have read it.",
     424,
 )
 def mbarrier_ring(d: Drawing) -> None:
@@ -926,9 +930,9 @@ def mbarrier_ring(d: Drawing) -> None:
 
 @drawing(
     "The order of FMAs and the two banks of the register file",
-    "Chapter 08. The sums of even columns are in bank 0, those of odd columns in bank 1. Two FMAs in a row that write to "
-    "the same bank cost time. Down the columns nearly all collide, in serpentine order one at each turn, and in the "
-    "chapter's order four in 128.",
+    "Chapter 08. The sums of even columns are in bank 0, those of odd columns in bank 1. Two FMAs in a row that "
+    "write to the same bank cost time. Down the columns nearly all collide, in serpentine order one at each turn, "
+    "and in the chapter's order four in 128.",
     430,
 )
 def register_banks(d: Drawing) -> None:
@@ -959,10 +963,10 @@ def register_banks(d: Drawing) -> None:
     shown, cell = 32, 20
     for n, (name, order) in enumerate(orders):
         y = 92 + n * 104
-        collisions = sum(a[1] % 2 == b[1] % 2 for a, b in zip(order, order[1:], strict=False))
+        collisions = sum(a[1] % 2 == b[1] % 2 for a, b in itertools.pairwise(order))
         d.text(40, y, name, bold=True, size=12)
         d.text(680, y, f"{collisions} of 128 collide", anchor="end", bold=True, color=C.line if n == 2 else BAD)
-        for i, (row, column) in enumerate(order[:shown]):
+        for i, (_, column) in enumerate(order[:shown]):
             d.labelled(40 + i * cell, y + 12, cell, 26, C, str(column), strong=column % 2 == 1, size=12)
         for i in range(1, shown):
             if order[i][1] % 2 == order[i - 1][1] % 2:
@@ -974,7 +978,7 @@ def register_banks(d: Drawing) -> None:
         for first, last, label in groups:
             d.line([(40 + first * cell + 2, y + 44), (40 + last * cell - 2, y + 44)], MUTED, thick=1)
             d.text(40 + (first + last) * cell / 2, y + 59, label, size=12, anchor="middle", color=MUTED)
-        d.text(24, y + 30, "j", size=12, color=MUTED)
+        d.text(24, y + 30, "j", **NOTE)
     d.arrow([(40, 378), (680, 378)], MUTED)
     d.text(680, 394, "time, the first 32 of a thread's 128 FMAs for one k", size=12, anchor="end", color=MUTED)
     d.text(
@@ -988,9 +992,9 @@ def register_banks(d: Drawing) -> None:
 
 @drawing(
     "Stream-k: five blocks share three tiles along k",
-    "With one block per tile, three blocks work for eight steps and two are idle. With stream-k the 24 k-tiles are dealt "
-    "out in shares of 5, 5, 5, 5 and 4. Blocks whose part does not begin at k = 0 hand their sums to the owner, which "
-    "adds them and stores the tile.",
+    "With one block per tile, three blocks work for eight steps and two are idle. With stream-k the 24 k-tiles are "
+    "dealt out in shares of 5, 5, 5, 5 and 4. Blocks whose part does not begin at k = 0 hand their sums to the "
+    "owner, which adds them and stores the tile.",
     514,
 )
 def stream_k(d: Drawing) -> None:
@@ -1081,7 +1085,7 @@ def stream_k(d: Drawing) -> None:
     d.labelled(x + 1.18 * unit, 446, unit, 26, C, "132 tiles", size=12)
     d.arrow([(x, 486), (x + 3 * unit, 486)], MUTED)
     d.text(x + 3 * unit, 502, "time", size=12, anchor="end", color=MUTED)
-    d.text(20, 502, "Shares come first, so handed-over sums are there in time.", size=12, color=MUTED)
+    d.text(20, 502, "Shares come first, so handed-over sums are there in time.", **NOTE)
 
 
 # ---- Split products ----
@@ -1089,8 +1093,8 @@ def stream_k(d: Drawing) -> None:
 
 @drawing(
     "One FP32 number as three BF16 terms or two FP16 terms, and the products that are kept",
-    "The 24 significant bits of a float are covered by three BF16 terms of 8 bits each, or by two scaled FP16 terms of "
-    "11 bits each. Of the nine products of BF16 terms six are kept, of the four of FP16 terms three.",
+    "The 24 significant bits of a float are covered by three BF16 terms of 8 bits each, or by two scaled FP16 terms "
+    "of 11 bits each. Of the nine products of BF16 terms six are kept, of the four of FP16 terms three.",
     500,
 )
 def splitting(d: Drawing) -> None:
@@ -1105,7 +1109,7 @@ def splitting(d: Drawing) -> None:
         for bit in range(bits):
             d.box(x + (first + bit) * cell, y, cell, 22, paint, strong=True)
         if note:
-            d.text(x + (first + bits) * cell + 8, y + 16, note, size=12, color=MUTED)
+            d.text(x + (first + bits) * cell + 8, y + 16, note, **NOTE)
 
     d.text(20, 28, "Significant bits, the first of them not stored", bold=True)
     term(44, "FP32   x", 8, 0, 24, A)
@@ -1166,8 +1170,9 @@ def splitting(d: Drawing) -> None:
 
 @drawing(
     "The 128-byte swizzle of wgmma's operands in shared memory",
-    "Chapter 11. A row of an operand is 128 bytes, eight groups of 16. Stored plainly, group 2 of eight rows lies in the "
-    "same four banks. Swizzled, place c of row r holds group c XOR r, and group 2 of eight rows covers all 32 banks.",
+    "Chapter 11. A row of an operand is 128 bytes, eight groups of 16. Stored plainly, group 2 of eight rows lies in "
+    "the same four banks. Swizzled, place c of row r holds group c XOR r, and group 2 of eight rows covers all 32 "
+    "banks.",
     420,
 )
 def swizzle(d: Drawing) -> None:
@@ -1177,7 +1182,7 @@ def swizzle(d: Drawing) -> None:
     ):
         x, y = 54 + n * 350, 90
         d.text(x, 28, name, bold=True)
-        d.text(x, 50, "place c: 16 bytes, four banks", size=12, color=MUTED)
+        d.text(x, 50, "place c: 16 bytes, four banks", **NOTE)
         for c in range(8):
             d.text(x + c * cell + cell / 2, y - 8, str(c), size=12, anchor="middle", color=MUTED)
         for r in range(8):
@@ -1210,8 +1215,8 @@ def swizzle(d: Drawing) -> None:
 
 @drawing(
     "Two kernels of chapters 11 and 12: a splitting pass, then one block that stays on each SM",
-    "First 4096 small blocks split A and B into terms. Then 128 blocks stay on their SMs and take tile after tile along "
-    "the Hilbert curve, four each at 4096. Copies for the next tile run while C is stored.",
+    "First 4096 small blocks split A and B into terms. Then 128 blocks stay on their SMs and take tile after tile "
+    "along the Hilbert curve, four each at 4096. Copies for the next tile run while C is stored.",
     444,
 )
 def persistent(d: Drawing) -> None:

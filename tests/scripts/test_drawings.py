@@ -8,10 +8,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import NamedTuple
 
-import drawings
 import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
+
+import drawings
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = list(drawings.DRAWINGS)
@@ -87,7 +88,7 @@ def test_texts_are_inside_and_apart(svg: ET.Element) -> None:
     _, _, width, height = (float(x) for x in (svg.get("viewBox") or "").split())
     texts = [(text.text, extent(text)) for text in svg.iter(f"{SVG}text")]
     for content, box in texts:
-        assert 0 < len((content or "").strip())
+        assert len((content or "").strip()) > 0
         assert box.left >= 6 and box.right <= width - 6 and box.top >= 6 and box.bottom <= height - 4, content
     for (one, a), (other, b) in itertools.combinations(texts, 2):
         assert not a.meets(b), f"{one!r} and {other!r} overlap"
