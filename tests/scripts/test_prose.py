@@ -23,7 +23,8 @@ BANNED = {
     "an inversion": r"^(?:At|From|In|On|With) \S+ (?:loses?|wins?|gains?|costs?|takes?|goes|comes?|lies?|stands?) ",
     "an opinion": r"\b(?:obviously|(?<!^)of course|needless to say|as everybody knows|amazing(?:ly)?|incredibl[ey])\b",
 }
-ENDS = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!\bal)(?<!\bcf)[.!?:][)\"”’]*(?=\s+[^a-z\s]|\s*$)")
+INITIAL = r"(?<!\b[D-JLO-Z])(?!(?<=\b[A-Z])\. [A-Z]\.)"  # of a name; A, B, C, K, M and N are matrices and their sizes
+ENDS = re.compile(INITIAL + r"(?<!e\.g)(?<!i\.e)(?<!\bal)(?<!\bcf)[.!?:][)\"”’]*(?=\s+[^a-z\s]|\s*$)")
 
 
 class Sentence(NamedTuple):
@@ -120,10 +121,12 @@ Of code blocks
 
 def test_good_prose_gives_no_alarm():
     assert complaints(GOOD) == []
-    assert [sentence.text for sentence in sentences("One. Two `a.b c` 3.5 times? L. Murray's\nthird.")] == [
-        "One.",
+    assert [
+        sentence.text for sentence in sentences("At N. Two `a.b c` 3.5 times? L. Murray's\nthird, N. J. Higham's.")
+    ] == [
+        "At N.",
         "Two code 3.5 times?",
-        "L. Murray's third.",
+        "L. Murray's third, N. J. Higham's.",
     ]
 
 
