@@ -517,12 +517,13 @@ class Blocks:
     def less_accurate(self, *kernels: Kernel) -> str:
         """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
         names, rows = self._ids(kernels), []
-        files = [file for file in ERROR_FILES if (self._folders.path / file).exists()]
+        files = [name for name in ERROR_FILES if (self._folders.path / name).exists()]
         cases: dict[tuple, dict[str, Row]] = {}
-        for name, row in ((name, row) for name in files for row in self._folders.file(name).itertuples()):
-            data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
-            if data not in ("inf", "nan"):
-                cases.setdefault((data, len(set(row.shape)) > 1, row.shape, name), {})[row.kernel] = row
+        for file in files:
+            for row in self._folders.file(file).itertuples():
+                data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
+                if data not in ("inf", "nan"):
+                    cases.setdefault((data, len(set(row.shape)) > 1, row.shape, file), {})[row.kernel] = row
         for name, ((data, _, shape, _), case) in product(names, sorted(cases.items(), key=lambda item: item[0])):
             library = errors_of(case.get("cublas"))
             for measure, error in errors_of(case.get(name)).items():

@@ -16,6 +16,7 @@ ALL_BLOCKS = (
     "ladder(4096)",
     "all_variants(4096)",
     "noise()",
+    "less_accurate(5)",
     'code("kernels/05_coarse_1d.cu", "for (int j", marks={"sums[i] +=": "(1)"})',
     "sweep()",
     "chapter(6)",
@@ -169,6 +170,22 @@ def test_the_noise_is_cublas_against_itself(tmp_path):
         in text
     )
     assert "| 4096 | 101.3 % | 100.1 % | 5 |" in text
+
+
+def test_where_a_kernel_is_less_accurate_than_cublas(tmp_path, edited, synthetic):
+    def worse(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if (record["kernel"], record.get("data"), record["m"]) == ("05_coarse_1d", "normal", 1024):
+                record["rel_err"] *= 3
+                record["verified"] = False
+
+    page = write_page(tmp_path, 'less_accurate("05_coarse_1d")')
+    run(page)
+    before = page.read_text(encoding="utf-8")
+    edited("accuracy.json", worse)
+    run(page, results=synthetic)
+    after = set(page.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
+    assert any(re.search(r"\| 1024 \| normal \| relative \| \S+ \(not promised\) \| \S+ \|$", line) for line in after)
 
 
 def test_the_variants_quote_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
