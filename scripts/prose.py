@@ -495,7 +495,7 @@ def end_of_block(prose: str, start: int) -> int | None:
 
 NUMBER = r"(?<![\w.$#^])[-−]?\d+(?:[ \u202f]\d{3})*(?:[.,]\d+)*(?:e[-−+]?\d+)?"
 DECIMAL = r"(?<![\w.$#^])[-−]?\d+(?:[.,]\d+)+"
-FILLED, FILLED_WITH_UNIT, EXEMPT = "\x01", "\x02", "\x03"
+FILLED, FILLED_WITH_UNIT = "\x01", "\x02"
 GAP = r"(?:[ \t*_\u00a0\u202f]|&nbsp;)*(?:\n[ \t>]*)?"
 UNIT = r"(?:[kMGTP]?FLOPS?/s|[GTP]FLOPS|[kMGT]?i?B/s|[GM]Hz|%|per ?cent|[uµμnm]?s|seconds|k?W|[mµnp]?J)(?![\w/])"
 OF_DECIMALS = r"(?:times|x|×|[MGT]B|of cuBLAS|of the (?:FP32 )?peak)(?!\w)"
@@ -544,7 +544,7 @@ def typed_numbers(text: str) -> list[Problem]:
     edits = [(block, blank(prose[slice(*block)])) for block in blocks]
     for marker in found:
         with_unit = re.search(rf"{UNIT}\W*$|{OF_DECIMALS}$", text[marker.start : marker.end])
-        sign = EXEMPT if marker.kind == "~" else FILLED_WITH_UNIT if with_unit else FILLED
+        sign = FILLED_WITH_UNIT if with_unit else FILLED
         if not any(start <= marker.outer[0] < end for start, end in blocks):
             edits.append((marker.outer, sign))
     for (start, end), new in sorted(edits, reverse=True):

@@ -66,6 +66,10 @@ def test_a_number_of_a_chapter_is_its_default_variant(numbers):
     assert vectorized == tables.tflops(row("06_coarse_2d:vectorized", 4096)) != written("tflops(6, 4096)", numbers)
 
 
+def test_the_default_variant_need_not_come_first():
+    assert prose.find(6, ["06_coarse_2d:vectorized", "06_coarse_2d"], "somewhere") == "06_coarse_2d"
+
+
 def test_forms_and_arithmetic(numbers):
     a, b = row("06_coarse_2d", 4096), row("05_coarse_1d", 4096)
     ratio = a.tflops / b.tflops
@@ -178,6 +182,7 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
         "```\na <!--= odd( -->1<!--/--> 5 TFLOP/s\n```",
         "~~~md\n```\na <!--= odd( -->1\n```\n~~~",
         "- item\n\n  ```sh\n  <!--= odd( -->1 and 5 %\n  ```",
+        "```\n5 %\n\n6 %\n```",
         "written `<!--= odd( -->` and ``5 % of `it` ``",
         "a span `over\n5 % of lines`",
         "<!-- a comment of 5 %\nand <!--= odd( -->",
@@ -255,6 +260,7 @@ def test_other_measured_numbers_are_found(text):
         "12 to <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
         "12.5 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
         "12 %<!-- a comment -->",
+        "12 to <!--~ predicted -->13 %<!--/-->",
         "*12* %",
         "`12` is 12 %",
         "<!--~ lab -->\nexempted: 5 %\n\nnot exempted: 12 %",
@@ -274,8 +280,9 @@ def test_hiding_places(text):
         "sm_90, CUDA 12.4, version 13.0.1, the 2nd, 16 warps, 4 schedulers",
         "[link](page.md#12-percent-5-%)",
         '<a id="5-%"></a>',
-        "https://example.com/5%20times",
-        "[ref]: https://example.com/5%",
+        "see https://example.com/5% there",
+        "[ref]: page-5%",
+        "version 1.5 xyz, 2.5 timesheets",
         "2 times as many, twice, 4 of 8",
         "at 2048 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
         "at 4096, <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
