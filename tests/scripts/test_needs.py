@@ -24,10 +24,10 @@ def bare(*arguments: str) -> subprocess.CompletedProcess:
 def test_a_missing_package_is_named(script, package, option):
     done = bare(f"scripts/{script}")
     assert done.returncode == 2
-    assert done.stderr == (
-        f"{script}: this Python has no package {package}; "
-        f"use one that has it: $(scripts/python.sh{option}) scripts/{script}\n"
-    )
+    assert done.stderr.startswith(f"{script}: ")
+    assert package in done.stderr
+    assert f"$(scripts/python.sh{option})" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_counters_need_the_standard_library_alone():
