@@ -27,6 +27,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, wraps
+from itertools import count as integers
 from itertools import product
 from pathlib import Path
 
@@ -64,6 +65,7 @@ from results import (
     ResultsError,
     Row,
     counters_of_folder,
+    interval_level,
     load,
     load_folder,
     load_if_there,
@@ -117,7 +119,11 @@ def notes(rows: Iterable[Row]) -> list[str]:
         lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
     if few := [row for row in measured if not pd.isna(row.few_samples)]:
         level = few[0].context["protocol"].get("confidence", CONFIDENCE)
-        lines.append(f"Where samples are counted there are too few for a {100 * level:g} % interval of the median.")
+        enough = next(n for n in integers(1) if interval_level(n, level))
+        lines.append(
+            f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
+            "median."
+        )
     return lines
 
 

@@ -156,7 +156,7 @@ def test_marks_of_throttled_cases_and_of_few_samples(tmp_path, edited, synthetic
         assert " 17.0 † |" in text
         assert "† The driver reported a limit on the clock (`sw_power_cap`) when this measurement ended." in text
         assert text.count("(3 samples) |") == 1
-        assert "Where samples are counted there are too few for a 90 % interval of the median." in text
+        assert "in parentheses is below 5, too small for a 90 % interval of the median." in text
     page = write_page(tmp_path, "chapter(7)")
     run(page, results=synthetic)
     assert not re.search("†|samples", page.read_text(encoding="utf-8"))
