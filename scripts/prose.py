@@ -44,11 +44,8 @@ UNCONVERTED = {
     "docs/10_tf32x3.md",
     "docs/11_bf16x6.md",
     "docs/12_fp16x3.md",
-    "docs/accuracy.md",
     "docs/adding-a-kernel.md",
-    "docs/claims.md",
     "docs/counting.md",
-    "docs/measuring.md",
     "docs/sources.md",
 }
 
@@ -298,7 +295,7 @@ class Numbers:
             return Text(value)
         if not isinstance(value, int | float):
             raise ResultsError(f"the {part} of {file} has no {field}; it has {', '.join(fields)}")
-        return Quantity(value, whole_number if value == int(value) else significant)
+        return Quantity(value, whole_number if value == int(value) else lambda v: f"{v:g}")
 
     def device(self, field: str, file: str = COLD_FILE) -> Quantity | Text:
         """A field of the context's device."""
@@ -307,6 +304,17 @@ class Numbers:
     def protocol(self, field: str, file: str = COLD_FILE) -> Quantity | Text:
         """A field of the context's protocol."""
         return self._context("protocol", field, file)
+
+    def constant(self, name: str, file: str) -> Quantity:
+        """What a source file defines, `NAME = 0.25;`: settings of the runner, sizes of tiles."""
+        path = pages.ROOT / file
+        if not path.is_file():
+            raise ResultsError(f"there is no file {file}")
+        found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
+        if found is None:
+            raise ResultsError(f"{file} defines no number {name}")
+        value = float(found[1])
+        return Quantity(value, whole_number if value == int(value) else lambda v: f"{v:g}")
 
     def peak(self, of: str, file: str = COLD_FILE) -> Quantity:
         """Of "fp32" in TFLOP/s, of "dram" in TB/s."""
@@ -368,7 +376,7 @@ def read_expression(expression: str) -> ast.Expression:
     if odd := [node for node in ast.walk(tree) if not isinstance(node, SYNTAX)]:
         raise ResultsError(f"an expression calls functions and computes, it has no {type(odd[0]).__name__}")
     if not any(name in QUANTITIES for name in names):
-        raise ResultsError("it names nothing that was measured")
+        raise ResultsError("it names no quantity")
     return tree
 
 
@@ -383,8 +391,8 @@ def blank_all(pattern: str, text: str) -> str:
     return re.sub(pattern, lambda found: blank(found[0]), text, flags=re.DOTALL | re.MULTILINE)
 
 
-def without_code(text: str) -> str:
-    """The page with blanks for what is no prose: blocks that cog fills, code, other comments."""
+def without_blocks(text: str) -> str:
+    """The page with blanks for blocks that cog fills and blocks of code."""
     lines, inside = [], ""
     for line in text.split("\n"):
         fence = re.match(r"[\s>]*(?:[-*+] +|\d+[.)] +)?(`{3,}|~{3,})", line)
@@ -399,7 +407,15 @@ def without_code(text: str) -> str:
             lines.append(line)
             continue
         lines.append(blank(line))
-    text = blank_all(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", "\n".join(lines))
+    return "\n".join(lines)
+
+
+CODE_SPAN = r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)"
+
+
+def without_code(text: str) -> str:
+    """The page with blanks for what is no prose: blocks that cog fills, code, other comments."""
+    text = blank_all(CODE_SPAN, without_blocks(text))
     return blank_all(r"<!--(?![=~/]).*?-->", text)
 
 
@@ -479,7 +495,7 @@ def end_of_block(prose: str, start: int) -> int | None:
 
 NUMBER = r"(?<![\w.$#^])[-−]?\d+(?:[ \u202f]\d{3})*(?:[.,]\d+)*(?:e[-−+]?\d+)?"
 DECIMAL = r"(?<![\w.$#^])[-−]?\d+(?:[.,]\d+)+"
-FILLED, FILLED_WITH_UNIT, EXEMPT = "\x01", "\x02", "\x03"
+FILLED, FILLED_WITH_UNIT = "\x01", "\x02"
 GAP = r"(?:[ \t*_\u00a0\u202f]|&nbsp;)*(?:\n[ \t>]*)?"
 UNIT = r"(?:[kMGTP]?FLOPS?/s|[GTP]FLOPS|[kMGT]?i?B/s|[GM]Hz|%|per ?cent|[uµμnm]?s|seconds|k?W|[mµnp]?J)(?![\w/])"
 OF_DECIMALS = r"(?:times|x|×|[MGT]B|of cuBLAS|of the (?:FP32 )?peak)(?!\w)"
@@ -528,7 +544,7 @@ def typed_numbers(text: str) -> list[Problem]:
     edits = [(block, blank(prose[slice(*block)])) for block in blocks]
     for marker in found:
         with_unit = re.search(rf"{UNIT}\W*$|{OF_DECIMALS}$", text[marker.start : marker.end])
-        sign = EXEMPT if marker.kind == "~" else FILLED_WITH_UNIT if with_unit else FILLED
+        sign = FILLED_WITH_UNIT if with_unit else FILLED
         if not any(start <= marker.outer[0] < end for start, end in blocks):
             edits.append((marker.outer, sign))
     for (start, end), new in sorted(edits, reverse=True):

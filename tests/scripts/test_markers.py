@@ -54,6 +54,8 @@ def test_quantities_know_how_they_are_written(numbers):
     assert written('error(5, 4096, data="lognormal4")', numbers) == "6.2e-8"
     assert written('device("multiprocessors")', numbers) == "132"
     assert written('peak("fp32")', numbers) == "66.9"
+    assert written('constant("COARSE", "kernels/05_coarse_1d.cu")', numbers) == "8"
+    assert written('constant("HOPELESS", "runner/timing/sampling.hpp")', numbers) == "1.5"
     assert written('counter(7, "l2_hit_percent")', numbers).endswith(" %")
     assert written('counted(1, "global load requests")', numbers).endswith(" G")
 
@@ -62,6 +64,10 @@ def test_a_number_of_a_chapter_is_its_default_variant(numbers):
     assert written("tflops(6, 4096)", numbers) == tables.tflops(row("06_coarse_2d", 4096))
     vectorized = written('tflops("06_coarse_2d:vectorized", 4096)', numbers)
     assert vectorized == tables.tflops(row("06_coarse_2d:vectorized", 4096)) != written("tflops(6, 4096)", numbers)
+
+
+def test_the_default_variant_need_not_come_first():
+    assert prose.find(6, ["06_coarse_2d:vectorized", "06_coarse_2d"], "somewhere") == "06_coarse_2d"
 
 
 def test_forms_and_arithmetic(numbers):
@@ -103,13 +109,15 @@ def test_what_has_a_page_and_no_results_is_not_measured(numbers, monkeypatch):
         ('a <!--= device("cores") -->1<!--/-->', "the device of cold.json has no cores"),
         ('a <!--= error(5, 4096, data="odd") -->1<!--/-->', "has no data 'odd'"),
         ('a <!--= tflops("cpu_naive", 4096) -->1<!--/-->', "cpu_naive at 4096 is skipped in cold.json"),
+        ('a <!--= constant("BM", "absent.cu") -->1<!--/-->', "there is no file absent.cu"),
+        ('a <!--= constant("XY", "kernels/05_coarse_1d.cu") -->1<!--/-->', "defines no number XY"),
         ("a <!--= tflops(5 -->1<!--/-->", "it is no expression"),
         ("a <!--= speed(5, 4096) -->1<!--/-->", "there is no speed; there are tflops"),
         ("a <!--= tflops() -->1<!--/-->", "missing 2 required positional arguments"),
         ("a <!--= __import__('os') -->1<!--/-->", "there is no __import__"),
         ("a <!--= tflops.__class__ -->1<!--/-->", "an expression calls functions and computes, it has no Attribute"),
-        ("a <!--= 228 -->228<!--/-->", "it names nothing that was measured"),
-        ('a <!--= times("4") -->228<!--/-->', "it names nothing that was measured"),
+        ("a <!--= 228 -->228<!--/-->", "it names no quantity"),
+        ('a <!--= times("4") -->228<!--/-->', "it names no quantity"),
         ("a <!--= tflops(6, 4096) / tflops(5, 4096) -->1<!--/-->", "a plain number needs a form"),
         ("a <!--= tflops -->1<!--/-->", "it is no number"),
         ("a <!--= tflops(5, 4096) -->1", "a marker without its end"),
@@ -174,6 +182,7 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
         "```\na <!--= odd( -->1<!--/--> 5 TFLOP/s\n```",
         "~~~md\n```\na <!--= odd( -->1\n```\n~~~",
         "- item\n\n  ```sh\n  <!--= odd( -->1 and 5 %\n  ```",
+        "```\n5 %\n\n6 %\n```",
         "written `<!--= odd( -->` and ``5 % of `it` ``",
         "a span `over\n5 % of lines`",
         "<!-- a comment of 5 %\nand <!--= odd( -->",
@@ -251,6 +260,7 @@ def test_other_measured_numbers_are_found(text):
         "12 to <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
         "12.5 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
         "12 %<!-- a comment -->",
+        "12 to <!--~ predicted -->13 %<!--/-->",
         "*12* %",
         "`12` is 12 %",
         "<!--~ lab -->\nexempted: 5 %\n\nnot exempted: 12 %",
@@ -270,8 +280,9 @@ def test_hiding_places(text):
         "sm_90, CUDA 12.4, version 13.0.1, the 2nd, 16 warps, 4 schedulers",
         "[link](page.md#12-percent-5-%)",
         '<a id="5-%"></a>',
-        "https://example.com/5%20times",
-        "[ref]: https://example.com/5%",
+        "see https://example.com/5% there",
+        "[ref]: page-5%",
+        "version 1.5 xyz, 2.5 timesheets",
         "2 times as many, twice, 4 of 8",
         "at 2048 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
         "at 4096, <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
