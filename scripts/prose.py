@@ -32,10 +32,6 @@ from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row
 # named on its command line.
 UNCONVERTED = {
     "README.md",
-    "docs/01_naive.md",
-    "docs/02_smem_tiled.md",
-    "docs/03_smem_strip_tiled.md",
-    "docs/04_smem_register_tiled.md",
     "docs/05_coarse_1d.md",
     "docs/06_coarse_2d.md",
     "docs/07_warptile_hilbert.md",
