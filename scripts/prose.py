@@ -32,14 +32,6 @@ from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row
 # named on its command line.
 UNCONVERTED = {
     "README.md",
-    "docs/05_coarse_1d.md",
-    "docs/06_coarse_2d.md",
-    "docs/07_warptile_hilbert.md",
-    "docs/08_warp_specialized.md",
-    "docs/09_every_shape.md",
-    "docs/10_tf32x3.md",
-    "docs/11_bf16x6.md",
-    "docs/12_fp16x3.md",
     "docs/adding-a-kernel.md",
     "docs/counting.md",
     "docs/sources.md",
