@@ -16,215 +16,33 @@ import argparse
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-from xml.sax.saxutils import escape
+
+from svg import (
+    BAD,
+    BORDER,
+    CARD,
+    COMPUTE,
+    COPY,
+    INK,
+    MUTED,
+    NOTE,
+    PLAIN,
+    TERM,
+    WAIT,
+    WRONG,
+    A,
+    B,
+    C,
+    Drawing,
+    Paint,
+    number,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "drawings"
 RESULTS = ROOT / "results" / "nvidia-h200"
-
-WIDTH = 720
-FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-SMALLEST = 12  # pixels, of any text
-USUAL = 13
-
-INK = "#1f2328"
-MUTED = "#57606a"
-CARD = "#ffffff"  # drawings bring their own light background, so they read on dark pages too
-BORDER = "#d0d7de"
-BAD = "#c62828"
-NOTE: dict[str, Any] = {"size": SMALLEST, "color": MUTED}  # of texts
-
-
-@dataclass(frozen=True)
-class Paint:
-    """What one thing looks like: a light area, a strong one for what is to stand out, and an outline."""
-
-    light: str
-    strong: str
-    line: str
-
-
-A = Paint("#d6e6f8", "#7fb2e6", "#1f5f9e")
-B = Paint("#fde6bd", "#f3b04a", "#a8650a")
-C = Paint("#d3eeda", "#74c48d", "#256b42")
-COPY = Paint("#e7dbf7", "#b79be3", "#5f37a8")
-COMPUTE = Paint("#c3ccd5", "#56677a", "#3b4a5a")
-WAIT = Paint("#f3f4f6", "#dfe3e8", "#8c959f")
-TERM = Paint("#a9cbee", "#a9cbee", "#1f5f9e")  # of A
-WRONG = Paint("#fbd9d5", "#ef9a92", BAD)
-PLAIN = Paint("#f6f8fa", "#eaeef2", "#6e7781")
-
-
-def number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-@dataclass
-class Drawing:
-    """An SVG that is being drawn, in pixels at its usual width."""
-
-    name: str
-    title: str
-    description: str
-    height: int
-    parts: list[str] = field(default_factory=list)
-
-    def rect(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        fill: str = "none",
-        line: str = "none",
-        *,
-        thick: float = 1,
-        round_by: float = 0,
-        dash: str = "",
-    ) -> None:
-        more = f' rx="{number(round_by)}"' if round_by else ""
-        more += f' stroke="{line}" stroke-width="{number(thick)}"' if line != "none" else ""
-        more += f' stroke-dasharray="{dash}"' if dash else ""
-        self.parts.append(
-            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
-            f'fill="{fill}"{more}/>'
-        )
-
-    def box(
-        self, x: float, y: float, width: float, height: float, paint: Paint, *, strong: bool = False, **how
-    ) -> None:
-        self.rect(x, y, width, height, paint.strong if strong else paint.light, paint.line, **how)
-
-    def text(
-        self,
-        x: float,
-        y: float,
-        content: str,
-        *,
-        size: float = USUAL,
-        anchor: str = "start",
-        bold: bool = False,
-        color: str = INK,
-        turned: bool = False,
-    ) -> None:
-        """One line of text; y is its baseline. `turned` texts read upwards."""
-        if size < SMALLEST:
-            raise ValueError(f"{self.name}: text of {size} px is too small to read: {content}")
-        more = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        more += ' font-weight="bold"' if bold else ""
-        more += f' font-size="{number(size)}"' if size != USUAL else ""
-        more += f' fill="{color}"' if color != INK else ""
-        more += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
-        self.parts.append(f'<text x="{number(x)}" y="{number(y)}"{more}>{escape(content)}</text>')
-
-    def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how: Any) -> None:
-        for i, content in enumerate(contents):
-            if content:
-                self.text(x, y + i * step, content, **how)
-
-    def label(self, x: float, y: float, width: float, height: float, content: str, **how: Any) -> None:
-        """Text in the middle of a box; `|` begins a new line."""
-        contents = content.split("|")
-        size = how.get("size", USUAL)
-        step = size + 4
-        top = y + height / 2 - step * (len(contents) - 1) / 2 + size * 0.36
-        self.lines(x + width / 2, top, contents, step=step, anchor="middle", **how)
-
-    def labelled(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        paint: Paint,
-        content: str,
-        *,
-        strong: bool = False,
-        bold: bool = False,
-        size: float = USUAL,
-        color: str = "",
-        **how: Any,
-    ) -> None:
-        self.box(x, y, width, height, paint, strong=strong, **how)
-        ink = color or (CARD if strong and paint is COMPUTE else INK)
-        self.label(x, y, width, height, content, bold=bold, size=size, color=ink)
-
-    def line(
-        self, points: Sequence[tuple[float, float]], color: str = INK, *, thick: float = 1.5, dash: str = ""
-    ) -> None:
-        more = f' stroke-dasharray="{dash}"' if dash else ""
-        at = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-        self.parts.append(
-            f'<polyline points="{at}" fill="none" stroke="{color}" stroke-width="{number(thick)}"{more}/>'
-        )
-
-    def arrow(
-        self,
-        points: Sequence[tuple[float, float]],
-        color: str = INK,
-        *,
-        thick: float = 1.5,
-        dash: str = "",
-        head: float = 7,
-    ) -> None:
-        """A line with a head at its last point."""
-        (x0, y0), (x1, y1) = points[-2:]
-        length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
-        dx, dy = (x1 - x0) / length, (y1 - y0) / length
-        back = (x1 - dx * head, y1 - dy * head)
-        self.line([*points[:-1], back], color, thick=thick, dash=dash)
-        side = head * 0.5
-        corners = [(x1, y1), (back[0] - dy * side, back[1] + dx * side), (back[0] + dy * side, back[1] - dx * side)]
-        at = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
-        self.parts.append(f'<polygon points="{at}" fill="{color}"/>')
-
-    def span(self, x0: float, x1: float, y: float, content: str, *, color: str = MUTED, above: bool = True) -> None:
-        """How wide something is: a line between two ticks, and its text in the middle."""
-        self.line([(x0, y), (x1, y)], color, thick=1)
-        for x in (x0, x1):
-            self.line([(x, y - 4), (x, y + 4)], color, thick=1)
-        self.text((x0 + x1) / 2, y - 6 if above else y + 16, content, size=12, anchor="middle", color=color)
-
-    def span_down(self, x: float, y0: float, y1: float, content: str, *, color: str = MUTED) -> None:
-        self.line([(x, y0), (x, y1)], color, thick=1)
-        for y in (y0, y1):
-            self.line([(x - 4, y), (x + 4, y)], color, thick=1)
-        self.text(x - 7, (y0 + y1) / 2, content, size=12, anchor="middle", color=color, turned=True)
-
-    def grid(
-        self, x: float, y: float, columns: int, rows: int, width: float, height: float, line: str, thick: float = 0.75
-    ) -> None:
-        """The lines between cells of that size, and around them."""
-        path = [f"M{number(x + i * width)} {number(y)}v{number(rows * height)}" for i in range(columns + 1)]
-        path += [f"M{number(x)} {number(y + i * height)}h{number(columns * width)}" for i in range(rows + 1)]
-        self.parts.append(f'<path d="{"".join(path)}" fill="none" stroke="{line}" stroke-width="{number(thick)}"/>')
-
-    def key(self, x: float, y: float, entries: Iterable[tuple[str, str, str]]) -> None:
-        """Small boxes (fill, outline) and what they mean, one below the other."""
-        for i, (fill, line, content) in enumerate(entries):
-            self.rect(x, y + i * 20 - 11, 14, 14, fill, line)
-            self.text(x + 22, y + i * 20, content, size=12)
-
-    def svg(self) -> str:
-        return "\n".join(
-            [
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" width="{WIDTH}" '
-                f'height="{self.height}" role="img" aria-labelledby="{self.name}-title {self.name}-desc" '
-                f'font-family="{FONT}" font-size="{USUAL}" fill="{INK}">',
-                f'<title id="{self.name}-title">{escape(self.title)}</title>',
-                f'<desc id="{self.name}-desc">{escape(self.description)}</desc>',
-                f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{self.height - 1}" rx="6" fill="{CARD}" '
-                f'stroke="{BORDER}"/>',
-                *self.parts,
-                "</svg>",
-                "",
-            ]
-        )
-
 
 DRAWINGS: dict[str, Callable[[Drawing], None]] = {}
 CARDS: dict[str, Drawing] = {}
@@ -998,6 +816,11 @@ def register_banks(d: Drawing) -> None:
     514,
 )
 def stream_k(d: Drawing) -> None:
+    relies_on(
+        "engine/stream_k.cuh",
+        "static_cast<int>(gridDim.x - 1 - blockIdx.x)",
+        "index * share + (index < longer_shares ? index : longer_shares)",
+    )
     hues = ("#d3eeda", "#a5dab5", "#74c48d")
     d.text(20, 28, "3 tiles of C with 8 k-tiles each, for 5 blocks", bold=True)
     x, cell = 90, 24
@@ -1176,6 +999,8 @@ def splitting(d: Drawing) -> None:
     420,
 )
 def swizzle(d: Drawing) -> None:
+    relies_on("ptx/wgmma.cuh", "return offset ^ (offset >> 3U & 0x70U);")
+    relies_on("engine/split_operands.cuh", "static_assert(BK * 2 == WGMMA_ROW_BYTES")
     cell, high = 37, 28
     for n, (name, swizzled) in enumerate(
         (("Plain: rows below one another", False), ("Swizzled: group c XOR r in place c", True))
@@ -1220,6 +1045,7 @@ def swizzle(d: Drawing) -> None:
     444,
 )
 def persistent(d: Drawing) -> None:
+    relies_on("engine/split_operands.cuh", "constexpr int SPLIT_THREADS = 256;", "constexpr int PANEL = 128;")
     d.text(20, 28, "Chapters 11 and 12 at 4096: 512 tiles of C for 128 blocks", bold=True)
     left, first, wide, store = 90, 252, 86, 22
     d.text((left + first - 22) / 2, 56, "kernel 1 splits", size=12, bold=True, anchor="middle", color=COPY.line)
@@ -1268,6 +1094,372 @@ def persistent(d: Drawing) -> None:
             (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way"),
         ],
     )
+
+
+# ---- More of single chapters ----
+
+
+@drawing(
+    "Tiles against strips: the work between two barriers",
+    "Chapter 02 copies 32 k of A and B and makes 32 multiply-adds a thread between two pairs of barriers. Chapter 03 "
+    "copies one k and makes one multiply-add, and only 63 of its 1024 threads copy.",
+    416,
+)
+def strips(d: Drawing) -> None:
+    relies_on("02_smem_tiled.cu", "chapter<32, ThreadX::columns>()")
+    relies_on(
+        "03_smem_strip_tiled.cu", "constexpr int TILE = 32;", "if (threadIdx.x == 0) {", "if (threadIdx.y == 0) {"
+    )
+    size, cell = 112, 3.5
+    for n, (name, depth) in enumerate((("02: tiles of 32 x 32", 32), ("03: strips of one k", 1))):
+        x, y = 20 + n * 350, 44
+        d.text(x, 28, name, bold=True)
+        deep = depth * cell
+        left, top = x + size + 8, y + size + 8
+        d.box(left - 8 - deep, top, deep, size, A, strong=True)
+        d.box(left, top - 8 - deep, size, deep, B, strong=True)
+        d.box(left, top, size, size, C)
+        where = "32 x 32" if depth > 1 else "1 x 32"
+        if depth > 1:
+            d.rect(left, top, size, size, COPY.strong, C.line)
+            d.label(x, top, size, size, "A|32 x 32", size=12)
+            d.label(left, y, size, size, "B|32 x 32", size=12)
+            d.label(left, top, size, size, "1024 threads,|all copy", size=12)
+        else:
+            d.rect(left, top, size, cell * 2, COPY.strong, COPY.line)
+            d.rect(left, top, cell * 2, size, COPY.strong, COPY.line)
+            d.text(left - 18, top + size / 2, "A: 32 x 1", size=12, anchor="end")
+            d.text(left + size / 2, top - 20, f"B: {where}", size=12, anchor="middle")
+            d.label(left + 8, top + 8, size - 8, size - 8, "63 of 1024|threads copy", size=12)
+        side = left + size + 12
+        d.lines(
+            side,
+            top + 14,
+            ("Between two", "barriers a", "thread makes", "32 FMAs." if depth > 1 else "1 FMA."),
+            size=12,
+        )
+        # Time.
+        at, low, copy, fma, what = (x, 308, 56, 230, "32 FMAs a thread") if depth > 1 else (x, 308, 42, 12, "")
+        for _ in range(1 if depth > 1 else 4):
+            d.labelled(at, low, copy, 26, COPY, "copy", strong=True, size=12)
+            d.labelled(at + copy + 10, low, fma, 26, COMPUTE, what, strong=True, size=12)
+            for barrier in (at + copy + 5, at + copy + fma + 15):
+                d.line([(barrier, low - 4), (barrier, low + 30)], INK, thick=2.5)
+            at += copy + fma + 20
+        barriers = 2 * 4096 // depth
+        d.text(x, 362, f"{barriers} barriers at K = 4096", bold=True, color=C.line if depth > 1 else BAD)
+    d.arrow([(20, 378), (320, 378)], MUTED)
+    d.arrow([(370, 378), (690, 378)], MUTED)
+    d.text(
+        20,
+        400,
+        "Purple: threads that copy, and the time for it. Thick lines: barriers of the block. Not to scale.",
+        **NOTE,
+    )
+
+
+@drawing(
+    "Chapter 04: each thread reads a row of A of its own",
+    "64 threads compute a tile of 64 by 16. Thread r owns row r: it loads 4 values of that row of A into registers "
+    "and multiplies each with 16 columns of B from shared memory. The 32 lanes of a warp read 32 rows, 32 sectors a "
+    "load.",
+    400,
+)
+def rows_in_registers(d: Drawing) -> None:
+    relies_on(
+        "04_smem_register_tiled.cu",
+        "constexpr int TSZ_ROWS = 64;",
+        "constexpr int TSZ_COLS = 16;",
+        "constexpr int TSZ_STRIPS = TSZ_ROWS / TSZ_COLS;",
+    )
+    d.text(20, 28, "Tile of C: 64 x 16, one thread for each row", bold=True)
+    cell, x, y = 16, 190, 128
+    for row in range(13):
+        shown = row if row < 6 else 31 if row == 7 else 32 if row == 8 else 63 if row == 12 else None
+        top = y + row * 18
+        if shown is None and row != 6 and row not in (9, 10, 11):
+            continue
+        if shown is None:
+            if row in (6, 10):
+                d.text(x - 40, top + 8, "...", anchor="middle", color=MUTED)
+            continue
+        d.text(84, top + 12, f"thread {shown}", size=12, anchor="end")
+        for k in range(4):
+            d.box(96 + k * cell, top, cell, 15, A, strong=True)
+        d.arrow([(164, top + 7.5), (186, top + 7.5)], A.line, thick=1, head=5)
+        for col in range(16):
+            d.box(x + col * cell, top, cell, 15, C, strong=shown == 2)
+    for row in range(4):
+        for col in range(16):
+            d.box(x + col * cell, 52 + row * 15, cell, 15, B, strong=True)
+    d.arrow([(x + 8 * cell, 114), (x + 8 * cell, 126)], B.line, thick=2, head=6)
+    d.text(96, 66, "4 k of A in", size=12, color=A.line)
+    d.text(96, 82, "registers", size=12, color=A.line)
+    d.text(x + 16 * cell + 12, 66, "4 x 16 of B in shared memory, read", size=12, color=B.line)
+    d.text(x + 16 * cell + 12, 82, "by all threads at the same time", size=12, color=B.line)
+    d.text(x + 16 * cell + 12, y + 48, "a thread's 16 sums", size=12, color=C.line)
+    left = x + 16 * cell + 12
+    d.text(left, y + 92, "B: good", bold=True, color=C.line)
+    d.lines(left, y + 112, ("All lanes want the same words:", "a broadcast, 2 wavefronts for", "16 bytes."), size=12)
+    d.text(left, y + 176, "A: bad", bold=True, color=BAD)
+    d.lines(
+        left,
+        y + 196,
+        ("32 lanes want 32 rows: 32 sectors", "and 32 wavefronts for each load,", "as in 01_naive:uncoalesced."),
+        size=12,
+    )
+    d.text(20, 384, "A value of A serves 16 columns from its register, but the way there limits the kernel.", **NOTE)
+
+
+@drawing(
+    "Slices: eight warps share the k of one small tile",
+    "Chapter 09, tile 64 by 64. Each of eight warps computes all 64 by 64 elements, for 8 of the 64 k of a k-tile. "
+    "At the end the eight partial sums of each element are added through shared memory, each warp finishing a share "
+    "of the rows.",
+    430,
+)
+def slices(d: Drawing) -> None:
+    relies_on("09_every_shape.cu", "constexpr int HALF = TM / 2;")
+    d.text(20, 28, "Tile 64 x 64, k-tile of 64: eight warps, eight slices of k", bold=True)
+    x, y, wide, tall = 60, 52, 30, 120
+    d.text(20, y + 60, "A", bold=True, size=16, color=A.line)
+    for warp in range(8):
+        d.labelled(x + warp * wide, y, wide, tall, A, f"w{warp}", strong=warp % 2 == 0, size=12)
+    d.text(x, y + tall + 20, "64 rows x 64 k, 8 k for each warp", size=12)
+    bx = 400
+    d.text(bx - 34, y + 60, "B", bold=True, size=16, color=B.line)
+    for warp in range(8):
+        d.labelled(bx, y + warp * 15, 240, 15, B, "", strong=warp % 2 == 0)
+        d.text(bx + 246, y + warp * 15 + 12, f"w{warp}", size=12)
+    d.text(bx, y + tall + 20, "64 k x 64 columns, 8 k for each warp", size=12)
+
+    top = 226
+    d.text(20, top, "Each warp has sums for all 64 x 64 elements, 16 x 8 a thread", bold=True)
+    for warp in range(8):
+        left = 60 + warp * 78
+        d.labelled(left, top + 14, 64, 64, C, f"w{warp}", strong=True)
+        if warp < 7:
+            d.text(left + 71, top + 50, "+", anchor="middle", size=15, bold=True)
+    d.arrow([(92, top + 82), (92, top + 114)], COPY.line, thick=2.5, head=9)
+    d.text(106, top + 102, "through shared memory: 64 KiB, half of the rows at a time", size=12, color=COPY.line)
+    d.labelled(60, top + 118, 610, 30, C, "C: each warp adds and stores two of every thread's 16 rows", strong=True)
+    d.lines(
+        20,
+        top + 174,
+        (
+            "Patches stay at 16 x 8 elements a thread, so a loop step still needs 6 loads for 128 FMAs.",
+            "Eight warps with 4 x 4 elements a thread would need 2 loads for 16 FMAs.",
+        ),
+        **NOTE,
+    )
+
+
+@drawing(
+    "Promotion: why sums leave the tensor cores",
+    "Tensor cores cut off what does not fit below a sum, always towards zero, so errors of a long sum add up. "
+    "Chapters 10 to 12 start sums at 0, keep them short, and add them to FP32 accumulators by instructions that "
+    "round.",
+    470,
+)
+def promotion(d: Drawing) -> None:
+    records = json.loads((RESULTS / "cold.json").read_text())["benchmarks"]
+    of_4096 = [record for record in records if record.get("m") == 4096 and "rel_err" in record]
+    errors = {record["kernel"]: record["rel_err"] for record in of_4096}
+
+    def error(kernel: str) -> str:
+        mantissa, exponent = f"{errors[kernel]:.1e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+
+    d.text(20, 28, "A product is added to a large sum", bold=True)
+    x, y, cell = 130, 46, 15
+    d.text(20, y + 14, "sum", size=12)
+    d.text(20, y + 38, "product", size=12)
+    for bit in range(24):
+        d.box(x + bit * cell, y, cell, 18, C, strong=True)
+    for bit in range(13, 37):
+        paint = COMPUTE if bit < 24 else WRONG
+        d.box(x + bit * cell, y + 24, cell, 18, paint)
+    d.line([(x + 24 * cell, y - 6), (x + 24 * cell, y + 48)], BAD, thick=2)
+    d.text(x + 24 * cell + 8, y + 12, "a tensor core cuts this off:", size=12, color=BAD)
+    d.text(x, y + 62, "An FP32 unit rounds up or down here. Cutting always goes towards 0, so errors add up.", size=12)
+
+    d.line([(20, 126), (700, 126)], BORDER, thick=1)
+    d.text(20, 150, "One sum for all k, in the tensor cores", bold=True)
+    for i in range(5):
+        left = 20 + i * 100
+        text = ("k 0-15", "16-31", "32-47", "...", "4080-4095")[i]
+        d.labelled(left, 164, 86, 30, COMPUTE, text, strong=True, size=12)
+        d.arrow([(left + 86, 179), (left + 99, 179)], INK, head=6)
+    d.labelled(520, 164, 180, 30, WRONG, f"error {error('10_tf32x3:single_sum')}", bold=True)
+    d.text(20, 214, "The sum grows and loses more of each product.", **NOTE)
+    d.text(700, 214, "10_tf32x3:single_sum, 4096", anchor="end", **NOTE)
+
+    d.line([(20, 232), (700, 232)], BORDER, thick=1)
+    d.text(20, 256, "Short sums that start at 0, promoted", bold=True)
+    for i in range(5):
+        left = 20 + i * 100
+        text = ("k 0-15", "16-31", "32-47", "...", "4080-4095")[i]
+        if text != "...":
+            d.text(left + 2, 289, "0", size=12, color=MUTED)
+        d.labelled(left + 14, 270, 72, 30, COMPUTE, text, strong=True, size=12)
+        d.arrow([(left + 50, 300), (left + 50, 322)], C.line, thick=2, head=7)
+    d.labelled(20, 324, 480, 30, C, "FP32 accumulator: FADD, which rounds", strong=True)
+    d.arrow([(500, 339), (518, 339)], INK, head=6)
+    d.labelled(520, 324, 180, 30, C, f"error {error('10_tf32x3')}", bold=True)
+    d.text(700, 374, "10_tf32x3, 4096", anchor="end", **NOTE)
+    d.line([(20, 390), (700, 390)], BORDER, thick=1)
+    d.text(20, 414, "Chapter 10 promotes sums of 16 k, chapters 11 and 12 sums of 64 k.", size=12)
+    d.text(
+        20,
+        434,
+        f"11_bf16x6: {error('11_bf16x6:1_wgmma')} without, {error('11_bf16x6')} with it. "
+        f"cublasSgemm: {error('cublas')}.",
+        size=12,
+    )
+    d.text(20, 456, "Relative errors at M = N = K = 4096, operands uniform on (-1, 1).", **NOTE)
+
+
+@drawing(
+    "Chapters 11 and 12: one thread copies, two warpgroups multiply",
+    "A producer thread starts bulk copies into two rings, one for operand tiles of A and one of B. The barrier full "
+    "of a slot counts bytes, the barrier empty counts the eight consumer warps that are done with it.",
+    436,
+)
+def bulk_ring(d: Drawing) -> None:
+    relies_on(
+        "engine/split_product.cuh",
+        "mbarrier_init(barriers_ + slot * MBARRIER_BYTES, 1);",
+        "mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);",
+        "static constexpr int PRODUCER_REGISTERS = 40;",
+    )
+    relies_on("11_bf16x6.cu", "static constexpr int A_SLOTS = 2;", "static constexpr int B_SLOTS = 2;")
+    relies_on("12_fp16x3.cu", "static constexpr int A_SLOTS = 3;", "static constexpr int B_SLOTS = 4;")
+    d.text(20, 28, "1 producer thread", bold=True, color=COPY.line)
+    d.rect(20, 40, 190, 222, COPY.light, COPY.line, round_by=6)
+    d.labelled(32, 52, 60, 30, COPY, "w8", strong=True, size=12)
+    d.labelled(100, 52, 98, 30, WAIT, "w9-w11 idle", size=12)
+    for n, content in enumerate(
+        (
+            "for each operand tile:",
+            "1. wait for empty",
+            "2. tell full how many",
+            "    bytes will come",
+            "3. start a bulk copy",
+            "",
+            "40 registers a thread",
+        )
+    ):
+        if content:
+            color = COPY.line if n == 6 else INK
+            d.text(32 + 16 * content.startswith("  "), 108 + n * 22, content.strip(), size=12, color=color)
+
+    d.text(366, 28, "two rings (chapter 11)", bold=True, anchor="middle")
+    for i, (name, paint, state) in enumerate(
+        (("A 0", A, "being read"), ("A 1", A, "arriving"), ("B 0", B, "being read"), ("B 1", B, "free"))
+    ):
+        y = 40 + i * 57
+        free = state == "free"
+        d.rect(
+            292,
+            y,
+            148,
+            46,
+            WAIT.light if free else paint.strong,
+            paint.line,
+            thick=1.5,
+            round_by=4,
+            dash="4 3" if free else "",
+        )
+        d.text(302, y + 19, f"slot {name}", bold=True)
+        d.text(302, y + 37, state, size=12)
+        d.text(430, y + 28, "48 KiB", size=12, anchor="end")
+    d.arrow([(210, 120), (290, 120)], COPY.line, thick=2.5, head=9)
+    d.text(250, 112, "bytes", size=12, anchor="middle", color=COPY.line)
+    d.arrow([(292, 234), (212, 234)], PLAIN.line, thick=2.5, head=9, dash="5 3")
+    d.text(252, 226, "empty", size=12, anchor="middle", color=PLAIN.line)
+
+    d.text(522, 28, "2 warpgroups", bold=True, color=COMPUTE.line)
+    d.rect(522, 40, 178, 222, "#e6eaee", COMPUTE.line, round_by=6)
+    for i, name in enumerate(("w0-w3", "w4-w7")):
+        d.labelled(534 + i * 80, 52, 74, 30, COMPUTE, name, strong=True, size=12)
+    for n, content in enumerate(
+        (
+            "64 rows of C each",
+            "1. wait for full",
+            "2. start 24 wgmma",
+            "3. wait for them",
+            "4. arrive at empty",
+            "5. add the 64 sums",
+            "232 registers a thread",
+        )
+    ):
+        d.text(534, 108 + n * 22, content, size=12, color=COMPUTE.line if n == 6 else INK)
+    for y in (63, 177):
+        d.arrow([(440, y), (520, y)], COMPUTE.line, thick=2.5, head=9)
+        d.text(481, y - 8, "reads", size=12, anchor="middle", color=COMPUTE.line)
+
+    d.line([(20, 280), (700, 280)], BORDER, thick=1)
+    d.text(20, 304, "Two mbarriers for each slot", bold=True)
+    d.labelled(20, 318, 60, 26, C, "full", bold=True)
+    d.text(92, 336, "counts bytes: 49152 of an operand tile, 144 of its scaling")
+    d.labelled(20, 352, 60, 26, WAIT, "empty", bold=True)
+    d.text(92, 370, "counts 8 arrivals, one of each consumer warp")
+    d.text(20, 400, "An operand tile is 64 k of 128 rows of A, or of 128 columns of B, in all its terms.", size=12)
+    d.text(20, 420, "Chapter 12 has two terms instead of three: 32 KiB a slot, 3 slots for A and 4 for B.", size=12)
+
+
+@drawing(
+    "Two warpgroups take turns on the tensor cores",
+    "Chapter 11. A block's tile of 128 by 256 is two rows of warpgroups by two operand tiles of B. A warpgroup "
+    "multiplies 64 by 128 by 64 k with 24 wgmma, then adds the 64 sums of each thread while the other one "
+    "multiplies.",
+    420,
+)
+def warpgroups(d: Drawing) -> None:
+    relies_on("engine/split_product.cuh", "rings.b.wait_until_full();", "accumulators.values[panel][i] += products[i];")
+    d.text(20, 28, "Tile of C: 128 x 256", bold=True)
+    x, y = 90, 92
+    for j in range(2):
+        d.labelled(x + j * 130, y - 36, 126, 26, B, f"B{j}: 128 columns", strong=True, size=12)
+    for i, name in enumerate(("w0-w3", "w4-w7")):
+        d.labelled(x - 66, y + i * 66, 56, 62, A, "A: 64|rows", strong=True, size=12)
+        for j in range(2):
+            d.labelled(x + j * 130, y + i * 66, 126, 62, C, f"{name}|64 x 128", strong=True, size=12)
+    left = 382
+    d.text(left, 28, "A warpgroup, for each k-tile of 64", bold=True)
+    for n, content in enumerate(
+        (
+            "1. 24 wgmma of A and B0: six products of",
+            "    terms for each of four 16 k",
+            "2. adds 64 sums a thread to accumulators",
+            "3. the same with B1, in the same registers",
+            "",
+            "Registers of a thread: 128 accumulators",
+            "and 64 for the sums of one k-tile",
+            "Chapter 12: three products, so 12 wgmma",
+        )
+    ):
+        if content:
+            d.text(left + 16 * content.startswith("  "), 58 + n * 22, content.strip(), size=12)
+    d.line([(20, 244), (700, 244)], BORDER, thick=1)
+    d.text(20, 268, "While one warpgroup adds, the other one multiplies", bold=True)
+    start, wide, add = 90, 101, 30
+    queue = wide - add
+    for i, name in enumerate(("w0-w3", "w4-w7")):
+        y = 284 + i * 34
+        d.text(20, y + 18, name)
+        at = start + i * wide
+        if i:
+            d.labelled(start, y, wide, 26, WAIT, "wait", size=12, dash="4 3")
+        for n in range(3):
+            d.labelled(at, y, wide, 26, COMPUTE, f"wgmma, B{n % 2}", strong=True, size=12)
+            if at + 2 * wide <= 702:
+                d.labelled(at + wide, y, add, 26, C, "add", size=12, strong=True)
+                d.labelled(at + wide + add, y, queue, 26, WAIT, "wait", size=12, dash="4 3")
+            at += 2 * wide
+    d.lines(20, 366, ("tensor", "cores"), step=14, size=12)
+    d.labelled(start, 356, 6 * wide, 28, COMPUTE, "always have products to work on", strong=True, size=12, bold=True)
+    d.text(start + 6 * wide, 404, "time, not to scale", anchor="end", **NOTE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
