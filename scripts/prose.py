@@ -41,11 +41,8 @@ UNCONVERTED = {
     "docs/07_warptile_hilbert.md",
     "docs/11_bf16x6.md",
     "docs/12_fp16x3.md",
-    "docs/accuracy.md",
     "docs/adding-a-kernel.md",
-    "docs/claims.md",
     "docs/counting.md",
-    "docs/measuring.md",
     "docs/sources.md",
 }
 
@@ -295,7 +292,7 @@ class Numbers:
             return Text(value)
         if not isinstance(value, int | float):
             raise ResultsError(f"the {part} of {file} has no {field}; it has {', '.join(fields)}")
-        return Quantity(value, whole_number if value == int(value) else significant)
+        return Quantity(value, whole_number if value == int(value) else lambda v: f"{v:g}")
 
     def device(self, field: str, file: str = COLD_FILE) -> Quantity | Text:
         """A field of the context's device."""
@@ -304,6 +301,17 @@ class Numbers:
     def protocol(self, field: str, file: str = COLD_FILE) -> Quantity | Text:
         """A field of the context's protocol."""
         return self._context("protocol", field, file)
+
+    def constant(self, name: str, file: str) -> Quantity:
+        """What a source file defines, `NAME = 0.25;`: settings of the runner, sizes of tiles."""
+        path = pages.ROOT / file
+        if not path.is_file():
+            raise ResultsError(f"there is no file {file}")
+        found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
+        if found is None:
+            raise ResultsError(f"{file} defines no number {name}")
+        value = float(found[1])
+        return Quantity(value, whole_number if value == int(value) else lambda v: f"{v:g}")
 
     def peak(self, of: str, file: str = COLD_FILE) -> Quantity:
         """Of "fp32" in TFLOP/s, of "dram" in TB/s."""
@@ -365,7 +373,7 @@ def read_expression(expression: str) -> ast.Expression:
     if odd := [node for node in ast.walk(tree) if not isinstance(node, SYNTAX)]:
         raise ResultsError(f"an expression calls functions and computes, it has no {type(odd[0]).__name__}")
     if not any(name in QUANTITIES for name in names):
-        raise ResultsError("it names nothing that was measured")
+        raise ResultsError("it names no quantity")
     return tree
 
 

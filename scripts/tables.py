@@ -27,6 +27,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, wraps
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -171,6 +172,8 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
+ERROR_FILES = ("cold.json", SHAPES_FILE, "shapes_tensor.json", ACCURACY_FILE)
+LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
 STALLS_SHOWN = 4
 KINDS = {
@@ -181,6 +184,15 @@ KINDS = {
     "async_copy": "asynchronous copy",
     "flops": "arithmetic",
 }
+
+
+def errors_of(row: Row | None) -> dict[str, float]:
+    """The errors of a case that have a value, by measure."""
+    if row is None:
+        return {}
+    compared = row.accuracy if isinstance(row.accuracy, dict) else {}
+    found = {"relative": row.rel_err, "componentwise": compared.get("componentwise_err")}
+    return {measure: value for measure, value in found.items() if value is not None and not pd.isna(value)}
 
 
 def noise_line(cold: pd.DataFrame) -> str:
@@ -501,6 +513,26 @@ class Blocks:
         """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
         end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
         return listing.code(file, start, end, marks or {})
+
+    def less_accurate(self, *kernels: Kernel) -> str:
+        """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
+        names, rows = self._ids(kernels), []
+        files = [file for file in ERROR_FILES if (self._folders.path / file).exists()]
+        cases: dict[tuple, dict[str, Row]] = {}
+        for file, row in ((file, row) for file in files for row in self._folders.file(file).itertuples()):
+            data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
+            if data not in ("inf", "nan"):
+                cases.setdefault((data, len(set(row.shape)) > 1, row.shape, file), {})[row.kernel] = row
+        for name, ((data, _, shape, _), case) in product(names, sorted(cases.items(), key=lambda item: item[0])):
+            library = errors_of(case.get("cublas"))
+            for measure, error in errors_of(case.get(name)).items():
+                if error > LESS_ACCURATE * library.get(measure, float("inf")):
+                    text = error_size(error) + ("" if case[name].verified else " (not promised)")
+                    cells = [self._linked(name), shape_text(shape), data, measure]
+                    rows.append((*cells, text, error_size(library[measure])))
+        rule = f"Errors above {LESS_ACCURATE:g} times cuBLAS's, of all cases in {', '.join(f'`{f}`' for f in files)}."
+        head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
+        return f"{table(head, list(dict.fromkeys(rows)), left=4)}\n\n{rule}" if rows else f"None. {rule}"
 
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""

@@ -54,6 +54,8 @@ def test_quantities_know_how_they_are_written(numbers):
     assert written('error(5, 4096, data="lognormal4")', numbers) == "6.2e-8"
     assert written('device("multiprocessors")', numbers) == "132"
     assert written('peak("fp32")', numbers) == "66.9"
+    assert written('constant("COARSE", "kernels/05_coarse_1d.cu")', numbers) == "8"
+    assert written('constant("HOPELESS", "runner/timing/sampling.hpp")', numbers) == "1.5"
     assert written('counter(7, "l2_hit_percent")', numbers).endswith(" %")
     assert written('counted(1, "global load requests")', numbers).endswith(" G")
 
@@ -103,13 +105,15 @@ def test_what_has_a_page_and_no_results_is_not_measured(numbers, monkeypatch):
         ('a <!--= device("cores") -->1<!--/-->', "the device of cold.json has no cores"),
         ('a <!--= error(5, 4096, data="odd") -->1<!--/-->', "has no data 'odd'"),
         ('a <!--= tflops("cpu_naive", 4096) -->1<!--/-->', "cpu_naive at 4096 is skipped in cold.json"),
+        ('a <!--= constant("BM", "absent.cu") -->1<!--/-->', "there is no file absent.cu"),
+        ('a <!--= constant("XY", "kernels/05_coarse_1d.cu") -->1<!--/-->', "defines no number XY"),
         ("a <!--= tflops(5 -->1<!--/-->", "it is no expression"),
         ("a <!--= speed(5, 4096) -->1<!--/-->", "there is no speed; there are tflops"),
         ("a <!--= tflops() -->1<!--/-->", "missing 2 required positional arguments"),
         ("a <!--= __import__('os') -->1<!--/-->", "there is no __import__"),
         ("a <!--= tflops.__class__ -->1<!--/-->", "an expression calls functions and computes, it has no Attribute"),
-        ("a <!--= 228 -->228<!--/-->", "it names nothing that was measured"),
-        ('a <!--= times("4") -->228<!--/-->', "it names nothing that was measured"),
+        ("a <!--= 228 -->228<!--/-->", "it names no quantity"),
+        ('a <!--= times("4") -->228<!--/-->', "it names no quantity"),
         ("a <!--= tflops(6, 4096) / tflops(5, 4096) -->1<!--/-->", "a plain number needs a form"),
         ("a <!--= tflops -->1<!--/-->", "it is no number"),
         ("a <!--= tflops(5, 4096) -->1", "a marker without its end"),
