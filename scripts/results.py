@@ -41,6 +41,10 @@ class ResultsError(Exception):
     """A file that can not be used, or a question its records can not answer; the message is one line."""
 
 
+class NotMeasured(ResultsError):
+    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
+
+
 def stop(error: object) -> NoReturn:
     """Ends a script on bad input."""
     print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)

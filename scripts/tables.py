@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills:
+"""Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills, and the numbers in prose:
 
     <!-- [[[cog ladder(4096) ]]] -->
     ...
     <!-- [[[end]]] -->
+    12 runs at <!--= tflops(12, 4096) -->228<!--/--> TFLOP/s.
 
-    scripts/tables.py           writes the blocks
-    scripts/tables.py --check   writes nothing, prints a diff and exits with 1 when a block is not what it would write
+    scripts/tables.py           writes the blocks and the numbers
+    scripts/tables.py --check   writes nothing, prints what is stale, and numbers that were typed (scripts/prose.py)
 
 The methods of Blocks are the blocks. A kernel is given by its id ("05_coarse_1d", "06_coarse_2d:vectorized") or by a
 chapter's number, which stands for all its variants. Where a kernel has a page and is not in the results yet, a block
 says that it was not measured.
 
-Exit status: 0 fine, 1 stale (with --check), 2 bad input.
+Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, wraps
 from pathlib import Path
 
@@ -29,16 +30,36 @@ import pandas as pd
 
 import claims
 import counts
+import listing
 import pages
+import prose
 from counts import SHARED, Pair
+from forms import (
+    COUNTER_ROWS,
+    Form,
+    count,
+    duration,
+    error_size,
+    hundredths,
+    in_bytes,
+    maybe,
+    mebibytes,
+    percent,
+    shape_text,
+    share,
+    significant,
+    whole,
+)
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
     RESOURCES,
     SHAPES_FILE,
+    NotMeasured,
     ResultsError,
     Row,
     counters_of_folder,
+    load,
     load_folder,
     load_if_there,
     one,
@@ -47,12 +68,7 @@ from results import (
     stop,
 )
 
-Form = Callable[[float], str]
 Kernel = str | int
-
-
-class NotMeasured(ResultsError):
-    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -61,78 +77,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> 
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
-def maybe(form: Form, value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else form(value)
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Fixed notation with so many significant digits, all digits before the point."""
-    if value == 0:
-        return "0"
-    text = f"{value:#.{digits}g}"
-    if "e" in text:
-        text = f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}f}"
-    return text.rstrip(".")
-
-
-def share(value: float | None) -> str:
-    return maybe(lambda v: f"{100 * v:.1f} %", value)
-
-
-def percent(value: float) -> str:
-    return f"{value:.1f} %"
-
-
-def whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
-def hundredths(value: float) -> str:
-    return f"{value:.2f}"
-
-
-def error_size(value: float) -> str:
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def in_units(value: float, units: Sequence[tuple[float, str]], digits: int = 3) -> str:
-    for limit, unit in units:
-        if abs(value) >= limit:
-            return f"{significant(value / limit, digits)} {unit}"
-    return significant(value, digits)
-
-
-def duration(microseconds: float) -> str:
-    return in_units(microseconds, ((1e6, "s"), (1e3, "ms"), (1, "µs")), 4)
-
-
-def count(value: float) -> str:
-    """1234567 as 1.23 M."""
-    return in_units(value, ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")))
-
-
-def plain_count(value: float) -> str:
-    """Few as they are, many in short."""
-    return f"{value:g}" if value < 10_000 and value == int(value) else count(value)
-
-
-def in_bytes(value: float) -> str:
-    return f"{count(value)}B"
-
-
-def mebibytes(bytes_: float) -> str:
-    return f"{bytes_ / 2**20:,.0f} MiB".replace(",", " ")
-
-
 def tflops(row: Row | None) -> str:
     if row is None:
         return ""
     return significant(row.tflops) if row.measured else row.outcome.replace("_", " ")
-
-
-def shape_text(shape: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, dict.fromkeys(shape) if len(set(shape)) == 1 else shape))
 
 
 def resources_line(row: Row) -> str:
@@ -186,36 +134,6 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
-# Titles, fields of counters.json and forms.
-COUNTER_ROWS: tuple[tuple[str, str, Form], ...] = (
-    ("time under the profiler", "time_us", duration),
-    ("TFLOP/s", "tflops", significant),
-    ("FMA pipe busy", "fma_pipe_percent", percent),
-    ("tensor cores busy", "tensor_pipe_percent", percent),
-    ("SM clock", "sm_clock_mhz", lambda v: f"{v:.0f} MHz"),
-    ("issue slots busy", "issue_slots_busy_percent", percent),
-    ("FFMA among all instructions", "ffma_percent_of_instructions", percent),
-    ("achieved occupancy", "achieved_occupancy_percent", percent),
-    ("DRAM bytes", "dram_bytes", in_bytes),
-    ("DRAM throughput", "dram_gbytes_s", lambda v: f"{significant(v)} GB/s"),
-    ("FLOP per DRAM byte", "flop_per_dram_byte", significant),
-    ("bytes from L2 to the SMs", "l2_to_sm_bytes", in_bytes),
-    ("FLOP per byte from L2", "flop_per_l2_to_sm_byte", significant),
-    ("bytes looked up in L2", "l2_bytes", in_bytes),
-    ("L2 hit rate", "l2_hit_percent", percent),
-    ("L1 hit rate", "l1_hit_percent", percent),
-    ("global load requests", "global_load_requests", count),
-    ("sectors per global load request", "global_load_sectors_per_request", significant),
-    ("sectors per global store request", "global_store_sectors_per_request", significant),
-    ("asynchronous copies among global loads", "async_copy_percent_of_loads", percent),
-    ("wavefronts per shared load", "shared_load_wavefronts_per_request", significant),
-    ("wavefronts per shared store", "shared_store_wavefronts_per_request", significant),
-    ("wavefronts per asynchronous copy", "async_copy_wavefronts_per_request", significant),
-    ("bank conflicts, shared loads", "shared_load_bank_conflicts", count),
-    ("bank conflicts, shared stores", "shared_store_bank_conflicts", count),
-    ("bank conflicts, asynchronous copies", "async_copy_bank_conflicts", count),
-    ("data pipe of L1 and shared memory busy", "shared_pipe_percent", percent),
-)
 STALLS_SHOWN = 4
 KINDS = {
     "global_load": "global load",
@@ -246,6 +164,11 @@ class Folders:
         if cold.empty:
             raise ResultsError(f"{self.path} holds no cold measurement")
         return cold.astype({"side": int})
+
+    @cache  # noqa: B019 (there is one for each run of the script)
+    def file(self, name: str) -> pd.DataFrame:
+        """One results file, every outcome."""
+        return load([self.path / name])
 
     @cached_property
     def summaries(self) -> dict[str, str]:
@@ -479,6 +402,11 @@ class Blocks:
             source += " Variants that are not listed have the errors of their chapter's default."
         return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
 
+    def code(self, file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
+        """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
+        end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
+        return listing.code(file, start, end, marks or {})
+
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
         path = self._folders.path / "charts" / f"{name}.png"
@@ -627,34 +555,7 @@ class Blocks:
 
 def counts_of_case(case: counts.Case) -> dict[str, tuple[str, str]]:
     """What was counted and measured of a kernel, by title."""
-    cells: dict[str, tuple[str, str]] = {}
-
-    def add(title: str, pair: Pair, form: Form = significant) -> None:
-        cells[title] = tuple(both(pair, form))
-
-    for array in ("a", "b"):
-        times = case.counts["reads_per_element"][array]
-        add(f"times each element of {array.upper()} is read", Pair(times, None), plain_count)
-    asked = case.of("global_loads", "global_stores", "async_copies", field="bytes")
-    m, n, _ = case.row.shape
-    add("bytes asked of global memory per element of C", Pair(asked / (m * n), None), plain_count)
-    for what in ("global load", "global store"):
-        requests, sectors = (case.pair(counts.GLOBAL[f"{what} {field}"]) for field in ("requests", "sectors"))
-        add(f"{what} requests", requests, count)
-        add(f"sectors per {what} request", Pair(*map(counts.ratio, sectors, requests)))
-    for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
-        made, none = kind in case.accesses(), Pair(None, None)
-        add(f"{what} requests", case.pair(requests) if made else none, count)
-        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
-        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
-    add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
-    flops = case.pair(counts.FLOPS)
-    add("FLOP", flops, count)
-    add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
-    for schedule in counts.SCHEDULES:
-        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
-    add("FLOP per byte asked of global memory", Pair(counts.ratio(flops.counted, asked), None))
-    return cells
+    return {title: tuple(both(pair, form)) for title, (pair, form) in counts.quantities(case).items()}
 
 
 BLOCKS = [name for name in vars(Blocks) if not name.startswith("_")]
@@ -694,21 +595,44 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argparse.Namespace) -> bool:
+    """Writes a page, or checks it; returns whether it is stale or has typed numbers. Raises ResultsError for all that
+    is wrong with its markers."""
+    blocks = Blocks(folders, page)
+    functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
+    stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
+    text = page.read_text(encoding="utf-8")
+    filled = prose.fill(text, numbers)
+    if filled.problems:
+        raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
+    if not options.check:
+        if filled.text != text:
+            page.write_text(filled.text, encoding="utf-8")
+        if stale or filled.text != text:
+            print(f"wrote {page}", file=sys.stderr)
+        return False
+    for line, change in filled.changes:
+        print(f"{page}:{line}: {change}")
+    if stale or filled.changes:
+        print(f"{page} is stale: run scripts/tables.py", file=sys.stderr)
+    typed = prose.typed_numbers(text) if options.pages or prose.is_converted(page) else []
+    for line, number in typed:
+        print(f"{page}:{line}: a number that nothing measured or exempts: {number}")
+    return bool(stale or filled.changes or typed)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     folders = Folders(options.results.resolve(), options.counts.resolve())
-    changed = []
-    try:
-        for page in [page.resolve() for page in options.pages] or pages.all_pages():
-            blocks = Blocks(folders, page)
-            functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
-            if pages.run_cog(page, functions, check=options.check, diff=options.check):
-                changed.append(page)
-    except (ResultsError, OSError) as error:
-        stop(error)
-    for page in changed:
-        print(f"{page} is stale: run scripts/tables.py" if options.check else f"wrote {page}", file=sys.stderr)
-    return 1 if options.check and changed else 0
+    numbers, wrong, problems = prose.Numbers(folders), False, []
+    for page in [page.resolve() for page in options.pages] or pages.all_pages():
+        try:
+            wrong |= update(page, folders, numbers, options)
+        except (ResultsError, OSError) as error:
+            problems.append(str(error))
+    if problems:
+        stop("\n".join(problems))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
