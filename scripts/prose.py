@@ -483,16 +483,18 @@ FILLED, FILLED_WITH_UNIT, EXEMPT = "\x01", "\x02", "\x03"
 GAP = r"(?:[ \t*_\u00a0\u202f]|&nbsp;)*(?:\n[ \t>]*)?"
 UNIT = r"(?:[kMGTP]?FLOPS?/s|[GTP]FLOPS|[kMGT]?i?B/s|[GM]Hz|%|per ?cent|[uµμnm]?s|seconds|k?W|[mµnp]?J)(?![\w/])"
 OF_DECIMALS = r"(?:times|x|×|[MGT]B|of cuBLAS|of the (?:FP32 )?peak)(?!\w)"
-JOINED = rf"{GAP}(?:to|and|or|against|instead of|,|–|-|/|±){GAP}"
+RANGE = rf"{GAP}(?:to|–|-|±){GAP}"
+LIST = rf"{GAP}(?:and|or|against|instead of|,){GAP}"  # of decimals: "at 2048 and 53.1 TFLOP/s" is none
 
 
 def any_of(number: str) -> str:
     return rf"(?:{number}|{FILLED})"
 
 
+CHAIN = rf"(?:{any_of(NUMBER)}{RANGE}|{any_of(DECIMAL)}{LIST})*"
 TYPED = re.compile(
-    rf"(?P<units>{any_of(NUMBER)}(?:{JOINED}{any_of(NUMBER)})*(?:{GAP}{UNIT}|{JOINED}{FILLED_WITH_UNIT}))"
-    rf"|(?P<decimals>{any_of(DECIMAL)}(?:{JOINED}{any_of(DECIMAL)})*{GAP}{OF_DECIMALS})"
+    rf"(?P<units>{CHAIN}(?:{any_of(NUMBER)}{GAP}{UNIT}|(?<=\s){FILLED_WITH_UNIT}))"
+    rf"|(?P<decimals>{CHAIN}{any_of(DECIMAL)}{GAP}{OF_DECIMALS})"
     r"|(?P<error>(?<![\w.])\d+(?:\.\d+)?e[-−]\d+)"
 )
 IN_TABLES = re.compile(rf"(?<![\w/]){UNIT}|of cuBLAS|\berrors?\b")

@@ -22,7 +22,7 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, wraps
 from pathlib import Path
 
@@ -52,6 +52,7 @@ from forms import (
 )
 from results import (
     ACCURACY_FILE,
+    CONFIDENCE,
     COUNTERS_FILE,
     RESOURCES,
     SHAPES_FILE,
@@ -68,12 +69,18 @@ from results import (
     stop,
 )
 
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
 Kernel = str | int
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table; the first `left` columns are text, the others numbers."""
-    rule = ["---" if column < left else "---:" for column in range(len(head))]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, text_last: bool = False) -> str:
+    """A Markdown table; the first `left` columns are text and, with `text_last`, the last one, the others numbers."""
+    is_text = [column < left or (text_last and column == len(head) - 1) for column in range(len(head))]
+    rule = ["---" if text else "---:" for text in is_text]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
@@ -81,6 +88,33 @@ def tflops(row: Row | None) -> str:
     if row is None:
         return ""
     return significant(row.tflops) if row.measured else row.outcome.replace("_", " ")
+
+
+THROTTLED = "†"
+
+
+def speed(row: Row | None) -> str:
+    """TFLOP/s, with marks that `notes` explains."""
+    text = tflops(row)
+    if row is None or not row.measured:
+        return text
+    if not pd.isna(row.few_samples):
+        text += f" ({row.few_samples:.0f} samples)"
+    return f"{text} {THROTTLED}" if row.throttled is True else text
+
+
+def notes(rows: Iterable[Row]) -> list[str]:
+    """What the marks in a table's speeds mean, those that occur."""
+    measured, lines = [row for row in rows if row.measured], []
+    if throttled := [row for row in measured if row.throttled is True]:
+        ends = [row.telemetry["end"] for row in throttled if isinstance(row.telemetry, dict)]
+        reasons = dict.fromkeys(f"`{reason}`" for end in ends for reason in end["throttle_reasons"])
+        why = f" ({', '.join(reasons)})" if reasons else ""
+        lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
+    if few := [row for row in measured if not pd.isna(row.few_samples)]:
+        level = few[0].context["protocol"].get("confidence", CONFIDENCE)
+        lines.append(f"Where samples are counted there are too few for a {100 * level:g} % interval of the median.")
+    return lines
 
 
 def resources_line(row: Row) -> str:
@@ -134,6 +168,7 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
+RATIOS = ("vs_cublas", "vs_cublas_alone")
 STALLS_SHOWN = 4
 KINDS = {
     "global_load": "global load",
@@ -143,6 +178,22 @@ KINDS = {
     "async_copy": "asynchronous copy",
     "flops": "arithmetic",
 }
+
+
+def noise_line(cold: pd.DataFrame) -> str:
+    """How far cuBLAS is from itself."""
+    own = pick(cold, kernel="cublas").dropna(subset=list(RATIOS))
+    if own.empty:
+        return ""
+    paired, alone = (f"{100 * own[field].min():.1f} to {100 * own[field].max():.1f} %" for field in RATIOS)
+    sizes = f"squares from {own.side.min()} to {own.side.max()}"
+    return f"cuBLAS against itself is at {paired} in pairs, and at {alone} of cuBLAS alone ({sizes})"
+
+
+@cache
+def chapters() -> dict[str, dict]:
+    """What ladder.toml says about each chapter, by id."""
+    return tomllib.loads(Path(__file__).with_name("ladder.toml").read_text(encoding="utf-8"))
 
 
 class Folders:
@@ -216,32 +267,58 @@ class Blocks:
         inside = target.name if self._page.parent == target.parent else f"docs/{target.name}"
         return f"[`{kernel}`]({inside})"
 
+    def _at(self, size: int) -> pd.DataFrame:
+        rows = pick(self._folders.cold, None, side=size)
+        if rows.empty:
+            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
+        return rows
+
     def ladder(self, size: int) -> str:
+        """A row for each chapter at one size, with what ladder.toml says about it, and cuBLAS."""
+        about = chapters()
+        shown = [row for row in self._at(size).itertuples() if row.kernel == "cublas" or row.is_chapter]
+        shown = [row for row in shown if not row.variant]
+        rows = []
+        for row in shown:
+            words = about.get(row.kernel, {})
+            rows.append(
+                [
+                    self._linked(row.kernel) + (" (detour)" if words.get("detour") else ""),
+                    words.get("idea", self._folders.summaries.get(row.kernel, "")),
+                    speed(row),
+                    share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
+                    words.get("why", ""),
+                ]
+            )
+        head = ["chapter", "idea", "TFLOP/s", "of cuBLAS", "why"]
+        return "\n\n".join([table(head, rows, left=2, text_last=True), *notes(shown)])
+
+    def all_variants(self, size: int) -> str:
         """Every kernel at one size."""
+        shown = list(self._at(size).itertuples())
         rows = [
             [
                 self._linked(row.kernel),
                 self._folders.summaries.get(row.kernel, ""),
-                tflops(row),
+                speed(row),
                 share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
                 maybe(error_size, row.rel_err),
                 maybe(whole, row.registers),
             ]
-            for row in pick(self._folders.cold, None, side=size).itertuples()
+            for row in shown
         ]
-        if not rows:
-            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
-        return table(["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"], rows, left=2)
+        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"]
+        return "\n\n".join([table(head, rows, left=2), *notes(shown)])
 
     def sweep(self, *kernels: Kernel) -> str:
         """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""
         cold = self._folders.cold
-        speeds = cold.assign(cell=list(map(tflops, cold.itertuples()))).pivot(
-            index="kernel", columns="side", values="cell"
-        )
-        names = self._ids(kernels) if kernels else cold.kernel.unique()
-        rows = [[self._linked(name), *speeds.loc[name].fillna("")] for name in names]
-        return table(["TFLOP/s", *map(str, speeds.columns)], rows)
+        names = self._ids(kernels) if kernels else list(cold.kernel.unique())
+        sides = sorted(cold.side.unique())
+        cases = {(row.kernel, row.side): row for row in cold.itertuples()}
+        rows = [[self._linked(name), *(speed(cases.get((name, side))) for side in sides)] for name in names]
+        marked = [row for row in cases.values() if row.kernel in names]
+        return "\n\n".join([table(["TFLOP/s", *map(str, sides)], rows), *notes(marked)])
 
     def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
@@ -260,7 +337,7 @@ class Blocks:
                 cells[2] = tflops(row)
             else:
                 lead = library.microseconds / row.microseconds if library and library.measured else None
-                cells = [row.detail, duration(row.microseconds), tflops(row), share(row.of_cublas), share(lead)]
+                cells = [row.detail, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
             rows.append([shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)])
         head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
         head += [f"{self._linked(name)}, of cuBLAS" for name in others]
@@ -270,7 +347,8 @@ class Blocks:
             "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
             "ratios of median times."
         )
-        return f"{table(head, rows, left=2)}\n\n{source}"
+        own = results[results.kernel == kernel].itertuples()
+        return "\n\n".join([table(head, rows, left=2), *notes(own), source])
 
     def chapter(self, *kernels: Kernel) -> str:
         """Every size of the kernels, each in a table of its own, with its resources."""
@@ -282,7 +360,7 @@ class Blocks:
         head += ["relative error"]
         rows = []
         for row in records.itertuples():
-            cells = [str(row.side), maybe(duration, row.microseconds), tflops(row), maybe(percent, row.percent_of_peak)]
+            cells = [str(row.side), maybe(duration, row.microseconds), speed(row), maybe(percent, row.percent_of_peak)]
             ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
             rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
         # A kernel that does not multiply on the FP32 units has no share of their peak.
@@ -291,7 +369,7 @@ class Blocks:
                 del cells[3]
         title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
         resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
-        return "\n\n".join([title, table(head, rows, left=0), *resources])
+        return "\n\n".join([title, table(head, rows, left=0), *notes(records.itertuples()), *resources])
 
     def resources(self, *kernels: Kernel) -> str:
         """What a block of each kernel takes."""
@@ -337,8 +415,22 @@ class Blocks:
             f"{protocol.get('max_seconds'):g} s, until the median's {100 * protocol.get('confidence', 0):g} % interval "
             f"is within {100 * protocol.get('target_ci', 0):g} %"
         )
+        if noise := noise_line(self._folders.cold):
+            rows["noise"] = noise
         rows["verified"] = "yes" if protocol.get("verify") else "no"
         return table(["", ""], list(rows.items()), left=2)
+
+    def noise(self, file: str = "cold.json") -> str:
+        """cuBLAS against itself, which should be 100 %."""
+        own = pick(self._folders.file(file), kernel="cublas").dropna(subset=list(RATIOS))
+        if own.empty:
+            raise ResultsError(f"{file} does not hold cuBLAS against itself")
+        rows = [
+            [shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
+            for row in own.itertuples()
+        ]
+        head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
+        return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
 
     def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""
