@@ -13,11 +13,13 @@ the kernels that it relies on: it fails when a kernel no longer has them.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +36,7 @@ MUTED = "#57606a"
 CARD = "#ffffff"  # drawings bring their own light background, so they read on dark pages too
 BORDER = "#d0d7de"
 BAD = "#c62828"
+NOTE: dict[str, Any] = {"size": SMALLEST, "color": MUTED}  # of texts
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ class Drawing:
             f'fill="{fill}"{more}/>'
         )
 
-    def box(self, x: float, y: float, width: float, height: float, paint: Paint, *, strong: bool = False, **how) -> None:
+    def box(
+        self, x: float, y: float, width: float, height: float, paint: Paint, *, strong: bool = False, **how
+    ) -> None:
         self.rect(x, y, width, height, paint.strong if strong else paint.light, paint.line, **how)
 
     def text(
@@ -116,11 +121,12 @@ class Drawing:
         more += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
         self.parts.append(f'<text x="{number(x)}" y="{number(y)}"{more}>{escape(content)}</text>')
 
-    def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how) -> None:
+    def lines(self, x: float, y: float, contents: Iterable[str], *, step: float = 17, **how: Any) -> None:
         for i, content in enumerate(contents):
-            self.text(x, y + i * step, content, **how)
+            if content:
+                self.text(x, y + i * step, content, **how)
 
-    def label(self, x: float, y: float, width: float, height: float, content: str, **how) -> None:
+    def label(self, x: float, y: float, width: float, height: float, content: str, **how: Any) -> None:
         """Text in the middle of a box; `|` begins a new line."""
         contents = content.split("|")
         size = how.get("size", USUAL)
@@ -129,8 +135,19 @@ class Drawing:
         self.lines(x + width / 2, top, contents, step=step, anchor="middle", **how)
 
     def labelled(
-        self, x: float, y: float, width: float, height: float, paint: Paint, content: str, *, strong: bool = False,
-        bold: bool = False, size: float = USUAL, color: str = "", **how,
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        paint: Paint,
+        content: str,
+        *,
+        strong: bool = False,
+        bold: bool = False,
+        size: float = USUAL,
+        color: str = "",
+        **how: Any,
     ) -> None:
         self.box(x, y, width, height, paint, strong=strong, **how)
         ink = color or (CARD if strong and paint is COMPUTE else INK)
@@ -146,7 +163,12 @@ class Drawing:
         )
 
     def arrow(
-        self, points: Sequence[tuple[float, float]], color: str = INK, *, thick: float = 1.5, dash: str = "",
+        self,
+        points: Sequence[tuple[float, float]],
+        color: str = INK,
+        *,
+        thick: float = 1.5,
+        dash: str = "",
         head: float = 7,
     ) -> None:
         """A line with a head at its last point."""
@@ -292,8 +314,8 @@ def hilbert_tile(index: int, rows: int, columns: int) -> tuple[int, int]:
 @drawing(
     "An H200: the parts of an SM, and its memories",
     "One of 132 SMs has four parts, each with a scheduler, 64 KiB of registers, 32 FP32 lanes and a tensor core, and "
-    "below them 256 KiB of L1 cache and shared memory behind one data pipe. All SMs share an L2 of 60 MiB and the DRAM. "
-    "Each step down is larger and slower.",
+    "below them 256 KiB of L1 cache and shared memory behind one data pipe. All SMs share an L2 of 60 MiB and the "
+    "DRAM. Each step down is larger and slower.",
     468,
 )
 def h200(d: Drawing) -> None:
@@ -304,8 +326,8 @@ def h200(d: Drawing) -> None:
     from_l2 = counters["l2_to_sm_bytes"] / counters["time_us"] / 1e6
     each, all_sms = 136, 590  # where the sizes are told: of an SM's part, and of the chip's
     d.text(20, 28, f"One of {sms} SMs", bold=True, size=15)
-    d.text(160, 28, "up to 64 warps of 32 threads", size=12, color=MUTED)
-    d.text(all_sms, 28, "in all", bold=True)
+    d.text(162, 28, "up to 64 warps of 32 threads", **NOTE)
+    d.text(all_sms, 28, f"all {sms} SMs", bold=True)
     d.rect(20, 40, 552, 220, PLAIN.light, PLAIN.line, round_by=6)
     for i in range(4):
         x = 30 + i * 134
@@ -319,15 +341,19 @@ def h200(d: Drawing) -> None:
     d.text(each + 14, 203, f"128 B a cycle: {pipe:.0f} TB/s (arithmetic)", size=12, color=COPY.line)
     d.labelled(20, 306, 552, 42, PLAIN, "L2 cache, shared by all SMs", strong=True)
     d.arrow([(each, 306), (each, 262)], COPY.line, thick=3, head=9)
-    d.text(each + 14, 288, f"{from_l2:.1f} TB/s (measured: chapter 12 asks for them)", size=12, color=COPY.line)
+    d.text(each + 14, 288, f"{from_l2:.1f} TB/s (measured: what chapter 12 takes)", size=12, color=COPY.line)
     d.labelled(20, 400, 552, 48, PLAIN, "DRAM (HBM3e): A, B and C", strong=True)
     d.arrow([(each, 400), (each, 350)], COPY.line, thick=3, head=9)
     peak = context["dram_peak_gbytes_s"] / 1000
     d.text(each + 14, 372, f"{peak:.2f} TB/s (datasheet: width x clock)", size=12, color=COPY.line)
     d.text(each + 14, 390, "4.25 TB/s (measured: a copy)", size=12, color=COPY.line)
     for y, content in (
-        (70, f"{4 * sms} schedulers"), (113, f"{sms // 4} MiB"), (156, f"{128 * sms} lanes,"),
-        (173, f"{4 * sms} tensor cores"), (237, f"{sms // 4} MiB"), (332, f"{context['l2_bytes'] >> 20} MiB"),
+        (70, f"{4 * sms} schedulers"),
+        (113, f"{sms // 4} MiB"),
+        (156, f"{128 * sms} lanes,"),
+        (173, f"{4 * sms} tensor cores"),
+        (237, f"{sms // 4} MiB"),
+        (332, f"{context['l2_bytes'] >> 20} MiB"),
         (429, f"{context['memory_bytes'] / 2**30:.0f} GiB"),
     ):
         d.text(all_sms, y, content, size=12)
@@ -338,9 +364,9 @@ def h200(d: Drawing) -> None:
 
 @drawing(
     "Coalescing: the sectors that one load of a warp touches",
-    "Chapter 01. Above, 32 lanes read 32 neighbouring floats of a row of B: four sectors of 32 bytes, all of which is "
-    "used. Below, in the variant uncoalesced, 32 lanes read one float in each of 32 rows of A: 32 sectors, an eighth of "
-    "each used.",
+    "Chapter 01. Above, 32 lanes read 32 neighbouring floats of a row of B: four sectors of 32 bytes, all of which "
+    "is used. Below, in the variant uncoalesced, 32 lanes read one float in each of 32 rows of A: 32 sectors, an "
+    "eighth of each used.",
     490,
 )
 def coalescing(d: Drawing) -> None:
@@ -351,7 +377,7 @@ def coalescing(d: Drawing) -> None:
             d.labelled(40 + lane * 20, y, 20, 20, COMPUTE, str(lane), strong=True, size=12)
 
     d.text(20, 28, "01_naive: the lanes of a warp lie along a row of C and read along a row of B", bold=True)
-    d.text(680, 52, "32 lanes", size=12, color=MUTED, anchor="end")
+    d.text(680, 52, "32 lanes", **NOTE, anchor="end")
     lanes(58)
     for lane in range(32):
         d.arrow([(50 + lane * 20, 78), (50 + lane * 20, 102)], B.line, thick=1, head=5)
@@ -370,22 +396,33 @@ def coalescing(d: Drawing) -> None:
         for word in range(8):
             d.box(x + word * 9, y, 9, 18, A, strong=word == 0)
         d.rect(x, y, 72, 18, "none", INK, thick=2)
-        d.text(x, y - 4, f"row {lane}", size=12, color=MUTED)
+        d.text(x, y - 4, f"row {lane}", **NOTE)
     for lane, bend in ((0, 4.5), (1, 84.5), (2, 164.5)):
-        d.arrow([(50 + lane * 20, 242), (left + bend, 272 - 16)] if lane else [(50, 242), (44.5, 256)], A.line, thick=1, head=5)
-    d.text(252, 256, "... each lane has a row, and a sector, of its own", size=12, color=MUTED)
+        d.arrow(
+            [(50 + lane * 20, 242), (left + bend, 256)],
+            A.line,
+            thick=1,
+            head=5,
+        )
+    d.text(252, 256, "... each lane has a row, and a sector, of its own", **NOTE)
     d.text(40, 430, "32 sectors for 32 floats: 128 B wanted, 1024 B moved", bold=True, color=BAD)
     d.key(40, 456, [(B.strong, B.line, "a float of B that a lane wants")])
     d.key(290, 456, [(A.strong, A.line, "a float of A that a lane wants")])
     d.key(530, 456, [(A.light, A.line, "moved for nothing")])
-    d.text(40, 478, "A sector is the least that moves between the caches. Later steps along k may still find the rest in the L1.", size=12, color=MUTED)
+    d.text(
+        40,
+        478,
+        "A sector is the least that moves between the caches. Later steps along k may still find the rest in the L1.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
     "Bank conflicts, and two cures",
-    "Shared memory has 32 banks, a word of 4 bytes each per cycle. Lanes that read down a column of rows of 32 floats "
-    "all want bank 0 and wait for each other: 8 rows take 8 wavefronts. With one float of padding per row, or with the "
-    "tile transposed, each wants a bank of its own.",
+    "Shared memory has 32 banks, a word of 4 bytes each per cycle. Lanes that read down a column of rows of 32 "
+    "floats all want bank 0 and wait for each other: 8 rows take 8 wavefronts. With one float of padding per row, or "
+    "with the tile transposed, each wants a bank of its own.",
     500,
 )
 def bank_conflicts(d: Drawing) -> None:
@@ -404,8 +441,8 @@ def bank_conflicts(d: Drawing) -> None:
             word = at(lane)
             d.rect(x + word % 32 * cell, y + word // 32 * high, cell, high, A.strong)
         d.grid(x, y, 32, rows, cell, high, "#c4cad1", 0.5)
-        d.text(x, y - 6, "bank 0", size=12, color=MUTED)
-        d.text(x + 32 * cell, y - 6, "bank 31", size=12, color=MUTED, anchor="end")
+        d.text(x, y - 6, "bank 0", **NOTE)
+        d.text(x + 32 * cell, y - 6, "bank 31", **NOTE, anchor="end")
 
     d.text(20, 28, "Rows of 32 floats", bold=True)
     d.text(20, 46, "8 lanes read down a column: all in bank 0", size=12)
@@ -426,7 +463,8 @@ def bank_conflicts(d: Drawing) -> None:
 
     d.text(380, 262, "Chapter 06, vectorized", bold=True)
     d.lines(
-        380, 284,
+        380,
+        284,
         (
             "A is transposed on the way in, so a thread",
             "reads four rows of A with one 128-bit load.",
@@ -450,8 +488,8 @@ def bank_conflicts(d: Drawing) -> None:
 
 @drawing(
     "A block's tile of C, and the strips of A and B that it walks along K",
-    "A block computes a tile of C, BM rows by BN columns. In each step it copies a k-tile of A, BM by BK, and one of B, "
-    "BK by BN, into shared memory and adds their product; then it moves on along K.",
+    "A block computes a tile of C, BM rows by BN columns. In each step it copies a k-tile of A, BM by BK, and one of "
+    "B, BK by BN, into shared memory and adds their product; then it moves on along K.",
     424,
 )
 def tiles(d: Drawing) -> None:
@@ -485,34 +523,52 @@ def tiles(d: Drawing) -> None:
     d.span_down(24, ay, ay + m, "M")
     d.text(40, 42, "A block, in each step:", bold=True)
     for y, mark, content in (
-        (66, "1.", "copies a k-tile of A"), (84, "", "and one of B to"), (102, "", "shared memory,"), (124, "2.", "adds their product"),
-        (142, "", "to its tile of C,"), (164, "3.", "moves on along K."),
+        (66, "1.", "copies a k-tile of A"),
+        (84, "", "and one of B to"),
+        (102, "", "shared memory,"),
+        (124, "2.", "adds their product"),
+        (142, "", "to its tile of C,"),
+        (164, "3.", "moves on along K."),
     ):
-        d.text(40, y, mark)
+        if mark:
+            d.text(40, y, mark)
         d.text(60, y, content)
     x = 482
     d.text(x, 42, "Tiles of this ladder", bold=True)
     for at, content in ((0, "chapter"), (84, "BM x BN"), (176, "BK")):
-        d.text(x + at, 66, content, size=12, color=MUTED)
+        d.text(x + at, 66, content, **NOTE)
     for i, (chapter, area, depth) in enumerate(
-        (("02", "32 x 32", "32"), ("05", "64 x 64", "8"), ("06", "128 x 128", "16"), ("07", "128 x 256", "16"),
-         ("08", "128 x 256", "32"))
+        (
+            ("02", "32 x 32", "32"),
+            ("05", "64 x 64", "8"),
+            ("06", "128 x 128", "16"),
+            ("07", "128 x 256", "16"),
+            ("08", "128 x 256", "32"),
+        )
     ):
         for at, content in ((0, chapter), (84, area), (176, depth)):
             d.text(x + at, 88 + i * 21, content)
     d.text(x, 226, "Larger tiles read less", bold=True)
     d.lines(
-        x, 250,
-        ("An element of A, once copied,", "serves BN columns of C. One", "of B serves BM rows.", "",
-         "Global memory is read", "K / BN + K / BM times for", "each element of C."),
+        x,
+        250,
+        (
+            "An element of A, once copied,",
+            "serves BN columns of C. One",
+            "of B serves BM rows.",
+            "",
+            "Global memory is read",
+            "K / BN + K / BM times for",
+            "each element of C.",
+        ),
         step=19,
     )
 
 
 @drawing(
     "A thread's tile: the outer product of a column of A and a row of B",
-    "Chapter 06. For one k a thread reads eight values of A and eight of B into registers and multiplies each with each: "
-    "64 multiply-adds into 64 sums that stay in registers.",
+    "Chapter 06. For one k a thread reads eight values of A and eight of B into registers and multiplies each with "
+    "each: 64 multiply-adds into 64 sums that stay in registers.",
     380,
 )
 def thread_tile(d: Drawing) -> None:
@@ -539,37 +595,46 @@ def thread_tile(d: Drawing) -> None:
     d.text(54, y + 8 * cell + 38, "sums[2][5] += a[2] * b[5]", bold=True)
     left = 392
     d.text(left, 28, "What a thread reads for one k", bold=True)
-    for at, content in ((0, "chapter"), (70, "its tile"), (158, "values"), (226, "FMAs")):
-        d.text(left + at, 56, content, size=12, color=MUTED)
-    d.text(left + 308, 56, "values", size=12, color=MUTED, anchor="end")
-    d.text(left + 308, 71, "per FMA", size=12, color=MUTED, anchor="end")
+    for at, content in ((0, "chapter"), (70, "its tile"), (158, "it reads"), (226, "FMAs")):
+        d.text(left + at, 56, content, **NOTE)
+    d.text(left + 308, 56, "values", **NOTE, anchor="end")
+    d.text(left + 308, 71, "per FMA", **NOTE, anchor="end")
     for n, (chapter, tall, wide) in enumerate((("01, 02", 1, 1), ("05", 8, 1), ("06", 8, 8), ("07, 08", 16, 8))):
         top, size = 80 + n * 64, 3
         d.line([(left, top), (left + 308, top)], BORDER, thick=1)
         d.text(left, top + 37, chapter)
         for i in range(tall):
             for j in range(wide):
-                d.rect(left + 70 + j * size, top + 32 - tall * size / 2 + i * size, size, size, C.strong, CARD, thick=0.5)
+                d.rect(
+                    left + 70 + j * size, top + 32 - tall * size / 2 + i * size, size, size, C.strong, CARD, thick=0.5
+                )
         d.text(left + 100, top + 37, f"{tall} x {wide}")
         d.text(left + 158, top + 37, f"{tall} + {wide}")
         d.text(left + 226, top + 37, str(tall * wide))
         d.text(left + 308, top + 37, number((tall + wide) / (tall * wide) + 1e-9), anchor="end", bold=True)
     d.line([(left, 336), (left + 308, 336)], BORDER, thick=1)
-    d.text(left, 358, "Fewer values: less work for shared memory", size=12, color=MUTED)
+    d.text(left, 358, "Fewer values: less work for shared memory", **NOTE)
 
 
 @drawing(
     "Tiles within tiles: block, warp and thread of chapter 07",
-    "A block computes 128 by 256 elements of C with eight warps, each 64 by 64. Lanes lie in a zigzag, 4 by 8; a lane's "
-    "16 by 8 elements are eight patches of 4 by 4, 16 rows and 32 columns apart.",
+    "A block computes 128 by 256 elements of C with eight warps, each 64 by 64. Lanes lie in a zigzag, 4 by 8; a "
+    "lane's 16 by 8 elements are eight patches of 4 by 4, 16 rows and 32 columns apart.",
     440,
 )
 def warp_tiling(d: Drawing) -> None:
     relies_on(
-        "07_warptile_hilbert.cu", "constexpr int BM = 128;", "constexpr int BN = 256;", "constexpr int WM = 64;",
-        "constexpr int WN = 64;", "constexpr int TM = 16;", "constexpr int TN = 8;",
-        "const int lane_m = lane / 2 % LANES_M;", "const int lane_n = lane / (2 * LANES_M) * 2 + lane % 2;",
-        "load_groups_of_4<TM, 4 * LANES_M>", "load_groups_of_4<TN, 4 * LANES_N>",
+        "07_warptile_hilbert.cu",
+        "constexpr int BM = 128;",
+        "constexpr int BN = 256;",
+        "constexpr int WM = 64;",
+        "constexpr int WN = 64;",
+        "constexpr int TM = 16;",
+        "constexpr int TN = 8;",
+        "const int lane_m = lane / 2 % LANES_M;",
+        "const int lane_n = lane / (2 * LANES_M) * 2 + lane % 2;",
+        "load_groups_of_4<TM, 4 * LANES_M>",
+        "load_groups_of_4<TN, 4 * LANES_N>",
     )
     d.text(36, 28, "Block: 128 x 256", bold=True)
     x, y = 36, 74
@@ -578,8 +643,20 @@ def warp_tiling(d: Drawing) -> None:
     d.span(x, x + 176, 62, "256 columns")
     d.span_down(26, y, y + 88, "128 rows")
     d.lines(
-        36, 190,
-        ("8 warps.", "The 4 warps of a row share", "64 rows of A, the 2 of a", "column 64 columns of B."), size=12,
+        36,
+        190,
+        (
+            "8 warps.",
+            "The 4 warps of a row share",
+            "64 rows of A, the 2 of a",
+            "column 64 columns of B.",
+            "",
+            "For one k a warp reads",
+            "64 values of A and 64 of B",
+            "from shared memory and",
+            "makes 4096 products.",
+        ),
+        size=12,
     )
 
     wx, wy, cell = 262, 74, 18
@@ -600,10 +677,11 @@ def warp_tiling(d: Drawing) -> None:
     d.rect(wx, wy, 16 * cell, 16 * cell, "none", C.line)
     d.arrow([(216, 96), (256, 96)], C.line, thick=2)
     d.text(234, 88, "w0", size=12, anchor="middle", color=C.line)
-    d.arrow([(555, 96), (584, 96)], C.line, thick=2)
-    d.text(568, 88, "lane 0", size=12, anchor="middle", color=C.line)
+    d.arrow([(558, 96), (592, 96)], C.line, thick=2)
+    d.text(600, 62, "here lane 0", **NOTE)
     d.lines(
-        wx, wy + 16 * cell + 20,
+        wx,
+        wy + 16 * cell + 20,
         ("Numbers are lanes, in a zigzag of 4 x 8 (framed).", "It repeats every 16 rows and every 32 columns."),
         size=12,
     )
@@ -617,15 +695,18 @@ def warp_tiling(d: Drawing) -> None:
             d.rect(left, top, 4 * small, 4 * small, C.strong)
             d.grid(left, top, 4, 4, small, small, C.line, 0.5)
     d.lines(
-        tx, 300,
-        ("128 sums in", "registers: 4", "groups of rows,", "16 apart, and", "2 of columns,", "32 apart"), size=12,
+        tx,
+        300,
+        ("128 sums in", "registers: 4", "groups of rows,", "16 apart, and", "2 of columns,", "32 apart"),
+        size=12,
     )
 
 
 @drawing(
     "The order of tiles: row by row, and along a Hilbert curve",
-    "C of 8192 by 8192 is 64 by 32 tiles, and 132 blocks work at one time. Row by row they need 5 strips of A and all 32 "
-    "of B. Along a Hilbert curve they cover a compact area and need 16 strips of A and 10 of B: about half as much.",
+    "C of 8192 by 8192 is 64 by 32 tiles, and 132 blocks work at one time. Row by row they need 5 strips of A and "
+    "all 32 of B. Along a Hilbert curve they cover a compact area and need 16 strips of A and 10 of B: about half as "
+    "much.",
     470,
 )
 def hilbert(d: Drawing) -> None:
@@ -664,12 +745,30 @@ def hilbert(d: Drawing) -> None:
                 path.append((x + (c + 0.5) * wide, y + (r + 0.5) * high))
             d.line(path, color, thick=thick)
         d.rect(x, y, columns * wide, rows * high, "none", C.line)
-        d.text(x + columns * wide / 2, y - 32, f"B: {len(b_columns)} of 32 strips", size=12, anchor="middle", color=B.line)
-        d.text(x - 32, y + rows * high / 2, f"A: {len(a_rows)} of 64 strips", size=12, anchor="middle", color=A.line, turned=True)
+        d.text(
+            x + columns * wide / 2, y - 32, f"B: {len(b_columns)} of 32 strips", size=12, anchor="middle", color=B.line
+        )
+        d.text(
+            x - 32,
+            y + rows * high / 2,
+            f"A: {len(a_rows)} of 64 strips",
+            size=12,
+            anchor="middle",
+            color=A.line,
+            turned=True,
+        )
         d.text(x, 402, f"{len(a_rows)} x 128 rows of A, {len(b_columns)} x 256 columns of B", size=12)
         d.text(x, 420, f"{needed[-1]} numbers for each k", bold=True, color=C.line if i else BAD)
-    d.text(28, 446, "Dark green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12)
-    d.text(28, 462, "All of them walk along k together, so what they share comes from DRAM once and is then found in the L2.", size=12, color=MUTED)
+    d.text(
+        28, 446, "Dark green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12
+    )
+    d.text(
+        28,
+        462,
+        "All of them walk along k together, so what they share comes from DRAM once and is then found in the L2.",
+        size=12,
+        color=MUTED,
+    )
 
 
 # ---- Time ----
@@ -677,8 +776,8 @@ def hilbert(d: Drawing) -> None:
 
 @drawing(
     "A pipeline of four slots: copies run beside the FMAs",
-    "Chapter 06 copies a tile, waits at a barrier, then multiplies: one after the other. Chapter 07 has four slots; while "
-    "one is multiplied, a copy to another is issued and two more are under way, so FMAs never pause.",
+    "Chapter 06 copies a tile, waits at a barrier, then multiplies: one after the other. Chapter 07 has four slots; "
+    "while one is multiplied, a copy to another is issued and two more are under way, so FMAs never pause.",
     440,
 )
 def pipeline(d: Drawing) -> None:
@@ -692,7 +791,13 @@ def pipeline(d: Drawing) -> None:
         d.labelled(left + 112, 46, 80, 28, COMPUTE, f"multiply {i}", strong=True, size=12)
         d.line([(left + 112, 40), (left + 112, 80)], INK, thick=2)
         d.line([(left + 196, 40), (left + 196, 80)], INK, thick=2)
-    d.text(x, 98, "Thick lines: barriers of the block. While it copies, it issues no FMAs. (Not to scale.)", size=12, color=MUTED)
+    d.text(
+        x,
+        98,
+        "Thick lines: barriers of the block. While it copies, it issues no FMAs. (Not to scale.)",
+        size=12,
+        color=MUTED,
+    )
     d.line([(20, 116), (700, 116)], BORDER, thick=1)
 
     d.text(20, 142, "Chapter 07: four slots, each for one k-tile", bold=True)
@@ -724,10 +829,12 @@ def pipeline(d: Drawing) -> None:
     y = top + 4 * high + 12
     d.text(20, y + 19, "FMA units", size=12)
     d.labelled(x, y, wide, 28, WAIT, "wait", size=12, dash="4 3")
-    d.labelled(x + wide, y, 6 * wide, 28, COMPUTE, "multiply without a pause", strong=True, size=12, bold=True)
+    d.labelled(x + wide, y, 6 * wide, 28, COMPUTE, "multiply, step after step", strong=True, size=12, bold=True)
     d.arrow([(x, y + 44), (x + 7 * wide, y + 44)], MUTED)
     d.text(x + 7 * wide, y + 60, "time", size=12, anchor="end", color=MUTED)
-    d.text(x, y + 60, "Between steps: wait until the next k-tile is there, and until all have read the last one.", size=12)
+    d.text(
+        x, y + 60, "Between steps: wait until the next k-tile is there, and until all have read the last one.", size=12
+    )
     d.key(20, y + 88, [(COPY.strong, COPY.line, "12 cp.async a thread, spread over a step")])
     d.key(340, y + 88, [(COPY.light, COPY.line, "under way")])
     d.key(470, y + 88, [(COMPUTE.strong, COMPUTE.line, "16 k: 2048 FMAs a thread")])
@@ -736,15 +843,19 @@ def pipeline(d: Drawing) -> None:
 @drawing(
     "Producer warps, consumer warps, and the ring between them",
     "Chapter 08. Four producer warps fill a ring of four slots, eight consumer warps empty it. Each slot has two "
-    "mbarriers: full, with 128 arrivals, says that the copies have arrived; empty, with 8 arrivals, that all consumer "
-    "warps have read it.",
+    "mbarriers: full, with 128 arrivals, says that the copies have arrived; empty, with 8 arrivals, that all "
+    "consumer warps have read it.",
     424,
 )
 def mbarrier_ring(d: Drawing) -> None:
     relies_on(
-        "08_warp_specialized.cu", "static constexpr int SLOTS = 4;", "constexpr int BK = 32;",
-        "constexpr int PRODUCER_WARPS = 4;", "mbarrier_init(at.full, PRODUCER_THREADS);",
-        "mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);", "static constexpr int PRODUCER_REGISTERS = 72;",
+        "08_warp_specialized.cu",
+        "static constexpr int SLOTS = 4;",
+        "constexpr int BK = 32;",
+        "constexpr int PRODUCER_WARPS = 4;",
+        "mbarrier_init(at.full, PRODUCER_THREADS);",
+        "mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);",
+        "static constexpr int PRODUCER_REGISTERS = 72;",
     )
     d.text(20, 28, "4 producer warps", bold=True, color=COPY.line)
     d.rect(20, 40, 178, 250, COPY.light, COPY.line, round_by=6)
@@ -755,8 +866,30 @@ def mbarrier_ring(d: Drawing) -> None:
     for i in range(8):
         d.labelled(550 + i % 4 * 36, 52 + i // 4 * 34, 32, 28, COMPUTE, f"w{i}", strong=True, size=12)
     for x, y, step, contents in (
-        (30, 110, 20, ("for each k-tile:", "1. wait for empty", "2. issue the copies", "3. the copies, once", "    done, arrive at full")),
-        (550, 140, 20, ("for each k-tile:", "1. wait for full", "2. read, multiply", "3. arrive at empty", "    (one lane a warp)")),
+        (
+            30,
+            110,
+            20,
+            (
+                "for each k-tile:",
+                "1. wait for empty",
+                "2. issue the copies",
+                "3. the copies, once",
+                "    done, arrive at full",
+            ),
+        ),
+        (
+            550,
+            140,
+            20,
+            (
+                "for each k-tile:",
+                "1. wait for full",
+                "2. read, multiply",
+                "3. arrive at empty",
+                "    (one lane a warp)",
+            ),
+        ),
     ):
         for n, content in enumerate(contents):
             d.text(x + 16 * content.startswith("  "), y + n * step, content.strip(), size=12)
@@ -765,8 +898,10 @@ def mbarrier_ring(d: Drawing) -> None:
 
     d.text(366, 28, "ring of 4 slots, 32 k each", bold=True, anchor="middle")
     states = (
-        ("slot 0", "being read", COMPUTE.light, COMPUTE.line), ("slot 1", "filled", C.light, C.line),
-        ("slot 2", "being filled", COPY.light, COPY.line), ("slot 3", "free", WAIT.light, WAIT.line),
+        ("slot 0", "being read", COMPUTE.light, COMPUTE.line),
+        ("slot 1", "filled", C.light, C.line),
+        ("slot 2", "being filled", COPY.light, COPY.line),
+        ("slot 3", "free", WAIT.light, WAIT.line),
     )
     for i, (name, state, fill, line) in enumerate(states):
         y = 40 + i * 66
@@ -795,14 +930,15 @@ def mbarrier_ring(d: Drawing) -> None:
 
 @drawing(
     "The order of FMAs and the two banks of the register file",
-    "Chapter 08. The sums of even columns are in bank 0, those of odd columns in bank 1. Two FMAs in a row that write to "
-    "the same bank cost time. Down the columns nearly all collide, in serpentine order one at each turn, and in the "
-    "chapter's order four in 128.",
+    "Chapter 08. The sums of even columns are in bank 0, those of odd columns in bank 1. Two FMAs in a row that "
+    "write to the same bank cost time. Down the columns nearly all collide, in serpentine order one at each turn, "
+    "and in the chapter's order four in 128.",
     430,
 )
 def register_banks(d: Drawing) -> None:
     relies_on(
-        "08_warp_specialized.cu", "BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};",
+        "08_warp_specialized.cu",
+        "BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};",
         "const int column = i % 2 == 0 ? j : TN - 1 - j;",
         "? column ^ ((i + row_in_order<ORDER>(i) + 1) % 2) : column;",
     )
@@ -827,10 +963,10 @@ def register_banks(d: Drawing) -> None:
     shown, cell = 32, 20
     for n, (name, order) in enumerate(orders):
         y = 92 + n * 104
-        collisions = sum(a[1] % 2 == b[1] % 2 for a, b in zip(order, order[1:], strict=False))
+        collisions = sum(a[1] % 2 == b[1] % 2 for a, b in itertools.pairwise(order))
         d.text(40, y, name, bold=True, size=12)
         d.text(680, y, f"{collisions} of 128 collide", anchor="end", bold=True, color=C.line if n == 2 else BAD)
-        for i, (row, column) in enumerate(order[:shown]):
+        for i, (_, column) in enumerate(order[:shown]):
             d.labelled(40 + i * cell, y + 12, cell, 26, C, str(column), strong=column % 2 == 1, size=12)
         for i in range(1, shown):
             if order[i][1] % 2 == order[i - 1][1] % 2:
@@ -842,18 +978,24 @@ def register_banks(d: Drawing) -> None:
         for first, last, label in groups:
             d.line([(40 + first * cell + 2, y + 44), (40 + last * cell - 2, y + 44)], MUTED, thick=1)
             d.text(40 + (first + last) * cell / 2, y + 59, label, size=12, anchor="middle", color=MUTED)
-        d.text(24, y + 30, "j", size=12, color=MUTED)
+        d.text(24, y + 30, "j", **NOTE)
     d.arrow([(40, 378), (680, 378)], MUTED)
     d.text(680, 394, "time, the first 32 of a thread's 128 FMAs for one k", size=12, anchor="end", color=MUTED)
-    d.text(40, 416, "By experiment: NVIDIA does not document what a bank can write. The page tells how it was found.", size=12, color=MUTED)
+    d.text(
+        40,
+        416,
+        "By experiment: NVIDIA does not document what a bank can write. The page tells how it was found.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
     "Stream-k: five blocks share three tiles along k",
-    "With one block per tile, three blocks work for eight steps and two are idle. With stream-k the 24 k-tiles are dealt "
-    "out in shares of 5, 5, 5, 5 and 4. Blocks whose part does not begin at k = 0 hand their sums to the owner, which "
-    "adds them and stores the tile.",
-    500,
+    "With one block per tile, three blocks work for eight steps and two are idle. With stream-k the 24 k-tiles are "
+    "dealt out in shares of 5, 5, 5, 5 and 4. Blocks whose part does not begin at k = 0 hand their sums to the "
+    "owner, which adds them and stores the tile.",
+    514,
 )
 def stream_k(d: Drawing) -> None:
     hues = ("#d3eeda", "#a5dab5", "#74c48d")
@@ -875,57 +1017,75 @@ def stream_k(d: Drawing) -> None:
         d.line([(left + 3, 92), (right - 3, 92)], COMPUTE.line, thick=2.5)
         d.text((left + right) / 2, 108, f"block {4 - share}", size=12, anchor="middle")
 
-    def bars(x: float, y: float, block: int, parts: Sequence[tuple[int, int, int]], unit: float) -> None:
-        at = 0
-        for tile, first, last in parts:
-            span = last - first + 1
-            name = f"tile {tile}" if span > 3 else f"{tile}"
-            d.rect(x + at * unit, y, span * unit, 24, hues[tile], C.line)
-            k = f"k {first}" if first == last else f"k {first}-{last}"
-            d.label(x + at * unit, y, span * unit, 24, f"{name}, {k}" if span > 3 else k, size=12)
-            at += span
-
-    d.line([(20, 128), (700, 128)], BORDER, thick=1)
-    unit = 26
-    d.text(20, 154, "One block for each tile", bold=True)
+    d.line([(20, 124), (700, 124)], BORDER, thick=1)
+    d.text(20, 148, "One block for each tile", bold=True)
+    top, pitch, unit = 160, 32, 26
     for i in range(5):
-        y = 166 + i * 28
+        y = top + i * pitch
         d.text(20, y + 17, f"block {i}", size=12)
         if i < 3:
-            d.rect(80, y, 8 * unit, 24, hues[i], C.line)
-            d.label(80, y, 8 * unit, 24, f"tile {i}, k 0-7", size=12)
+            d.rect(74, y, 8 * unit, 24, hues[i], C.line)
+            d.label(74, y, 8 * unit, 24, f"tile {i}, k-tiles 0-7", size=12)
         else:
-            d.labelled(80, y, 8 * unit, 24, WAIT, "idle", size=12, dash="4 3")
-    d.text(80, 324, "8 steps", bold=True, color=BAD)
+            d.labelled(74, y, 8 * unit, 24, WAIT, "idle", size=12, dash="4 3")
+    d.text(74, top + 5 * pitch + 14, "8 steps", bold=True, color=BAD)
 
-    left = 420
-    d.text(left - 60, 154, "Stream-k: equal shares", bold=True)
-    shares = {
-        4: [(0, 0, 4)], 3: [(0, 5, 7), (1, 0, 1)], 2: [(1, 2, 6)], 1: [(1, 7, 7), (2, 0, 3)], 0: [(2, 4, 7)],
-    }
-    unit = 28
-    y_of = {block: 166 + (4 - block) * 28 for block in shares}
+    left, unit = 394, 32
+    d.text(left - 56, 148, "Stream-k: equal shares", bold=True)
+    shares = {4: [(0, 0, 4)], 3: [(0, 5, 7), (1, 0, 1)], 2: [(1, 2, 6)], 1: [(1, 7, 7), (2, 0, 3)], 0: [(2, 4, 7)]}
+    y_of = {block: top + n * pitch for n, block in enumerate(shares)}
+    end, adds = left + 5 * unit, left + 5 * unit + 38
     for block, parts in shares.items():
-        d.text(left - 60, y_of[block] + 17, f"block {block}", size=12)
-        bars(left, y_of[block], block, parts, unit)
+        y, x = y_of[block], left
+        d.text(left - 56, y + 17, f"block {block}", size=12)
+        for tile, first, last in parts:
+            span = last - first + 1
+            d.rect(x, y, span * unit, 24, hues[tile], C.line)
+            k = f"{first}" if first == last else f"{first}-{last}"
+            d.label(x, y, span * unit, 24, f"tile {tile}, {k}" if span > 2 else k, size=12)
+            x += span * unit
     for block in (4, 3, 1):
-        d.labelled(left + 5 * unit + 30, y_of[block], 92, 24, COPY, "adds, stores C", size=12)
-    end = left + 5 * unit
-    for block in (4, 3, 1):
-        d.line([(end, y_of[block] + 12), (end + 30, y_of[block] + 12)], COPY.line, thick=1)
+        d.arrow([(end, y_of[block] + 7), (adds, y_of[block] + 7)], C.line, head=6)
+        d.labelled(adds, y_of[block], 102, 24, C, "adds, stores C", size=12)
+
     # Sums that are handed over: from the end of a part to its tile's owner.
-    d.arrow([(left + 3 * unit, y_of[3]), (left + 3 * unit, y_of[3] - 3), (end + 14, y_of[3] - 3), (end + 14, y_of[4] + 17), (end + 30, y_of[4] + 17)], COPY.line, head=6)
-    d.arrow([(end, y_of[2] + 8), (end + 10, y_of[2] + 8), (end + 10, y_of[3] + 17), (end + 30, y_of[3] + 17)], COPY.line, head=6)
-    d.arrow([(left + unit, y_of[1]), (left + unit, y_of[1] - 3), (end + 20, y_of[1] - 3), (end + 20, y_of[3] + 21), (end + 30, y_of[3] + 21)], COPY.line, head=6)
-    d.arrow([(left + 4 * unit, y_of[0] + 8), (end + 14, y_of[0] + 8), (end + 14, y_of[1] + 17), (end + 30, y_of[1] + 17)], COPY.line, head=6)
-    d.text(left, 324, "5 steps and a hand-over", bold=True, color=C.line)
-    d.line([(20, 344), (700, 344)], BORDER, thick=1)
-    d.text(20, 368, "Purple: sums handed to the block that has the tile's k = 0, its owner, through global memory.", size=12)
-    d.text(20, 392, "More tiles than SMs", bold=True)
-    d.text(20, 412, "Example 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds that would take the time of 3.", size=12)
-    d.labelled(20, 426, 300, 28, C, "132 whole tiles, one for each block", size=12)
-    d.labelled(330, 426, 370, 28, COPY, "156 tiles in 132 equal shares of 1.18 tiles", size=12)
-    d.text(20, 478, "A block computes its share first and its whole tile after that, so sums that it hands over are there early.", size=12, color=MUTED)
+    def hand_over(x: float, block: int, owner: int, lane: float, arrive: float) -> None:
+        y = y_of[block]
+        out = [(x, y), (x, y - 4)] if x < end - unit else [(x, y + 14)]
+        d.arrow(
+            [*out, (lane, out[-1][1]), (lane, y_of[owner] + arrive), (adds, y_of[owner] + arrive)], COPY.line, head=6
+        )
+
+    hand_over(left + 3 * unit, 3, 4, end + 20, 17)
+    hand_over(end, 2, 3, end + 12, 15)
+    hand_over(left + unit, 1, 3, end + 24, 20)
+    d.arrow(
+        [(left + 4 * unit, y_of[0] + 12), (end + 20, y_of[0] + 12), (end + 20, y_of[1] + 17), (adds, y_of[1] + 17)],
+        COPY.line,
+        head=6,
+    )
+    d.text(left, top + 5 * pitch + 14, "5 steps, and a hand-over of sums", bold=True, color=C.line)
+    d.text(
+        20,
+        358,
+        "Purple: sums go through global memory to the tile's owner, the block that has its k = 0.",
+        size=12,
+        color=COPY.line,
+    )
+
+    d.line([(20, 374), (700, 374)], BORDER, thick=1)
+    d.text(20, 398, "At 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
+    x, unit = 150, 168
+    d.text(20, 427, "one block a tile", size=12)
+    for i in range(2):
+        d.labelled(x + i * unit, 410, unit, 26, C, "132 tiles", size=12)
+    d.labelled(x + 2 * unit, 410, unit, 26, WAIT, "24 tiles, 108 SMs idle", size=12, dash="4 3")
+    d.text(20, 463, "stream-k", size=12)
+    d.labelled(x, 446, 1.18 * unit, 26, COPY, "156 tiles in 132 shares", size=12)
+    d.labelled(x + 1.18 * unit, 446, unit, 26, C, "132 tiles", size=12)
+    d.arrow([(x, 486), (x + 3 * unit, 486)], MUTED)
+    d.text(x + 3 * unit, 502, "time", size=12, anchor="end", color=MUTED)
+    d.text(20, 502, "Shares come first, so handed-over sums are there in time.", **NOTE)
 
 
 # ---- Split products ----
@@ -933,8 +1093,8 @@ def stream_k(d: Drawing) -> None:
 
 @drawing(
     "One FP32 number as three BF16 terms or two FP16 terms, and the products that are kept",
-    "The 24 significant bits of a float are covered by three BF16 terms of 8 bits each, or by two scaled FP16 terms of "
-    "11 bits each. Of the nine products of BF16 terms six are kept, of the four of FP16 terms three.",
+    "The 24 significant bits of a float are covered by three BF16 terms of 8 bits each, or by two scaled FP16 terms "
+    "of 11 bits each. Of the nine products of BF16 terms six are kept, of the four of FP16 terms three.",
     500,
 )
 def splitting(d: Drawing) -> None:
@@ -949,7 +1109,7 @@ def splitting(d: Drawing) -> None:
         for bit in range(bits):
             d.box(x + (first + bit) * cell, y, cell, 22, paint, strong=True)
         if note:
-            d.text(x + (first + bits) * cell + 8, y + 16, note, size=12, color=MUTED)
+            d.text(x + (first + bits) * cell + 8, y + 16, note, **NOTE)
 
     d.text(20, 28, "Significant bits, the first of them not stored", bold=True)
     term(44, "FP32   x", 8, 0, 24, A)
@@ -961,7 +1121,14 @@ def splitting(d: Drawing) -> None:
         term(172 + i * 27, f"FP16   x{i + 1}", 5, 11 * i, 11, TERM, ("11 bits", "")[i])
     d.text(x + 8, 172 + 27 + 16, "scaled: 5 bits of exponent", size=12, color=A.line)
     d.rect(x + 22 * cell, 172 + 27, 2 * cell, 22, "none", MUTED, dash="3 2")
-    d.text(x + 24 * cell, 240, "The sign of x2 is worth one bit more: at most the last of the 24 bits is lost.", size=12, anchor="end", color=MUTED)
+    d.text(
+        x + 24 * cell,
+        240,
+        "The sign of x2 is worth one bit more: at most the last of the 24 bits is lost.",
+        size=12,
+        anchor="end",
+        color=MUTED,
+    )
 
     top = 300
     d.line([(20, 256), (700, 256)], BORDER, thick=1)
@@ -992,21 +1159,30 @@ def splitting(d: Drawing) -> None:
             else:
                 d.labelled(left, y, 78, 36, WAIT, f"a{i + 1} b{j + 1}|{sizes2[i][j]}", size=12, dash="4 3", color=MUTED)
     d.key(390, 438, [(C.strong, C.line, "kept, on tensor cores"), (WAIT.light, WAIT.line, "left out")])
-    d.text(20, 482, "Below each product: its size at most, relative to a b. The smallest are added first.", size=12, color=MUTED)
+    d.text(
+        20,
+        482,
+        "Below each product: its size at most, relative to a b. The smallest are added first.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
     "The 128-byte swizzle of wgmma's operands in shared memory",
-    "Chapter 11. A row of an operand is 128 bytes, eight groups of 16. Stored plainly, group 2 of eight rows lies in the "
-    "same four banks. Swizzled, place c of row r holds group c XOR r, and group 2 of eight rows covers all 32 banks.",
+    "Chapter 11. A row of an operand is 128 bytes, eight groups of 16. Stored plainly, group 2 of eight rows lies in "
+    "the same four banks. Swizzled, place c of row r holds group c XOR r, and group 2 of eight rows covers all 32 "
+    "banks.",
     420,
 )
 def swizzle(d: Drawing) -> None:
-    cell, high = 38, 28
-    for n, (name, swizzled) in enumerate((("Plain: rows below one another", False), ("Swizzled: group c XOR r in place c", True))):
-        x, y = 48 + n * 350, 90
+    cell, high = 37, 28
+    for n, (name, swizzled) in enumerate(
+        (("Plain: rows below one another", False), ("Swizzled: group c XOR r in place c", True))
+    ):
+        x, y = 54 + n * 350, 90
         d.text(x, 28, name, bold=True)
-        d.text(x, 50, "place c: 16 bytes, four banks", size=12, color=MUTED)
+        d.text(x, 50, "place c: 16 bytes, four banks", **NOTE)
         for c in range(8):
             d.text(x + c * cell + cell / 2, y - 8, str(c), size=12, anchor="middle", color=MUTED)
         for r in range(8):
@@ -1022,42 +1198,75 @@ def swizzle(d: Drawing) -> None:
         else:
             d.text(x, y + 8 * high + 24, "Group 2 of 8 rows: the same 4 banks", bold=True, color=BAD)
             d.text(x, y + 8 * high + 42, "8 wavefronts", size=12)
-    d.text(20, 388, "Numbers are groups of 8 terms (16 bytes). wgmma reads the same group of eight rows at a time.", size=12)
-    d.text(20, 406, "The kernel that splits stores operand tiles in this order, so one bulk copy moves a tile as it is.", size=12, color=MUTED)
+    d.text(
+        20,
+        388,
+        "Numbers are groups of 8 terms (16 bytes). wgmma reads the same group of eight rows at a time.",
+        size=12,
+    )
+    d.text(
+        20,
+        406,
+        "The kernel that splits stores operand tiles in this order, so one bulk copy moves a tile as it is.",
+        size=12,
+        color=MUTED,
+    )
 
 
 @drawing(
     "Two kernels of chapters 11 and 12: a splitting pass, then one block that stays on each SM",
-    "First 4096 small blocks split A and B into terms. Then 128 blocks stay on their SMs and take tile after tile along "
-    "the Hilbert curve, four each at 4096. Copies for the next tile run while C is stored.",
-    400,
+    "First 4096 small blocks split A and B into terms. Then 128 blocks stay on their SMs and take tile after tile "
+    "along the Hilbert curve, four each at 4096. Copies for the next tile run while C is stored.",
+    444,
 )
 def persistent(d: Drawing) -> None:
     d.text(20, 28, "Chapters 11 and 12 at 4096: 512 tiles of C for 128 blocks", bold=True)
     left, first, wide, store = 90, 252, 86, 22
     d.text((left + first - 22) / 2, 56, "kernel 1 splits", size=12, bold=True, anchor="middle", color=COPY.line)
-    d.text((first + 700) / 2, 56, "kernel 2 multiplies: one block stays on each SM", size=12, bold=True, anchor="middle")
+    d.text(
+        (first + 700) / 2, 56, "kernel 2 multiplies: one block stays on each SM", size=12, bold=True, anchor="middle"
+    )
     for n, (sm, y) in enumerate(((0, 72), (1, 140), (127, 236))):
         d.text(20, y + 18, f"SM {sm}")
-        d.text(700, y - 3, "", size=12)
         for i in range(9):
             for j in range(3):
                 d.box(left + i * 15, y + j * 16, 13, 14, COPY, strong=True)
         d.box(first - 16, y + 28, 4 * (wide + store) - 26, 17, COPY)
-        d.label(first - 16, y + 28, 4 * (wide + store) - 26, 17, "copies run on from tile to tile" if n == 0 else "", size=12)
+        d.label(
+            first - 16,
+            y + 28,
+            4 * (wide + store) - 26,
+            17,
+            "copies run on from tile to tile" if n == 0 else "",
+            size=12,
+        )
         for k in range(4):
             x = first + k * (wide + store)
             d.labelled(x, y, wide, 26, COMPUTE, f"tile {sm + 128 * k}", strong=True, size=12)
             d.labelled(x + wide, y, store, 26, C, "C", strong=True, size=12)
     d.text(20, 216, "...", bold=True)
-    d.line([(first - 24, 62), (first - 24, 296)], INK, thick=1.5, dash="4 3")
-    d.arrow([(left, 304), (700, 304)], MUTED)
-    d.text(700, 320, "time, not to scale", size=12, anchor="end", color=MUTED)
+    d.text(20, 310, "4 more", size=13)
+    for i in range(9):
+        for j in range(3):
+            d.box(left + i * 15, 292 + j * 16, 13, 14, COPY, strong=True)
+    d.labelled(
+        first, 292, 4 * (wide + store), 26, WAIT, "idle: 512 tiles are four for each of 128 SMs", size=12, dash="4 3"
+    )
+    d.line([(first - 24, 62), (first - 24, 344)], INK, thick=1.5, dash="4 3")
+    d.arrow([(left, 352), (700, 352)], MUTED)
+    d.text(700, 368, "time, not to scale", size=12, anchor="end", color=MUTED)
     d.key(
-        20, 334,
-        [(COPY.strong, COPY.line, "a block of 256 threads splits 128 rows of A, or columns of B, by 64 k: 4096 blocks"),
-         (COMPUTE.strong, COMPUTE.line, "all k of a tile of 128 x 256 (tiles are numbered along the Hilbert curve)"),
-         (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way")],
+        20,
+        386,
+        [
+            (
+                COPY.strong,
+                COPY.line,
+                "a block of 256 threads splits 128 rows of A, or columns of B, by 64 k: 4096 blocks",
+            ),
+            (COMPUTE.strong, COMPUTE.line, "all k of a tile of 128 x 256 (tiles are numbered along the Hilbert curve)"),
+            (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way"),
+        ],
     )
 
 
