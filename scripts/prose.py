@@ -42,8 +42,6 @@ UNCONVERTED = {
     "docs/08_warp_specialized.md",
     "docs/09_every_shape.md",
     "docs/10_tf32x3.md",
-    "docs/11_bf16x6.md",
-    "docs/12_fp16x3.md",
     "docs/accuracy.md",
     "docs/adding-a-kernel.md",
     "docs/claims.md",
