@@ -18,6 +18,9 @@ Exit status: 0 no case fails, 1 some case fails, 2 bad input.
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from collections.abc import Sequence

@@ -11,6 +11,9 @@ whose data is missing is skipped, and the reason is printed.
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import io
 import textwrap

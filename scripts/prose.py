@@ -381,8 +381,8 @@ def blank_all(pattern: str, text: str) -> str:
     return re.sub(pattern, lambda found: blank(found[0]), text, flags=re.DOTALL | re.MULTILINE)
 
 
-def without_code(text: str) -> str:
-    """The page with blanks for what is no prose: blocks that cog fills, code, other comments."""
+def without_blocks(text: str) -> str:
+    """The page with blanks for blocks that cog fills and blocks of code."""
     lines, inside = [], ""
     for line in text.split("\n"):
         fence = re.match(r"[\s>]*(?:[-*+] +|\d+[.)] +)?(`{3,}|~{3,})", line)
@@ -397,7 +397,15 @@ def without_code(text: str) -> str:
             lines.append(line)
             continue
         lines.append(blank(line))
-    text = blank_all(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", "\n".join(lines))
+    return "\n".join(lines)
+
+
+CODE_SPAN = r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)"
+
+
+def without_code(text: str) -> str:
+    """The page with blanks for what is no prose: blocks that cog fills, code, other comments."""
+    text = blank_all(CODE_SPAN, without_blocks(text))
     return blank_all(r"<!--(?![=~/]).*?-->", text)
 
 

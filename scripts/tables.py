@@ -18,6 +18,9 @@ Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import os
 import sys
