@@ -13,6 +13,7 @@ from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
 import drawings
+from svg import USUAL
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = list(drawings.DRAWINGS)
@@ -39,7 +40,7 @@ class Box(NamedTuple):
 
 
 def extent(text: ET.Element) -> Box:
-    size = float(text.get("font-size", drawings.USUAL))
+    size = float(text.get("font-size", USUAL))
     font = FONTS[text.get("font-weight", "normal")]
     font.set_size(size, 72)
     font.set_text(text.text or "")
