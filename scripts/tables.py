@@ -432,9 +432,9 @@ class Blocks:
         rows["protocol"] = (
             f"{protocol['l2']} L2, {protocol.get('data')} data (seed {protocol.get('seed')}), "
             f"alpha {protocol.get('alpha'):g}, beta {protocol.get('beta'):g}, "
-            f"{protocol.get('min_samples')} to {protocol.get('max_samples')} samples within "
-            f"{protocol.get('max_seconds'):g} s, until the median's {100 * protocol.get('confidence', 0):g} % interval "
-            f"is within {100 * protocol.get('target_ci', 0):g} %"
+            f"{protocol.get('min_samples')} to {protocol.get('max_samples')} samples, until the median's "
+            f"{100 * protocol.get('confidence', 0):g} % interval is within {100 * protocol.get('target_ci', 0):g} %; "
+            f"fewer where {protocol.get('max_seconds'):g} s are used up"
         )
         if noise := noise_line(self._folders.cold):
             rows["noise"] = noise
