@@ -897,7 +897,7 @@ def stream_k(d: Drawing) -> None:
     )
 
     d.line([(20, 374), (700, 374)], BORDER, thick=1)
-    d.text(20, 398, "At 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
+    d.text(20, 398, "At 3072 x 3072 x 2048: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
     x, unit = 150, 168
     d.text(20, 427, "one block a tile", size=12)
     for i in range(2):
