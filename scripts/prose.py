@@ -32,9 +32,6 @@ from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row
 # named on its command line.
 UNCONVERTED = {
     "README.md",
-    "docs/adding-a-kernel.md",
-    "docs/counting.md",
-    "docs/sources.md",
 }
 
 REASONS = ("predicted", "source", "arithmetic", "lab")
