@@ -153,7 +153,7 @@ else
   skip "clang-format" "it takes version $CLANG_FORMAT_MAJOR"
 fi
 if command -v shellcheck >/dev/null; then
-  step "shellcheck" shellcheck --external-sources scripts/*.sh .ci/run
+  step "shellcheck" shellcheck --external-sources scripts/*.sh scripts/*.bash .ci/run
 else
   skip "shellcheck" "it is missing"
 fi

@@ -1,0 +1,61 @@
+"""Completion of the runner's command line, as bash asks for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from runs import ROOT, RUNNER
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+
+ASK = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_runner "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completions(*words: str) -> list[str]:
+    done = subprocess.run(
+        ["bash", "-c", ASK, "bash", str(ROOT / "scripts" / "completion.bash"), str(RUNNER), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--ker"], ["--kernel"]),
+        (["--no-"], ["--no-tuning", "--no-verify"]),
+        (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:vectorized"]),
+        (["--kernel", "cpu_blas,05"], ["cpu_blas,05_coarse_1d"]),
+        (["--kernel", "base"], ["baselines"]),
+        (["--l2", ""], ["cold", "warm"]),
+        (["--l2", "=", "w"], ["warm"]),
+        (["--data", "log"], ["lognormal1", "lognormal4"]),
+        (["--data", "uniform,nan"], ["uniform,nan"]),
+        (["--gpu-model", "h2"], ["h200"]),
+        (["--sizes", "1"], []),
+    ],
+)
+def test_words_are_completed(words, expected):
+    assert completions(*words) == expected
+
+
+def test_output_goes_to_any_file(tmp_path, monkeypatch):
+    (tmp_path / "results.json").touch()
+    monkeypatch.chdir(tmp_path)
+    assert completions("--out", "res") == ["results.json"]
