@@ -25,18 +25,15 @@
 //              them.
 //   scaling    by a power of two for all of a tile, so that what is nearly FLT_MAX does not round to Inf and terms of
 //              what is nearly denormal do not vanish.
-//   rings      of two slots for tiles of A and two for tiles of B, as in 08: a producer thread fills them, eight
-//   consumer
-//              warps empty them. An mbarrier counts the bytes that have arrived in a slot, another one the warps that
-//              are done with it.
+//   rings      of two slots for tiles of A and two for tiles of B, as in 08: a producer thread fills them, and eight
+//              consumer warps empty them. An mbarrier counts the bytes that have arrived in a slot, another one the
+//              warps that are done with it.
 //   promotion  tensor cores cut off the last bits of their sums. Those of a k-tile start at 0, with the smallest
-//   products
-//              first, and FADDs add them to the accumulators over all k. With both in registers, there is room for the
-//              sums of 64 rows by 128 columns alone: B's tiles take turns, and A's is used twice.
+//              products first, and FADDs add them to the accumulators over all k. With both in registers, there is room
+//              for the sums of 64 rows by 128 columns alone: B's tiles take turns, and A's is used twice.
 //   overlap    while one warpgroup adds, the tensor cores have the other's products to work on.
 //   blocks     one for each SM, which takes tile after tile of C along the Hilbert curve. The first operand tiles are
-//   on
-//              their way while the last accumulators are stored.
+//              on their way while the last accumulators are stored.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
 // Limit: tensor cores, which are busy nearly all of the time; how fast they are is up to the power that the chip draws.

@@ -5,9 +5,8 @@
 // registers and the load/store units; 256 threads have neither addresses to compute nor copies to wait for.
 //
 //   mbarrier  one for each slot. The copying thread arrives at it and announces 96 KB; the accelerator takes off what
-//   it
-//             has written. The phase ends when no byte is missing, and whoever has waited for it may read them, wgmma
-//             included, without a fence: copies and products go the same way to shared memory.
+//             it has written. The phase ends when no byte is missing, and then threads that have waited may read them.
+//             So may wgmma, without a fence: copies and products go the same way to shared memory.
 //
 // The copy of the next k-tile starts before the products of this one, as it costs nothing to start.
 //

@@ -1,9 +1,10 @@
 // Chapter 11, fifth step: a block tile of 128 x 256, for which a quarter less is copied
 //
 // Against 4_producer_warp: a k-tile of A meets two of B, three tiles copied for two products instead of four. Sums over
-// all k are 128 registers of a thread then, and sums of 64 k would be 128 more. But only 64 of these are ever alive:
-// the first tile of B is multiplied and added, then the second. 128 + 64 leave enough of the 224 that each of 288
-// threads may have.
+// all k are then 128 registers of a thread, and the sums of a k-tile would be 128 more. But only 64 of these are ever
+// alive: the first tile of B is multiplied and added, then the second. 128 + 64 are still more than the 168 that each
+// of 384 threads gets, so setmaxnreg leaves 40 to each thread of the producer warpgroup, three of whose warps are idle,
+// and gives 232 to each consumer.
 //
 //   block 128 x 256                             ring of A   2 tiles of 48 KB
 //   +---------------+---------------+           ring of B   2 tiles of 48 KB

@@ -655,7 +655,7 @@ def pipeline(d: Drawing) -> None:
     )
     d.key(20, y + 88, [(COPY.strong, COPY.line, "12 cp.async a thread, spread over a step")])
     d.key(340, y + 88, [(COPY.light, COPY.line, "under way")])
-    d.key(470, y + 88, [(COMPUTE.strong, COMPUTE.line, "16 k: 2048 FMAs a thread")])
+    d.key(470, y + 88, [(COMPUTE.strong, COMPUTE.line, "one step: 2048 FMAs a thread")])
 
 
 @drawing(
@@ -714,7 +714,7 @@ def mbarrier_ring(d: Drawing) -> None:
     d.text(30, 276, "72 registers a thread", size=12, color=COPY.line)
     d.text(550, 276, "216 registers", size=12, color=COMPUTE.line)
 
-    d.text(366, 28, "ring of 4 slots, 32 k each", bold=True, anchor="middle")
+    d.text(366, 28, "ring of 4 slots, k-tiles of 32", bold=True, anchor="middle")
     states = (
         ("slot 0", "being read", COMPUTE.light, COMPUTE.line),
         ("slot 1", "filled", C.light, C.line),
@@ -897,7 +897,7 @@ def stream_k(d: Drawing) -> None:
     )
 
     d.line([(20, 374), (700, 374)], BORDER, thick=1)
-    d.text(20, 398, "At 3072: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
+    d.text(20, 398, "At 3072 x 3072 x 2048: 288 tiles of 128 x 256 for 132 SMs, 2.18 rounds", bold=True)
     x, unit = 150, 168
     d.text(20, 427, "one block a tile", size=12)
     for i in range(2):
@@ -1088,7 +1088,7 @@ def persistent(d: Drawing) -> None:
             (
                 COPY.strong,
                 COPY.line,
-                "a block of 256 threads splits 128 rows of A, or columns of B, by 64 k: 4096 blocks",
+                "a block of 256 threads splits 128 rows of A, or columns of B, by 64 of k: 4096 blocks",
             ),
             (COMPUTE.strong, COMPUTE.line, "all k of a tile of 128 x 256 (tiles are numbered along the Hilbert curve)"),
             (C.strong, C.line, "a tile of C is stored, while the next tile's first operands are on their way"),
@@ -1101,7 +1101,7 @@ def persistent(d: Drawing) -> None:
 
 @drawing(
     "Tiles against strips: the work between two barriers",
-    "Chapter 02 copies 32 k of A and B and makes 32 multiply-adds a thread between two pairs of barriers. Chapter 03 "
+    "Chapter 02 copies k-tiles of 32 and makes 32 multiply-adds a thread between two pairs of barriers. Chapter 03 "
     "copies one k and makes one multiply-add, and only 63 of its 1024 threads copy.",
     416,
 )
@@ -1193,8 +1193,8 @@ def rows_in_registers(d: Drawing) -> None:
         for col in range(16):
             d.box(x + col * cell, 52 + row * 15, cell, 15, B, strong=True)
     d.arrow([(x + 8 * cell, 114), (x + 8 * cell, 126)], B.line, thick=2, head=6)
-    d.text(96, 66, "4 k of A in", size=12, color=A.line)
-    d.text(96, 82, "registers", size=12, color=A.line)
+    d.text(96, 66, "4 values of A", size=12, color=A.line)
+    d.text(96, 82, "in registers", size=12, color=A.line)
     d.text(x + 16 * cell + 12, 66, "4 x 16 of B in shared memory, read", size=12, color=B.line)
     d.text(x + 16 * cell + 12, 82, "by all threads at the same time", size=12, color=B.line)
     d.text(x + 16 * cell + 12, y + 48, "a thread's 16 sums", size=12, color=C.line)
@@ -1213,7 +1213,8 @@ def rows_in_registers(d: Drawing) -> None:
 
 @drawing(
     "Slices: eight warps share the k of one small tile",
-    "Chapter 09, tile 64 by 64. Each of eight warps computes all 64 by 64 elements, for 8 of the 64 k of a k-tile. "
+    "Chapter 09, tile 64 by 64. Each of eight warps computes all 64 by 64 elements, for 8 of the 64 values of k in a "
+    "k-tile. "
     "At the end the eight partial sums of each element are added through shared memory, each warp finishing a share "
     "of the rows.",
     430,
@@ -1225,13 +1226,13 @@ def slices(d: Drawing) -> None:
     d.text(20, y + 60, "A", bold=True, size=16, color=A.line)
     for warp in range(8):
         d.labelled(x + warp * wide, y, wide, tall, A, f"w{warp}", strong=warp % 2 == 0, size=12)
-    d.text(x, y + tall + 20, "64 rows x 64 k, 8 k for each warp", size=12)
+    d.text(x, y + tall + 20, "64 rows, k-tile of 64: 8 for each warp", size=12)
     bx = 400
     d.text(bx - 34, y + 60, "B", bold=True, size=16, color=B.line)
     for warp in range(8):
         d.labelled(bx, y + warp * 15, 240, 15, B, "", strong=warp % 2 == 0)
         d.text(bx + 246, y + warp * 15 + 12, f"w{warp}", size=12)
-    d.text(bx, y + tall + 20, "64 k x 64 columns, 8 k for each warp", size=12)
+    d.text(bx, y + tall + 20, "k-tile of 64, 64 columns: 8 for each warp", size=12)
 
     top = 226
     d.text(20, top, "Each warp has sums for all 64 x 64 elements, 16 x 8 a thread", bold=True)
@@ -1308,7 +1309,7 @@ def promotion(d: Drawing) -> None:
     d.labelled(520, 324, 180, 30, C, f"error {error('10_tf32x3')}", bold=True)
     d.text(700, 374, "10_tf32x3, 4096", anchor="end", **NOTE)
     d.line([(20, 390), (700, 390)], BORDER, thick=1)
-    d.text(20, 414, "Chapter 10 promotes sums of 16 k, chapters 11 and 12 sums of 64 k.", size=12)
+    d.text(20, 414, "Chapter 10 promotes sums over 16 values of k, chapters 11 and 12 sums over 64.", size=12)
     d.text(
         20,
         434,
@@ -1404,14 +1405,14 @@ def bulk_ring(d: Drawing) -> None:
     d.text(92, 336, "counts bytes: 49152 of an operand tile, 144 of its scaling")
     d.labelled(20, 352, 60, 26, WAIT, "empty", bold=True)
     d.text(92, 370, "counts 8 arrivals, one of each consumer warp")
-    d.text(20, 400, "An operand tile is 64 k of 128 rows of A, or of 128 columns of B, in all its terms.", size=12)
+    d.text(20, 400, "An operand tile is 128 rows of A, or columns of B, by 64 values of k, in all its terms.", size=12)
     d.text(20, 420, "Chapter 12 has two terms instead of three: 32 KiB a slot, 3 slots for A and 4 for B.", size=12)
 
 
 @drawing(
     "Two warpgroups take turns on the tensor cores",
     "Chapter 11. A block's tile of 128 by 256 is two rows of warpgroups by two operand tiles of B. A warpgroup "
-    "multiplies 64 by 128 by 64 k with 24 wgmma, then adds the 64 sums of each thread while the other one "
+    "multiplies 64 by 128 over 64 values of k with 24 wgmma, then adds the 64 sums of each thread while the other one "
     "multiplies.",
     420,
 )
@@ -1430,7 +1431,7 @@ def warpgroups(d: Drawing) -> None:
     for n, content in enumerate(
         (
             "1. 24 wgmma of A and B0: six products of",
-            "    terms for each of four 16 k",
+            "    terms, in four steps of 16 along k",
             "2. adds 64 sums a thread to accumulators",
             "3. the same with B1, in the same registers",
             "",
