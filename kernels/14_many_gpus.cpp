@@ -1,0 +1,93 @@
+// 14 many_gpus: one product on all GPUs of a machine, or of several.
+//
+//                 columns q of B                    The GPU at (p, q) of a P x Q grid computes one block of C. It owns
+//                 +-----+                           one block of A and one of B, and needs
+//              P  |. . .|                             all K of its rows of A:    Q - 1 blocks from its grid row,
+//                 |     |                             all K of its columns of B: P - 1 blocks from its grid column.
+//                 +-----+
+//  rows p  +-----+ +---+      received: 4 (M/P K (Q-1)/Q + K N/Q (P-1)/P) bytes a GPU, 4 N^2 / 4 on 2 x 2 GPUs
+//  of A    |. . .| | C |      computed: 2 M N K / (P Q) FLOP a GPU
+//          +-----+ +---+
+//             Q              With 395 GB/s a link and 54 TFLOP/s a GPU, 2 x 2 GPUs at N = 16384 receive for 1.4 ms and
+//                            compute for 41: the copies cost nothing if they run beside the products.
+//
+// So the product is cut along k (many_gpus/schedule.hpp). A GPU begins with what it owns; meanwhile the copy engines,
+// which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a chapter for
+// one GPU, as it stands there: 09 in FP32, 11 and 12 on tensor cores.
+
+#include "common/problem.hpp"
+#include "host/kernel.hpp"
+#include "many_gpus/product.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+std::vector<Problem> problems_of(const Schedule& schedule, const Shape& shape, const Panels& panels,
+                                 const PanelMemory& memory, float* c) {
+  std::vector<Problem> problems;
+  float beta = shape.beta;
+  for (const Step& step : schedule.steps) {
+    Problem problem{{panels.rows, panels.columns, step.k.size(), shape.alpha, beta}};
+    problem.a = memory.a + panels.a_at(step.a_block.begin) + (step.k.begin - step.a_block.begin);
+    problem.lda = step.a_block.size();
+    problem.b = memory.b + panels.b_at(step.k.begin);
+    problem.ldb = panels.columns;
+    problem.c = c;
+    problem.ldc = panels.columns;
+    problems.push_back(problem);
+    beta = 1.0F;  // what the steps before have added up
+  }
+  return problems;
+}
+
+void multiply(const std::vector<LocalProduct>& products, const PanelMemory& memory, const Transfers& transfers,
+              Exchange& exchange, cudaStream_t stream) {
+  exchange.start(memory, transfers);
+  for (const LocalProduct& product : products) {
+    exchange.await(product.pieces, stream);
+    product.kernel(product.problem, stream);
+  }
+}
+
+Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+  Transfers transfers;
+  for (int to = 0; to < grid.size(); ++to) {
+    const Schedule schedule = make_schedule(shape, grid, to, first_rows);
+    const Panels panels = panels_of(shape, grid, to);
+    for (std::size_t turn = 0; turn < schedule.pieces.size(); ++turn) {
+      const Piece& piece = schedule.pieces[turn];
+      const Transfer transfer{piece.owner, to, turn, piece.operand, panels.at(piece), panels.floats(piece)};
+      if (to == rank) {
+        transfers.incoming.push_back(transfer);
+      } else if (piece.owner == rank) {
+        transfers.outgoing.push_back(transfer);
+      }
+    }
+  }
+  return transfers;
+}
+
+namespace {
+
+Kernel chapter(const std::string& variant, const std::string& local, const std::string& text, AccuracyClass accuracy,
+               int min_compute_capability) {
+  Kernel kernel;
+  kernel.number = 14;
+  kernel.name = "many_gpus";
+  kernel.variant = variant;
+  kernel.summary = "one product on several GPUs: blocks of A and B travel while chapter " + text;
+  kernel.source = "van de Geijn and Watts 1997";
+  kernel.accuracy = accuracy;
+  kernel.min_compute_capability = min_compute_capability;
+  kernel.local_kernel = local;
+  return kernel;
+}
+
+const Registration fp32(chapter("", "09_every_shape", "09 multiplies those that are there", AccuracyClass::fp32, 80));
+const Registration bf16x6(chapter("bf16x6", "11_bf16x6", "11 multiplies", AccuracyClass::bf16_split, 90));
+const Registration fp16x3(chapter("fp16x3", "12_fp16x3", "12 multiplies", AccuracyClass::fp16_split, 90));
+
+}  // namespace
+}  // namespace sgemm

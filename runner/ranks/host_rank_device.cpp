@@ -1,0 +1,37 @@
+#include "ranks/rank_device.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace sgemm {
+namespace {
+
+class HostRankDevice final : public RankDevice {
+ public:
+  void bind() override {}
+  std::shared_ptr<float> allocate(std::int64_t floats) override {
+    return {new float[static_cast<std::size_t>(floats)], std::default_delete<float[]>()};
+  }
+  void upload(float* to, const std::vector<float>& from) override { std::copy(from.begin(), from.end(), to); }
+  void copy(float* to, std::int64_t ld_to, const float* from, std::int64_t ld_from, std::int64_t rows,
+            std::int64_t columns) override {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::copy_n(from + row * ld_from, columns, to + row * ld_to);
+    }
+  }
+  void fill_with_nan(float* memory, std::int64_t floats) override {
+    std::fill_n(memory, floats, std::numeric_limits<float>::quiet_NaN());
+  }
+  void get_ready(bool) override {}
+  void synchronize(const std::function<void()>&) override {}
+
+  cudaStream_t stream() const override { return nullptr; }
+  Platform platform() const override { return Platform::cpu; }
+  Target target() const override { return Target::for_executor; }
+};
+
+}  // namespace
+
+std::unique_ptr<RankDevice> make_host_rank_device() { return std::make_unique<HostRankDevice>(); }
+
+}  // namespace sgemm
