@@ -5,7 +5,9 @@
 
 The ratio is the new speed over the old one: above 1 is faster. Its interval is the central 95 % of a bootstrap: the raw
 samples of both files are drawn anew, with replacement, and the ratio of the medians is taken each time. The interval
-knows the scatter within a run, not the drift from run to run, so a threshold should leave room for that.
+knows the scatter within a run, not the drift from run to run, so a threshold should leave room for that. Fewer than 6
+samples support no interval of 95 %: such a case shows the range of all ratios of two samples, and says how many there
+are.
 
 A case is slower only when its whole interval lies below --fail-below; one whose ratio is below while its interval
 reaches the threshold is listed as unclear and does not fail. A case that was measured in OLD and is incorrect or failed
@@ -16,6 +18,9 @@ Exit status: 0 no case fails, 1 some case fails, 2 bad input.
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from collections.abc import Sequence
@@ -26,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from results import ResultsError, Row, load, stop
+from results import ResultsError, Row, interval_level, load, stop
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -59,6 +64,7 @@ class Comparison:
     new: float | None = None
     ratio: float | None = None
     interval: Interval | None = None
+    few_samples: int | None = None  # then the interval is a range
 
 
 def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -89,7 +95,13 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
     def speed_ratio(old_value, new_value):
         return old_value / new_value if metric == "time" else new_value / old_value
 
-    interval = central(speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)))
+    samples = min(len(before), len(after))
+    few = samples if interval_level(samples, CONFIDENCE) is None else None
+    if few:
+        ratios = speed_ratio(before[:, None], after[None, :])
+        interval = Interval(float(ratios.min()), float(ratios.max()))
+    else:
+        interval = central(speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)))
     medians = float(np.median(before)), float(np.median(after))
     ratio = speed_ratio(*medians)
     verdict, fails = "same", False
@@ -101,7 +113,7 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
         verdict = "faster"
     elif interval.high < 1:
         verdict = "slower"
-    return Comparison(name, verdict, fails, *medians, ratio, interval)
+    return Comparison(name, verdict, fails, *medians, ratio, interval, few)
 
 
 def absences(rows: pd.DataFrame, where: str) -> list[str]:
@@ -146,7 +158,8 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
         numbers = ["", "", "", ""]
         if c.interval:
             numbers = [f"{value:.0f}" if value >= 1e4 else f"{value:.4g}" for value in (c.old, c.new)]
-            numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}"]
+            few = f" (range of {c.few_samples} samples)" if c.few_samples else ""
+            numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
         lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
     ratios = [c.ratio for c in comparisons if c.ratio]
     if ratios:

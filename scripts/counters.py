@@ -410,7 +410,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProfileError as error:
         print(f"counters.py: {error}", file=sys.stderr)
         return 2
-    return collect(options.ncu, runner, kernels, options.size, options.out)
+    try:
+        return collect(options.ncu, runner, kernels, options.size, options.out)
+    except OSError as error:
+        print(f"counters.py: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from forms import Form, count, hundredths, in_bytes, plain_count, significant
 from results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
 
 USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
@@ -217,6 +218,38 @@ def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison
     cases = load_counts(counts_folder / counts_file(size), document)
     squares = tuple(case for case in cases if case.row.side == size)
     return Comparison(size, squares, document["context"] if document else None)
+
+
+def quantities(case: Case) -> dict[str, tuple[Pair, Form]]:
+    """What was counted and measured of a kernel, by title, each with how it is written."""
+    found: dict[str, tuple[Pair, Form]] = {}
+
+    def add(title: str, pair: Pair, form: Form = significant) -> None:
+        found[title] = pair, form
+
+    for array in ("a", "b"):
+        times = case.counts["reads_per_element"][array]
+        add(f"times each element of {array.upper()} is read", Pair(times, None), plain_count)
+    asked = case.of("global_loads", "global_stores", "async_copies", field="bytes")
+    m, n, _ = case.row.shape
+    add("bytes asked of global memory per element of C", Pair(asked / (m * n), None), plain_count)
+    for what in ("global load", "global store"):
+        requests, sectors = (case.pair(GLOBAL[f"{what} {field}"]) for field in ("requests", "sectors"))
+        add(f"{what} requests", requests, count)
+        add(f"sectors per {what} request", Pair(*map(ratio, sectors, requests)))
+    for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
+        made, none = kind in case.accesses(), Pair(None, None)
+        add(f"{what} requests", case.pair(requests) if made else none, count)
+        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
+        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
+    add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
+    flops = case.pair(FLOPS)
+    add("FLOP", flops, count)
+    add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
+    for schedule in SCHEDULES:
+        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
+    add("FLOP per byte asked of global memory", Pair(ratio(flops.counted, asked), None))
+    return found
 
 
 def expected_reads(tile: tuple[int, int], m: int, n: int) -> dict[str, int]:

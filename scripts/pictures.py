@@ -24,6 +24,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import plot  # first, as it says so where a package is missing
+
+# isort: split
 import matplotlib
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -31,9 +34,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import pages
-import plot
 from counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
-from plot import CARD, GRID, INK, MUTED, WIDTH, NoData, footnote
+from plot import CARD, GRID, INK, MUTED, WIDTH, NoData, footnote, heading
 from results import ResultsError, stop
 from tables import BLOCKS
 
@@ -162,7 +164,9 @@ def ranges(numbers: Sequence[int]) -> str:
 def lane_label(lanes: Sequence[int], cells: int) -> str:
     """Which lanes, where that fits, else how many."""
     text = ranges(lanes)
-    return text if len(text) <= 3.6 * cells or len(lanes) == 1 else f"×{len(lanes)}"
+    if len(text) <= 2.9 * cells or len(lanes) == 1:
+        return text
+    return "all" if len(lanes) == 32 else f"×{len(lanes)}"
 
 
 def color_of(lane: int):
@@ -198,9 +202,9 @@ def draw_panel(ax: Axes, touched: Touched, top: float) -> None:
     is_global, rows = touched.access.is_global, touched.rows
     place = f"{touched.line['file']}:{touched.line['line']}"
     ax.text(LEFT, top - 0.02, touched.access.what, fontsize=10, fontweight="bold", va="top")
-    ax.text(LEFT + WORDS * CELL, top - 0.03, place, fontsize=8.5, color=MUTED, va="top", ha="right")
+    ax.text(LEFT + WORDS * CELL, top - 0.03, place, fontsize=9, color=MUTED, va="top", ha="right")
     ax.text(LEFT, top - 0.21, touched.summary(), fontsize=9, color=MUTED, va="top")
-    scale, small = top - TITLE - SCALE / 2, {"fontsize": 8, "color": MUTED, "va": "center"}
+    scale, small = top - TITLE - SCALE / 2, {"fontsize": 9, "color": MUTED, "va": "center"}
     ax.text(LEFT - 0.1, scale, "byte of the line" if is_global else "bank", ha="right", **small)
     for word in range(0, WORDS, 8 if is_global else 4):
         ax.text(LEFT + (word + 0.5) * CELL, scale, f"{word * WORD if is_global else word}", ha="center", **small)
@@ -208,10 +212,10 @@ def draw_panel(ax: Axes, touched: Touched, top: float) -> None:
         y = top - TITLE - SCALE - ROW * (index + 1)
         if row is None:
             text = f"⋮  {len(rows) - MOST_ROWS + 1} more {'lines' if is_global else 'rows'}  ⋮"
-            ax.text(LEFT + 16 * CELL, y + ROW / 2, text, ha="center", **small | {"fontsize": 8.5})
+            ax.text(LEFT + 16 * CELL, y + ROW / 2, text, ha="center", **small)
             continue
         label = distance((row - rows[0]) * LINE) if is_global else f"words {row * WORDS}–{row * WORDS + WORDS - 1}"
-        ax.text(LEFT - 0.1, y + ROW / 2, label, fontsize=8.5, ha="right", va="center")
+        ax.text(LEFT - 0.1, y + ROW / 2, label, fontsize=9, ha="right", va="center")
         draw_row(ax, touched, row, y)
 
 
@@ -228,7 +232,7 @@ def draw_row(ax: Axes, touched: Touched, row: int, y: float) -> None:
             continue
         x, color = LEFT + at % LINE / WORD * CELL, color_of(lanes[0])
         cell(x, cells * CELL, facecolor=color, edgecolor=CARD, lw=0.8, zorder=3)
-        look = {"fontsize": 7, "color": ink_on(color), "ha": "center", "va": "center", "zorder": 4}
+        look = {"fontsize": 9, "color": ink_on(color), "ha": "center", "va": "center", "zorder": 4}
         ax.text(x + cells * CELL / 2, y + ROW / 2 - 0.005, lane_label(lanes, cells), **look)
     if touched.access.is_global:
         for sector in range(LINE // SECTOR + 1):
@@ -244,16 +248,14 @@ def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Figure:
     ax.set_xlim(0, WIDTH)
     ax.set_ylim(0, height)
     ax.axis("off")
-    fig.text(0.02, 1 - 0.16 / height, title, fontsize=14, fontweight="bold", va="top")
     m, n, k = cases[0].row.shape
     size = f"M = N = K = {m}" if m == n == k else f"{m} × {n} × {k}"
-    subtitle = f"one request of a warp for each access, {size}"
-    fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
+    heading(fig, title, f"one request of a warp for each access, {size}")
     top = height - HEAD
     for touched in drawn:
         draw_panel(ax, touched, top)
         top -= panel_height(touched) + BETWEEN
-    notes = ["Numbers are lanes; ×n stands for n lanes at one place."]
+    notes = ["Numbers are lanes; ×n stands for n lanes at one place, all for 32."]
     if any(touched.moves_more for touched in drawn):
         notes.append("Pale: what the request moves besides, in sectors of 32 bytes.")
     footnote(fig, " ".join(notes))

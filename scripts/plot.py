@@ -3,38 +3,57 @@
 
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
+    scripts/plot.py one-gpu/cold.json another-gpu/cold.json --out charts
 
-Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, the file of
-scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear their usual names. A chart
-whose data is missing is skipped, and the reason is printed.
+Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
+all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
+their usual names. A chart whose data is missing is skipped, and the reason is printed. Of sweeps on several devices
+only the chart `devices` is drawn, with a line for each kernel and device.
+
+Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import io
+import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-from PIL import Image
+try:
+    import matplotlib
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+    from matplotlib.transforms import Bbox
+    from PIL import Image
+except ModuleNotFoundError as missing:
+    sys.exit(
+        print(
+            f"{Path(sys.argv[0]).name}: {missing.name} is missing; scripts/requirements.txt lists what it takes "
+            "and $(scripts/python.sh) is a Python that has it",
+            file=sys.stderr,
+        )
+        or 2
+    )
 
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
+    SHAPES_FILE,
     SWEEP_FILES,
     ResultsError,
     Row,
@@ -48,40 +67,40 @@ from results import (
     stop,
 )
 
+matplotlib.use("Agg")
+
 CARD = "#ffffff"  # the charts bring their own light background, so they read on dark pages too
 INK = "#1f2328"
 MUTED = "#656d76"
 GRID = "#e3e6ea"
-CUBLAS = "#000000"
-PEAK = "#b3261e"
-BEFORE = "#8c959f"  # what a chapter is compared with
-# Okabe and Ito's colours, for charts whose lines have no order.
-ORANGE, SKY, GREEN, BLUE, VERMILION = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00"
-MARKERS = "osD^vPX<>ph*d"
-OUTLINED = {"markeredgecolor": CARD, "markeredgewidth": 0.6}
-PEAK_LINE = {"color": PEAK, "lw": 1.4, "ls": (0, (6, 3))}
-PEAK_TEXT = {"color": PEAK, "fontsize": 9.5}
-LIBRARIES = {
-    "cublas": ("cuBLAS", CUBLAS, "_"),
-    "cublaslt_best": ("cuBLASLt best", SKY, "1"),
-    "cublas_tf32": ("cuBLAS TF32", BLUE, "P"),
-    "cpu_blas": ("cpu blas", GREEN, "x"),
-    "cpu_naive": ("cpu naive", ORANGE, "+"),
-}
-LEFT_OUT = "Variants of chapters are left out."
+ALERT = "#b3261e"
+CEILING = {"color": MUTED, "lw": 1.4, "ls": (0, (6, 3)), "zorder": 1}
+CEILING_TEXT = {"color": MUTED, "fontsize": 9.5}
 PNG_DPI = 200
 WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
 
+# Each kernel has one colour and one marker in all charts. Chapters stand on a scale whose lightness rises evenly, which
+# colour-blind readers see as well, with larger steps from 07 on. Chapters still to be written share the last place.
+PLACES = (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64, 0.71, 0.77, 0.83)
+MARKERS = "osD^vPX<>ph*"
+LIBRARIES = {
+    "cublas": ("cuBLAS", "#000000", "o"),
+    "cublaslt_best": ("cuBLASLt best", "#7d8590", "s"),
+    "cublas_tf32": ("cuBLAS TF32", "#57606a", "D"),
+    "cpu_blas": ("OpenBLAS (CPU)", "#009e73", "s"),
+    "cpu_naive": ("three loops (CPU)", "#56b4e9", "^"),
+}
+CUBLAS = LIBRARIES["cublas"][1]
+DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
+RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
+ZOOM = (90, 120)  # the percentages of cuBLAS's speed that panels enlarge
+
 plt.rcParams.update(
     {
-        "figure.facecolor": CARD,
-        "axes.facecolor": CARD,
-        "savefig.facecolor": CARD,
         "axes.edgecolor": MUTED,
         "axes.labelcolor": INK,
-        "axes.titlecolor": INK,
         "axes.titlelocation": "left",
-        "axes.titlesize": 13,
+        "axes.titlesize": 10.5,
         "axes.titleweight": "bold",
         "axes.labelsize": 10.5,
         "axes.spines.top": False,
@@ -94,13 +113,7 @@ plt.rcParams.update(
         "ytick.color": MUTED,
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
-        "xtick.labelsize": 10,
-        "ytick.labelsize": 10,
-        "font.family": "DejaVu Sans",
-        "font.size": 10,
         "text.color": INK,
-        "lines.linewidth": 1.8,
-        "lines.markersize": 5.5,
     }
 )
 
@@ -117,6 +130,7 @@ class Source:
     counters: dict | None = None
     ladder_size: int | None = None
     accuracy: pd.DataFrame | None = None
+    shapes: pd.DataFrame | None = None
 
     @property
     def device(self) -> dict:
@@ -132,16 +146,19 @@ class Source:
         """Measured products of square matrices."""
         return pick(self.results, **fields).dropna(subset="side").astype({"side": int})
 
-    def sweep(self, l2: str | None = None) -> pd.DataFrame:
+    def sweep(self) -> pd.DataFrame:
         """Those of GPU kernels timed as kernels; cold ones where there are any."""
         records = self.squares(is_gpu=True, time="kernel")
         if records.empty:
             raise NoData("no measured GPU kernel on square matrices")
-        return records[records.l2 == (l2 or min(records.l2, key=["cold", "warm"].index))]
+        return records[records.l2 == min(records.l2, key=["cold", "warm"].index)]
 
-    def accurate(self) -> pd.DataFrame:
-        """Those of the sweep that are as accurate as FP32."""
-        return pick(self.sweep(), has_fp32_accuracy=True)
+    def defaults(self) -> pd.DataFrame:
+        """Chapters' default variants and cuBLAS, as far as they are as accurate as FP32."""
+        records = pick(self.sweep(), has_fp32_accuracy=True, variant="")
+        if (records := records[records.is_chapter | (records.kernel == "cublas")]).empty:
+            raise NoData("no measured chapter")
+        return records
 
 
 def subtitle(records: pd.DataFrame) -> str:
@@ -156,63 +173,26 @@ def subtitle(records: pd.DataFrame) -> str:
     return " · ".join([*parts, f"{protocol.get('data', 'unknown')} data"])
 
 
-@dataclass(frozen=True)
-class Style:
-    color: object
-    linestyle: object
-    marker: str
-    width: float
-    zorder: float
-
-    @property
-    def line(self) -> dict:
-        names = {"color": self.color, "linestyle": self.linestyle, "marker": self.marker, "linewidth": self.width}
-        return names | {"zorder": self.zorder} | OUTLINED
+def color_of(row: Row):
+    if not row.is_chapter:
+        return LIBRARIES.get(row.kernel, ("", MUTED, ""))[1]
+    return matplotlib.colormaps["plasma"](PLACES[min(row.number, len(PLACES)) - 1])
 
 
-class Palette:
-    """One colour for each chapter on an ordered ramp, dashes for variants, black for cuBLAS."""
-
-    def __init__(self, records: pd.DataFrame):
-        chapters = records[records.is_chapter]
-        self._numbers = sorted(chapters.number.unique())
-        self._variants = chapters[chapters.variant != ""].groupby("number").variant.unique()
-
-    def color(self, row: Row):
-        if not row.is_chapter:
-            return CUBLAS if row.kernel == "cublas" else "#57606a"
-        last = max(len(self._numbers) - 1, 1)
-        # Inside the ramp: its dark end looks like cuBLAS's black, and its pale end vanishes on the card.
-        return matplotlib.colormaps["inferno"](0.22 + 0.52 * self._numbers.index(row.number) / last)
-
-    def style(self, row: Row) -> Style:
-        if row.kernel == "cublas":
-            return Style(CUBLAS, "-", "", 3.2, 2.0)  # wide and below, so that a line as fast as it stays in sight
-        if not row.is_chapter:
-            return Style(self.color(row), (0, (1, 1.2)), "", 2.2, 3.5)
-        marker = MARKERS[self._numbers.index(row.number) % len(MARKERS)]
-        if row.variant:
-            dashes = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1))]
-            index = list(self._variants[row.number]).index(row.variant)
-            return Style(self.color(row), dashes[index % len(dashes)], marker, 1.5, 2.5)
-        return Style(self.color(row), "-", marker, 2.1, 3.0)
-
-    def point(self, row: Row) -> dict:
-        """For a kernel that is a point; libraries have colours of their own."""
-        if not row.is_chapter:
-            _, color, marker = LIBRARIES.get(row.kernel, ("", self.color(row), "o"))
-            return {"color": color, "marker": marker, "linestyle": "", "markeredgewidth": 1.6}
-        style = self.style(row)
-        face = CARD if row.variant else style.color
-        return {"color": style.color, "marker": style.marker, "linestyle": "", "markerfacecolor": face}
+def point(row: Row, **other) -> dict:
+    """How a kernel looks as a point; hollow where the GPU was throttled."""
+    marker = MARKERS[(row.number - 1) % len(MARKERS)] if row.is_chapter else LIBRARIES.get(row.kernel, ("", "", "o"))[2]
+    face = CARD if row.throttled else color_of(row)
+    look = {"color": color_of(row), "marker": marker, "linestyle": "", "markerfacecolor": face, "markeredgewidth": 1.1}
+    return look | other
 
 
 def title_of(row: Row) -> str:
-    """ "05 coarse 1d", "06 vectorized"; libraries by their own name."""
+    """ "05 coarse 1d", "06: vectorized"; libraries by their own name."""
     if not row.is_chapter:
         return LIBRARIES.get(row.kernel, (row.kernel.replace("_", " "),))[0]
     number, _, name = row.kernel.partition(":")[0].partition("_")
-    return f"{number} {(row.variant or name).replace('_', ' ')}"
+    return f"{number}: {row.variant.replace('_', ' ')}" if row.variant else f"{number} {name.replace('_', ' ')}"
 
 
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
@@ -224,26 +204,42 @@ def first(records: pd.DataFrame) -> Row:
     return next(records.itertuples())
 
 
-def figure(height: float, title: str, subtitle: str, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    fig, axes = plt.subplots(1, columns, figsize=(WIDTH, height), squeeze=False, sharey=True)
+def heading(fig: Figure, title: str, subtitle: str) -> None:
+    height = fig.get_figheight()
     fig.text(0.02, 1 - 0.16 / height, title, fontsize=14, fontweight="bold", va="top")
     fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
-    return fig, list(axes[0])
 
 
-def lay_out(fig: Figure, *, right: float = 0.98, left: float = 0.09, bottom: float = 0.62) -> None:
+def figure(height: float, title: str, subtitle: str, **panels) -> tuple[Figure, list[Axes]]:
+    fig, axes = plt.subplots(figsize=(WIDTH, height), squeeze=False, **panels)
+    heading(fig, title, subtitle)
+    return fig, list(axes.flat)
+
+
+def lay_out(
+    fig: Figure, note: str, *, right: float = 0.98, left: float = 0.09, top: float = 0.86, axis: float = 0.58, **space
+) -> None:
+    """The note below the axes, and their place: a share of the width at the sides, inches above and below."""
     height = fig.get_figheight()
-    fig.subplots_adjust(left=left, right=right, top=1 - 0.86 / height, bottom=bottom / height, wspace=0.12)
+    lines = footnote(fig, note) if note else 0
+    fig.subplots_adjust(left=left, right=right, top=1 - top / height, bottom=(axis + 0.17 * lines) / height, **space)
 
 
-def footnote(fig: Figure, text: str) -> None:
-    fig.text(0.02, 0.08 / fig.get_figheight(), text, fontsize=9, color=MUTED, va="bottom")
+def footnote(fig: Figure, text: str) -> int:
+    """Returns its number of lines."""
+    lines = [wrapped for line in text.split("\n") for wrapped in textwrap.wrap(line, 132)]
+    fig.text(0.02, 0.08 / fig.get_figheight(), "\n".join(lines), fontsize=9, color=MUTED, va="bottom")
+    return len(lines)
 
 
-def decades(axis: Axis, unit: str = "") -> None:
+def throttle_note(records: pd.DataFrame) -> str:
+    return " Hollow: the GPU had lowered its clock when the case ended." if records.throttled.any() else ""
+
+
+def decades(axis: Axis, form: Callable[[float], str] = "{:g}".format) -> None:
     """Plain numbers 1, 2 and 5 of each decade on a logarithmic axis."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}{unit}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
     axis.set_minor_locator(NullLocator())
 
 
@@ -297,7 +293,6 @@ class EndLabel:
     y: float
     text: str
     color: object
-    bold: bool = False
 
 
 def readable(color) -> tuple[float, float, float]:
@@ -310,121 +305,190 @@ def readable(color) -> tuple[float, float, float]:
         rgb = rgb * 0.97
 
 
-def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], left: bool = False, fontsize: float = 9.5) -> None:
+def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: float = 9.5) -> None:
     """Writes each label beside the axes at its line's end, moved apart where lines end close together."""
     fig.canvas.draw()
     box = ax.get_window_extent()
     ends = [ax.transData.transform((label.x, label.y)) for label in labels]
     gap = fontsize * 1.22 * fig.dpi / 72
     heights = spread([y for _, y in ends], gap, box.y0 + gap / 2, box.y1)
-    sign, edge, side = (-1, box.x0, "right") if left else (1, box.x1, "left")
     for label, (x, y), height in zip(labels, ends, heights, strict=True):
-        leader = [(x + sign * 5, y), (edge + sign * 12, height), (edge + sign * 18, height), (edge + sign * 22, height)]
+        leader = [(x + 5, y), (box.x1 + 12, height), (box.x1 + 18, height), (box.x1 + 22, height)]
         *line, place = ax.transAxes.inverted().transform(leader)
         ax.plot(*zip(*line, strict=True), color=label.color, lw=0.8, alpha=0.8, transform=ax.transAxes, clip_on=False)
-        weight = "bold" if label.bold else "normal"
-        font = {"color": readable(label.color), "fontsize": fontsize, "fontweight": weight}
-        ax.text(*place, label.text, transform=ax.transAxes, ha=side, va="center", **font)
+        font = {
+            "color": readable(label.color),
+            "fontsize": fontsize,
+            "fontweight": "bold" if label.color == CUBLAS else "normal",
+        }
+        ax.text(*place, label.text, transform=ax.transAxes, va="center", **font)
 
 
 def three_digits(tflops: float) -> str:
     return f"{tflops:#.3g}".rstrip(".")
 
 
-def draw_lines(ax: Axes, style_of: Callable[[Row], Style], records: pd.DataFrame, value: str) -> list[EndLabel]:
-    """A line for each kernel over the sizes; returns the names for their ends."""
-    labels = []
+def draw_lines(ax: Axes, records: pd.DataFrame, value: str, **other) -> list[EndLabel]:
+    """A line for each kernel over the sizes, dashed for variants; returns the names for their ends."""
+    labels, variants = [], 0
     for group in by_kernel(records):
-        row, style = first(group), style_of(first(group))
-        ax.plot(group.side, group[value], **style.line)
+        row = first(group)
+        variants = variants + 1 if row.variant else 0
+        look = point(row) | {"markerfacecolor": color_of(row), "markeredgecolor": CARD, "markeredgewidth": 0.6}
+        look |= {"linestyle": "-", "linewidth": 2.1, "zorder": 3}
+        if variants:
+            look |= {"linestyle": DASHES[(variants - 1) % len(DASHES)], "linewidth": 1.5, "zorder": 2.5}
+        if row.kernel == "cublas":  # wide and below, so that a line as fast as it stays in sight
+            look |= {"marker": "", "linewidth": 3.2, "zorder": 2}
+        ax.plot(group.side, group[value], **look | other)
+        for hot in group[group.throttled].itertuples():
+            ax.plot(hot.side, getattr(hot, value), **point(hot), zorder=4)
         end = group.iloc[-1]
-        labels.append(EndLabel(end.side, end[value], title_of(row), style.color, row.kernel == "cublas"))
+        labels.append(EndLabel(end.side, end[value], title_of(row), color_of(row)))
     return labels
 
 
-def gflops_over_size(source: Source) -> Figure:
-    """The chapters' default variants. Logarithmic, as steps are factors."""
-    records = pick(source.sweep(), variant="")
-    drawn, others = records[records.has_fp32_accuracy], records[~records.has_fp32_accuracy]
-    fig, (ax,) = figure(6.4, "Speed over matrix size", subtitle(records))
-    labels = draw_lines(ax, Palette(records).style, drawn, "tflops")
-    size_axis(ax, records.side)
-    ax.set_ylabel("TFLOP/s, logarithmic")
-    log_axis(ax, "y", [*drawn.tflops, source.peak or drawn.tflops.max()], 1.3, 1.4)
+def speed_axes(ax: Axes, records: pd.DataFrame, value: str = "tflops", peak: float | None = None, **sides) -> None:
+    """Speed over size, both logarithmic, as steps are factors; with a line for the FP32 peak."""
+    size_axis(ax, records.side, **sides)
+    log_axis(ax, "y", [*records[value], peak or records[value].max()], 1.3, 1.4)
     decades(ax.yaxis)
-    if peak := source.peak:
-        ax.axhline(peak, **PEAK_LINE, zorder=1)
-        basis = source.device.get("fp32_peak_basis", "").replace(" x ", " × ")
-        text = f"FP32 peak {peak:.1f} TFLOP/s" + (f": {basis}" if basis else "")
-        # On tensor cores a line may pass the peak, at large sizes: short lines stay on the left of it.
-        text = textwrap.fill(text, 30) if drawn.tflops.max() > peak else text
-        place = {"xycoords": ax.get_yaxis_transform(), "xytext": (0, 4), "textcoords": "offset points"}
-        ax.annotate(text, (0.01, peak), **place, **PEAK_TEXT)
-    lay_out(fig, right=0.80, bottom=0.78)
+    ax.set_ylabel({"tflops": "TFLOP/s", "gflops": "GFLOP/s"}[value] + ", logarithmic")
+    if peak:
+        ax.axhline(peak, **CEILING)
+        at = {"xycoords": ax.get_yaxis_transform(), "xytext": (0, 4), "textcoords": "offset points"}
+        ax.annotate(f"FP32 peak {peak:.1f} TFLOP/s", (0.01, peak), **at, **CEILING_TEXT)
+
+
+def ratios(records: pd.DataFrame) -> pd.DataFrame:
+    """The rivals' speeds relative to cuBLAS, with the number of samples that the interval of the median rests on."""
+    found = records[records.number.isin(RIVALS) & (records.variant == "") | (records.kernel == "cublaslt_best")]
+    found = found[found.vs_cublas.notna()]
+    return found.assign(samples=found.samples_us.map(len))
+
+
+def ratios_note(records: pd.DataFrame) -> str:
+    """Which level the intervals have: that from the smallest to the largest of n samples is 1 - 2^(1-n) at most."""
+    few = " or ".join(f"{n} (level {100 * (1 - 2.0 ** (1 - n)):.0f} %)" for n in sorted({*records.samples}) if n < 6)
+    dotted = f", dotted the range of {few} samples" if few else ""
+    lines = f"lines their 95 % intervals where longer{dotted}"
+    points = f"Ratios: points are medians over cuBLAS samples taken in turn, {lines}."
+    return f"{points} Ticks are ratios to cuBLAS timed alone where those are smaller; tables give the smaller one."
+
+
+def draw_ratios(ax: Axes, records: pd.DataFrame, places: Iterable[float], upright: bool = False) -> None:
+    """Points with intervals in percent, at places along the other axis."""
+    for place, row in zip(places, records.itertuples(), strict=True):
+        line = {"color": color_of(row), "lw": 1.8, "linestyle": ":" if row.samples < 6 else "-", "zorder": 3}
+        tick = {"color": color_of(row), "marker": "_" if upright else "|", "markersize": 9, "linestyle": ""}
+        dot = point(row, markersize=4.5 if upright else 6, zorder=4)
+        for values, look in (([row.vs_cublas], dot), (row.vs_cublas_ci, line), ([row.of_cublas], tick)):
+            xs, ys = 100 * np.array(values), [place] * len(values)
+            ax.plot(*((ys, xs) if upright else (xs, ys)), **look)
+
+
+def enlarge(ax: Axes, groups: Sequence[pd.DataFrame]) -> None:
+    """Ratios to cuBLAS over the sizes, side by side; those beyond the axis are written at its edge."""
+    ax.set(ylim=ZOOM, ylabel="% of cuBLAS's speed", title=f"{ZOOM[0]} to {ZOOM[1]} % of cuBLAS, enlarged")
+    ax.axhline(100, color=CUBLAS, lw=2.4, zorder=1.5)
+    for index, group in enumerate(groups):
+        places = group.side * 2 ** (0.17 * (index - (len(groups) - 1) / 2))
+        draw_ratios(ax, group, places, upright=True)
+        for place, row in zip(places, group.itertuples(), strict=True):
+            percent = 100 * row.vs_cublas
+            font = {"color": readable(color_of(row)), "fontsize": 9, "ha": "center", "linespacing": 0.9}
+            if percent < ZOOM[0]:
+                ax.text(place, ZOOM[0], f"{percent:.0f}\n▾", va="bottom", **font)
+            elif percent > ZOOM[1]:
+                ax.text(place, ZOOM[1], f"▴\n{percent:.0f}", va="top", **font)
+
+
+def gflops_over_size(source: Source) -> Figure:
+    """The chapters' default variants; below, those near cuBLAS, enlarged."""
+    drawn, near = source.defaults(), ratios(source.sweep())
+    panels = {} if near.empty else {"nrows": 2, "height_ratios": (2.1, 1)}
+    fig, (ax, *zoom) = figure(6.4 if near.empty else 9.4, "Speed over matrix size", subtitle(drawn), **panels)
+    labels = draw_lines(ax, drawn, "tflops")
+    speed_axes(ax, drawn, peak=source.peak, low=1.35, high=1.3)
+    note = f"Default variants.{throttle_note(drawn)}"
+    if not near.empty:
+        groups = by_kernel(near)
+        enlarge(zoom[0], groups)
+        size_axis(zoom[0], drawn.side, low=1.35, high=1.3)
+        note += f"\n{ratios_note(near)} Arrows: beyond the axis."
+    lay_out(fig, note, right=0.80, hspace=0.28)
     label_ends(fig, ax, labels)
-    note = LEFT_OUT
-    if not others.empty:
-        best = others.loc[others.groupby("kernel", sort=False).tflops.idxmax()].itertuples()
-        text = "; ".join(f"{title_of(row)} reaches {row.tflops:.0f} TFLOP/s at {row.side}" for row in best)
-        note += f" Not drawn, because of its lower precision: {text}."
-    footnote(fig, note)
+    if not near.empty:
+        edge, last = zoom[0].get_xlim()[1], [group.iloc[-1] for group in groups]
+        ends = [EndLabel(edge, np.clip(100 * row.vs_cublas, *ZOOM), title_of(row), color_of(row)) for row in last]
+        label_ends(fig, zoom[0], [*ends, EndLabel(edge, 100, "cuBLAS", CUBLAS)])
     return fig
 
 
 def chapter(source: Source, number: int) -> Figure:
     """The variants of one chapter between the chapter before and cuBLAS. Logarithmic, as steps are factors."""
-    records = source.accurate()
+    records = pick(source.sweep(), has_fp32_accuracy=True)
     own = records[records.number == number]
     if own.empty:
         raise NoData(f"chapter {number} was not measured")
     earlier = records[records.is_chapter & (records.number < number) & (records.variant == "")]
     before = earlier[earlier.number == earlier.number.max()]
-    drawn = pd.concat([before, own, records[records.kernel == "cublas"]])
-    palette = Palette(records)
-
-    def style_of(row: Row) -> Style:
-        style = palette.style(row)
-        return replace(style, color=BEFORE, width=1.8, zorder=2.2) if row.kernel in set(before.kernel) else style
-
+    drawn = pd.concat([own, records[records.kernel == "cublas"]])
     name = own.kernel.iloc[0].partition(":")[0].partition("_")[2]
     fig, (ax,) = figure(4.8, f"Chapter {number:02d}: {name}", subtitle(own))
-    labels = draw_lines(ax, style_of, drawn, "tflops")
+    labels = draw_lines(ax, drawn, "tflops")
+    labels += draw_lines(ax, before, "tflops", linewidth=1.1, alpha=0.75)
+    drawn = pd.concat([before, drawn])
     # Variants may lie on each other; their numbers tell them apart.
     labels = [replace(label, text=f"{label.text}  {three_digits(label.y)}") for label in labels]
-    size_axis(ax, drawn.side)
-    log_axis(ax, "y", drawn.tflops, 1.3, 1.4)
-    decades(ax.yaxis)
-    ax.set_ylabel("TFLOP/s, logarithmic")
-    lay_out(fig, right=0.75, bottom=0.80)
-    label_ends(fig, ax, labels)
-    note = f"Beside the names: TFLOP/s at {drawn.side.max()}."
-    if not before.empty:
-        note += " Grey: the chapter before."
+    speed_axes(ax, drawn)
+    note = f"Beside the names: TFLOP/s at {drawn.side.max()}." + " Dashed: variants." * any(own.variant)
+    note += " Thin: the chapter before." * (not before.empty)
     rough = pick(source.sweep(), number=number, has_fp32_accuracy=False)
     if names := dict.fromkeys(map(title_of, rough.itertuples())):
         note += f" Not drawn, because of its lower precision: {', '.join(names)}."
-    footnote(fig, note)
+    lay_out(fig, note + throttle_note(drawn), right=0.75)
+    label_ends(fig, ax, labels)
     return fig
 
 
+def shape_name(shape: tuple[int, int, int]) -> str:
+    return f"{shape[0]}" if len(set(shape)) == 1 else " × ".join(map(str, shape))
+
+
 def percent_of_cublas(source: Source) -> Figure:
-    """The chapters' default variants. Logarithmic, as steps are factors."""
-    records = pick(source.accurate(), variant="").dropna(subset="of_cublas")
-    records = records[records.kernel != "cublas"].assign(percent=lambda r: 100 * r.of_cublas)
+    """The rivals over problems of all shapes: at the left all ratios, at the right those near parity, enlarged."""
+    records = ratios(source.sweep() if source.shapes is None else pick(source.shapes))
     if records.empty:
-        raise NoData("no kernel was compared with cuBLAS")
-    fig, (ax,) = figure(6.4, "Speed relative to cuBLAS", subtitle(records))
-    labels = draw_lines(ax, Palette(records).style, records, "percent")
-    size_axis(ax, records.side)
-    ax.axhline(100, color=CUBLAS, lw=3.2, zorder=1.5)
-    log_axis(ax, "y", [*records.percent, 100], 1.3, 1.2)
-    decades(ax.yaxis, " %")
-    ax.set_ylabel("percent of cublasSgemm's speed, logarithmic")
-    labels.append(EndLabel(records.side.max(), 100.0, "cuBLAS", CUBLAS, bold=True))
-    lay_out(fig, left=0.105, right=0.80, bottom=0.94)
-    label_ends(fig, ax, labels)
-    ratio = "The smaller of two ratios: to cuBLAS samples taken in turn with the kernel's, and to cuBLAS alone."
-    footnote(fig, f"{LEFT_OUT}\n{ratio}")
+        raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
+    shapes = sorted(dict.fromkeys(records["shape"]), key=lambda shape: (len(set(shape)) > 1, shape))
+    groups = by_kernel(records)
+    under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
+    panels = {"ncols": 2, "sharey": True, "width_ratios": (1, 1.7)}
+    fig, axes = figure(2.5 + 0.36 * len(shapes), "Speed relative to cuBLAS", under, **panels)
+    for index, group in enumerate(groups):
+        places = group["shape"].map(shapes.index) + 0.19 * (index - (len(groups) - 1) / 2)
+        draw_ratios(axes[1], group, places)
+        for place, row in zip(places, group.itertuples(), strict=True):
+            axes[0].plot(100 * row.vs_cublas, place, **point(row, markersize=6, zorder=3))
+    rows_axis(axes[0], [shape_name(shape) for shape in shapes])
+    for ax in axes:
+        ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="y", visible=False)
+        ax.set_xlabel("% of cuBLAS's speed")
+        for place in range(1, len(shapes)):
+            ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
+    log_axis(axes[0], "x", [*(100 * records.vs_cublas), 100], 1.2, 1.3)
+    decades(axes[0].xaxis)
+    axes[0].set_title("all, logarithmic")
+    axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
+    note = f"Black line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
+    lay_out(fig, note, left=0.20, top=1.25, wspace=0.06)
+    rows = [first(group)._replace(throttled=False) for group in groups]
+    names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
+    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": len(groups)}
+    fig.legend(handles=names, **place, frameon=False, fontsize=10, handletextpad=0.2)
     return fig
 
 
@@ -438,124 +502,116 @@ def ladder_size_of(source: Source) -> int:
     return 4096 if 4096 in common else max(common)
 
 
-def bars(ax: Axes, records: pd.DataFrame, values: Iterable[float]) -> None:
-    """A bar for each kernel in its colour, pale and dashed for variants."""
-    palette = Palette(records)
-    for place, (row, value) in enumerate(zip(records.itertuples(), values, strict=True)):
-        color = palette.color(row)
-        face, edge, height = (color, "-", 0.66) if not row.variant else ((*color[:3], 0.45), "--", 0.5)
-        ax.barh(place, value, height=height, color=face, edgecolor=color, linewidth=1.0, linestyle=edge, zorder=2)
-    rows_axis(ax, [title_of(row) for row in records.itertuples()])
-    for tick, variant in zip(ax.get_yticklabels(), records.variant, strict=False):
-        tick.set(fontsize=9.5 if variant else 10, color=MUTED if variant else INK)
-
-
 def ladder(source: Source) -> Figure:
+    """Default variants. Bars start at 0 on a linear axis, so that their lengths compare."""
     size = ladder_size_of(source)
-    drawn = pick(source.accurate(), side=size)
+    drawn = pick(source.defaults(), side=size)
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
-    fig, (ax,) = figure(1.75 + 0.33 * len(drawn), f"The ladder at {size} × {size} × {size}", subtitle(drawn))
-    bars(ax, drawn, drawn.tflops)
+    fig, (ax,) = figure(1.9 + 0.33 * len(drawn), f"The ladder at {size} × {size} × {size}", subtitle(drawn))
     beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
     for place, row in enumerate(drawn.itertuples()):
+        color = color_of(row)
+        ax.barh(place, row.tflops, height=0.66, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
         ax.text(1.11, place, three_digits(row.tflops), **beside)
         if not pd.isna(row.of_cublas) or row.kernel == "cublas":
-            ax.text(1.26, place, "100 %" if row.kernel == "cublas" else f"{100 * row.of_cublas:.1f} %", **beside)
+            share = 1 if row.kernel == "cublas" else row.of_cublas
+            ax.text(1.26, place, f"{100 * share:.1f} %", **beside)
+    rows_axis(ax, [title_of(row) for row in drawn.itertuples()])
     for x, head in ((1.11, "TFLOP/s"), (1.26, "of cuBLAS")):
         ax.text(x, -0.85, head, fontsize=9.5, color=MUTED, **beside)
     ax.set_xlabel("TFLOP/s")
     for rival in pick(drawn, kernel="cublas").tflops:
-        ax.axvline(rival, color=CUBLAS, lw=2.2, zorder=3)
+        ax.axvline(rival, color=CUBLAS, lw=1.6, zorder=3)
+    right = max(drawn.tflops.max(), source.peak or 0) * 1.02
     if peak := source.peak:
-        ax.axvline(peak, **PEAK_LINE, zorder=3)
-        ax.text(peak, -0.85, f"FP32 peak {peak:.1f}", ha="right", va="center", **PEAK_TEXT)
-    ax.set_xlim(0, max(drawn.tflops.max(), peak or 0) * 1.02)
-    lay_out(fig, left=0.20, right=0.82)
+        ax.axvline(peak, **CEILING | {"zorder": 3})
+        side = "left" if peak < right / 2 else "right"
+        ax.text(peak, -0.85, f" FP32 peak {peak:.1f} ", ha=side, va="center", **CEILING_TEXT)
+    ax.set_xlim(0, right)
+    split = " and ".join(chapters_name(drawn.number[drawn.is_chapter & (drawn.accuracy_class != "fp32")]))
+    units = f" {split} multiply on tensor cores and are as accurate as FP32." if split else ""
+    note = f"Default variants. The black line is cuBLAS.{units}{throttle_note(drawn)}"
+    lay_out(fig, note, left=0.20, right=0.80)
     return fig
 
 
-def resources(source: Source) -> Figure:
-    """What a kernel takes beside how fast it is, a row for each."""
-    size = ladder_size_of(source)
-    records = pick(source.accurate(), side=size).dropna(subset="registers")
-    if records.empty:
-        raise NoData(f"no kernel at {size} says what resources it takes")
-    title = f"Resources and speed at {size} × {size} × {size}"
-    fig, axes = figure(1.75 + 0.33 * len(records), title, subtitle(records), columns=4)
-    panels = (
-        (records.registers, "registers a thread", 255),
-        (records.smem_bytes / 1024, "shared memory\nof a block, KiB", None),
-        (100 * records.occupancy, "occupancy, %", 100),
-        (records.tflops, "TFLOP/s", None),
-    )
-    for ax, (values, name, most) in zip(axes, panels, strict=True):
-        bars(ax, records, values)
-        top = most or values.max()
-        for place, value in enumerate(values):
-            text = three_digits(value) if ax is axes[-1] else f"{value:.3g}"
-            ax.text(value + 0.02 * top, place, text, va="center", fontsize=9, zorder=3)
-        ax.set_xlim(0, 1.32 * top)
-        ax.set_xlabel(name)
-    lay_out(fig, left=0.20, bottom=0.80)
-    return fig
-
-
-def compulsory_intensity(m: int, n: int, k: int) -> float:
-    """FLOP for each byte when A and B are read and C is written exactly once."""
-    return 2 * m * n * k / (4 * (m * k + k * n + m * n))
+# FLOP a cycle and SM on tensor cores by compute capability, of dense FP16 or BF16; TF32 has half of it (NVIDIA's white
+# papers on the architectures).
+TENSOR = {"8.0": 2048, "9.0": 4096}
+L1_BYTES = 128  # a cycle and SM: 32 banks of 4 bytes, which the L1 cache has as well
 
 
 def roofline(source: Source) -> Figure:
-    peak, bandwidth = source.peak, source.device.get("dram_peak_gbytes_s")
-    if not peak or not bandwidth:
+    """A panel for each memory: a kernel stands at the FLOP it computes for each byte that it was counted to move."""
+    device, peak = source.device, source.peak
+    if not source.counters:
+        raise NoData(f"it takes a file of scripts/counters.py ({COUNTERS_FILE})")
+    if not peak or not device.get("dram_peak_gbytes_s"):
         raise NoData("the device's FP32 and DRAM peaks are not known")
-    counters = source.counters or {"context": {"size": ladder_size_of(source)}, "derived": {}}
-    size, moved = counters["context"]["size"], counters["derived"]
-    records = pick(source.sweep(), accuracy_class="fp32", side=size)
-    if counters["derived"]:
-        records = records[[bool((moved.get(kernel) or {}).get("flop_per_dram_byte")) for kernel in records.kernel]]
-    if records.empty:
+    size, counted = source.counters["context"]["size"], source.counters["derived"]
+    records = pick(source.defaults(), side=size)
+    drew = {k: c["tflops"] / c["flop_per_l2_to_sm_byte"] for k, c in counted.items() if c.get("flop_per_l2_to_sm_byte")}
+    if not drew or not set(records.kernel) & set(counted):
         raise NoData(f"no measured GPU kernel with counters at {size}")
-    palette = Palette(source.sweep())
-    fig, (ax,) = figure(6.0, "Roofline", subtitle(records))
-    xs, labels = [], []
-    for row in records.itertuples():
-        ideal, color = compulsory_intensity(*row.shape), palette.color(row)
-        actual = moved.get(row.kernel, {}).get("flop_per_dram_byte", ideal)
-        ax.plot([actual, ideal], [row.tflops] * 2, color=color, lw=1.0, alpha=0.6, zorder=2)
-        ax.plot(ideal, row.tflops, "|", color=color, markersize=10, zorder=3)
-        ax.plot(actual, row.tflops, **palette.point(row), markersize=8, zorder=4)
-        xs += [ideal, actual]
-        labels.append(EndLabel(max(actual, ideal), row.tflops, title_of(row), color))
-    ridge = peak * 1e3 / bandwidth
-    log_axis(ax, "x", [*xs, ridge / 4, ridge], 1.6, 1.6)
-    least = records.tflops.min() / 1.8
-    ax.set(yscale="log", ylim=(least, peak * 1.9))
-    roof = np.geomspace(*ax.get_xlim(), 256)
-    ax.plot(roof, np.minimum(peak, roof * bandwidth / 1e3), color=PEAK, lw=2.0, zorder=1)
-    offset = {"textcoords": "offset points", **PEAK_TEXT}
-    ax.annotate(f"FP32 peak {peak:.1f} TFLOP/s", (ridge, peak), xytext=(4, 5), ha="left", **offset)
-    decades(ax.xaxis)
-    decades(ax.yaxis)
-    ax.set_xlabel("arithmetic intensity, FLOP per byte of DRAM traffic")
-    ax.set_ylabel("TFLOP/s")
-    lay_out(fig, right=0.80, bottom=0.80)
-    start = max(ax.get_xlim()[0], least * 1e3 / bandwidth)
-    middle = np.sqrt(start * ridge), np.sqrt(start * ridge) * bandwidth / 1e3
-    (x, y), (to_x, to_y) = ax.transData.transform([middle, (ridge, peak)])
-    along = {"ha": "center", "va": "center", "rotation": np.degrees(np.arctan2(to_y - y, to_x - x))}
-    ax.annotate(f"DRAM peak {bandwidth / 1e3:.2f} TB/s", middle, xytext=(-7, 7), **along, **offset)
-    label_ends(fig, ax, labels)
-    if moved:
-        note = "markers stand at the DRAM traffic Nsight Compute counted, ticks where A, B and C move once."
-    else:
-        note = "intensity counts A, B and C once each; caches can not do better."
-    footnote(fig, f"At {size}: {note}")
+    greedy = max(drew, key=drew.get)
+    mhz = device["max_sm_clock_mhz"]
+    cycles = 1e-6 * mhz * device["multiprocessors"]  # of all SMs in a second, in 10^12
+
+    def l1_intensity(kernel: dict) -> float | None:
+        """Through the time that the pipe was busy, at the clock of that run."""
+        if not (busy := kernel.get("shared_pipe_percent")):
+            return None
+        return kernel["tflops"] / (busy / 100 * L1_BYTES * cycles * kernel["sm_clock_mhz"] / mhz)
+
+    panels = (
+        ("DRAM", device["dram_peak_gbytes_s"] / 1e3, lambda kernel: kernel.get("flop_per_dram_byte"), "-"),
+        ("L2 to SMs", drew[greedy], lambda kernel: kernel.get("flop_per_l2_to_sm_byte"), ":"),
+        ("L1 and shared memory", L1_BYTES * cycles, l1_intensity, "-"),
+    )
+    flop = TENSOR.get(device["compute_capability"])
+    flat = {"FP32 units": peak}
+    if flop:
+        flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16": flop * cycles / 3}
+    title = f"Roofline at {size} × {size} × {size}"
+    fig, axes = figure(7.0, title, subtitle(records), ncols=len(panels), sharey=True)
+    for ax, (name, bandwidth, intensity, line) in zip(axes, panels, strict=True):
+        xs = []
+        for row in records.itertuples():
+            ax.axhline(row.tflops, color=color_of(row), lw=2 if row.kernel == "cublas" else 0.7, alpha=0.6, zorder=1.5)
+            if x := intensity(counted.get(row.kernel, {})):
+                ax.plot(x, row.tflops, **point(row, markersize=8, zorder=4))
+                xs.append(x)
+        log_axis(ax, "x", [*xs, max(flat.values()) / bandwidth], 2.2, 1.8)
+        log_axis(ax, "y", [*records.tflops, *flat.values()], 1.8, 1.5)
+        roof = np.geomspace(*ax.get_xlim(), 256)
+        ax.plot(roof, roof * bandwidth, color=MUTED, lw=2.2, ls=line, zorder=1)
+        for value in flat.values():
+            ax.plot(roof, np.where(roof * bandwidth >= value, value, np.nan), **CEILING)
+        decades(ax.yaxis)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        measured = ", measured" if line == ":" else ""
+        ax.set(xlabel="FLOP per byte", title=f"{name}\n{three_digits(bandwidth)} TB/s{measured}")
+        ax.grid(axis="y", visible=False)
+    axes[0].set_ylabel("TFLOP/s, logarithmic")
+    split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(("bf16_split", "fp16_split"))]))
+    note = [
+        "A kernel on a solid slope is limited by that memory, one close below its dashed line by the arithmetic units.",
+        "A line without points: its bytes were not counted.\nDRAM, FP32: the device's peaks.",
+        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2, dotted: the most that a kernel here drew,",
+        f"{greedy}; its peak is not published. All at {mhz} MHz.",
+        f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, divided by the products." if flop else "",
+        f"Nsight Compute counted the bytes{f', of {split} without the kernel that splits operands' if split else ''}.",
+    ]
+    lay_out(fig, " ".join(filter(None, note)) + throttle_note(records), left=0.085, right=0.77, top=1.25, wspace=0.08)
+    edge = axes[-1].get_xlim()[1]
+    labels = [EndLabel(edge, r.tflops, title_of(r), color_of(r)) for r in records.itertuples()]
+    labels += [EndLabel(edge, value, f"{name}: {three_digits(value)}", MUTED) for name, value in flat.items()]
+    label_ends(fig, axes[-1], labels)
     return fig
 
 
-def duration(microseconds: float, _position=None) -> str:
+def duration(microseconds: float) -> str:
     for limit, unit in ((1e6, "s"), (1e3, "ms")):
         if microseconds >= limit:
             return f"{microseconds / limit:g} {unit}"
@@ -568,37 +624,37 @@ def cpu_against_gpu(source: Source) -> Figure:
     cpu = source.squares(is_gpu=False).sort_values("time", ascending=False, key=lambda time: time != "end-to-end")
     if gpu.empty or cpu.empty:
         raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
-    lines = {
-        "cpu_naive": ("three loops on the CPU, one thread", VERMILION, "o"),
-        "cpu_blas": ("OpenBLAS on the CPU, all threads", ORANGE, "s"),
-        "01_naive": ("chapter 01 on the GPU, with copies", SKY, "D"),
-        "cublas": ("cuBLAS on the GPU, with copies", CUBLAS, ""),
+    names = {
+        "cpu_naive": "three loops on the CPU, one thread",
+        "cpu_blas": "OpenBLAS on the CPU, all threads",
+        "01_naive": "chapter 01 on the GPU, with copies",
+        "cublas": "cuBLAS on the GPU, with copies",
     }
     records = pd.concat([cpu, gpu])
-    records = records[records.kernel.isin(list(lines))].drop_duplicates(["kernel", "side"], keep="last")
+    records = records[records.kernel.isin(list(names))].drop_duplicates(["kernel", "side"], keep="last")
     times = {name: group.set_index("side").microseconds.sort_index() for name, group in records.groupby("kernel")}
     context = gpu.context.iloc[0]
     under = f"{subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
     fig, (ax,) = figure(6.0, "CPU against GPU, copies included", under)
-    for name, (text, color, marker) in lines.items():
-        if name in times:
-            width, zorder = (3.0, 2) if name == "cublas" else (2.0, 3)
-            look = {"color": color, "marker": marker, "linewidth": width, "zorder": zorder}
-            ax.plot(times[name].index, times[name], label=text, **look, **OUTLINED)
+    for name in filter(times.__contains__, names):
+        draw_lines(ax, pick(records, kernel=name), "microseconds", label=names[name])
     size_axis(ax, records.side, 1.15, 1.15)
     ax.grid(axis="x", visible=True)
     log_axis(ax, "y", records.microseconds, 6, 2.2)
     low = ax.get_ylim()[0]
-    ax.yaxis.set_major_formatter(FuncFormatter(duration))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.set_ylabel("time of one product")
-    lay_out(fig, left=0.105, bottom=0.8)
+    ax.set_ylabel("time of one product, logarithmic")
+    memory = context["protocol"].get("host_memory")
+    copies = f", from {memory} host memory" if memory else ""
+    note = f"GPU times include copying A and B to the device and C back{copies}.{throttle_note(records)}"
+    lay_out(fig, note, left=0.105)
     crossings = []
     for slow, fast in (("01_naive", "cpu_naive"), ("cublas", "cpu_blas")):
         size = crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
         if size is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
-            crossings.append((size, meeting, lines[slow][0], lines[fast][0], lines[fast][1]))
+            crossings.append((size, meeting, names[slow], names[fast], LIBRARIES[fast][1]))
     # From left to right, the texts climb, and each line ends at its text: no line runs through another's text.
     for place, (size, meeting, slow, fast, color) in enumerate(sorted(crossings)):
         text = f"N ≈ {size:.0f}: {slow.partition(',')[0]} overtakes\n{fast.partition(',')[0]}"
@@ -608,9 +664,6 @@ def cpu_against_gpu(source: Source) -> Figure:
         ax.plot([size, size], [foot, meeting], color=color, lw=1.4, ls=(0, (2, 2)), zorder=1)
         ax.plot(size, meeting, "o", color=color, markerfacecolor="none", markersize=13, markeredgewidth=1.4, zorder=4)
     ax.legend(loc="upper left", frameon=True, framealpha=1, edgecolor=GRID, facecolor=CARD, fontsize=10)
-    memory = context["protocol"].get("host_memory")
-    copies = "GPU times include copying A and B to the device and C back"
-    footnote(fig, f"{copies}, from {memory} host memory." if memory else f"{copies}.")
     return fig
 
 
@@ -619,39 +672,11 @@ def cpu_speed(source: Source) -> Figure:
     records = source.squares(is_gpu=False)
     if records.empty:
         raise NoData("no measured kernel on square matrices")
-    styles = {"cpu_naive": Style(VERMILION, "-", "o", 2.0, 3.0), "cpu_blas": Style(ORANGE, "-", "s", 2.0, 3.0)}
     fig, (ax,) = figure(4.8, "Speed on the CPU over matrix size", subtitle(records))
-    labels = draw_lines(ax, lambda row: styles.get(row.kernel) or Palette(records).style(row), records, "gflops")
-    size_axis(ax, records.side)
-    log_axis(ax, "y", records.gflops, 1.4, 1.4)
-    decades(ax.yaxis)
-    ax.set_ylabel("GFLOP/s, logarithmic")
-    lay_out(fig, right=0.84)
+    labels = draw_lines(ax, records, "gflops")
+    speed_axes(ax, records, "gflops")
+    lay_out(fig, "", right=0.80)
     label_ends(fig, ax, labels)
-    return fig
-
-
-def cold_against_warm(source: Source) -> Figure:
-    cold, warm = (source.sweep(l2).set_index(["kernel", "side"], drop=False) for l2 in ("cold", "warm"))
-    common = cold.assign(gain=cold.microseconds / warm.microseconds).reset_index(drop=True).dropna(subset="gain")
-    common = common[common.has_fp32_accuracy & (common.variant == "")]
-    if common.empty:
-        raise NoData("it takes a cold and a warm sweep of the same kernels")
-    fig, (ax,) = figure(5.6, "What a warm L2 cache is worth", subtitle(common).replace("cold L2 · ", ""))
-    palette = Palette(common)
-    draw_lines(ax, palette.style, common, "gain")
-    # The lines differ where problems fit in the cache and meet where they do not, so the names stand on the left.
-    starts = [first(group) for group in by_kernel(common)]
-    labels = [EndLabel(r.side, r.gain, title_of(r), palette.color(r), r.kernel == "cublas") for r in starts]
-    size_axis(ax, common.side, 1.08, 1.12)
-    ax.axhline(1, color=MUTED, lw=1.0, zorder=1)
-    ax.yaxis.tick_right()
-    ax.yaxis.set_label_position("right")
-    ax.spines[["left"]].set_visible(False)
-    ax.spines[["right"]].set_visible(True)
-    ax.set_ylabel("cold time / warm time")
-    lay_out(fig, left=0.21, right=0.915)
-    label_ends(fig, ax, labels, left=True)
     return fig
 
 
@@ -662,88 +687,142 @@ def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
     return pick(source.accuracy, None, side=size, variant="", **fields).dropna(subset="rel_err")
 
 
-def list_kernels(ax: Axes) -> None:
-    """The legend of a chart of points, on the right of it."""
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0)
+def chapters_name(numbers: Sequence[int]) -> Iterator[str]:
+    """[1, 2, 3, 5] as "01 to 03" and "05"; two neighbours stay two."""
+    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
+        run = [f"{number:02d}" for _, number in group]
+        yield from run if len(run) < 3 else [f"{run[0]} to {run[-1]}"]
+
+
+def written_error(error: float) -> str:
+    """In as many digits as the tables have; what is the same there is drawn as one."""
+    return f"{error:.1e}"
+
+
+def label_points(ax: Axes, names: dict[tuple[float, float], tuple[str, object]], taken: list[Bbox]) -> None:
+    """Writes a name in its colour beside each point, on a side where it covers nothing that is taken."""
+    for at, (name, color) in names.items():
+        for x, y, ha, va in ((11, 0, "left", "center"), (-11, 0, "right", "center"), (0, 11, "center", "bottom")):
+            look = {"color": readable(color), "fontsize": 10.5, "ha": ha, "va": va, "zorder": 5}
+            text = ax.annotate(name, at, xytext=(x, y), textcoords="offset points", **look)
+            box = text.get_window_extent()
+            if y or (not box.count_overlaps(taken) and ax.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1):
+                break
+            text.remove()
+        taken.append(box)
 
 
 def error_against_speed(source: Source) -> Figure:
+    """Chapters that have cuBLAS's own error are small and share a name."""
     size = ladder_size_of(source)
     errors = errors_at(source, size, data="uniform", is_gpu=True).set_index("kernel").rel_err
     points = pick(source.sweep(), side=size).drop(columns="rel_err").join(errors, on="kernel", how="inner")
+    points = points[points.kernel != "cublaslt_best"]
     if points.empty:
         raise NoData(f"no kernel has both a speed and an error at {size}")
     if device_of(source.accuracy).get("name") != source.device.get("name"):
         raise NoData("speeds and errors are of different devices")
+    own = errors.get("cublas", np.nan)
+    alike = points.is_chapter & (points.rel_err.map(written_error) == written_error(own))
     title, under = f"Error against speed at {size} × {size} × {size}", subtitle(points).rpartition(" · ")[0]
     fig, (ax,) = figure(6.0, title, f"{under} · uniform data")
-    palette = Palette(points)
-    ring = {"marker": "o", "markerfacecolor": "none", "markersize": 15}  # shows what lies in it, and on the dashed line
-    for row in points.itertuples():
-        look = {"markersize": 8, **palette.point(row), **(ring if row.kernel == "cublas" else {})}
-        ax.plot(row.tflops, row.rel_err, **look, zorder=3 + (not row.is_chapter), label=title_of(row))
-    log_axis(ax, "x", points.tflops, 1.8, 1.8)
-    log_axis(ax, "y", points.rel_err, 3, 3)
+    names = {}
+    for row, small in zip(points.itertuples(), alike, strict=True):
+        ax.plot(row.tflops, row.rel_err, **point(row, markersize=6 if small else 11, zorder=2 if small else 3))
+        if not small:
+            compared = "" if row.kernel == "cublas" or pd.isna(row.of_cublas) else f" · {row.of_cublas:.2f} × cuBLAS"
+            names[row.tflops, row.rel_err] = title_of(row) + compared, color_of(row)
+    line = ax.axhline(own, color=CUBLAS, lw=1.2, ls=(0, (6, 3)), zorder=1)
+    log_axis(ax, "x", points.tflops, 1.4, 4.6)
+    log_axis(ax, "y", points.rel_err, 4, 3)
     decades(ax.xaxis)
     ax.yaxis.set_major_locator(LogLocator(numticks=20))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.set_xlabel("TFLOP/s, logarithmic")
-    ax.set_ylabel("relative error against FP64 (Frobenius norm), logarithmic")
-    lay_out(fig, right=0.77, bottom=0.80)
-    if "cublas" in errors:
-        ax.axhline(errors["cublas"], color=CUBLAS, lw=1.4, ls=(0, (6, 3)), zorder=1)
-    list_kernels(ax)
-    footnote(fig, f"Dashed: the error of cublasSgemm. {LEFT_OUT}")
+    ax.set_xlabel("speed in TFLOP/s, logarithmic")
+    ax.set_ylabel("relative error against FP64, logarithmic")
+    if alike.any():
+        some = points[alike].sort_values("tflops").iloc[len(points[alike]) // 2 - 1]
+        text = f"chapters {' and '.join(chapters_name(points.number[alike]))}: cuBLAS's error"
+        ax.annotate(text, (some.tflops, own), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=10.5)
+    arrow = {"arrowstyle": "-|>", "color": MUTED, "lw": 2.2, "mutation_scale": 18}
+    corner = {"xycoords": "axes fraction", "textcoords": "axes fraction", "va": "center", "color": MUTED}
+    ax.annotate("better", (0.16, 0.77), xytext=(0.03, 0.91), fontsize=12, arrowprops=arrow, **corner)
+    note = "×: speed relative to cuBLAS. Error: Frobenius norm of C - C_ref over that of C_ref. Default variants."
+    lay_out(fig, note + throttle_note(points), left=0.10)
+    places = ax.transData.transform(points[["tflops", "rel_err"]].to_numpy())
+    taken = [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in places]
+    label_points(ax, names, [*taken, line.get_window_extent().padded(2)] if "cublas" in errors else taken)
     return fig
 
 
 UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform, and the last is exact
-EXACT_GAP = 30.0  # how far left of the smallest error a result without one is drawn, as a factor
 
 
 def error_by_distribution(source: Source) -> Figure:
+    """Kernels whose errors coincide on every kind of operands share a marker and a name."""
     sizes = set(source.accuracy.side.dropna().astype(int)) if source.accuracy is not None else set()
     size = 4096 if 4096 in sizes else max(sizes, default=0)
     records = errors_at(source, size)
-    positive = records.rel_err[records.rel_err > 0]
-    if positive.empty:
+    records = records[~records.data.isin(UNDRAWN)]
+    if not (records.rel_err > 0).any():
         raise NoData("no error above 0 was measured")
     context = records.context.iloc[0]
-    kinds = [kind for kind in context["protocol"]["data"] if kind not in UNDRAWN]
-    records = records[records.data.isin(kinds)]
+    table = records.pivot_table(index="kernel", columns="data", values="rel_err", sort=False)
+    exact = [kind for kind in table if (table[kind].fillna(0) == 0).all()]
+    kinds = [kind for kind in context["protocol"]["data"] if kind in table and kind not in exact]
+    table = table[kinds]
+    groups = [[*found] for found in table.map(written_error).groupby(kinds, sort=False, dropna=False).groups.values()]
+    beyond = records[~records.verified.astype(bool)]
     if context["device"]:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
     else:
         under = f"{context['cpu']}, GPU kernels executed on it"
-    fig, (ax,) = figure(1.7 + 0.85 * len(kinds), f"Error by distribution at {size} × {size} × {size}", under)
-    palette, groups = Palette(records), records.groupby("kernel", sort=False)
-    exact = 10 ** np.floor(np.log10(positive.min() / EXACT_GAP))
-    for place, (_, own) in enumerate(groups):
-        offset = 0.8 * (place / max(len(groups) - 1, 1) - 0.5)
-        xs = own.rel_err.where(own.rel_err > 0, exact)
-        ys = own.data.map(kinds.index) + offset
-        look = palette.point(first(own)) | {"markersize": 5, "markeredgewidth": 1.3, "zorder": 3}
-        ax.plot(xs, ys, **look, label=title_of(first(own)))
-        beyond = ~own.verified.astype(bool)
-        ring = {"color": PEAK, "markerfacecolor": "none", "markersize": 13, "markeredgewidth": 1.4, "zorder": 4}
-        ax.plot(xs[beyond], ys[beyond], "o", **ring)
+    fig, (ax,) = figure(1.9 + 0.55 * len(kinds), f"Error by distribution at {size} × {size} × {size}", under)
+    for place, group in enumerate(groups):
+        rows = [first(pick(records, None, kernel=kernel)) for kernel in group]
+        numbers = [row.number for row in rows if row.is_chapter]
+        names = [*chapters_name(numbers), *(title_of(row) for row in rows if not row.is_chapter)]
+        name = title_of(rows[0]) if len(rows) == 1 else ", ".join(names)
+        xs = table.loc[group[0]].where(lambda errors: errors > 0)
+        ys = np.arange(len(kinds)) + 0.6 * (place / max(len(groups) - 1, 1) - 0.5)
+        look = point(next((row for row in rows if row.kernel == "cublas"), rows[0]))
+        ax.plot(xs, ys, **look, markersize=8, zorder=3, label=textwrap.fill(name, 24))
+        ringed = [kind in set(beyond.data[beyond.kernel.isin(group)]) for kind in kinds]
+        ring = {"color": ALERT, "markerfacecolor": "none", "markersize": 15, "markeredgewidth": 1.4, "zorder": 4}
+        ax.plot(xs[ringed], ys[ringed], "o", **ring)
     rows_axis(ax, kinds)
     ax.set_ylim(len(kinds) - 0.5, -0.5)
     for place in range(1, len(kinds)):
         ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
-    ax.axvline(exact * np.sqrt(EXACT_GAP), color=MUTED, lw=0.8, zorder=1)
-    log_axis(ax, "x", [exact, positive.max()], 3, 3)
-    powers = np.arange(np.ceil(np.log10(exact * EXACT_GAP)), np.floor(np.log10(positive.max() * 3)) + 1)
-    ax.xaxis.set_major_locator(FixedLocator([exact, *10.0**powers]))
-    ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "exact" if value == exact else f"$10^{{{round(np.log10(value))}}}$")
-    )
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(numticks=20))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel("relative error against FP64 (Frobenius norm), logarithmic")
-    lay_out(fig, left=0.12, right=0.77, bottom=0.80)
-    list_kernels(ax)
-    order = "In each row, kernels from top to bottom as in the list."
-    footnote(fig, f"{order} Ringed: beyond the bound of its class, promised or not.")
+    note = "Kernels with the same errors share a marker. Ringed: beyond the bound of its class, promised or not."
+    if exact:
+        note += f" Exact in every kernel and not drawn: {', '.join(exact)}."
+    if (table == 0).any(axis=None):
+        note += " Without a marker: exact."
+    lay_out(fig, note, left=0.12, right=0.75)
+    ax.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0, labelspacing=0.8
+    )
+    return fig
+
+
+def devices(sources: Sequence[Source]) -> Figure:
+    """One kind of line for each device, the usual colour for each kernel."""
+    drawn = [source.defaults() for source in sources]
+    names = [source.device["name"] for source in sources]
+    fig, (ax,) = figure(8.4, "Speed over matrix size on several devices", ", ".join(names))
+    labels = []
+    for name, records, dashes in zip(names, drawn, ["-", *DASHES], strict=False):
+        lines = draw_lines(ax, records, "tflops", linestyle=dashes)
+        labels += [replace(label, text=f"{label.text}, {name.removeprefix('NVIDIA ')}") for label in lines]
+    everything = pd.concat(drawn)
+    speed_axes(ax, everything)
+    lay_out(fig, f"Default variants.{throttle_note(everything)}", right=0.68)
+    label_ends(fig, ax, labels, 9)
     return fig
 
 
@@ -751,10 +830,8 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
     "ladder": ladder,
-    "resources": resources,
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
-    "cold_against_warm": cold_against_warm,
     "error_against_speed": error_against_speed,
     "error_by_distribution": error_by_distribution,
 }
@@ -799,17 +876,37 @@ def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
 def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = [path / name for name in (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE) if (path / name).exists()]
+    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE)
+    files = [path / name for name in names if (path / name).exists()]
     if not files:
         raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")
     return files
 
 
+def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
+    """One for each device. A file without a device, which holds CPU kernels alone, belongs to all."""
+    of_ncu = [path for path in files if is_counters(path)]
+    of_accuracy = [path for path in files if path not in of_ncu and is_accuracy(path)]
+    of_shapes = [path for path in files if path.name.startswith(Path(SHAPES_FILE).stem)]
+    sweeps = [path for path in files if path not in [*of_ncu, *of_accuracy, *of_shapes]]
+    names = {path: device_of(load([path])).get("name") for path in sweeps}
+    several = list(dict.fromkeys(filter(None, names.values())))
+    if len(several) > 1:
+        return [Source(load(path for path in sweeps if names[path] in (device, None))) for device in several]
+    return [
+        Source(
+            results=load(sweeps),
+            counters=load_counters(of_ncu[-1]) if of_ncu else None,
+            ladder_size=ladder_size,
+            accuracy=load(of_accuracy) if of_accuracy else None,
+            shapes=load(of_shapes) if of_shapes else None,
+        )
+    ]
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of one device"
-    )
+    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
     return parser.parse_args(arguments)
@@ -819,15 +916,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         files = [file for path in options.results for file in files_of(path)]
-        of_ncu = [path for path in files if is_counters(path)]
-        of_accuracy = [path for path in files if is_accuracy(path)]
-        source = Source(
-            results=load(path for path in files if path not in [*of_ncu, *of_accuracy]),
-            counters=load_counters(of_ncu[-1]) if of_ncu else None,
-            ladder_size=options.ladder_size,
-            accuracy=load(of_accuracy) if of_accuracy else None,
-        )
-        charts = {name: partial(chart, source) for name, chart in charts_of(source).items()}
+        sources = sources_of(files, options.ladder_size)
+        charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
+        if len(sources) > 1:
+            charts = {"devices": partial(devices, sources)}
         return draw(charts, options.out or files[0].parent / "charts")
     except (ResultsError, OSError) as error:
         stop(error)

@@ -10,9 +10,12 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 install_packages "${BUILD_PACKAGES[@]}"
-if ! find_nvcc; then
+if has_gpu && find_nvcc; then
+  options=(-DSGEMM_WITH_CUDA=ON -DSGEMM_QUICK_COMPILE=OFF)
+else
   ! has_gpu || explain_nvcc
-  say "Without nvcc the kernels are built for the CPU alone, which executes them without timing them."
+  say "Without a GPU and nvcc the kernels are built for the CPU alone, which executes them without timing them."
+  options=(-DSGEMM_WITH_CUDA=OFF -DSGEMM_QUICK_COMPILE=ON)
 fi
 # Python's packages are fetched while the compiler works.
 python_path=$(mktemp)
@@ -20,7 +23,7 @@ trap 'rm -f "$python_path"' EXIT
 "$ROOT/scripts/python.sh" >"$python_path" &
 python_job=$!
 
-options=(-DSGEMM_BUILD_TESTS=OFF)
+options+=(-DSGEMM_BUILD_TESTS=OFF)
 architecture=$(native_architecture)
 [ -z "$architecture" ] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$architecture")
 build_in "$ROOT/build" "${options[@]}"

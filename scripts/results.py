@@ -17,6 +17,7 @@ import pandas as pd
 
 SCHEMA_VERSION = 1
 OUTCOMES = ("measured", "executed", "compared", "counted", "incorrect", "failed", "not_supported", "skipped")
+CONFIDENCE = 0.95  # of intervals, where a file does not say
 BAD_INPUT = 2  # exit status of every script here
 
 # What results/<device>/ holds; all but cold may be missing.
@@ -29,9 +30,9 @@ REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class",
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
-OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data"]
+OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
-DERIVED += ["microseconds", "tflops", "of_cublas"]
+DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples"]
 CASE = ["kernel", "m", "n", "k", "l2", "time", "data"]  # what tells cases apart
 
 Row = Any  # a row of the table, as itertuples gives it
@@ -39,6 +40,10 @@ Row = Any  # a row of the table, as itertuples gives it
 
 class ResultsError(Exception):
     """A file that can not be used, or a question its records can not answer; the message is one line."""
+
+
+class NotMeasured(ResultsError):
+    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
 
 
 def stop(error: object) -> NoReturn:
@@ -75,6 +80,15 @@ def _problem(document: object) -> str | None:
     return None
 
 
+def interval_level(samples: int, confidence: float) -> float | None:
+    """The confidence of a median's interval, which comes from order statistics; None where there are too few samples.
+
+    An interval from the smallest to the largest of n samples misses the median when all of them lie on one side of it:
+    once in 2^(n - 1). So it covers at most 1 - 2^(1 - n), which is 0.75 for 3 samples, and 0.95 takes 6.
+    """
+    return confidence if samples > 0 and 1 - 2.0 ** (1 - samples) >= confidence else None
+
+
 def _order(case: dict) -> tuple:
     """Chapters by number, the default variant first; then cuBLAS, other GPU kernels and CPU kernels."""
     if case["number"] > 0:
@@ -90,6 +104,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
     context = document["context"]
     for data in document["benchmarks"]:
         shape = data["m"], data["n"], data["k"]
+        samples = len(data.get("samples_us") or ())
+        level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
         ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
         yield data | {
             "file": file,
@@ -106,6 +122,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
             "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,
             "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
+            "interval_level": level,
+            "few_samples": samples if samples and level is None else None,  # too few for an interval
         }
 
 

@@ -1,44 +1,72 @@
 #!/usr/bin/env python3
-"""Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills:
+"""Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills, and the numbers in prose:
 
     <!-- [[[cog ladder(4096) ]]] -->
     ...
     <!-- [[[end]]] -->
+    12 runs at <!--= tflops(12, 4096) -->228<!--/--> TFLOP/s.
 
-    scripts/tables.py           writes the blocks
-    scripts/tables.py --check   writes nothing, prints a diff and exits with 1 when a block is not what it would write
+    scripts/tables.py           writes the blocks and the numbers
+    scripts/tables.py --check   writes nothing, prints what is stale, and numbers that were typed (scripts/prose.py)
 
 The methods of Blocks are the blocks. A kernel is given by its id ("05_coarse_1d", "06_coarse_2d:vectorized") or by a
 chapter's number, which stands for all its variants. Where a kernel has a page and is not in the results yet, a block
 says that it was not measured.
 
-Exit status: 0 fine, 1 stale (with --check), 2 bad input.
+Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
 """
 
 from __future__ import annotations
 
+import needs  # noqa: F401
+
+# isort: split
 import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, wraps
+from itertools import count as integers
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
 import claims
 import counts
+import listing
 import pages
+import prose
 from counts import SHARED, Pair
+from forms import (
+    COUNTER_ROWS,
+    Form,
+    count,
+    duration,
+    error_size,
+    hundredths,
+    in_bytes,
+    maybe,
+    mebibytes,
+    percent,
+    shape_text,
+    share,
+    significant,
+    whole,
+)
 from results import (
     ACCURACY_FILE,
+    CONFIDENCE,
     COUNTERS_FILE,
     RESOURCES,
     SHAPES_FILE,
+    NotMeasured,
     ResultsError,
     Row,
     counters_of_folder,
+    interval_level,
+    load,
     load_folder,
     load_if_there,
     one,
@@ -47,82 +75,19 @@ from results import (
     stop,
 )
 
-Form = Callable[[float], str]
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
 Kernel = str | int
 
 
-class NotMeasured(ResultsError):
-    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table; the first `left` columns are text, the others numbers."""
-    rule = ["---" if column < left else "---:" for column in range(len(head))]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, text_last: bool = False) -> str:
+    """A Markdown table; the first `left` columns are text and, with `text_last`, the last one, the others numbers."""
+    is_text = [column < left or (text_last and column == len(head) - 1) for column in range(len(head))]
+    rule = ["---" if text else "---:" for text in is_text]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
-
-
-def maybe(form: Form, value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else form(value)
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Fixed notation with so many significant digits, all digits before the point."""
-    if value == 0:
-        return "0"
-    text = f"{value:#.{digits}g}"
-    if "e" in text:
-        text = f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}f}"
-    return text.rstrip(".")
-
-
-def share(value: float | None) -> str:
-    return maybe(lambda v: f"{100 * v:.1f} %", value)
-
-
-def percent(value: float) -> str:
-    return f"{value:.1f} %"
-
-
-def whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
-def hundredths(value: float) -> str:
-    return f"{value:.2f}"
-
-
-def error_size(value: float) -> str:
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def in_units(value: float, units: Sequence[tuple[float, str]], digits: int = 3) -> str:
-    for limit, unit in units:
-        if abs(value) >= limit:
-            return f"{significant(value / limit, digits)} {unit}"
-    return significant(value, digits)
-
-
-def duration(microseconds: float) -> str:
-    return in_units(microseconds, ((1e6, "s"), (1e3, "ms"), (1, "µs")), 4)
-
-
-def count(value: float) -> str:
-    """1234567 as 1.23 M."""
-    return in_units(value, ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")))
-
-
-def plain_count(value: float) -> str:
-    """Few as they are, many in short."""
-    return f"{value:g}" if value < 10_000 and value == int(value) else count(value)
-
-
-def in_bytes(value: float) -> str:
-    return f"{count(value)}B"
-
-
-def mebibytes(bytes_: float) -> str:
-    return f"{bytes_ / 2**20:,.0f} MiB".replace(",", " ")
 
 
 def tflops(row: Row | None) -> str:
@@ -131,8 +96,35 @@ def tflops(row: Row | None) -> str:
     return significant(row.tflops) if row.measured else row.outcome.replace("_", " ")
 
 
-def shape_text(shape: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, dict.fromkeys(shape) if len(set(shape)) == 1 else shape))
+THROTTLED = "†"
+
+
+def speed(row: Row | None) -> str:
+    """TFLOP/s, with marks that `notes` explains."""
+    text = tflops(row)
+    if row is None or not row.measured:
+        return text
+    if not pd.isna(row.few_samples):
+        text += f" ({row.few_samples:.0f} samples)"
+    return f"{text} {THROTTLED}" if row.throttled is True else text
+
+
+def notes(rows: Iterable[Row]) -> list[str]:
+    """What the marks in a table's speeds mean, those that occur."""
+    measured, lines = [row for row in rows if row.measured], []
+    if throttled := [row for row in measured if row.throttled is True]:
+        ends = [row.telemetry["end"] for row in throttled if isinstance(row.telemetry, dict)]
+        reasons = dict.fromkeys(f"`{reason}`" for end in ends for reason in end["throttle_reasons"])
+        why = f" ({', '.join(reasons)})" if reasons else ""
+        lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
+    if few := [row for row in measured if not pd.isna(row.few_samples)]:
+        level = few[0].context["protocol"].get("confidence", CONFIDENCE)
+        enough = next(n for n in integers(1) if interval_level(n, level))
+        lines.append(
+            f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
+            "median."
+        )
+    return lines
 
 
 def resources_line(row: Row) -> str:
@@ -186,36 +178,9 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
-# Titles, fields of counters.json and forms.
-COUNTER_ROWS: tuple[tuple[str, str, Form], ...] = (
-    ("time under the profiler", "time_us", duration),
-    ("TFLOP/s", "tflops", significant),
-    ("FMA pipe busy", "fma_pipe_percent", percent),
-    ("tensor cores busy", "tensor_pipe_percent", percent),
-    ("SM clock", "sm_clock_mhz", lambda v: f"{v:.0f} MHz"),
-    ("issue slots busy", "issue_slots_busy_percent", percent),
-    ("FFMA among all instructions", "ffma_percent_of_instructions", percent),
-    ("achieved occupancy", "achieved_occupancy_percent", percent),
-    ("DRAM bytes", "dram_bytes", in_bytes),
-    ("DRAM throughput", "dram_gbytes_s", lambda v: f"{significant(v)} GB/s"),
-    ("FLOP per DRAM byte", "flop_per_dram_byte", significant),
-    ("bytes from L2 to the SMs", "l2_to_sm_bytes", in_bytes),
-    ("FLOP per byte from L2", "flop_per_l2_to_sm_byte", significant),
-    ("bytes looked up in L2", "l2_bytes", in_bytes),
-    ("L2 hit rate", "l2_hit_percent", percent),
-    ("L1 hit rate", "l1_hit_percent", percent),
-    ("global load requests", "global_load_requests", count),
-    ("sectors per global load request", "global_load_sectors_per_request", significant),
-    ("sectors per global store request", "global_store_sectors_per_request", significant),
-    ("asynchronous copies among global loads", "async_copy_percent_of_loads", percent),
-    ("wavefronts per shared load", "shared_load_wavefronts_per_request", significant),
-    ("wavefronts per shared store", "shared_store_wavefronts_per_request", significant),
-    ("wavefronts per asynchronous copy", "async_copy_wavefronts_per_request", significant),
-    ("bank conflicts, shared loads", "shared_load_bank_conflicts", count),
-    ("bank conflicts, shared stores", "shared_store_bank_conflicts", count),
-    ("bank conflicts, asynchronous copies", "async_copy_bank_conflicts", count),
-    ("data pipe of L1 and shared memory busy", "shared_pipe_percent", percent),
-)
+ERROR_FILES = ("cold.json", SHAPES_FILE, "shapes_tensor.json", ACCURACY_FILE)
+LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
+RATIOS = ("vs_cublas", "vs_cublas_alone")
 STALLS_SHOWN = 4
 KINDS = {
     "global_load": "global load",
@@ -225,6 +190,31 @@ KINDS = {
     "async_copy": "asynchronous copy",
     "flops": "arithmetic",
 }
+
+
+def errors_of(row: Row | None) -> dict[str, float]:
+    """The errors of a case that have a value, by measure."""
+    if row is None:
+        return {}
+    compared = row.accuracy if isinstance(row.accuracy, dict) else {}
+    found = {"relative": row.rel_err, "componentwise": compared.get("componentwise_err")}
+    return {measure: value for measure, value in found.items() if value is not None and not pd.isna(value)}
+
+
+def noise_line(cold: pd.DataFrame) -> str:
+    """How far cuBLAS is from itself."""
+    own = pick(cold, kernel="cublas").dropna(subset=list(RATIOS))
+    if own.empty:
+        return ""
+    paired, alone = (f"{100 * own[field].min():.1f} to {100 * own[field].max():.1f} %" for field in RATIOS)
+    sizes = f"squares from {own.side.min()} to {own.side.max()}"
+    return f"cuBLAS against itself is at {paired} in pairs, and at {alone} of cuBLAS alone ({sizes})"
+
+
+@cache
+def chapters() -> dict[str, dict]:
+    """What ladder.toml says about each chapter, by id."""
+    return tomllib.loads(Path(__file__).with_name("ladder.toml").read_text(encoding="utf-8"))
 
 
 class Folders:
@@ -246,6 +236,11 @@ class Folders:
         if cold.empty:
             raise ResultsError(f"{self.path} holds no cold measurement")
         return cold.astype({"side": int})
+
+    @cache  # noqa: B019 (there is one for each run of the script)
+    def file(self, name: str) -> pd.DataFrame:
+        """One results file, every outcome."""
+        return load([self.path / name])
 
     @cached_property
     def summaries(self) -> dict[str, str]:
@@ -293,32 +288,58 @@ class Blocks:
         inside = target.name if self._page.parent == target.parent else f"docs/{target.name}"
         return f"[`{kernel}`]({inside})"
 
+    def _at(self, size: int) -> pd.DataFrame:
+        rows = pick(self._folders.cold, None, side=size)
+        if rows.empty:
+            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
+        return rows
+
     def ladder(self, size: int) -> str:
+        """A row for each chapter at one size, with what ladder.toml says about it, and cuBLAS."""
+        about = chapters()
+        shown = [row for row in self._at(size).itertuples() if row.kernel == "cublas" or row.is_chapter]
+        shown = [row for row in shown if not row.variant]
+        rows = []
+        for row in shown:
+            words = about.get(row.kernel, {})
+            rows.append(
+                [
+                    self._linked(row.kernel) + (" (detour)" if words.get("detour") else ""),
+                    words.get("idea", self._folders.summaries.get(row.kernel, "")),
+                    speed(row),
+                    share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
+                    words.get("why", ""),
+                ]
+            )
+        head = ["chapter", "idea", "TFLOP/s", "of cuBLAS", "why"]
+        return "\n\n".join([table(head, rows, left=2, text_last=True), *notes(shown)])
+
+    def all_variants(self, size: int) -> str:
         """Every kernel at one size."""
+        shown = list(self._at(size).itertuples())
         rows = [
             [
                 self._linked(row.kernel),
                 self._folders.summaries.get(row.kernel, ""),
-                tflops(row),
+                speed(row),
                 share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
                 maybe(error_size, row.rel_err),
                 maybe(whole, row.registers),
             ]
-            for row in pick(self._folders.cold, None, side=size).itertuples()
+            for row in shown
         ]
-        if not rows:
-            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
-        return table(["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"], rows, left=2)
+        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"]
+        return "\n\n".join([table(head, rows, left=2), *notes(shown)])
 
     def sweep(self, *kernels: Kernel) -> str:
         """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""
         cold = self._folders.cold
-        speeds = cold.assign(cell=list(map(tflops, cold.itertuples()))).pivot(
-            index="kernel", columns="side", values="cell"
-        )
-        names = self._ids(kernels) if kernels else cold.kernel.unique()
-        rows = [[self._linked(name), *speeds.loc[name].fillna("")] for name in names]
-        return table(["TFLOP/s", *map(str, speeds.columns)], rows)
+        names = self._ids(kernels) if kernels else list(cold.kernel.unique())
+        sides = sorted(cold.side.unique())
+        cases = {(row.kernel, row.side): row for row in cold.itertuples()}
+        rows = [[self._linked(name), *(speed(cases.get((name, side))) for side in sides)] for name in names]
+        marked = [row for row in cases.values() if row.kernel in names]
+        return "\n\n".join([table(["TFLOP/s", *map(str, sides)], rows), *notes(marked)])
 
     def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
@@ -337,7 +358,7 @@ class Blocks:
                 cells[2] = tflops(row)
             else:
                 lead = library.microseconds / row.microseconds if library and library.measured else None
-                cells = [row.detail, duration(row.microseconds), tflops(row), share(row.of_cublas), share(lead)]
+                cells = [row.detail, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
             rows.append([shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)])
         head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
         head += [f"{self._linked(name)}, of cuBLAS" for name in others]
@@ -347,7 +368,8 @@ class Blocks:
             "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
             "ratios of median times."
         )
-        return f"{table(head, rows, left=2)}\n\n{source}"
+        own = results[results.kernel == kernel].itertuples()
+        return "\n\n".join([table(head, rows, left=2), *notes(own), source])
 
     def chapter(self, *kernels: Kernel) -> str:
         """Every size of the kernels, each in a table of its own, with its resources."""
@@ -359,7 +381,7 @@ class Blocks:
         head += ["relative error"]
         rows = []
         for row in records.itertuples():
-            cells = [str(row.side), maybe(duration, row.microseconds), tflops(row), maybe(percent, row.percent_of_peak)]
+            cells = [str(row.side), maybe(duration, row.microseconds), speed(row), maybe(percent, row.percent_of_peak)]
             ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
             rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
         # A kernel that does not multiply on the FP32 units has no share of their peak.
@@ -368,7 +390,7 @@ class Blocks:
                 del cells[3]
         title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
         resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
-        return "\n\n".join([title, table(head, rows, left=0), *resources])
+        return "\n\n".join([title, table(head, rows, left=0), *notes(records.itertuples()), *resources])
 
     def resources(self, *kernels: Kernel) -> str:
         """What a block of each kernel takes."""
@@ -414,8 +436,22 @@ class Blocks:
             f"{protocol.get('max_seconds'):g} s, until the median's {100 * protocol.get('confidence', 0):g} % interval "
             f"is within {100 * protocol.get('target_ci', 0):g} %"
         )
+        if noise := noise_line(self._folders.cold):
+            rows["noise"] = noise
         rows["verified"] = "yes" if protocol.get("verify") else "no"
         return table(["", ""], list(rows.items()), left=2)
+
+    def noise(self, file: str = "cold.json") -> str:
+        """cuBLAS against itself, which should be 100 %."""
+        own = pick(self._folders.file(file), kernel="cublas").dropna(subset=list(RATIOS))
+        if own.empty:
+            raise ResultsError(f"{file} does not hold cuBLAS against itself")
+        rows = [
+            [shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
+            for row in own.itertuples()
+        ]
+        head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
+        return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
 
     def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""
@@ -478,6 +514,32 @@ class Blocks:
         if len(shown) < len(cells):
             source += " Variants that are not listed have the errors of their chapter's default."
         return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
+
+    def code(self, file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
+        """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
+        end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
+        return listing.code(file, start, end, marks or {})
+
+    def less_accurate(self, *kernels: Kernel) -> str:
+        """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
+        names, rows = self._ids(kernels), []
+        files = [name for name in ERROR_FILES if (self._folders.path / name).exists()]
+        cases: dict[tuple, dict[str, Row]] = {}
+        for file in files:
+            for row in self._folders.file(file).itertuples():
+                data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
+                if data not in ("inf", "nan"):
+                    cases.setdefault((data, len(set(row.shape)) > 1, row.shape, file), {})[row.kernel] = row
+        for name, ((data, _, shape, _), case) in product(names, sorted(cases.items(), key=lambda item: item[0])):
+            library = errors_of(case.get("cublas"))
+            for measure, error in errors_of(case.get(name)).items():
+                if error > LESS_ACCURATE * library.get(measure, float("inf")):
+                    text = error_size(error) + ("" if case[name].verified else " (not promised)")
+                    cells = [self._linked(name), shape_text(shape), data, measure]
+                    rows.append((*cells, text, error_size(library[measure])))
+        rule = f"Errors above {LESS_ACCURATE:g} times cuBLAS's, of all cases in {', '.join(f'`{f}`' for f in files)}."
+        head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
+        return f"{table(head, list(dict.fromkeys(rows)), left=4)}\n\n{rule}" if rows else f"None. {rule}"
 
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
@@ -627,34 +689,7 @@ class Blocks:
 
 def counts_of_case(case: counts.Case) -> dict[str, tuple[str, str]]:
     """What was counted and measured of a kernel, by title."""
-    cells: dict[str, tuple[str, str]] = {}
-
-    def add(title: str, pair: Pair, form: Form = significant) -> None:
-        cells[title] = tuple(both(pair, form))
-
-    for array in ("a", "b"):
-        times = case.counts["reads_per_element"][array]
-        add(f"times each element of {array.upper()} is read", Pair(times, None), plain_count)
-    asked = case.of("global_loads", "global_stores", "async_copies", field="bytes")
-    m, n, _ = case.row.shape
-    add("bytes asked of global memory per element of C", Pair(asked / (m * n), None), plain_count)
-    for what in ("global load", "global store"):
-        requests, sectors = (case.pair(counts.GLOBAL[f"{what} {field}"]) for field in ("requests", "sectors"))
-        add(f"{what} requests", requests, count)
-        add(f"sectors per {what} request", Pair(*map(counts.ratio, sectors, requests)))
-    for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
-        made, none = kind in case.accesses(), Pair(None, None)
-        add(f"{what} requests", case.pair(requests) if made else none, count)
-        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
-        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
-    add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
-    flops = case.pair(counts.FLOPS)
-    add("FLOP", flops, count)
-    add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
-    for schedule in counts.SCHEDULES:
-        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
-    add("FLOP per byte asked of global memory", Pair(counts.ratio(flops.counted, asked), None))
-    return cells
+    return {title: tuple(both(pair, form)) for title, (pair, form) in counts.quantities(case).items()}
 
 
 BLOCKS = [name for name in vars(Blocks) if not name.startswith("_")]
@@ -694,21 +729,44 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argparse.Namespace) -> bool:
+    """Writes a page, or checks it; returns whether it is stale or has typed numbers. Raises ResultsError for all that
+    is wrong with its markers."""
+    blocks = Blocks(folders, page)
+    functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
+    stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
+    text = page.read_text(encoding="utf-8")
+    filled = prose.fill(text, numbers)
+    if filled.problems:
+        raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
+    if not options.check:
+        if filled.text != text:
+            page.write_text(filled.text, encoding="utf-8")
+        if stale or filled.text != text:
+            print(f"wrote {page}", file=sys.stderr)
+        return False
+    for line, change in filled.changes:
+        print(f"{page}:{line}: {change}")
+    if stale or filled.changes:
+        print(f"{page} is stale: run scripts/tables.py", file=sys.stderr)
+    typed = prose.typed_numbers(text) if options.pages or prose.is_converted(page) else []
+    for line, number in typed:
+        print(f"{page}:{line}: a number that nothing measured or exempts: {number}")
+    return bool(stale or filled.changes or typed)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     folders = Folders(options.results.resolve(), options.counts.resolve())
-    changed = []
-    try:
-        for page in [page.resolve() for page in options.pages] or pages.all_pages():
-            blocks = Blocks(folders, page)
-            functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
-            if pages.run_cog(page, functions, check=options.check, diff=options.check):
-                changed.append(page)
-    except (ResultsError, OSError) as error:
-        stop(error)
-    for page in changed:
-        print(f"{page} is stale: run scripts/tables.py" if options.check else f"wrote {page}", file=sys.stderr)
-    return 1 if options.check and changed else 0
+    numbers, wrong, problems = prose.Numbers(folders), False, []
+    for page in [page.resolve() for page in options.pages] or pages.all_pages():
+        try:
+            wrong |= update(page, folders, numbers, options)
+        except (ResultsError, OSError) as error:
+            problems.append(str(error))
+    if problems:
+        stop("\n".join(problems))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
-#   scripts/test.sh          what every change has to pass: about half an hour on two cores
-#   scripts/test.sh --all    every shape of every kernel, everything with sanitizers, the build with CUDA tested as the
-#                            one without, clang-tidy over all files: much longer
+#   scripts/test.sh          what every change has to pass: about ten minutes on two cores
+#   scripts/test.sh --all    every shape of every kernel, with sanitizers as well, the builds with and without CUDA both
+#                            tested, clang-tidy over all files: hours
+#
+# Where nvcc is, the short run has no build without CUDA beside the one with sanitizers, which is one. That one has the
+# unit tests of the runner's parts, and no others are built.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -23,10 +26,21 @@ esac
 
 passed=0 failed=() skipped=() times=()
 
+# note_time NAME WALL PROCESSOR, in seconds.
+note_time() { times+=("$(printf '%5d s  %5d s  %s' "$2" "$3" "$1")"); }
+
+# Sets `processor` to the processor time of all commands so far, in whole seconds.
+processor_time() {
+  times >"$scratch"
+  processor=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(60 * ($1 + $3) + $2 + $4) }' "$scratch")
+}
+
 # step NAME COMMAND...
 step() {
-  local name=$1 started=$SECONDS
+  local name=$1 wall=$SECONDS processor before
   shift
+  processor_time
+  before=$processor
   say
   say "== $name"
   if "$@"; then
@@ -34,7 +48,8 @@ step() {
   else
     failed+=("$name")
   fi
-  times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
+  processor_time
+  note_time "$name" $((SECONDS - wall)) $((processor - before))
 }
 
 skip() {
@@ -54,10 +69,19 @@ build_and_test() {
   fi
 }
 
-build_preset() { cmake --preset "$1" >&2 && cmake --build --preset "$2" >&2; }
+# Where no GPU runs it, nvcc need not optimise its code. The long run has every chapter in every build.
+build_preset() {
+  local options=(-DSGEMM_QUICK_DEVICE_CODE=ON)
+  if [ -n "$all" ]; then
+    options=(-DSGEMM_EXECUTOR_CHAPTERS=. -DSGEMM_QUICK_DEVICE_CODE=OFF)
+  elif has_gpu; then
+    options=(-DSGEMM_QUICK_DEVICE_CODE=OFF)
+  fi
+  cmake --preset "$1" "${options[@]}" >&2 && cmake --build --preset "$2" >&2
+}
 
 # The runner as its users start it.
-test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest tests/runner; }
+test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest "tests/runner${2:+/$2}"; }
 
 # The commit that this one is compared with: where it left the main branch, or the one before.
 base_commit() {
@@ -77,27 +101,50 @@ files_to_tidy() {
   fi
 }
 
+# Without precompiled headers, which are GCC's: so it finds as well what a file forgot to include.
 tidy() {
   local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=
-  printf '%s\n' "$@" |
-    xargs -P "$(nproc)" -n 1 clang-tidy -p build-test-cpu --quiet --checks="$checks" --warnings-as-errors='*'
+  cmake --preset cpu -B build-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >&2 &&
+    cmake --build build-tidy --target git_info >&2 &&
+    printf '%s\n' "$@" |
+    xargs -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --checks="$checks" --warnings-as-errors='*'
 }
 
+# The tests of the scripts take one processor, and run beside the builds.
+start_pytest() {
+  "$python" -m pytest tests/scripts >"$pytest_output" 2>&1 &
+  pytest_job=$!
+}
+
+finish_pytest() {
+  local status=0
+  wait "$pytest_job" || status=$?
+  cat "$pytest_output"
+  return "$status"
+}
+
+scratch=$(mktemp)
+pytest_output=$(mktemp)
+trap 'rm -f "$scratch" "$pytest_output"' EXIT
 # ccache: what the builds have in common is compiled once.
 install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy shellcheck
 python=$(scripts/python.sh --dev)
 
-build_and_test cpu cpu "cpu$all"
-step "pytest" "$python" -m pytest tests/scripts
-step "pytest of the runner" test_runner build-test-cpu
+start_pytest
 if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
   step "pytest of the runner with CUDA" test_runner build-test
 else
   skip "build with CUDA" "there is no nvcc"
 fi
-build_and_test sanitized sanitized "sanitized$all"
+if [ -n "$all" ] || ! find_nvcc; then
+  build_and_test cpu cpu "cpu$all"
+  step "pytest of the runner" test_runner build-test-cpu
+fi
+build_and_test sanitized "sanitized$all" "sanitized$all"
+step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
+step "pytest of the scripts, which began first" finish_pytest
 step "ruff" "$python" -m ruff check scripts tests
 mapfile -t sources < <(find benchmarks kernels runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
@@ -112,8 +159,6 @@ else
 fi
 if ! command -v clang-tidy >/dev/null; then
   skip "clang-tidy" "it is missing"
-elif [ ! -e build-test-cpu/compile_commands.json ]; then
-  skip "clang-tidy" "there is no build"
 else
   mapfile -t sources < <(files_to_tidy)
   if [ ${#sources[@]} -gt 0 ]; then
@@ -124,7 +169,10 @@ else
 fi
 step "generated tables" "$python" scripts/tables.py --check
 
+processor_time
+note_time total "$SECONDS" "$processor"
 say
+say " wall  processor"
 printf '%s\n' "${times[@]}" >&2
 say
 for name in "${failed[@]}"; do

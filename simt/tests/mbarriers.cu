@@ -36,6 +36,11 @@ __device__ void init_ring(Ring which, unsigned full, unsigned empty) {
     mbarrier_init(full + 4, LANES);
   } else if (which == Ring::no_arrivals) {
     mbarrier_init(full, 0);
+  } else if (which == Ring::one_arrival_more) {
+    for (unsigned arrival = 0; arrival < LANES; ++arrival) {
+      mbarrier_arrive_expect_tx(full, 16);
+    }
+    mbarrier_arrive(full);
   }
 }
 

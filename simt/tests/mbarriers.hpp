@@ -22,6 +22,7 @@ enum class Ring {
   init_twice,
   misaligned,
   no_arrivals,
+  one_arrival_more,  ///< in a phase to which bytes are missing
   odd_parity,
 };
 constexpr std::size_t RING_STEPS = 8;

@@ -81,6 +81,11 @@ TEST(Mbarriers, Misaligned) {
 
 TEST(Mbarriers, ForNoArrivals) { expect_error(Ring::no_arrivals, {"init_ring", "1 to 1048575 arrivals, not 0"}); }
 
+TEST(Mbarriers, MoreArrivalsThanAPhaseTakes) {
+  expect_error(Ring::one_arrival_more,
+               {"thread (0,0,0)", "init_ring", "gets one arrival more than a phase takes: bytes are missing yet"});
+}
+
 TEST(Mbarriers, ParityThatThereIsNot) {
   expect_error(Ring::odd_parity, {"thread (0,0,0)", "mbarriers.cu:", "produce", "0 or 1, not 2"});
 }

@@ -4,6 +4,7 @@
 #include "launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
 #include "ptx/shared_memory.cuh"
 
 namespace sgemm::test {
@@ -64,6 +65,73 @@ __global__ void overwrite_what_others_still_read_kernel(float* out) {
     sum += values[(threadIdx.x + 40) % THREADS];
   }
   out[threadIdx.x] = sum;
+}
+
+/// The last one of two that read is the one that writes.
+__global__ void overwrite_what_the_first_still_reads_kernel(float* out) {
+  float* const smem = dynamic_smem();
+  smem[threadIdx.x] = 1.0F;
+  __syncthreads();
+  if (threadIdx.x == 0 || threadIdx.x == 33) {
+    out[threadIdx.x] = smem[5];
+  }
+  if (threadIdx.x == 33) {
+    smem[5] = 2.0F;
+  }
+}
+
+/// The first one writes, after it has met a third thread.
+__global__ void overwrite_what_the_last_still_reads_kernel(float* out) {
+  const unsigned barrier = shared_address(dynamic_smem());
+  float* const value = dynamic_smem() + 2;
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier, 1);
+    *value = 1.0F;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 || threadIdx.x == 33) {
+    out[threadIdx.x] = *value;
+  }
+  if (threadIdx.x == 0) {
+    mbarrier_wait(barrier, 0);
+    *value = 2.0F;
+  } else if (threadIdx.x == 40) {
+    mbarrier_arrive(barrier);
+  }
+}
+
+/// Who waits for the end of an mbarrier's phase learns nothing of those that have arrived in the next one.
+__global__ void read_what_the_next_phase_announces_kernel(float* out) {
+  const unsigned barrier = shared_address(dynamic_smem());
+  float* const value = dynamic_smem() + 2;
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier, 2);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive(barrier);
+    mbarrier_arrive(barrier);
+  } else if (threadIdx.x == 1) {
+    *value = 1.0F;
+    mbarrier_arrive(barrier);
+  } else if (threadIdx.x == 2) {
+    mbarrier_wait(barrier, 0);
+    *out = *value;
+  }
+}
+
+/// Who meets at a barrier learns nothing of those that arrived before it ended the last time.
+__global__ void read_what_an_earlier_barrier_announced_kernel(float* out) {
+  constexpr int USED_AGAIN = 1;
+  if (threadIdx.x < 32) {
+    dynamic_smem()[threadIdx.x] = 1.0F;
+    bar_arrive(USED_AGAIN, 64);
+  } else if (threadIdx.x < 64) {
+    bar_sync(USED_AGAIN, 64);
+  } else {
+    bar_sync(USED_AGAIN, 32);
+    out[threadIdx.x] = dynamic_smem()[threadIdx.x - 64];
+  }
 }
 
 __global__ void synchronise_half_of_the_readers_kernel(float* out) {
@@ -177,6 +245,18 @@ void read_uninitialised_shared(const float*, float* out) { run(read_uninitialise
 void read_what_another_thread_wrote(const float*, float* out) { run(read_what_another_thread_wrote_kernel, 1, out); }
 void overwrite_what_others_still_read(const float*, float* out) {
   run(overwrite_what_others_still_read_kernel, 1, out);
+}
+void overwrite_what_the_first_still_reads(const float*, float* out) {
+  run(overwrite_what_the_first_still_reads_kernel, 1, out);
+}
+void overwrite_what_the_last_still_reads(const float*, float* out) {
+  run(overwrite_what_the_last_still_reads_kernel, 1, out);
+}
+void read_what_the_next_phase_announces(const float*, float* out) {
+  run(read_what_the_next_phase_announces_kernel, 1, out);
+}
+void read_what_an_earlier_barrier_announced(const float*, float* out) {
+  launch(read_what_an_earlier_barrier_announced_kernel, 1, dim3(96), DYNAMIC_BYTES, nullptr, out);
 }
 void synchronise_half_of_the_readers(const float*, float* out) { run(synchronise_half_of_the_readers_kernel, 1, out); }
 void two_threads_write_one_element(const float*, float* out) { run(one_element_kernel, 1, out, 2U); }

@@ -7,7 +7,7 @@ namespace sgemm::test {
 /// Elements of the arrays that the kernels below get: `in` is an input, `out` an output.
 constexpr std::size_t ELEMENTS = 256;
 
-/// Uses memory in one way that no kernel may, on blocks of 64 threads.
+/// Uses memory in one way that no kernel may, on blocks of 64 or 96 threads.
 using WrongAccess = void (*)(const float* in, float* out);
 
 void read_global_beyond_end(const float* in, float* out);
@@ -18,6 +18,10 @@ void write_dynamic_beyond_end(const float* in, float* out);
 void read_uninitialised_shared(const float* in, float* out);
 void read_what_another_thread_wrote(const float* in, float* out);
 void overwrite_what_others_still_read(const float* in, float* out);
+void overwrite_what_the_first_still_reads(const float* in, float* out);
+void overwrite_what_the_last_still_reads(const float* in, float* out);
+void read_what_the_next_phase_announces(const float* in, float* out);
+void read_what_an_earlier_barrier_announced(const float* in, float* out);
 void synchronise_half_of_the_readers(const float* in, float* out);
 void two_threads_write_one_element(const float* in, float* out);
 void two_blocks_write_one_element(const float* in, float* out);

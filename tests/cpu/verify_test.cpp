@@ -230,7 +230,7 @@ TEST(VerifierTest, AcceptsSinglePrecisionForEveryKindOfCase) {
 /// So that what a kernel has wrong there is its own doing.
 TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
   std::size_t groups = 0;
-  for (const CaseGroup& group : split_case_groups(AccuracyClass::bf16_split, FEW_PRODUCTS)) {
+  for (const CaseGroup& group : split_case_groups(AccuracyClass::bf16_split, FEW_PRODUCTS, shapes_of_this_run())) {
     ++groups;
     for (const ProductCase& product : group.cases) {
       SCOPED_TRACE(product.describe());
@@ -242,8 +242,8 @@ TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
     }
   }
   EXPECT_EQ(groups, 7U);
-  EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS).size(), groups - 1);
-  EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS).empty());
+  EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS, shapes_of_this_run()).size(), groups - 1);
+  EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS, shapes_of_this_run()).empty());
 }
 
 TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {

@@ -117,3 +117,24 @@ def test_bad_input_exits_with_2(tmp_path, edited, capsys):
             compare.main(arguments)
         assert exit_.value.code == 2
     assert "no case measured in OLD is in NEW" in capsys.readouterr().err
+
+
+def test_few_samples_have_a_range_and_no_interval(edited, capsys):
+    def few(document: dict) -> None:
+        record = case(document, "05_coarse_1d", 4096)
+        record["samples_us"] = [100.0, 110.0, 120.0]
+
+    new = str(edited("cold.json", few))
+    compare.main([new, new])
+    lines = capsys.readouterr().out.splitlines()
+    assert "| 1.000 | 0.833 to 1.200 (range of 3 samples) |" in next(x for x in lines if "05_coarse_1d/4096x" in x)
+
+
+def test_six_samples_have_an_interval(edited, capsys):
+    def six(document: dict) -> None:
+        case(document, "05_coarse_1d", 4096)["samples_us"] = [100.0, 101.0, 102.0, 103.0, 104.0, 105.0]
+
+    new = str(edited("cold.json", six))
+    compare.main([new, new])
+    line = next(x for x in capsys.readouterr().out.splitlines() if "05_coarse_1d/4096x" in x)
+    assert "range" not in line

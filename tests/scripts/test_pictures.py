@@ -54,6 +54,8 @@ def test_labels():
     assert lane_label([31], 1) == "31"
     assert lane_label([0, 16], 1) == "×2"
     assert lane_label([0, 16], 4) == "0,16"
+    assert lane_label(list(range(0, 32, 2)), 4) == "×16"
+    assert lane_label(list(range(32)), 1) == "all"
     assert distance(0) == "first line"
     assert [distance(b) for b in (128, 16384, 3 << 20, 1536)] == ["+128 B", "+16 KiB", "+3 MiB", "+1.5 KiB"]
 
@@ -103,6 +105,7 @@ def test_everything_written_lies_inside_the_picture():
     fig.canvas.draw()
     frame = fig.bbox
     for text in [*fig.texts, *fig.axes[0].texts]:
+        assert text.get_fontsize() >= 9
         box = text.get_window_extent()
         assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1, text
     plt.close(fig)

@@ -2,18 +2,25 @@ from __future__ import annotations
 
 import json
 import struct
-from functools import partial
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import plot
-from conftest import SYNTHETIC
-from results import one
+from conftest import ROOT, SYNTHETIC, case
+from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
 NAMES = [*plot.CHARTS, *CHAPTERS]
@@ -22,6 +29,7 @@ FILES = [
 ]
 
 
+@cache
 def every_source() -> plot.Source:
     return plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:]))
 
@@ -45,31 +53,29 @@ def unwritten(monkeypatch) -> list[str]:
     return names
 
 
-def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys):
+def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, unwritten):
     assert plot.main([str(synthetic)]) == 0
-    assert {path.name for path in (synthetic / "charts").iterdir()} == {f"{name}.png" for name in NAMES}
-    for path in (synthetic / "charts").iterdir():
-        width, height = png_size(path)
-        assert width == plot.WIDTH * plot.PNG_DPI
-        assert height > 800
-        assert path.stat().st_size > 20_000
+    assert set(unwritten) == {f"{name}.png" for name in NAMES}
     assert "skipped" not in capsys.readouterr().out
     assert not plt.get_fignums()
 
 
-@pytest.mark.parametrize("name", ["gflops_over_size", "error_by_distribution"])
-def test_charts_are_the_same_every_time(tmp_path, name):
+def test_charts_are_the_same_every_time(tmp_path):
     source = every_source()
-    for file in ("first.png", "second.png"):
-        plot.save(plot.charts_of(source)[name](source), tmp_path / file)
-    assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
+    files = [tmp_path / "first.png", tmp_path / "second.png"]
+    for file in files:
+        plot.save(plot.ladder(source), file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    width, height = png_size(files[0])
+    assert width == plot.WIDTH * plot.PNG_DPI
+    assert height > 800
 
 
 def test_says_what_is_missing(tmp_path, capsys, unwritten):
     assert plot.main([FILES[0], "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
     assert "skipped cpu_against_gpu: it takes an end-to-end sweep" in output
-    assert "skipped cold_against_warm: it takes a cold and a warm sweep" in output
+    assert "skipped roofline: it takes a file of scripts/counters.py" in output
     assert "skipped error_against_speed: it takes a file of runner --accuracy" in output
     assert "skipped error_by_distribution: it takes a file of runner --accuracy" in output
     assert "cpu_against_gpu.png" not in unwritten
@@ -138,17 +144,17 @@ def test_the_crossover_is_written_into_the_chart():
 def test_a_chapter_stands_between_the_one_before_and_cublas():
     source = plot.Source(plot.load(FILES[:1]))
     for number, expected in (
-        (1, ["01 naive", "01 uncoalesced", "cuBLAS"]),
-        (6, ["05 coarse 1d", "06 coarse 2d", "06 vectorized", "cuBLAS"]),
+        (1, ["01 naive", "01: uncoalesced", "cuBLAS"]),
+        (6, ["05 coarse 1d", "06 coarse 2d", "06: vectorized", "cuBLAS"]),
     ):
         fig = plot.chapter(source, number)
         labels = sorted(text.get_text().rpartition("  ")[0] for text in fig.axes[0].texts)
         texts = [text.get_text() for text in fig.texts]
-        grey = [line for line in fig.axes[0].lines if line.get_color() == plot.BEFORE and len(line.get_xdata()) > 3]
+        thin = [line for line in fig.axes[0].lines if line.get_linewidth() == 1.1]
         plt.close(fig)
         assert labels == expected
         assert f"Chapter {number:02d}: {'naive' if number == 1 else 'coarse_2d'}" in texts
-        assert len(grey) == (number > 1)
+        assert len(thin) == (number > 1)
     with pytest.raises(plot.NoData):
         plot.chapter(source, 42)
 
@@ -168,16 +174,152 @@ def with_tensor_cores(document: dict, accuracy_class: str) -> None:
 def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited, accuracy_class):
     change = partial(with_tensor_cores, accuracy_class=accuracy_class)
     source = plot.Source(plot.load([edited("cold.json", change)]))
-    for draw in (plot.gflops_over_size, plot.percent_of_cublas, plot.ladder, partial(plot.chapter, number=7)):
+    for draw in (plot.gflops_over_size, plot.ladder, partial(plot.chapter, number=7)):
         fig = draw(source)
         ax = fig.axes[0]
         names = " ".join(text.get_text() for text in [*ax.texts, *ax.get_yticklabels()])
         notes = " ".join(text.get_text() for text in fig.texts)
         plt.close(fig)
         assert "07 warptile hilbert" in names
-        assert "07 row order" not in names
-        assert ("lower precision: 07 row order" in notes) == isinstance(draw, partial)  # the chapter
-        assert (plot.LEFT_OUT in notes) == (draw in (plot.gflops_over_size, plot.percent_of_cublas))
+        assert "07: row order" not in names
+        assert ("lower precision: 07: row order" in notes) == isinstance(draw, partial)  # the chapter
+        assert ("07 multiply on tensor cores" in notes) == (draw == plot.ladder)
+
+
+def lines_of(ax: Axes, **properties) -> list[Line2D]:
+    """The lines and points with these properties, say color="#000000"."""
+    return [
+        line for line in ax.lines if all(getattr(line, f"get_{name}")() == value for name, value in properties.items())
+    ]
+
+
+def drawn_at(lines: Iterable[Line2D]) -> list[tuple]:
+    return [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines]
+
+
+def test_a_kernel_looks_the_same_in_every_chart():
+    source = every_source()
+    row = one(source.results, kernel="05_coarse_1d", side=4096, l2="cold")
+    for name in ("gflops_over_size", "roofline", "error_against_speed", "chapter_06"):
+        fig = plot.charts_of(source)[name](source)
+        found = lines_of(fig.axes[0], color=plot.color_of(row), marker="v")
+        plt.close(fig)
+        assert found, name
+    looks = {(plot.color_of(row), plot.point(row)["marker"]) for row in source.results.itertuples() if not row.variant}
+    assert len(looks) == source.results.kernel[source.results.variant == ""].nunique()
+
+
+def test_later_chapters_are_lighter():
+    chapters = plot.pick(plot.load(FILES[:1]), is_chapter=True, side=4096, variant="").itertuples()
+    colors = [plot.color_of(row) for row in chapters]
+    lightness = [0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue, _ in colors]
+    assert len(colors) == 7
+    assert all(earlier < later for earlier, later in pairwise(lightness))
+
+
+def test_speed_shows_defaults_and_the_ratios_near_cublas():
+    source = plot.Source(plot.load(FILES[:1]))
+    fig = plot.gflops_over_size(source)
+    ax, zoom = fig.axes
+    plt.close(fig)
+    names = [text.get_text() for text in ax.texts]
+    assert "06 coarse 2d" in names
+    assert not [name for name in names if ":" in name]
+    row = one(source.results, kernel="07_warptile_hilbert", side=8192)
+    heights = [list(line.get_ydata()) for line in lines_of(zoom, color=plot.color_of(row))]
+    assert [100 * row.vs_cublas] in heights
+    assert list(100 * np.array(row.vs_cublas_ci)) in heights
+    beyond = one(source.results, kernel="07_warptile_hilbert", side=256)
+    assert f"{100 * beyond.vs_cublas:.0f}\n▾" in [text.get_text() for text in zoom.texts]
+
+
+def test_without_the_rivals_speed_is_drawn_alone(edited, capsys):
+    def drop(document: dict) -> None:
+        document["benchmarks"] = [r for r in document["benchmarks"] if r["number"] in range(7)]
+
+    source = plot.Source(plot.load([edited("cold.json", drop)]))
+    fig = plot.gflops_over_size(source)
+    plt.close(fig)
+    assert len(fig.axes) == 1
+    with pytest.raises(plot.NoData, match="none of the chapters 07 to 09"):
+        plot.percent_of_cublas(source)
+
+
+def test_throttled_points_are_hollow(edited):
+    def throttle(document: dict) -> None:
+        case(document, "07_warptile_hilbert", 4096)["throttled"] = True
+
+    path = edited("cold.json", throttle)
+    source = plot.Source(plot.load([path]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:]))
+    row = one(source.results, kernel="07_warptile_hilbert", side=4096)
+    hollow = {"markerfacecolor": plot.CARD, "color": plot.color_of(row)}
+    expected = {
+        "gflops_over_size": 4096,
+        "chapter_07": 4096,
+        "percent_of_cublas": 100 * row.vs_cublas,
+        "error_against_speed": row.tflops,
+        "roofline": source.counters["derived"][row.kernel]["flop_per_dram_byte"],
+    }
+    for name, x in expected.items():
+        fig = plot.charts_of(source)[name](source)
+        notes = " ".join(text.get_text() for text in fig.texts).replace("\n", " ")
+        found = [line.get_xdata()[0] for line in lines_of(fig.axes[0], **hollow)]
+        plt.close(fig)
+        assert found == [x], name
+        assert "Hollow: the GPU had lowered its clock" in notes
+    fig = plot.ladder(source)
+    faces = [bar.get_facecolor()[:3] for bar in fig.axes[0].patches]
+    plt.close(fig)
+    assert faces.count((1, 1, 1)) == 1
+
+
+def test_intervals_of_few_samples_are_ranges():
+    few, many = (pd.DataFrame({"samples": samples}) for samples in ([3, 7, 4, 3], [6, 7]))
+    assert "dotted the range of 3 (level 75 %) or 4 (level 88 %) samples" in plot.ratios_note(few)
+    assert "range" not in plot.ratios_note(many)
+
+
+def test_every_shape_has_a_row(edited):
+    def reshape(document: dict) -> None:
+        for record in document["benchmarks"]:
+            samples = {2048: 4, 4096: 10}.get(record["m"], 5)
+            record["samples_us"] = (2 * record.get("samples_us", []))[:samples]
+            record["m"] *= 1 + (record["m"] == 512)
+
+    shapes = edited("cold.json", reshape)
+    source = plot.Source(plot.load(FILES[:1]), shapes=plot.load([shapes]))
+    fig = plot.percent_of_cublas(source)
+    everything, zoom = fig.axes
+    names = [label.get_text() for label in everything.get_yticklabels()]
+    notes = " ".join(text.get_text() for text in fig.texts).replace("\n", " ")
+    plt.close(fig)
+    assert names == ["256", "1024", "2048", "4096", "8192", "1024 × 512 × 512"]
+    row = one(source.shapes, kernel="07_warptile_hilbert", side=2048)
+    colored = {"color": plot.color_of(row)}
+    assert 100 * row.vs_cublas in [x for x, _ in drawn_at(lines_of(everything, **colored))]
+    dotted = [list(line.get_xdata()) for line in lines_of(zoom, **colored, linestyle=":")]
+    assert list(100 * np.array(row.vs_cublas_ci)) in dotted
+    solid = lines_of(zoom, **colored, linestyle="-")
+    assert len(solid) == 1, "that of 10 samples"
+    assert "the range of 4 (level 88 %) or 5 (level 94 %) samples" in notes
+
+
+def test_sweeps_of_several_devices_share_a_chart(edited, tmp_path, unwritten):
+    def rename(document: dict) -> None:
+        document["context"]["device"]["name"] = "Another GPU"
+
+    other = edited("cold.json", rename)
+    sources = plot.sources_of([Path(FILES[0]), other], None)
+    assert [source.device["name"] for source in sources] == ["Synthetic GPU", "Another GPU"]
+    fig = plot.devices(sources)
+    names = [text.get_text() for text in fig.axes[0].texts]
+    row = one(sources[0].results, kernel="05_coarse_1d")
+    styles = {line.get_linestyle() for line in lines_of(fig.axes[0], color=plot.color_of(row), marker="v")}
+    plt.close(fig)
+    assert {"05 coarse 1d, Synthetic GPU", "05 coarse 1d, Another GPU"} <= set(names)
+    assert len(styles) == 2
+    assert plot.main([FILES[0], str(other), "--out", str(tmp_path)]) == 0
+    assert unwritten == ["devices.png"]
 
 
 def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:
@@ -188,44 +330,76 @@ def test_errors_stand_over_speeds():
     source = source_with_errors()
     fig = plot.error_against_speed(source)
     ax = fig.axes[0]
-    points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    looks = {(line.get_marker(), line.get_color()) for line in ax.get_legend().get_lines()}
+    points = drawn_at(line for line in ax.lines if len(line.get_xdata()) == 1)
+    names = [text.get_text() for text in ax.texts]
     plt.close(fig)
     tf32 = one(source.results, kernel="cublas_tf32", side=4096, l2="cold")
     error = one(source.accuracy, "compared", kernel="cublas_tf32", side=4096, data="uniform")
     assert (tf32.tflops, error.rel_err) in points
-    chapters = plot.pick(source.results, is_chapter=True, variant="").itertuples()
-    assert set(names) == {plot.title_of(row) for row in chapters} | {"cuBLAS", "cuBLAS TF32", "cuBLASLt best"}
-    assert len(looks) == len(names), "each kernel looks different"
+    assert len(points) == 9, "seven chapters, cuBLAS in FP32 and in TF32"
+    assert {"cuBLAS", f"cuBLAS TF32 · {tf32.of_cublas:.2f} × cuBLAS", "better"} <= set(names)
 
 
-def test_resources_stand_in_rows_beside_the_speed():
+def test_chapters_with_the_error_of_cublas_share_a_name(edited):
+    def differ(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "06_coarse_2d" and record["rel_err"]:
+                record["rel_err"] *= 1.1
+
+    path = edited("accuracy.json", differ)
+    fig = plot.error_against_speed(source_with_errors(path))
+    names = [text.get_text() for text in fig.axes[0].texts]
+    plt.close(fig)
+    assert "chapters 01 to 05 and 07: cuBLAS's error" in names
+    assert [name[:12] for name in names if name[0] == "0"] == ["06 coarse 2d"]
+    fig = plot.error_by_distribution(source_with_errors(path))
+    names = [line.get_label() for line in fig.axes[0].lines]
+    plt.close(fig)
+    assert "01 to 05, 07, cuBLAS,\ncuBLASLt best" in names
+    assert "06 coarse 2d" in names
+
+
+def test_a_row_of_the_ladder_has_speed_and_share():
     source = plot.Source(plot.load(FILES[:1]))
-    fig = plot.resources(source)
-    names = [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    written = [[text.get_text() for text in ax.texts] for ax in fig.axes]
-    widths = [[bar.get_width() for bar in ax.patches] for ax in fig.axes]
+    fig = plot.ladder(source)
+    ax = fig.axes[0]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    widths = [bar.get_width() for bar in ax.patches]
+    texts = [text.get_text() for text in ax.texts]
     plt.close(fig)
     row = one(source.results, kernel="05_coarse_1d", side=4096)
-    at = names.index("05 coarse 1d")
-    shown = [row.registers, row.smem_bytes / 1024, 100 * row.occupancy, row.tflops]
-    assert [values[at] for values in widths] == shown
-    assert [texts[at] for texts in written] == ["48", "4", "50", plot.three_digits(row.tflops)]
-    assert [len(texts) for texts in written] == [len(names)] * 4
+    assert names == [plot.title_of(r) for r in pick(source.defaults(), side=4096).itertuples()]
+    assert len(names) == 8, "defaults and cuBLAS"
+    assert widths[names.index("05 coarse 1d")] == row.tflops
+    assert {plot.three_digits(row.tflops), f"{100 * row.of_cublas:.1f} %", "100.0 %"} <= set(texts)
 
 
-def test_the_roofline_stands_at_what_was_counted_or_at_what_is_compulsory():
-    results, counters = plot.load(FILES[:1]), plot.load_counters(FILES[3])
+def with_pipe(counters: dict) -> dict:
+    """As if the data pipe of L1 and shared memory had been half busy, and the L2 had given 01 the most."""
+    for kernel in counters["derived"].values():
+        kernel["shared_pipe_percent"] = 50.0
+    return counters
 
-    def intensities(source: plot.Source) -> set[float]:
-        fig = plot.roofline(source)
-        plt.close(fig)
-        return {line.get_xdata()[0] for line in fig.axes[0].lines if line.get_marker() == "o"}
 
-    counted = {counters["derived"][kernel]["flop_per_dram_byte"] for kernel in ("01_naive", "01_naive:uncoalesced")}
-    assert intensities(plot.Source(results, counters)) == counted
-    assert intensities(plot.Source(results)) == {plot.compulsory_intensity(4096, 4096, 4096)}
+def test_the_roofline_has_a_panel_for_each_memory():
+    source = plot.Source(plot.load(FILES[:1]), with_pipe(plot.load_counters(FILES[3])))
+    counted = source.counters["derived"]["01_naive"]
+    fig = plot.roofline(source)
+    row = one(source.results, kernel="01_naive", side=4096)
+    places = [drawn_at(lines_of(ax, marker="o")) for ax in fig.axes]
+    titles = [ax.get_title(loc="left") for ax in fig.axes]
+    labels = [text.get_text() for text in fig.axes[-1].texts]
+    plt.close(fig)
+    sms, clock = source.device["multiprocessors"], counted["sm_clock_mhz"]
+    pipe = 0.5 * 128 * sms * clock * 1e6  # bytes in a second
+    expected = [counted["flop_per_dram_byte"], counted["flop_per_l2_to_sm_byte"], counted["tflops"] * 1e12 / pipe]
+    assert [x for panel in places for x, _ in panel] == pytest.approx(expected)
+    assert {y for panel in places for _, y in panel} == {row.tflops}
+    most = max(k["tflops"] / k["flop_per_l2_to_sm_byte"] for k in source.counters["derived"].values())
+    assert titles[0] == "DRAM\n3.33 TB/s"
+    assert titles[1] == f"L2 to SMs\n{plot.three_digits(most)} TB/s, measured"
+    assert titles[2] == "L1 and shared memory\n33.5 TB/s"
+    assert {"FP32 units: 66.9", "3 × FP16: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= set(labels)
 
 
 def test_errors_of_another_device_have_no_speed(edited):
@@ -236,21 +410,21 @@ def test_errors_of_another_device_have_no_speed(edited):
         plot.error_against_speed(source_with_errors(edited("accuracy.json", rename)))
 
 
-def test_errors_by_distribution_mark_what_is_exact_and_what_is_beyond_its_bound():
+def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_beyond_its_bound():
     fig = plot.error_by_distribution(source_with_errors())
     ax = fig.axes[0]
     kinds = [tick.get_text() for tick in ax.get_yticklabels()]
-    lines = {line.get_label(): line for line in ax.lines}
+    lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
     tf32 = dict(zip(kinds, lines["cuBLAS TF32"].get_xdata(), strict=True))
-    rings = [len(line.get_xdata()) for line in ax.lines if line.get_color() == plot.PEAK]
+    rings = [len(line.get_xdata()) for line in ax.lines if line.get_color() == plot.ALERT]
+    notes = " ".join(text.get_text() for text in fig.texts).replace("\n", " ")
     plt.close(fig)
-    assert kinds == [
-        "uniform", "uniform01", "normal", "lognormal1", "lognormal4", "denormals", "huge", "integers", "cancelling"
-    ]  # fmt: skip
-    assert tf32["integers"] < 1e-9, "left of every error"
+    assert kinds == ["uniform", "uniform01", "normal", "lognormal1", "lognormal4", "denormals", "huge", "cancelling"]
+    assert "Exact in every kernel and not drawn: integers." in notes
     assert tf32["denormals"] > 0.3
     assert sum(rings) == 1
-    assert "06 vectorized" not in lines
+    assert set(lines) == {"01 to 07, cuBLAS,\ncuBLASLt best", "cuBLAS TF32", "OpenBLAS (CPU)"}
+    assert lines["01 to 07, cuBLAS,\ncuBLASLt best"].get_color() == plot.CUBLAS
 
 
 def test_errors_from_the_executor_need_no_sweep(edited):
@@ -268,7 +442,7 @@ def test_texts_are_large_enough_and_do_not_overlap(name):
     fig = plot.charts_of(source)[name](source)
     fig.canvas.draw()
     ax = fig.axes[-1]
-    labels = [t for t in ax.texts if t.get_text().strip()]
+    labels = [t for axes in fig.axes for t in axes.texts if t.get_text().strip()]
     assert all(text.get_fontsize() >= 9 for text in [*labels, *fig.texts, *ax.get_xticklabels(), *ax.get_yticklabels()])
     # Of an annotation, the text without its leader line.
     boxes = [Text.get_window_extent(text) for text in labels if not text.get_rotation()]
@@ -318,3 +492,13 @@ def test_bad_files_exit_with_2(tmp_path, capsys):
             plot.main([str(argument)])
         assert exit_.value.code == 2
     assert "schema_version is 99" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_one_line(tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')", encoding="utf-8")
+    for script in ("plot.py", "pictures.py"):
+        command = [sys.executable, str(ROOT / "scripts" / script), "absent"]
+        done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"{script}: matplotlib is missing")
+        assert done.stderr.count("\n") == 1

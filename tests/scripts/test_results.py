@@ -6,7 +6,7 @@ import pytest
 
 import make_fixtures
 from conftest import ROOT, SYNTHETIC, case
-from results import ResultsError, crossover, device_of, load, load_counters, load_folder, one, pick
+from results import ResultsError, crossover, device_of, interval_level, load, load_counters, load_folder, one, pick
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
@@ -176,3 +176,20 @@ def test_the_fixtures_say_that_they_are_synthetic():
     for context in load_folder(SYNTHETIC).context:
         assert context["device"]["name"] == "Synthetic GPU"
     assert load_counters(SYNTHETIC / "counters.json")["context"]["device"] == "Synthetic GPU"
+
+
+@pytest.mark.parametrize(("samples", "level"), [(0, None), (1, None), (3, None), (5, None), (6, 0.95), (200, 0.95)])
+def test_an_interval_of_the_median_takes_six_samples(samples, level):
+    assert interval_level(samples, 0.95) == level
+
+
+def test_cases_of_few_samples_have_no_interval(edited):
+    def change(document: dict) -> None:
+        case(document, "05_coarse_1d", 4096)["samples_us"] *= 2
+
+    rows = load([edited("cold.json", change)])
+    enough, few = (one(rows, kernel="05_coarse_1d", side=side) for side in (4096, 2048))
+    assert enough.interval_level == 0.95
+    assert enough.few_samples != enough.few_samples
+    assert few.interval_level != few.interval_level
+    assert few.few_samples == 5

@@ -14,6 +14,10 @@ from results import load_folder, one
 
 ALL_BLOCKS = (
     "ladder(4096)",
+    "all_variants(4096)",
+    "noise()",
+    "less_accurate(5)",
+    'code("kernels/05_coarse_1d.cu", "for (int j", marks={"sums[i] +=": "(1)"})',
     "sweep()",
     "chapter(6)",
     'resources(1, "05_coarse_1d")',
@@ -113,8 +117,80 @@ def test_a_sweep_has_the_kernels_that_it_names(tmp_path):
     assert rows == ["05_coarse_1d", "06_coarse_2d", "06_coarse_2d:vectorized"]
 
 
-def test_the_ladder_quotes_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
+def test_the_ladder_has_a_row_a_chapter_and_says_why(tmp_path):
     page = write_page(tmp_path, "ladder(4096)")
+    run(page)
+    text = page.read_text(encoding="utf-8")
+    names = re.findall(r"^\| \S*`(\w+(?::\w+)?)`", text, re.M)
+    assert names == [
+        *(name for name in dict.fromkeys(load_folder(SYNTHETIC).kernel) if re.match(r"\d\d_\w+$", name)),
+        "cublas",
+    ]
+    assert "(detour) |" in next(line for line in text.splitlines() if "`03_smem_strip_tiled`" in line)
+    assert next(line for line in text.splitlines() if "`05_coarse_1d`" in line).endswith(
+        "| one element of B serves 8 sums |"
+    )
+
+
+def test_what_the_ladder_says_is_about_chapters_and_short():
+    pages_ = {path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md")}
+    chapters = {name for name in pages_ if (ROOT / "kernels" / f"{name}.cu").exists()}
+    assert set(tables.chapters()) == chapters | {"cublas"}
+    assert all(len(words.get("why", "").split()) <= 9 for words in tables.chapters().values())
+
+
+def test_marks_of_throttled_cases_and_of_few_samples(tmp_path, edited, synthetic):
+    def change(document: dict) -> None:
+        document["context"]["protocol"]["confidence"] = 0.9
+        case(document, "05_coarse_1d", 4096).update(
+            throttled=True, telemetry={"start": {"throttle_reasons": []}, "end": {"throttle_reasons": ["sw_power_cap"]}}
+        )
+        few = case(document, "06_coarse_2d", 4096)
+        few["samples_us"] = few["samples_us"][:3]
+
+    edited("cold.json", change)
+    for block in ("ladder(4096)", "all_variants(4096)", "sweep(5, 6)", "chapter(5, 6)"):
+        page = write_page(tmp_path, block)
+        run(page, results=synthetic)
+        text = page.read_text(encoding="utf-8")
+        assert " 17.0 † |" in text
+        assert "† The driver reported a limit on the clock (`sw_power_cap`) when this measurement ended." in text
+        assert text.count("(3 samples) |") == 1
+        assert "in parentheses is below 5, too small for a 90 % interval of the median." in text
+    page = write_page(tmp_path, "chapter(7)")
+    run(page, results=synthetic)
+    assert not re.search("†|samples", page.read_text(encoding="utf-8"))
+
+
+def test_the_noise_is_cublas_against_itself(tmp_path):
+    page = write_page(tmp_path, "environment()", "noise()")
+    run(page)
+    text = page.read_text(encoding="utf-8")
+    assert (
+        "| noise | cuBLAS against itself is at 100.2 to 101.5 % in pairs, and at 99.7 to 100.3 % of cuBLAS alone"
+        in text
+    )
+    assert "| 4096 | 101.3 % | 100.1 % | 5 |" in text
+
+
+def test_where_a_kernel_is_less_accurate_than_cublas(tmp_path, edited, synthetic):
+    def worse(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if (record["kernel"], record.get("data"), record["m"]) == ("05_coarse_1d", "normal", 1024):
+                record["rel_err"] *= 3
+                record["verified"] = False
+
+    page = write_page(tmp_path, 'less_accurate("05_coarse_1d")')
+    run(page)
+    before = page.read_text(encoding="utf-8")
+    edited("accuracy.json", worse)
+    run(page, results=synthetic)
+    after = set(page.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
+    assert any(re.search(r"\| 1024 \| normal \| relative \| \S+ \(not promised\) \| \S+ \|$", line) for line in after)
+
+
+def test_the_variants_quote_the_smaller_ratio_and_no_speed_for_what_was_not_measured(tmp_path):
+    page = write_page(tmp_path, "all_variants(4096)")
     run(page)
     text = page.read_text(encoding="utf-8")
     record = one(load_folder(SYNTHETIC), kernel="05_coarse_1d", side=4096, l2="cold", time="kernel")
@@ -408,6 +484,8 @@ def test_no_script_lists_the_chapters():
     chapters = {path.stem for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu")}
     assert chapters
     for script in (ROOT / "scripts").glob("*.py"):
+        if script.name == "drawings.py":  # drawn by hand, each from one chapter
+            continue
         code = script.read_text(encoding="utf-8")
         named = {chapter for chapter in chapters if f'"{chapter}' in code}
         assert len(named) <= 2, f"{script.name} names {sorted(named)}"

@@ -1,0 +1,126 @@
+"""The drawings: up to date, accessible, and legible: no text outside, beside its box, or over another."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from matplotlib import font_manager
+from matplotlib.ft2font import FT2Font
+
+import drawings
+from svg import USUAL
+
+SVG = "{http://www.w3.org/2000/svg}"
+NAMES = list(drawings.DRAWINGS)
+# The widest of the fonts that a reader may see, so what fits here fits everywhere.
+FONTS = {
+    weight: FT2Font(font_manager.findfont(font_manager.FontProperties(family="DejaVu Sans", weight=weight)))
+    for weight in ("normal", "bold")
+}
+
+
+class Box(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box, by: float = 1) -> bool:
+        return (
+            self.left + by < other.right
+            and other.left + by < self.right
+            and self.top + by < other.bottom
+            and other.top + by < self.bottom
+        )
+
+
+def extent(text: ET.Element) -> Box:
+    size = float(text.get("font-size", USUAL))
+    font = FONTS[text.get("font-weight", "normal")]
+    font.set_size(size, 72)
+    font.set_text(text.text or "")
+    width = font.get_width_height()[0] / 64
+    x, y = float(text.get("x", 0)), float(text.get("y", 0))
+    start = {"start": 0.0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
+    if text.get("transform"):
+        return Box(x - 0.75 * size, y - (width - start), x + 0.2 * size, y + start)
+    return Box(x - start, y - 0.75 * size, x - start + width, y + 0.2 * size)
+
+
+@pytest.fixture(params=NAMES)
+def svg(request: pytest.FixtureRequest) -> ET.Element:
+    return ET.fromstring(drawings.draw(request.param).svg())
+
+
+def test_committed_drawings_are_up_to_date() -> None:
+    assert drawings.main(["--check"]) == 0, "run scripts/drawings.py"
+
+
+def test_no_drawing_is_left_over() -> None:
+    assert {path.stem for path in drawings.FOLDER.glob("*.svg")} == set(NAMES)
+
+
+def test_stale_and_missing_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert drawings.main(["tiles", "swizzle", "--out", str(tmp_path)]) == 0
+    assert drawings.main(["tiles", "swizzle", "--out", str(tmp_path), "--check"]) == 0
+    (tmp_path / "tiles.svg").write_text("<svg/>")
+    assert drawings.main(["tiles", "hilbert", "swizzle", "--out", str(tmp_path), "--check"]) == 1
+    told = capsys.readouterr().err
+    assert "tiles.svg" in told and "hilbert.svg" in told and "swizzle.svg" not in told
+
+
+def test_a_kernel_that_changed_is_told() -> None:
+    with pytest.raises(drawings.Stale, match=r"01_naive\.cu"):
+        drawings.relies_on("01_naive.cu", "constexpr int BLOCK = 31;")
+
+
+def test_title_and_description(svg: ET.Element) -> None:
+    named = {element.get("id"): element.text for element in svg if element.tag in (f"{SVG}title", f"{SVG}desc")}
+    assert len(named) == 2 and all(named.values())
+    assert (svg.get("aria-labelledby") or "").split() == list(named)
+
+
+def test_texts_are_inside_and_apart(svg: ET.Element) -> None:
+    _, _, width, height = (float(x) for x in (svg.get("viewBox") or "").split())
+    texts = [(text.text, extent(text)) for text in svg.iter(f"{SVG}text")]
+    for content, box in texts:
+        assert len((content or "").strip()) > 0
+        assert box.left >= 6 and box.right <= width - 6 and box.top >= 6 and box.bottom <= height - 4, content
+    for (one, a), (other, b) in itertools.combinations(texts, 2):
+        assert not a.meets(b), f"{one!r} and {other!r} overlap"
+
+
+def test_texts_do_not_cross_the_edges_of_boxes(svg: ET.Element) -> None:
+    outlined = [r for r in svg.iter(f"{SVG}rect") if r.get("stroke")]
+    boxes = []
+    for rect in outlined:
+        x, y, w, h = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
+        boxes.append(Box(x, y, x + w, y + h))
+    for text in svg.iter(f"{SVG}text"):
+        extents = extent(text)
+        for box in boxes:
+            inside = (
+                box.left <= extents.left + 0.5
+                and extents.right <= box.right + 0.5
+                and box.top <= extents.top + 1
+                and extents.bottom <= box.bottom + 1
+            )
+            assert inside or not extents.meets(box, 1.5), f"{text.text!r} crosses the edge of a box at {box}"
+
+
+@pytest.mark.parametrize("path", sorted((drawings.ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_pages_embed_drawings_that_exist(path: Path) -> None:
+    for name in re.findall(r"drawings/(\w+)\.svg", path.read_text()):
+        assert name in NAMES
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (2, 4), (64, 32), (5, 9), (1, 7)])
+def test_the_curve_passes_every_tile_once(rows: int, columns: int) -> None:
+    tiles = [drawings.hilbert_tile(i, rows, columns) for i in range(rows * columns)]
+    assert sorted(tiles) == [(row, column) for row in range(rows) for column in range(columns)]
+    assert all(max(abs(r - s), abs(c - d)) == 1 for (r, c), (s, d) in itertools.pairwise(tiles))

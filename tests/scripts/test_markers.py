@@ -1,0 +1,312 @@
+"""Numbers in prose: the markers that are filled in, and typed numbers that are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pages
+import prose
+import tables
+from conftest import SYNTHETIC, case
+from results import load, one
+
+COLD = SYNTHETIC / "cold.json"
+
+
+@pytest.fixture
+def numbers() -> prose.Numbers:
+    return prose.Numbers(tables.Folders(SYNTHETIC, SYNTHETIC))
+
+
+def filled(text: str, numbers: prose.Numbers) -> str:
+    result = prose.fill(text, numbers)
+    assert result.problems == []
+    return result.text
+
+
+def written(expression: str, numbers: prose.Numbers) -> str:
+    text = filled(f"It is <!--= {expression} -->?<!--/--> there.", numbers)
+    return text.partition("-->")[2].partition("<!--/-->")[0]
+
+
+def row(kernel: str, size: int):
+    return one(load([COLD]), kernel=kernel, side=size)
+
+
+def test_quantities_know_how_they_are_written(numbers):
+    fifth = row("05_coarse_1d", 4096)
+    assert (
+        written('tflops("05_coarse_1d", 4096)', numbers) == tables.tflops(fifth) == written("tflops(5, 4096)", numbers)
+    )
+    assert written("tflops(5, (4096, 4096, 4096))", numbers) == tables.tflops(fifth)
+    assert written("time(5, 4096)", numbers) == tables.duration(fifth.microseconds)
+    assert written("of_cublas(5, 4096)", numbers) == tables.share(min(fifth.vs_cublas, fifth.vs_cublas_alone))
+    assert written("vs_cublas(5, 4096)", numbers) == tables.share(fifth.vs_cublas)
+    assert written("vs_cublas_alone(5, 4096)", numbers) == tables.share(fifth.vs_cublas_alone)
+    assert written("percent_of_peak(5, 4096)", numbers) == tables.percent(fifth.percent_of_peak)
+    assert written("error(5, 4096)", numbers) == tables.error_size(fifth.rel_err)
+    assert written("samples(5, 4096)", numbers) == str(len(fifth.samples_us))
+    assert written("registers(5)", numbers) == f"{fifth.registers:.0f}"
+    assert written("smem(5)", numbers) == f"{fifth.smem_bytes:.0f}"
+    assert written("occupancy(5)", numbers) == tables.share(fifth.occupancy)
+    assert written('error(5, 4096, data="lognormal4")', numbers) == "6.2e-8"
+    assert written('device("multiprocessors")', numbers) == "132"
+    assert written('peak("fp32")', numbers) == "66.9"
+    assert written('constant("COARSE", "kernels/05_coarse_1d.cu")', numbers) == "8"
+    assert written('constant("HOPELESS", "runner/timing/sampling.hpp")', numbers) == "1.5"
+    assert written('counter(7, "l2_hit_percent")', numbers).endswith(" %")
+    assert written('counted(1, "global load requests")', numbers).endswith(" G")
+
+
+def test_a_number_of_a_chapter_is_its_default_variant(numbers):
+    assert written("tflops(6, 4096)", numbers) == tables.tflops(row("06_coarse_2d", 4096))
+    vectorized = written('tflops("06_coarse_2d:vectorized", 4096)', numbers)
+    assert vectorized == tables.tflops(row("06_coarse_2d:vectorized", 4096)) != written("tflops(6, 4096)", numbers)
+
+
+def test_the_default_variant_need_not_come_first():
+    assert prose.find(6, ["06_coarse_2d:vectorized", "06_coarse_2d"], "somewhere") == "06_coarse_2d"
+
+
+def test_forms_and_arithmetic(numbers):
+    a, b = row("06_coarse_2d", 4096), row("05_coarse_1d", 4096)
+    ratio = a.tflops / b.tflops
+    assert written("times(tflops(6, 4096) / tflops(5, 4096))", numbers) == f"{tables.significant(ratio)} times"
+    assert written("percent(tflops(6, 4096) / tflops(5, 4096) - 1)", numbers) == f"{100 * (ratio - 1):.1f} %"
+    assert written("num(tflops(6, 4096) / tflops(5, 4096), 2)", numbers) == tables.significant(ratio, 2)
+    assert written("whole(100 * tflops(6, 4096))", numbers) == f"{100 * a.tflops:.0f}"
+    assert written("fixed(tflops(6, 4096), 1)", numbers) == f"{a.tflops:.1f}"
+    assert written("num(error(5, 4096) / 10000, 2)", numbers) == prose.num(b.rel_err / 10000, 2)
+
+
+def test_over_sizes(numbers):
+    ratios = [row("05_coarse_1d", size).of_cublas for size in (256, 512, 1024, 2048, 4096)]
+    assert written("most(of_cublas, 5, [256, 512, 1024, 2048, 4096])", numbers) == tables.share(max(ratios))
+    assert written("least(of_cublas, 5, sizes=[256, 512])", numbers) == tables.share(min(ratios[:2]))
+    every = [case.tflops for case in load([COLD]).itertuples() if case.kernel == "05_coarse_1d" and case.measured]
+    assert written("least(tflops, 5)", numbers) == tables.significant(min(every))
+    assert written('most(error, 5, data="cancelling")', numbers) == "1.2e-3"
+
+
+def test_what_has_a_page_and_no_results_is_not_measured(numbers, monkeypatch):
+    monkeypatch.setattr(pages, "has_page", lambda kernel: kernel in (99, "99_new"))
+    assert written("tflops(99, 4096)", numbers) == prose.NOT_MEASURED
+    assert written('times(of_cublas("99_new", 4096) / 2)', numbers) == prose.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('a <!--= tflops("99_none", 4096) -->1<!--/-->', "there is no kernel 99_none in cold.json; it has 01_naive"),
+        ("a <!--= tflops(99, 4096) -->1<!--/-->", "there is no kernel 99 in cold.json"),
+        ("a <!--= tflops(5, 31) -->1<!--/-->", "cold.json holds nothing about 05_coarse_1d at 31; it has 256, 512"),
+        ("a <!--= tflops(5, (1, 2)) -->1<!--/-->", "a size is a number or (M, N, K)"),
+        ('a <!--= tflops(5, 4096, file="hot.json") -->1<!--/-->', "there is no hot.json"),
+        ('a <!--= counter(7, "dram_bites") -->1<!--/-->', "counters.json has no dram_bites of 07_warptile_hilbert"),
+        ('a <!--= counted(1, "requests") -->1<!--/-->', "nothing was counted as 'requests' of 01_naive; there are"),
+        ('a <!--= device("cores") -->1<!--/-->', "the device of cold.json has no cores"),
+        ('a <!--= error(5, 4096, data="odd") -->1<!--/-->', "has no data 'odd'"),
+        ('a <!--= tflops("cpu_naive", 4096) -->1<!--/-->', "cpu_naive at 4096 is skipped in cold.json"),
+        ('a <!--= constant("BM", "absent.cu") -->1<!--/-->', "there is no file absent.cu"),
+        ('a <!--= constant("XY", "kernels/05_coarse_1d.cu") -->1<!--/-->', "defines no number XY"),
+        ("a <!--= tflops(5 -->1<!--/-->", "it is no expression"),
+        ("a <!--= speed(5, 4096) -->1<!--/-->", "there is no speed; there are tflops"),
+        ("a <!--= tflops() -->1<!--/-->", "missing 2 required positional arguments"),
+        ("a <!--= __import__('os') -->1<!--/-->", "there is no __import__"),
+        ("a <!--= tflops.__class__ -->1<!--/-->", "an expression calls functions and computes, it has no Attribute"),
+        ("a <!--= 228 -->228<!--/-->", "it names no quantity"),
+        ('a <!--= times("4") -->228<!--/-->', "it names no quantity"),
+        ("a <!--= tflops(6, 4096) / tflops(5, 4096) -->1<!--/-->", "a plain number needs a form"),
+        ("a <!--= tflops -->1<!--/-->", "it is no number"),
+        ("a <!--= tflops(5, 4096) -->1", "a marker without its end"),
+        ("a <!--= tflops(5, 4096) 1<!--/-->", "a marker without -->"),
+        ("a <!--= tflops(5, 4096) -->1 <!--= tflops(6, 4096) -->1<!--/-->", "a marker without its end"),
+        ("a 1<!--/-->", "an end <!--/--> without a marker"),
+        ("<!--= tflops(5, 4096) -->1<!--/--> is fast", "a line can not begin with a marker"),
+        ("- <!--= tflops(5, 4096) -->1<!--/--> is fast", "a line can not begin with a marker"),
+        ("a <!--~ guessed -->110 TFLOP/s<!--/-->", "'guessed' is no reason to exempt, predicted, source, arith"),
+        ("a <!--~ -->110 TFLOP/s<!--/-->", "'' is no reason to exempt"),
+        ("<!--~ guessed -->\na", "'guessed' is no reason to exempt"),
+        ("<!--~ lab -->\n\na", "an exemption of a block without a block after it"),
+        ("a <!--~ lab --><!--/-->", "an exemption of nothing"),
+    ],
+)
+def test_markers_that_can_not_be_filled_in(tmp_path, capsys, line, message):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n{line}\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as exit_:
+        tables.main([str(page), "--results", str(SYNTHETIC), "--counts", str(SYNTHETIC)])
+    assert exit_.value.code == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert f"{page}:3: " in errors[0]
+    assert message in errors[0]
+    assert page.read_text(encoding="utf-8") == f"# Title\n\n{line}\n"
+
+
+def test_every_problem_of_a_page_is_told(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("a <!--= tflops(99, 1) -->1<!--/-->\n\nb <!--= odd -->1<!--/-->\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        tables.main([str(page), "--results", str(SYNTHETIC)])
+    errors = capsys.readouterr().err
+    assert f"{page}:1: " in errors
+    assert f"{page}:3: " in errors
+
+
+def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("Text, <!--= tflops(5, 4096) -->?<!--/--> TFLOP/s.\n", encoding="utf-8")
+    options = [str(page), "--results", str(synthetic), "--counts", str(synthetic)]
+    assert tables.main([*options, "--check"]) == 1
+    assert tables.main(options) == 0
+    assert "-->17.0<!--/-->" in page.read_text(encoding="utf-8")
+    assert tables.main([*options, "--check"]) == 0
+    capsys.readouterr()
+    # Edited by hand.
+    page.write_text(page.read_text(encoding="utf-8").replace("17.0", "18.0"), encoding="utf-8")
+    assert tables.main([*options, "--check"]) == 1
+    output = capsys.readouterr()
+    assert f"{page}:1: tflops(5, 4096) is 17.0, the page says 18.0" in output.out
+    assert "page.md is stale: run scripts/tables.py" in output.err
+    # The results have changed.
+    tables.main(options)
+    edited("cold.json", lambda document: case(document, "05_coarse_1d", 4096).update(gflops=12345.0))
+    assert tables.main([*options, "--check"]) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\na <!--= odd( -->1<!--/--> 5 TFLOP/s\n```",
+        "~~~md\n```\na <!--= odd( -->1\n```\n~~~",
+        "- item\n\n  ```sh\n  <!--= odd( -->1 and 5 %\n  ```",
+        "```\n5 %\n\n6 %\n```",
+        "written `<!--= odd( -->` and ``5 % of `it` ``",
+        "a span `over\n5 % of lines`",
+        "<!-- a comment of 5 %\nand <!--= odd( -->",
+        "<!-- [[[cog sweep() ]]] -->\n\n| 5 % | <!--= odd( -->\n\n<!-- [[[end]]] -->",
+    ],
+)
+def test_code_comments_and_generated_blocks_are_no_prose(text, numbers):
+    assert prose.fill(text, numbers) == (text, [], [])
+    assert prose.typed_numbers(text) == []
+
+
+UNITS = [
+    "TFLOP/s",
+    "GFLOP/s",
+    "GB/s",
+    "TB/s",
+    "%",
+    "us",
+    "µs",
+    "ms",
+    "s",
+    "W",
+    "J",
+    "MHz",
+    "GHz",
+    "pJ",
+    "ns",
+    "percent",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_unit_of_measurement_is_found(unit):
+    for text in (f"It takes 12 {unit} there.", f"It takes 12.5{unit}", f"From 3 to **12** {unit}.", f"(1 000 {unit})"):
+        assert [problem.line for problem in prose.typed_numbers(f"# T\n\n{text}\n")] == [3], text
+    assert prose.typed_numbers(f"It takes <!--~ predicted -->12 {unit}<!--/--> there.") == []
+    assert prose.typed_numbers(f"It takes <!--= time(5, 4096) -->12 {unit}<!--/--> there.") == []
+    assert prose.typed_numbers(f"It takes <!--= time(5, 4096) -->12<!--/--> {unit} there.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4.45 times cuBLAS",
+        "1.5x as fast",
+        "1.03 of cuBLAS",
+        "an error of 1.1e-6",
+        "3.2 GB are read",
+        "4.6 and 4.8 times",
+        "it takes 12\nus",
+        "12&nbsp;us",
+        "12\u00a0us",
+        "−3 %",
+        "about ~3 %",
+    ],
+)
+def test_other_measured_numbers_are_found(text):
+    assert len(prose.typed_numbers(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## 12 % of it",
+        "- item\n- 12 %",
+        "> 12 %",
+        "1. a\n\n   12 %",
+        "![12 % in a picture](a.png)",
+        "[12 %](a.md)",
+        "<details><summary>12 %</summary>",
+        "| a |\n| --- |\n| 12 % |",
+        "| | TFLOP/s |\n| --- | --- |\n| a | 53.1 |",
+        "| | a |\n| --- | --- |\n| time, ms | **2.5** |",
+        "a <!--= tflops(5, 4096) -->1<!--/--> to 12 TFLOP/s",
+        "12 to <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
+        "12.5 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
+        "12 %<!-- a comment -->",
+        "12 to <!--~ predicted -->13 %<!--/-->",
+        "*12* %",
+        "`12` is 12 %",
+        "<!--~ lab -->\nexempted: 5 %\n\nnot exempted: 12 %",
+        "<!--~ lab -->\n- exempted: 5 %\n\n  so 6 %\n\n- 7 %\n\nnot exempted: 12 %",
+        "<!--~ lab -->\n| a |\n| --- |\n| 5 % |\n\n12 %",
+    ],
+)
+def test_hiding_places(text):
+    assert len(prose.typed_numbers(text)) == 1, prose.typed_numbers(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tiles of 128 x 256, k-tiles of 16, 4096 x 4096",
+        "64 KiB of shared memory, 48 B, 103.5 KiB",
+        "sm_90, CUDA 12.4, version 13.0.1, the 2nd, 16 warps, 4 schedulers",
+        "[link](page.md#12-percent-5-%)",
+        '<a id="5-%"></a>',
+        "see https://example.com/5% there",
+        "[ref]: page-5%",
+        "version 1.5 xyz, 2.5 timesheets",
+        "2 times as many, twice, 4 of 8",
+        "at 2048 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
+        "at 4096, <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
+        "from <!--= tflops(5, 4096) -->13<!--/--> to <!--= tflops(6, 4096) -->14<!--/--> TFLOP/s",
+        "<!--~ arithmetic -->\n5 % and\n6 % of it\n",
+        "| | a |\n| --- | --- |\n| k-tiles | 16 |",
+    ],
+)
+def test_other_numbers_may_be_typed(text):
+    assert prose.typed_numbers(text) == []
+
+
+def test_pages_that_are_not_converted_yet_are_passed_over(tmp_path, monkeypatch, capsys):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("5 %\n", encoding="utf-8")
+    (tmp_path / "docs" / "new.md").write_text("Text.\n", encoding="utf-8")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(prose, "UNCONVERTED", {"README.md"})
+    assert tables.main(["--check", "--results", str(SYNTHETIC)]) == 0
+    (tmp_path / "docs" / "new.md").write_text("Text.\n\n6 %\n", encoding="utf-8")
+    assert tables.main(["--check", "--results", str(SYNTHETIC)]) == 1
+    assert "new.md:3: a number that nothing measured or exempts: 6 %" in capsys.readouterr().out
+    assert tables.main(["--check", "--results", str(SYNTHETIC), str(tmp_path / "README.md")]) == 1
+
+
+def test_the_list_of_pages_to_convert_names_pages():
+    assert all((pages.ROOT / Path(name)).exists() for name in prose.UNCONVERTED)

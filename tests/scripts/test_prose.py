@@ -1,0 +1,147 @@
+"""Whether pages are written in plain English, as CONTRIBUTING.md asks: what a machine can tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import pages
+import prose
+
+MEAN_WORDS, MOST_WORDS = 20, 45
+SENTENCES = 10  # fewer have no mean
+THINGS = r"(?:kernels?|blocks?|warps?|threads?|tiles?|instructions?|librar(?:y|ies)|cuBLAS|matri(?:x|ces)|GPUs?|chips?)"
+BANNED = {
+    "it opens with 'Of'": r"^Of (?!course\b)",
+    "it opens with 'What ... is'": r"^What\b[^?]* (?:is|are|was|were)\b[^?]*$",
+    "N k for thousands, or for steps": r"(?<![\w.])\d+ k\b(?!-)",
+    "'who' for a thing": rf"\b{THINGS},? who(?:se|m)?\b(?<!whose)",
+    "an inversion": r"^(?:At|From|In|On|With) \S+ (?:loses?|wins?|gains?|costs?|takes?|goes|comes?|lies?|stands?) ",
+    "an opinion": r"\b(?:obviously|(?<!^)of course|needless to say|as everybody knows|amazing(?:ly)?|incredibl[ey])\b",
+}
+INITIAL = r"(?<!\b[D-JLO-Z])(?!(?<=\b[A-Z])\. [A-Z]\.)"  # of a name; A, B, C, K, M and N are matrices and their sizes
+ENDS = re.compile(INITIAL + r"(?<!e\.g)(?<!i\.e)(?<!\bal)(?<!\bcf)[.!?:][)\"”’]*(?=\s+[^a-z\s]|\s*$)")
+
+
+class Sentence(NamedTuple):
+    line: int
+    text: str
+
+    @property
+    def words(self) -> int:
+        return len(re.findall(r"[^\W_][\w'’.,/×+−-]*", self.text))
+
+
+def plain(text: str) -> str:
+    """The page without code and markup, line for line; a span of code is one word."""
+    text = prose.without_blocks(text)
+
+    def keep_lines(word: str, found: re.Match) -> str:
+        return word + "\n" * found[0].count("\n")
+
+    text = re.sub(prose.CODE_SPAN, lambda found: keep_lines("code", found), text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", lambda found: keep_lines("", found), text, flags=re.DOTALL)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", lambda found: keep_lines("", found), text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"</?[A-Za-z][^<>]*>|[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", "", text)
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Each paragraph and item of a list with its line; headings, tables and formulas set apart are none."""
+    start, lines = 1, []
+    for number, line in enumerate([*plain(text).split("\n"), ""], 1):
+        item = re.match(r"[\s>]*(?:[-*+]|\d+[.)])\s+", line)
+        apart = (
+            re.match(r"\s*(?:#|\||\{#)|    \s*\S", line) if not lines or line.lstrip().startswith(("#", "|")) else None
+        )
+        if lines and (item or apart or not line.strip(" \t>")):
+            yield start, "\n".join(lines)
+            lines = []
+        if line.strip(" \t>") and not apart:
+            start = start if lines else number
+            lines.append(line[item.end() :] if item else line.strip(" \t>"))
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    for start, paragraph in paragraphs(text):
+        begin = 0
+        ends = ENDS.finditer(paragraph)
+        for end in [*(found.end() for found in ends), len(paragraph)]:
+            if words := paragraph[begin:end].split():
+                skipped = len(paragraph[begin:]) - len(paragraph[begin:].lstrip())
+                yield Sentence(start + paragraph.count("\n", 0, begin + skipped), " ".join(words))
+            begin = end
+
+
+def complaints(text: str) -> list[str]:
+    found = list(sentences(text))
+    told = []
+    for sentence in found:
+        faults = [what for what, pattern in BANNED.items() if re.search(pattern, sentence.text)]
+        if sentence.words > MOST_WORDS:
+            faults.append(f"{sentence.words} words")
+        told += [f"line {sentence.line}: {fault}: {sentence.text[:70]}" for fault in faults]
+    if len(found) >= SENTENCES and (mean := sum(s.words for s in found) / len(found)) > MEAN_WORDS:
+        told.append(f"a mean of {mean:.1f} words a sentence, more than {MEAN_WORDS}")
+    return told
+
+
+@pytest.mark.parametrize("page", [p for p in pages.all_pages() if prose.is_converted(p)], ids=lambda page: page.name)
+def test_pages_are_written_in_plain_english(page: Path):
+    assert complaints(page.read_text(encoding="utf-8")) == []
+
+
+GOOD = """\
+# Of headings, and what a heading is
+
+A block of 256 threads computes a tile of C, see L. Murray's kernel (e.g. its tiles). It has 8 k-steps.
+What does that cost? The thread block, whose tile is square, waits. `Of 8 k` is code.
+
+| Of tables | What a table is |
+| --- | --- |
+
+```text
+Of code blocks
+```
+
+    Of formulas
+
+- A warp reads 128 bytes: 32 floats.
+- Of course not. These are two items:
+  1. one,
+  2. two.
+"""
+
+
+def test_good_prose_gives_no_alarm():
+    assert complaints(GOOD) == []
+    text = "At N. Two `a.b c` 3.5 times? L. Murray's\nthird, N. J. Higham's."
+    assert [sentence.text for sentence in sentences(text)] == [
+        "At N.",
+        "Two code 3.5 times?",
+        "L. Murray's third, N. J. Higham's.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Of the warps four copy.",
+        "True. Of the warps four copy.",
+        "- Of the warps four copy.",
+        "What counts is the number of loads.",
+        "Sums of 64 k are added.",
+        "A kernel who waits is slow.",
+        "At 4096 loses 09 to 08.",
+        "It is of course fast.",
+        "Word " * 46 + ".",
+        "A sentence of words, " * 3 + "and `code\nover` lines, " * 5 + "and so on, " * 8 + "until the end of it comes.",
+        ("Word " * 21 + ".\n\n") * 10,
+    ],
+)
+def test_bad_prose_is_found(text):
+    assert len(complaints(f"# Title\n\n{text}\n")) == 1
