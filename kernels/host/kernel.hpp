@@ -96,8 +96,6 @@ struct Kernel {
   /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
   /// predictions without a device: a build's `resources` has what the device says.
   int blocks_per_sm = 0;
-  /// The id of the kernel that computes each GPU's part, for a product on several GPUs; empty for kernels of one.
-  std::string local_kernel;
   bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
   double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why a problem can not be run by this kernel on any device, or nothing.

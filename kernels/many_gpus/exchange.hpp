@@ -19,24 +19,6 @@ struct PanelMemory {
   float* of(Operand operand) const { return operand == Operand::a ? a : b; }
 };
 
-/// A piece on its way. It lies at the same place in both ranks' panels.
-struct Transfer {
-  int from;
-  int to;
-  std::size_t turn;  ///< its position among the receiver's pieces
-  Operand operand;
-  std::int64_t at;
-  std::int64_t floats;
-};
-
-/// The transfers that one rank takes part in, each list by `turn`.
-struct Transfers {
-  std::vector<Transfer> incoming;
-  std::vector<Transfer> outgoing;
-};
-
-Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows = FIRST_ROWS);
-
 /// One rank's end of the exchange. All ranks start together, when their own blocks are in place, and leave these alone
 /// until all have finished.
 class Exchange {

@@ -57,11 +57,20 @@ struct Grid {
   /// The rows of B that the rank owns.
   Range b_depth(const Shape& shape, int rank) const { return part(shape.k, rows, row(rank)); }
 
+  /// Whether there is anything to compute for the rank: short dimensions may leave ranks without.
+  bool has_c(const Shape& shape, int rank) const {
+    return !c_rows(shape, rank).empty() && !c_columns(shape, rank).empty();
+  }
+
   bool operator==(const Grid&) const = default;
 };
 
-/// Floats that the rank receives: its rows of A and its columns of B, less what it owns of them.
+/// Floats that the rank receives: its rows of A and its columns of B, less what it owns of them, where it has a block
+/// of C.
 inline double floats_received(const Shape& shape, const Grid& grid, int rank) {
+  if (!grid.has_c(shape, rank)) {
+    return 0.0;
+  }
   const auto of_a = static_cast<double>(grid.c_rows(shape, rank).size() * (shape.k - grid.a_depth(shape, rank).size()));
   const auto of_b =
       static_cast<double>((shape.k - grid.b_depth(shape, rank).size()) * grid.c_columns(shape, rank).size());

@@ -10,7 +10,7 @@ Schedule make_schedule(const Shape& shape, const Grid& grid, int rank, std::int6
   const int row = grid.row(rank);
   const int column = grid.column(rank);
   const auto step = [&](Range k, Range a_block) { schedule.steps.push_back({k, a_block, schedule.pieces.size()}); };
-  const bool has_c = !grid.c_rows(shape, rank).empty() && !grid.c_columns(shape, rank).empty();
+  const bool has_c = grid.has_c(shape, rank);
   for (int turn = 0; has_c && turn < grid.columns; ++turn) {
     const int a_owner = grid.rank(row, (column + turn) % grid.columns);
     const Range block = grid.a_depth(shape, a_owner);
@@ -51,6 +51,24 @@ Schedule make_schedule(const Shape& shape, const Grid& grid, int rank, std::int6
 
 Panels panels_of(const Shape& shape, const Grid& grid, int rank) {
   return {grid.c_rows(shape, rank).size(), grid.c_columns(shape, rank).size()};
+}
+
+Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+  Transfers transfers;
+  for (int to = 0; to < grid.size(); ++to) {
+    const Schedule schedule = make_schedule(shape, grid, to, first_rows);
+    const Panels panels = panels_of(shape, grid, to);
+    for (std::size_t turn = 0; turn < schedule.pieces.size(); ++turn) {
+      const Piece& piece = schedule.pieces[turn];
+      const Transfer transfer{piece.owner, to, turn, piece.operand, panels.at(piece), panels.floats(piece)};
+      if (to == rank) {
+        transfers.incoming.push_back(transfer);
+      } else if (piece.owner == rank) {
+        transfers.outgoing.push_back(transfer);
+      }
+    }
+  }
+  return transfers;
 }
 
 }  // namespace sgemm

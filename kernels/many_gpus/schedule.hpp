@@ -61,4 +61,23 @@ struct Panels {
 
 Panels panels_of(const Shape& shape, const Grid& grid, int rank);
 
+/// A piece on its way. It lies at the same place in both ranks' panels.
+struct Transfer {
+  int from;
+  int to;
+  std::size_t turn;  ///< its position among the receiver's pieces
+  Operand operand;
+  std::int64_t at;
+  std::int64_t floats;
+};
+
+/// The transfers that one rank takes part in, each list by `turn`.
+struct Transfers {
+  std::vector<Transfer> incoming;
+  std::vector<Transfer> outgoing;
+};
+
+/// As the schedules of all ranks have them; `first_rows` is the same for all.
+Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows = FIRST_ROWS);
+
 }  // namespace sgemm

@@ -1,4 +1,4 @@
-// 14 many_gpus: one product on all GPUs of a machine, or of several.
+// One product on all GPUs of a machine, or of several.
 //
 //                 columns q of B                    The GPU at (p, q) of a P x Q grid computes one block of C. It owns
 //                 +-----+                           one block of A and one of B, and needs
@@ -15,12 +15,7 @@
 // which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a chapter for
 // one GPU, as it stands there: 09 in FP32, 11 and 12 on tensor cores.
 
-#include "common/problem.hpp"
-#include "host/kernel.hpp"
 #include "many_gpus/product.hpp"
-
-#include <string>
-#include <vector>
 
 namespace sgemm {
 
@@ -51,43 +46,4 @@ void multiply(const std::vector<LocalProduct>& products, const PanelMemory& memo
   }
 }
 
-Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
-  Transfers transfers;
-  for (int to = 0; to < grid.size(); ++to) {
-    const Schedule schedule = make_schedule(shape, grid, to, first_rows);
-    const Panels panels = panels_of(shape, grid, to);
-    for (std::size_t turn = 0; turn < schedule.pieces.size(); ++turn) {
-      const Piece& piece = schedule.pieces[turn];
-      const Transfer transfer{piece.owner, to, turn, piece.operand, panels.at(piece), panels.floats(piece)};
-      if (to == rank) {
-        transfers.incoming.push_back(transfer);
-      } else if (piece.owner == rank) {
-        transfers.outgoing.push_back(transfer);
-      }
-    }
-  }
-  return transfers;
-}
-
-namespace {
-
-Kernel chapter(const std::string& variant, const std::string& local, const std::string& text, AccuracyClass accuracy,
-               int min_compute_capability) {
-  Kernel kernel;
-  kernel.number = 14;
-  kernel.name = "many_gpus";
-  kernel.variant = variant;
-  kernel.summary = "one product on several GPUs: blocks of A and B travel while chapter " + text;
-  kernel.source = "van de Geijn and Watts 1997";
-  kernel.accuracy = accuracy;
-  kernel.min_compute_capability = min_compute_capability;
-  kernel.local_kernel = local;
-  return kernel;
-}
-
-const Registration fp32(chapter("", "09_every_shape", "09 multiplies those that are there", AccuracyClass::fp32, 80));
-const Registration bf16x6(chapter("bf16x6", "11_bf16x6", "11 multiplies", AccuracyClass::bf16_split, 90));
-const Registration fp16x3(chapter("fp16x3", "12_fp16x3", "12 multiplies", AccuracyClass::fp16_split, 90));
-
-}  // namespace
 }  // namespace sgemm
