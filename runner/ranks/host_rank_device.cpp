@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -23,11 +25,27 @@ class HostRankDevice final : public RankDevice {
     std::fill_n(memory, floats, std::numeric_limits<float>::quiet_NaN());
   }
   void get_ready(bool) override {}
-  void synchronize(const std::function<void()>&) override {}
+  void synchronize() override {}
+  Prepared prepare(const Build& build, const Problem& problem) override {
+    const std::lock_guard lock(executor());
+    Prepared prepared = build.prepare(problem);
+    prepared.configuration.launch = [launch = std::move(prepared.configuration.launch)](
+                                        const Problem& p, void* workspace, cudaStream_t stream) {
+      const std::lock_guard lock(executor());
+      launch(p, workspace, stream);
+    };
+    return prepared;
+  }
 
   cudaStream_t stream() const override { return nullptr; }
   Platform platform() const override { return Platform::cpu; }
   Target target() const override { return Target::for_executor; }
+
+ private:
+  static std::mutex& executor() {
+    static std::mutex mutex;
+    return mutex;
+  }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/outcome.hpp"
 #include "common/problem.hpp"
 #include "many_gpus/grid.hpp"
+#include "many_gpus/schedule.hpp"
 #include "problem/operands.hpp"
 #include "verify/verify.hpp"
 
@@ -25,6 +26,7 @@ struct RankJob {
   AccuracyClass accuracy = AccuracyClass::fp32;
   bool cold_l2 = true;
   bool verify = true;
+  std::int64_t first_rows = FIRST_ROWS;  ///< of B that come first, see make_schedule()
   bool alone = false;  ///< whether each rank's block is also computed without exchange, see RankOrder::run_alone
 };
 
@@ -35,20 +37,19 @@ enum class RankOrder {
   run_alone,  ///< compute the same blocks of C from operands that are all there: what no exchange can be faster than
   check,      ///< compare C with double precision
   tear_down,  ///< free all memory of the job
-  quit,
 };
 
 struct RankMessage {
-  RankOrder order = RankOrder::quit;
+  RankOrder order = RankOrder::tear_down;
   RankJob job;  ///< with set_up
 };
 
 /// How a rank's order ended.
 struct RankReply {
   bool stopped = false;
-  Outcome outcome = Outcome::failed;  ///< where it was stopped, with the reason
-  std::array<char, 400> reason{};
-  double begin_us = 0.0;  ///< of a run, on the rank's own clock
+  Outcome outcome = Outcome::failed;  ///< where it was stopped
+  std::array<char, 400> reason{};     ///< why, with a 0 at the end
+  double begin_us = 0.0;              ///< of a run, on the rank's own clock
   double end_us = 0.0;
   double received_bytes = 0.0;  ///< by this rank for one product
   Verdict verdict;              ///< of a check

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,11 +29,12 @@ void RankReply::stop(Outcome how, std::string_view why) {
   reason[length] = '\0';
 }
 
-Rank::Rank(int rank, RankDevice& device, Exchange& exchange, std::function<void()> watch)
-    : rank_(rank), device_(device), exchange_(exchange), watch_(std::move(watch)) {}
+Rank::Rank(int rank, RankDevice& device, Exchange& exchange) : rank_(rank), device_(device), exchange_(exchange) {}
 
 RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
   RankReply reply;
+  bool others_wait =
+      message.order == RankOrder::run || message.order == RankOrder::run_fresh || message.order == RankOrder::run_alone;
   try {
     device_.bind();
     switch (message.order) {
@@ -47,13 +47,17 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
       case RankOrder::run:
       case RankOrder::run_fresh:
       case RankOrder::run_alone:
-        run(message.order, ready, reply);
+        restore(message.order == RankOrder::run_fresh);
+        others_wait = false;
+        if (!ready(true)) {
+          throw CaseStopped(Outcome::failed, "another rank was not ready");
+        }
+        run(message.order, reply);
         break;
       case RankOrder::check:
         reply.verdict = check();
         break;
       case RankOrder::tear_down:
-      case RankOrder::quit:
         tear_down();
         break;
     }
@@ -63,6 +67,9 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
     reply.stop(Outcome::skipped, "not enough host memory");
   } catch (const std::exception& error) {
     reply.stop(Outcome::failed, error.what());
+  }
+  if (others_wait) {
+    ready(false);
   }
   return reply;
 }
@@ -102,7 +109,7 @@ void Rank::set_up(const RankJob& job) {
   panel_a_ = device_.allocate(rows.size() * shape.k);
   panel_b_ = device_.allocate(shape.k * columns.size());
   panels_ = {panel_a_.get(), panel_b_.get()};
-  transfers_ = transfers_of(shape, job.grid, rank_);
+  transfers_ = transfers_of(shape, job.grid, rank_, job.first_rows);
   fill_panels();
   if (!job.alone) {
     a_.reset();
@@ -125,7 +132,7 @@ void Rank::fill_panels() {
     device_.copy(panels_.b + extents_.b_at(of_b.begin), extents_.columns, b_.get() + extents_.b_at(of_b.begin),
                  extents_.columns, of_b.size(), extents_.columns);
   }
-  device_.synchronize(watch_);
+  device_.synchronize();
 }
 
 void Rank::make_products() {
@@ -137,15 +144,15 @@ void Rank::make_products() {
   if (!build) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} was not built for this device", local.id()));
   }
-  const Schedule schedule = make_schedule(job_.shape, job_.grid, rank_);
+  const Schedule schedule = make_schedule(job_.shape, job_.grid, rank_, job_.first_rows);
   const std::vector<Problem> problems = problems_of(schedule, job_.shape, extents_, panels_, c_.get());
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    products_.push_back({problems[i], build.prepare(problems[i]), schedule.steps[i].pieces});
+    products_.push_back({problems[i], device_.prepare(build, problems[i]), schedule.steps[i].pieces});
   }
   if (job_.alone) {
     const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
     const Problem whole = packed(block, a_.get(), b_.get(), c_.get());
-    alone_.push_back({whole, build.prepare(whole), 0});
+    alone_.push_back({whole, device_.prepare(build, whole), 0});
   }
 }
 
@@ -170,20 +177,11 @@ void Rank::restore(bool fresh) {
   device_.get_ready(job_.cold_l2);
 }
 
-void Rank::run(RankOrder order, const RanksReady& ready, RankReply& reply) {
+void Rank::run(RankOrder order, RankReply& reply) {
   const bool alone = order == RankOrder::run_alone;
-  try {
-    restore(order == RankOrder::run_fresh);
-  } catch (...) {
-    ready(false);
-    throw;
-  }
-  if (!ready(true)) {
-    throw CaseStopped(Outcome::failed, "another rank was not ready");
-  }
   reply.begin_us = now_us();
   multiply(alone ? alone_ : products_, panels_, alone ? Transfers{} : transfers_, exchange_, device_.stream());
-  device_.synchronize(watch_);
+  device_.synchronize();
   reply.end_us = now_us();
   exchange_.finish();
 }

@@ -9,6 +9,7 @@
 #include "ranks/rank_device.hpp"
 #include "verify/verify.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -20,23 +21,22 @@ using RanksReady = std::function<bool(bool)>;
 
 class Rank {
  public:
-  /// The device and the exchange outlive the rank. `watch` is called while the rank waits, and may throw.
-  Rank(int rank, RankDevice& device, Exchange& exchange, std::function<void()> watch);
+  /// The device and the exchange outlive the rank.
+  Rank(int rank, RankDevice& device, Exchange& exchange);
 
-  /// Does as ordered by the leader, `quit` apart. Errors end up in the reply.
+  /// Does as ordered by the leader; all ranks get the same orders. Errors end up in the reply. After an error the only
+  /// orders are set_up and tear_down.
   RankReply obey(const RankMessage& message, const RanksReady& ready);
 
   /// For exchanges that read other ranks' memory.
   const PanelMemory& panels() const { return panels_; }
 
  private:
-  struct Operands;
-
   void set_up(const RankJob& job);
   void make_products();
   void tear_down();
   void restore(bool fresh);
-  void run(RankOrder order, const RanksReady& ready, RankReply& reply);
+  void run(RankOrder order, RankReply& reply);
   Verdict check() const;
   /// Puts the rank's own blocks in place and NaN everywhere else.
   void fill_panels();
@@ -45,7 +45,6 @@ class Rank {
   const int rank_;
   RankDevice& device_;
   Exchange& exchange_;
-  const std::function<void()> watch_;
 
   RankJob job_;
   Panels extents_;

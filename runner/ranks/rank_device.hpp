@@ -7,9 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,17 +28,17 @@ class RankDevice {
   virtual void fill_with_nan(float* memory, std::int64_t floats) = 0;
   /// Brings the caches to the state that a sample starts in, and waits.
   virtual void get_ready(bool cold_l2) = 0;
-  /// Waits for the stream, calling `watch` now and then, which may throw.
-  virtual void synchronize(const std::function<void()>& watch) = 0;
+  /// Waits for the stream.
+  virtual void synchronize() = 0;
+  /// The build's own choice for the problem, with its workspace.
+  virtual Prepared prepare(const Build& build, const Problem& problem) = 0;
 
   virtual cudaStream_t stream() const = 0;
   virtual Platform platform() const = 0;
   virtual Target target() const = 0;
 };
 
-/// For ranks on the executor, which runs one kernel at a time.
+/// For ranks on the executor, which runs one kernel at a time, whichever rank it is for.
 std::unique_ptr<RankDevice> make_host_rank_device();
-/// CUDA device number `index`.
-std::unique_ptr<RankDevice> make_gpu_rank_device(int index);
 
 }  // namespace sgemm
