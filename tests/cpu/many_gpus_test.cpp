@@ -303,26 +303,14 @@ TEST(RankTeamTest, ComputesTheProductOnEveryGrid) {
   }
 }
 
-TEST(RankTeamTest, ComputesTheSameBlocksAlone) {
-  const Shape shape{96, 70, 50, 1.0F, 0.5F};
-  ThreadTeam team(4, host_parts());
-  RankJob job = job_of(shape, {2, 2});
-  job.alone = true;
-  expect_done(team.all({RankOrder::set_up, job}));
-  for (const RankOrder order : {RankOrder::run_alone, RankOrder::run_fresh, RankOrder::run_alone}) {
-    expect_done(team.all({order, {}}));
-    expect_right(team, shape);
-  }
-  expect_done(team.all({RankOrder::tear_down, {}}));
-}
-
-/// Never brings the last piece.
+/// Never brings the last piece, while `forgetful`.
 class ForgetfulExchange final : public Exchange {
  public:
-  explicit ForgetfulExchange(std::unique_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  ForgetfulExchange(PanelsOf panels_of_rank, const bool& forgetful)
+      : exchange_(make_host_exchange(std::move(panels_of_rank))), forgetful_(forgetful) {}
 
   void start(const PanelMemory& panels, const Transfers& transfers) override {
-    most_ = std::max<std::size_t>(transfers.incoming.size(), 1) - 1;
+    most_ = forgetful_ && !transfers.incoming.empty() ? transfers.incoming.size() - 1 : transfers.incoming.size();
     exchange_->start(panels, transfers);
   }
   void await(std::size_t count, cudaStream_t stream) override { exchange_->await(std::min(count, most_), stream); }
@@ -330,58 +318,64 @@ class ForgetfulExchange final : public Exchange {
 
  private:
   std::unique_ptr<Exchange> exchange_;
+  const bool& forgetful_;
   std::size_t most_ = 0;
 };
 
-TEST(RankTeamTest, NoticesAPieceThatDoesNotCome) {
+RankParts forgetful_parts(const bool& forgetful) {
   RankParts parts = host_parts();
-  parts.exchange = [](int, PanelsOf panels_of_rank) {
-    return std::make_unique<ForgetfulExchange>(make_host_exchange(std::move(panels_of_rank)));
+  parts.exchange = [&forgetful](int, PanelsOf panels_of_rank) {
+    return std::make_unique<ForgetfulExchange>(std::move(panels_of_rank), forgetful);
   };
-  ThreadTeam team(4, parts);
-  expect_done(team.all({RankOrder::set_up, job_of({250, 130, 77}, {2, 2})}));
-  expect_done(team.all({RankOrder::run, {}}));
-  for (const RankReply& reply : team.all({RankOrder::check, {}})) {
-    EXPECT_EQ(reply.verdict.wrong, reply.verdict.compared);
-    EXPECT_TRUE(std::isnan(reply.verdict.first_wrong_value));
+  return parts;
+}
+
+/// Expects that every element of C is NaN.
+void expect_all_nan(ThreadTeam& team, const RankJob& job) {
+  const std::vector<RankReply> replies = team.all({RankOrder::check, {}});
+  for (int rank = 0; rank < job.grid.size(); ++rank) {
+    const Verdict& verdict = replies[static_cast<std::size_t>(rank)].verdict;
+    EXPECT_GT(verdict.compared, 0);
+    EXPECT_EQ(verdict.wrong, verdict.compared);
+    EXPECT_TRUE(std::isnan(verdict.first_wrong_value));
+    EXPECT_EQ(verdict.first_wrong_row, job.grid.c_rows(job.shape, rank).begin);
+    EXPECT_EQ(verdict.first_wrong_col, job.grid.c_columns(job.shape, rank).begin);
   }
 }
 
-// What an earlier run has brought would hide it.
-TEST(RankTeamTest, ForgetsThePiecesOfEarlierRuns) {
-  bool forgetful = false;
-  class Sometimes final : public Exchange {
-   public:
-    Sometimes(std::unique_ptr<Exchange> exchange, const bool& forgetful)
-        : exchange_(std::move(exchange)), forgetful_(forgetful) {}
-    void start(const PanelMemory& panels, const Transfers& transfers) override { exchange_->start(panels, transfers); }
-    void await(std::size_t count, cudaStream_t stream) override {
-      if (!forgetful_) {
-        exchange_->await(count, stream);
-      }
-    }
-    void finish() override { exchange_->finish(); }
+TEST(RankTeamTest, NoticesAPieceThatDoesNotCome) {
+  const bool forgetful = true;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  const RankJob job = job_of({250, 130, 77}, {2, 2});
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_all_nan(team, job);
+}
 
-   private:
-    std::unique_ptr<Exchange> exchange_;
-    const bool& forgetful_;
-  };
-  RankParts parts = host_parts();
-  parts.exchange = [&](int, PanelsOf panels_of_rank) {
-    return std::make_unique<Sometimes>(make_host_exchange(std::move(panels_of_rank)), forgetful);
-  };
-  const Shape shape{64, 64, 64};
-  ThreadTeam team(2, parts);
-  expect_done(team.all({RankOrder::set_up, job_of(shape, {1, 2})}));
+// A fresh run forgets what the runs before it have received.
+TEST(RankTeamTest, NoticesAPieceThatHasOnlyComeBefore) {
+  bool forgetful = false;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  const RankJob job = job_of({250, 130, 77}, {2, 2});
+  expect_done(team.all({RankOrder::set_up, job}));
   expect_done(team.all({RankOrder::run, {}}));
-  expect_right(team, shape);
+  expect_right(team, job.shape);
   forgetful = true;
-  expect_done(team.all({RankOrder::run, {}}));
-  expect_right(team, shape);
   expect_done(team.all({RankOrder::run_fresh, {}}));
-  for (const RankReply& reply : team.all({RankOrder::check, {}})) {
-    EXPECT_EQ(reply.verdict.wrong, reply.verdict.compared);
-  }
+  expect_all_nan(team, job);
+}
+
+TEST(RankTeamTest, ComputesTheSameBlocksWithoutAnExchange) {
+  const bool forgetful = true;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  RankJob job = job_of({96, 70, 50, 1.0F, 0.5F}, {2, 2});
+  job.alone = true;
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run_alone, {}}));
+  expect_right(team, job.shape);
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_all_nan(team, job);
+  expect_done(team.all({RankOrder::tear_down, {}}));
 }
 
 TEST(RankTeamTest, SaysWhyItWasStopped) {
@@ -395,9 +389,11 @@ TEST(RankTeamTest, SaysWhyItWasStopped) {
   }
 }
 
-/// The host, where nothing can be run.
+/// The host, where nothing can be run while it is `broken`.
 class BrokenDevice final : public RankDevice {
  public:
+  explicit BrokenDevice(const bool& broken) : broken_(broken) {}
+
   void bind() override {}
   std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
   void upload(float* to, const std::vector<float>& from) override { host_->upload(to, from); }
@@ -406,7 +402,11 @@ class BrokenDevice final : public RankDevice {
     host_->copy(to, ld_to, from, ld_from, rows, columns);
   }
   void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
-  void get_ready(bool) override { throw std::runtime_error("broken"); }
+  void get_ready(bool) override {
+    if (broken_) {
+      throw std::runtime_error("broken");
+    }
+  }
   void synchronize() override {}
   Prepared prepare(const Build& build, const Problem& problem) override { return host_->prepare(build, problem); }
   cudaStream_t stream() const override { return nullptr; }
@@ -414,26 +414,31 @@ class BrokenDevice final : public RankDevice {
   Target target() const override { return host_->target(); }
 
  private:
+  const bool& broken_;
   std::unique_ptr<RankDevice> host_ = make_host_rank_device();
 };
 
 TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
+  bool broken = true;
   RankParts parts = host_parts();
-  parts.device = [](int rank) -> std::unique_ptr<RankDevice> {
+  parts.device = [&](int rank) -> std::unique_ptr<RankDevice> {
     if (rank == 1) {
-      return std::make_unique<BrokenDevice>();
+      return std::make_unique<BrokenDevice>(broken);
     }
     return make_host_rank_device();
   };
   ThreadTeam team(3, parts);
-  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
-  for (int times = 0; times < 2; ++times) {
-    const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
-    for (std::size_t rank = 0; rank < replies.size(); ++rank) {
-      EXPECT_TRUE(replies[rank].stopped);
-      EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
-    }
+  const RankJob job = job_of({64, 64, 64}, {3, 1});
+  expect_done(team.all({RankOrder::set_up, job}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
+  for (std::size_t rank = 0; rank < replies.size(); ++rank) {
+    EXPECT_TRUE(replies[rank].stopped);
+    EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
   }
+  broken = false;
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_right(team, job.shape);
 }
 
 }  // namespace
