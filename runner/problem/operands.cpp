@@ -32,16 +32,24 @@ float normal(const CounterRandom& random, std::uint64_t index) {
   return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
+/// Fills the elements of a window, row by row, of a matrix with so many columns; `element` has their index there.
 template <class Element>
-void fill(std::vector<float>& matrix, const Element& element) {
+void fill(std::vector<float>& part, const Window& window, std::size_t columns, const Element& element) {
   constexpr std::size_t SMALLEST_SHARE = std::size_t{1} << 16U;  // below it, starting a thread costs more
   const std::size_t threads =
-      std::clamp<std::size_t>(matrix.size() / SMALLEST_SHARE, 1, std::max(1U, std::thread::hardware_concurrency()));
+      std::clamp<std::size_t>(part.size() / SMALLEST_SHARE, 1, std::max(1U, std::thread::hardware_concurrency()));
+  const auto width = static_cast<std::size_t>(window.columns);
+  const std::size_t first = static_cast<std::size_t>(window.row) * columns + static_cast<std::size_t>(window.column);
   const auto fill_share = [&](std::size_t thread) {
-    const std::size_t share = matrix.size() / threads;
-    const std::size_t end = thread + 1 == threads ? matrix.size() : (thread + 1) * share;
-    for (std::size_t i = thread * share; i < end; ++i) {
-      matrix[i] = element(i);
+    const std::size_t share = part.size() / threads;
+    const std::size_t end = thread + 1 == threads ? part.size() : (thread + 1) * share;
+    for (std::size_t i = thread * share; i < end;) {
+      const std::size_t row = i / width;
+      const std::size_t end_in_row = std::min(end, (row + 1) * width);
+      const std::size_t offset = first + row * (columns - width);
+      for (; i < end_in_row; ++i) {
+        part[i] = element(offset + i);
+      }
     }
   };
   std::vector<std::jthread> helpers;
@@ -51,15 +59,35 @@ void fill(std::vector<float>& matrix, const Element& element) {
   fill_share(0);
 }
 
-/// Makes one matrix of one distribution.
+/// The extents of a matrix.
+Window whole(const Shape& shape, MatrixName which) {
+  switch (which) {
+    case MatrixName::a:
+      return {0, 0, shape.m, shape.k};
+    case MatrixName::b:
+      return {0, 0, shape.k, shape.n};
+    case MatrixName::c:
+      break;
+  }
+  return {0, 0, shape.m, shape.n};
+}
+
+RandomStream stream_of(MatrixName which) {
+  return which == MatrixName::a   ? RandomStream::matrix_a
+         : which == MatrixName::b ? RandomStream::matrix_b
+                                  : RandomStream::matrix_c;
+}
+
+/// Makes a window of one matrix of one distribution.
 class MatrixMaker {
  public:
-  MatrixMaker(RandomStream which, std::int64_t rows, std::int64_t columns, std::uint64_t seed)
+  MatrixMaker(const Shape& shape, MatrixName which, const Window& window, std::uint64_t seed)
       : which_(which),
-        columns_(static_cast<std::uint64_t>(columns)),
-        random_(seed, which),
-        matrix_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns)),
-        half_depth_(static_cast<std::uint64_t>(which == RandomStream::matrix_a ? columns : rows) / 2) {}
+        window_(window),
+        columns_(static_cast<std::uint64_t>(whole(shape, which).columns)),
+        random_(seed, stream_of(which)),
+        part_(static_cast<std::size_t>(window.rows) * static_cast<std::size_t>(window.columns)),
+        half_depth_(static_cast<std::uint64_t>(shape.k) / 2) {}
 
   std::vector<float> make(Distribution distribution) {
     switch (distribution) {
@@ -99,7 +127,7 @@ class MatrixMaker {
       case Distribution::zeros:
         break;
     }
-    return std::move(matrix_);
+    return std::move(part_);
   }
 
  private:
@@ -107,12 +135,12 @@ class MatrixMaker {
 
   template <class Element>
   void fill_with(const Element& element) {
-    fill(matrix_, element);
+    fill(part_, window_, columns_, element);
   }
 
   /// u times a power of two, which loses no bit.
   void fill_scaled(float of_a, float of_b, float of_c) {
-    const float scale = which_ == RandomStream::matrix_a ? of_a : which_ == RandomStream::matrix_b ? of_b : of_c;
+    const float scale = which_ == MatrixName::a ? of_a : which_ == MatrixName::b ? of_b : of_c;
     fill_with([&](std::uint64_t index) { return scale * u(index); });
   }
 
@@ -121,12 +149,12 @@ class MatrixMaker {
   /// as the result.
   void fill_cancelling() {
     constexpr float REMAINDER = 0x1p-10F;
-    if (which_ == RandomStream::matrix_a) {
+    if (which_ == MatrixName::a) {
       fill_with([&](std::uint64_t index) {
         const std::uint64_t k = index % columns_;
         return k < half_depth_ ? u(index) : k < 2 * half_depth_ ? -u(index - half_depth_) : 0.0F;
       });
-    } else if (which_ == RandomStream::matrix_b) {
+    } else if (which_ == MatrixName::b) {
       const std::uint64_t half = half_depth_ * columns_;
       fill_with([&](std::uint64_t index) {
         return index >= half && index < 2 * half ? u(index - half) + REMAINDER * u(index) : u(index);
@@ -140,7 +168,7 @@ class MatrixMaker {
   /// as well, so that infinities of both signs meet.
   void fill_with_some(float special) {
     constexpr std::uint64_t ONE_IN = 16;
-    if (which_ != RandomStream::matrix_a) {
+    if (which_ != MatrixName::a) {
       fill_with([&](std::uint64_t index) { return u(index); });
       return;
     }
@@ -154,10 +182,11 @@ class MatrixMaker {
     });
   }
 
-  RandomStream which_;
-  std::uint64_t columns_;
+  MatrixName which_;
+  Window window_;
+  std::uint64_t columns_;  ///< of the whole matrix
   CounterRandom random_;
-  std::vector<float> matrix_;
+  std::vector<float> part_;
   std::uint64_t half_depth_;  ///< half of the columns of A, of the rows of B
 };
 
@@ -206,15 +235,18 @@ Problem packed(const Shape& shape, const float* a, const float* b, float* c) {
   return {shape, a, shape.k, b, shape.n, c, shape.n};
 }
 
+std::vector<float> make_part(const Shape& shape, MatrixName which, const Window& window, Distribution distribution,
+                             std::uint64_t seed) {
+  return MatrixMaker(shape, which, window, seed).make(distribution);
+}
+
 HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed) {
-  const auto make = [&](RandomStream which, std::int64_t rows, std::int64_t columns) {
-    return MatrixMaker(which, rows, columns, seed).make(distribution);
-  };
+  const auto make = [&](MatrixName which) { return make_part(shape, which, whole(shape, which), distribution, seed); };
   HostOperands operands;
-  operands.a = make(RandomStream::matrix_a, shape.m, shape.k);
-  operands.b = make(RandomStream::matrix_b, shape.k, shape.n);
+  operands.a = make(MatrixName::a);
+  operands.b = make(MatrixName::b);
   if (shape.beta != 0.0F) {
-    operands.c0 = make(RandomStream::matrix_c, shape.m, shape.n);
+    operands.c0 = make(MatrixName::c);
   }
   return operands;
 }

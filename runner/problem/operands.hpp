@@ -44,9 +44,23 @@ struct HostOperands {
   std::vector<float> c0;  ///< m x n, the C that beta multiplies; empty when beta is 0
 };
 
-/// Makes the operands of a shape. Every element depends only on the seed, the matrix, its
-/// shape and the index, so the values are the same for any number of threads, and on every machine but for the last
-/// digit of what the C library's logarithms, exponentials and sines differ in.
+/// Makes the operands of a shape. Every element depends only on the seed, the matrix, its shape and the index, so the
+/// values are the same for any number of threads, and on every machine but for the last digit of what the C library's
+/// logarithms, exponentials and sines differ in.
 HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed);
+
+enum class MatrixName { a, b, c };
+
+/// Some rows and columns of a matrix.
+struct Window {
+  std::int64_t row = 0;  ///< the first one
+  std::int64_t column = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+/// The elements that make_operands() has there, without padding between rows; C is made whatever beta is.
+std::vector<float> make_part(const Shape& shape, MatrixName which, const Window& window, Distribution distribution,
+                             std::uint64_t seed);
 
 }  // namespace sgemm

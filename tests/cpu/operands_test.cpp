@@ -103,6 +103,39 @@ TEST(OperandsTest, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
+/// The elements of a window of a matrix with so many columns.
+std::vector<float> cut(const std::vector<float>& matrix, std::int64_t columns, const Window& window) {
+  std::vector<float> part;
+  for (std::int64_t row = window.row; row < window.row + window.rows; ++row) {
+    const auto first = matrix.begin() + row * columns + window.column;
+    part.insert(part.end(), first, first + window.columns);
+  }
+  return part;
+}
+
+TEST(OperandsTest, APartHasTheElementsOfTheWhole) {
+  const Shape problem = shape(67, 53, 71, 1.0F);
+  for (const Distribution distribution : DISTRIBUTIONS) {
+    SCOPED_TRACE(to_string(distribution));
+    const HostOperands whole = make_operands(problem, distribution, 7);
+    for (const Window& window : {Window{0, 0, 53, 53}, Window{33, 20, 20, 33}, Window{52, 52, 1, 1},
+                                 Window{31, 0, 3, 53}, Window{5, 5, 0, 9}, Window{5, 5, 9, 0}}) {
+      EXPECT_TRUE(same(make_part(problem, MatrixName::a, window, distribution, 7), cut(whole.a, problem.k, window)));
+      EXPECT_TRUE(same(make_part(problem, MatrixName::b, window, distribution, 7), cut(whole.b, problem.n, window)));
+      EXPECT_TRUE(same(make_part(problem, MatrixName::c, window, distribution, 7), cut(whole.c0, problem.n, window)));
+    }
+  }
+}
+
+// The window is filled by several threads, whose shares begin inside rows.
+TEST(OperandsTest, ALargePartHasTheElementsOfTheWhole) {
+  const Shape problem = shape(700, 1, 1009, 0.0F);
+  const Window window{99, 13, 600, 990};
+  const std::vector<float> whole = make_operands(problem, Distribution::cancelling, 7).a;
+  EXPECT_TRUE(
+      same(make_part(problem, MatrixName::a, window, Distribution::cancelling, 7), cut(whole, problem.k, window)));
+}
+
 TEST(OperandsTest, Uniform01IsInsideTheOpenInterval) {
   const std::vector<float> values = make_operands(shape(1000, 1, 1000, 0.0F), Distribution::uniform01, 1).a;
   EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float x) { return x > 0.0F && x < 1.0F; }));

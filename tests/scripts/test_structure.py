@@ -11,8 +11,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-RUNNER = ["base", "problem", "device", "verify", "baselines", "timing", "count", "record", "cli", "bench", "report"]
-KERNELS = ["common", "ptx", "engine", "host"]
+RUNNER = [
+    "base",
+    "problem",
+    "device",
+    "verify",
+    "baselines",
+    "timing",
+    "ranks",
+    "count",
+    "record",
+    "cli",
+    "bench",
+    "report",
+]
+KERNELS = ["common", "ptx", "engine", "host", "many_gpus"]
 
 
 def upward_includes(folder: Path, floors: list[str]) -> list[str]:

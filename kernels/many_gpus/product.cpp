@@ -1,0 +1,49 @@
+// One product on all GPUs of a machine, or of several.
+//
+//                 columns q of B                    The GPU at (p, q) of a P x Q grid computes one block of C. It owns
+//                 +-----+                           one block of A and one of B, and needs
+//              P  |. . .|                             all K of its rows of A:    Q - 1 blocks from its grid row,
+//                 |     |                             all K of its columns of B: P - 1 blocks from its grid column.
+//                 +-----+
+//  rows p  +-----+ +---+      received: 4 (M/P K (Q-1)/Q + K N/Q (P-1)/P) bytes a GPU, 4 N^2 / 4 on 2 x 2 GPUs
+//  of A    |. . .| | C |      computed: 2 M N K / (P Q) FLOP a GPU
+//          +-----+ +---+
+//             Q              With 395 GB/s a link and 54 TFLOP/s a GPU, 2 x 2 GPUs at N = 16384 receive for 1.4 ms and
+//                            compute for 41: the copies cost nothing if they run beside the products.
+//
+// So the product is cut along k (many_gpus/schedule.hpp). A GPU begins with what it owns; meanwhile the copy engines,
+// which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a chapter for
+// one GPU, as it stands there: 09 in FP32, 11 and 12 on tensor cores.
+
+#include "many_gpus/product.hpp"
+
+namespace sgemm {
+
+std::vector<Problem> problems_of(const Schedule& schedule, const Shape& shape, const Panels& panels,
+                                 const PanelMemory& memory, float* c) {
+  std::vector<Problem> problems;
+  float beta = shape.beta;
+  for (const Step& step : schedule.steps) {
+    Problem problem{{panels.rows, panels.columns, step.k.size(), shape.alpha, beta}};
+    problem.a = memory.a + panels.a_at(step.a_block.begin) + (step.k.begin - step.a_block.begin);
+    problem.lda = step.a_block.size();
+    problem.b = memory.b + panels.b_at(step.k.begin);
+    problem.ldb = panels.columns;
+    problem.c = c;
+    problem.ldc = panels.columns;
+    problems.push_back(problem);
+    beta = 1.0F;  // what the steps before have added up
+  }
+  return problems;
+}
+
+void multiply(const std::vector<LocalProduct>& products, const PanelMemory& memory, const Transfers& transfers,
+              Exchange& exchange, cudaStream_t stream) {
+  exchange.start(memory, transfers);
+  for (const LocalProduct& product : products) {
+    exchange.await(product.pieces, stream);
+    product.kernel(product.problem, stream);
+  }
+}
+
+}  // namespace sgemm

@@ -1,0 +1,445 @@
+// A product on a grid of ranks: who owns and receives what, in which order, and the product itself, by ranks that are
+// threads and compute on the executor.
+
+#include "base/outcome.hpp"
+#include "many_gpus/grid.hpp"
+#include "many_gpus/schedule.hpp"
+#include "ranks/host_exchange.hpp"
+#include "ranks/job.hpp"
+#include "ranks/rank_device.hpp"
+#include "ranks/thread_team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm::test {
+namespace {
+
+constexpr Grid GRIDS[] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 3}, {2, 3}, {3, 2}};
+
+/// Some that no grid divides, some with fewer rows, columns or products than ranks, and one of the size for GPUs.
+constexpr Shape SHAPES[] = {{96, 96, 96}, {250, 130, 77}, {1, 1, 1},   {20, 30, 0},
+                            {2, 40, 33},  {40, 1, 33},    {40, 33, 2}, {8192, 4096, 12288}};
+
+constexpr std::int64_t FIRST_ROWS_TRIED[] = {1, 8, FIRST_ROWS};
+
+/// Calls `visit(shape, grid, rank, first_rows)` for all ranks of all the above.
+template <class Visit>
+void for_each_rank(const Visit& visit) {
+  for (const Shape& shape : SHAPES) {
+    for (const Grid& grid : GRIDS) {
+      for (const std::int64_t first_rows : FIRST_ROWS_TRIED) {
+        for (int rank = 0; rank < grid.size(); ++rank) {
+          SCOPED_TRACE(fmt::format("{}x{}x{} on {}x{}, rank {}, first rows {}", shape.m, shape.n, shape.k, grid.rows,
+                                   grid.columns, rank, first_rows));
+          visit(shape, grid, rank, first_rows);
+        }
+      }
+    }
+  }
+}
+
+/// How often each index of K is there.
+class Coverage {
+ public:
+  explicit Coverage(std::int64_t k) : times_(static_cast<std::size_t>(k)) {}
+
+  void add(Range range) {
+    for (std::int64_t k = range.begin; k < range.end; ++k) {
+      ++times_.at(static_cast<std::size_t>(k));
+    }
+  }
+  bool has(Range range) const {
+    return std::all_of(times_.begin() + range.begin, times_.begin() + range.end, [](int times) { return times > 0; });
+  }
+  bool once() const {
+    return std::all_of(times_.begin(), times_.end(), [](int times) { return times == 1; });
+  }
+
+ private:
+  std::vector<int> times_;
+};
+
+bool inside(Range inner, Range outer) { return outer.begin <= inner.begin && inner.end <= outer.end; }
+
+bool same(Range x, Range y) { return x.begin == y.begin && x.end == y.end; }
+
+TEST(ManyGpusTest, PartsCoverAnExtentOnce) {
+  for (const std::int64_t extent : {0, 1, 2, 5, 77, 96, 250, 999, 3999, 4000, 4097, 16384, 49152}) {
+    for (const int parts : {1, 2, 3, 4, 7, 8}) {
+      SCOPED_TRACE(fmt::format("{} in {}", extent, parts));
+      std::int64_t end = 0;
+      for (int i = 0; i < parts; ++i) {
+        const Range range = part(extent, parts, i);
+        EXPECT_EQ(range.begin, end);
+        EXPECT_NEAR(static_cast<double>(range.size()), static_cast<double>(extent) / parts,
+                    extent >= 1000 * parts ? 64.0 : 1.0);
+        end = range.end;
+      }
+      EXPECT_EQ(end, extent);
+    }
+  }
+}
+
+TEST(ManyGpusTest, LongPartsAreAligned) {
+  for (const std::int64_t extent : {4000, 4097, 16384, 16385, 49152}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(part(extent, 3, i).begin % 64, 0) << extent;
+    }
+  }
+}
+
+TEST(ManyGpusTest, TheBestGridReceivesLeast) {
+  EXPECT_EQ(best_grid({4096, 4096, 4096}, 1), (Grid{1, 1}));
+  EXPECT_EQ(best_grid({16384, 16384, 16384}, 4), (Grid{2, 2}));
+  EXPECT_EQ(best_grid({16384, 16384, 16384}, 8), (Grid{2, 4}));
+  EXPECT_EQ(best_grid({16384, 16384, 16384}, 5), (Grid{1, 5}));
+  EXPECT_EQ(best_grid({100000, 128, 4096}, 4), (Grid{4, 1}));
+  EXPECT_EQ(best_grid({128, 100000, 4096}, 4), (Grid{1, 4}));
+}
+
+TEST(ManyGpusTest, TheStepsOfARankAreAllOfKOnce) {
+  for_each_rank([](const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+    const Schedule schedule = make_schedule(shape, grid, rank, first_rows);
+    ASSERT_FALSE(schedule.steps.empty());
+    if (!grid.has_c(shape, rank)) {
+      EXPECT_TRUE(schedule.pieces.empty());
+      EXPECT_EQ(schedule.steps.size(), 1U);
+      return;
+    }
+    Coverage k(shape.k);
+    for (const Step& step : schedule.steps) {
+      k.add(step.k);
+      EXPECT_TRUE(inside(step.k, step.a_block));
+    }
+    EXPECT_TRUE(k.once());
+  });
+}
+
+TEST(ManyGpusTest, PiecesComeFromTheirOwnerBeforeTheStepThatNeedsThem) {
+  for_each_rank([](const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+    const Schedule schedule = make_schedule(shape, grid, rank, first_rows);
+    Coverage a(shape.k);
+    Coverage b(shape.k);
+    a.add(grid.a_depth(shape, rank));
+    b.add(grid.b_depth(shape, rank));
+    std::size_t here = 0;
+    const auto receive = [&](std::size_t count) {
+      for (; here < count; ++here) {
+        const Piece& piece = schedule.pieces.at(here);
+        EXPECT_NE(piece.owner, rank);
+        EXPECT_FALSE(piece.k.empty());
+        if (piece.operand == Operand::a) {
+          EXPECT_EQ(grid.row(piece.owner), grid.row(rank));
+          EXPECT_TRUE(same(piece.k, grid.a_depth(shape, piece.owner)));
+          a.add(piece.k);
+        } else {
+          EXPECT_EQ(grid.column(piece.owner), grid.column(rank));
+          EXPECT_TRUE(inside(piece.k, grid.b_depth(shape, piece.owner)));
+          b.add(piece.k);
+        }
+      }
+    };
+    for (const Step& step : schedule.steps) {
+      EXPECT_GE(step.pieces, here);
+      receive(step.pieces);
+      EXPECT_TRUE(a.has(step.k));
+      EXPECT_TRUE(b.has(step.k));
+    }
+    EXPECT_EQ(here, schedule.pieces.size());
+    if (grid.has_c(shape, rank)) {
+      EXPECT_TRUE(a.once());
+      EXPECT_TRUE(b.once());
+    }
+  });
+}
+
+TEST(ManyGpusTest, ARankReceivesWhatTheGridSays) {
+  for_each_rank([](const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+    double received = 0.0;
+    for (const Transfer& transfer : transfers_of(shape, grid, rank, first_rows).incoming) {
+      EXPECT_EQ(transfer.to, rank);
+      received += static_cast<double>(transfer.floats);
+    }
+    EXPECT_EQ(received, floats_received(shape, grid, rank));
+  });
+}
+
+using TransferParts = std::tuple<int, int, std::size_t, Operand, std::int64_t, std::int64_t>;
+
+TransferParts parts_of(const Transfer& x) { return {x.from, x.to, x.turn, x.operand, x.at, x.floats}; }
+
+TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
+  for_each_rank([](const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
+    if (rank > 0) {
+      return;  // all ranks are looked at together
+    }
+    std::vector<TransferParts> received;
+    std::vector<TransferParts> sent;
+    for (int each = 0; each < grid.size(); ++each) {
+      const Transfers transfers = transfers_of(shape, grid, each, first_rows);
+      const Panels owner = panels_of(shape, grid, each);
+      for (std::size_t i = 0; i < transfers.incoming.size(); ++i) {
+        EXPECT_EQ(transfers.incoming[i].turn, i);
+        received.push_back(parts_of(transfers.incoming[i]));
+      }
+      for (const Transfer& transfer : transfers.outgoing) {
+        EXPECT_EQ(transfer.from, each);
+        const bool is_a = transfer.operand == Operand::a;
+        const Range own = is_a ? grid.a_depth(shape, each) : grid.b_depth(shape, each);
+        const std::int64_t floats_of_k = is_a ? owner.rows : owner.columns;
+        EXPECT_TRUE(
+            inside({transfer.at, transfer.at + transfer.floats}, {own.begin * floats_of_k, own.end * floats_of_k}));
+        sent.push_back(parts_of(transfer));
+      }
+    }
+    std::sort(received.begin(), received.end());
+    std::sort(sent.begin(), sent.end());
+    EXPECT_TRUE(received == sent);
+  });
+}
+
+std::vector<std::int64_t> lengths(const std::vector<Piece>& pieces) {
+  std::vector<std::int64_t> result;
+  std::transform(pieces.begin(), pieces.end(), std::back_inserter(result), [](const Piece& x) { return x.k.size(); });
+  return result;
+}
+
+std::vector<std::size_t> pieces_of_steps(const Schedule& schedule) {
+  std::vector<std::size_t> result;
+  std::transform(schedule.steps.begin(), schedule.steps.end(), std::back_inserter(result),
+                 [](const Step& step) { return step.pieces; });
+  return result;
+}
+
+// Rank 1 of 2 x 2 owns the second half of K in A and the first half in B, so that it has to wait.
+TEST(ManyGpusTest, ARankThatCanComputeNothingGetsGrowingPieces) {
+  const Schedule schedule = make_schedule({64, 64, 128}, {2, 2}, 1, 4);
+  EXPECT_EQ(lengths(schedule.pieces), (std::vector<std::int64_t>{4, 16, 44, 64}));
+  EXPECT_EQ(schedule.pieces.back().operand, Operand::a);
+  EXPECT_EQ(pieces_of_steps(schedule), (std::vector<std::size_t>{1, 2, 3, 4}));
+}
+
+TEST(ManyGpusTest, ARankThatCanComputeGetsWholeBlocks) {
+  const Schedule schedule = make_schedule({64, 64, 128}, {2, 2}, 0, 4);
+  EXPECT_EQ(lengths(schedule.pieces), (std::vector<std::int64_t>{64, 64}));
+  EXPECT_EQ(pieces_of_steps(schedule), (std::vector<std::size_t>{0, 2}));
+}
+
+int position_of(std::string_view id) {
+  const auto place = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& x) { return x.id() == id; });
+  if (place == kernels().end()) {
+    throw std::invalid_argument("no kernel " + std::string(id));
+  }
+  return static_cast<int>(place - kernels().begin());
+}
+
+RankJob job_of(const Shape& shape, const Grid& grid) {
+  RankJob job;
+  job.shape = shape;
+  job.seed = 7;
+  job.grid = grid;
+  job.local_kernel = position_of("09_every_shape");
+  job.first_rows = 8;
+  return job;
+}
+
+/// Expects that no rank was stopped.
+void expect_done(const std::vector<RankReply>& replies) {
+  for (const RankReply& reply : replies) {
+    EXPECT_FALSE(reply.stopped) << reply.reason.data();
+  }
+}
+
+/// Expects that the ranks have compared all of C, and found it right.
+void expect_right(ThreadTeam& team, const Shape& shape) {
+  const std::vector<RankReply> replies = team.all({RankOrder::check, {}});
+  expect_done(replies);
+  std::int64_t compared = 0;
+  for (const RankReply& reply : replies) {
+    EXPECT_EQ(reply.verdict.wrong, 0) << reply.verdict.describe();
+    compared += reply.verdict.compared;
+  }
+  EXPECT_EQ(compared, shape.m * shape.n);
+}
+
+TEST(RankTeamTest, ComputesTheProductOnEveryGrid) {
+  for (const Grid& grid : {Grid{1, 1}, Grid{1, 2}, Grid{2, 2}, Grid{2, 3}}) {
+    ThreadTeam team(grid.size(), host_parts());
+    for (const float beta : {0.0F, 0.5F}) {
+      for (const Shape& shape : {Shape{96, 96, 96, -1.5F, beta}, Shape{250, 130, 77, -1.5F, beta},
+                                 Shape{1, 40, 33, 1.0F, beta}, Shape{20, 30, 0, 1.0F, beta}}) {
+        SCOPED_TRACE(
+            fmt::format("{}x{}x{} beta {} on {}x{}", shape.m, shape.n, shape.k, beta, grid.rows, grid.columns));
+        const std::vector<RankReply> ready = team.all({RankOrder::set_up, job_of(shape, grid)});
+        expect_done(ready);
+        for (int rank = 0; rank < grid.size(); ++rank) {
+          EXPECT_EQ(ready[static_cast<std::size_t>(rank)].received_bytes, 4.0 * floats_received(shape, grid, rank));
+        }
+        for (const RankOrder order : {RankOrder::run, RankOrder::run_fresh}) {
+          const std::vector<RankReply> replies = team.all({order, {}});
+          expect_done(replies);
+          for (const RankReply& reply : replies) {
+            EXPECT_LE(reply.begin_us, reply.end_us);
+          }
+          expect_right(team, shape);
+        }
+      }
+    }
+  }
+}
+
+/// Never brings the last piece, while `forgetful`.
+class ForgetfulExchange final : public Exchange {
+ public:
+  ForgetfulExchange(PanelsOf panels_of_rank, const bool& forgetful)
+      : exchange_(make_host_exchange(std::move(panels_of_rank))), forgetful_(forgetful) {}
+
+  void start(const PanelMemory& panels, const Transfers& transfers) override {
+    most_ = forgetful_ && !transfers.incoming.empty() ? transfers.incoming.size() - 1 : transfers.incoming.size();
+    exchange_->start(panels, transfers);
+  }
+  void await(std::size_t count, cudaStream_t stream) override { exchange_->await(std::min(count, most_), stream); }
+  void finish() override { exchange_->finish(); }
+
+ private:
+  std::unique_ptr<Exchange> exchange_;
+  const bool& forgetful_;
+  std::size_t most_ = 0;
+};
+
+RankParts forgetful_parts(const bool& forgetful) {
+  RankParts parts = host_parts();
+  parts.exchange = [&forgetful](int, PanelsOf panels_of_rank) {
+    return std::make_unique<ForgetfulExchange>(std::move(panels_of_rank), forgetful);
+  };
+  return parts;
+}
+
+/// Expects that every element of C is NaN.
+void expect_all_nan(ThreadTeam& team, const RankJob& job) {
+  const std::vector<RankReply> replies = team.all({RankOrder::check, {}});
+  for (int rank = 0; rank < job.grid.size(); ++rank) {
+    const Verdict& verdict = replies[static_cast<std::size_t>(rank)].verdict;
+    EXPECT_GT(verdict.compared, 0);
+    EXPECT_EQ(verdict.wrong, verdict.compared);
+    EXPECT_TRUE(std::isnan(verdict.first_wrong_value));
+    EXPECT_EQ(verdict.first_wrong_row, job.grid.c_rows(job.shape, rank).begin);
+    EXPECT_EQ(verdict.first_wrong_col, job.grid.c_columns(job.shape, rank).begin);
+  }
+}
+
+TEST(RankTeamTest, NoticesAPieceThatDoesNotCome) {
+  const bool forgetful = true;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  const RankJob job = job_of({250, 130, 77}, {2, 2});
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_all_nan(team, job);
+}
+
+// A fresh run forgets what the runs before it have received.
+TEST(RankTeamTest, NoticesAPieceThatHasOnlyComeBefore) {
+  bool forgetful = false;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  const RankJob job = job_of({250, 130, 77}, {2, 2});
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_right(team, job.shape);
+  forgetful = true;
+  expect_done(team.all({RankOrder::run_fresh, {}}));
+  expect_all_nan(team, job);
+}
+
+TEST(RankTeamTest, ComputesTheSameBlocksWithoutAnExchange) {
+  const bool forgetful = true;
+  ThreadTeam team(4, forgetful_parts(forgetful));
+  RankJob job = job_of({96, 70, 50, 1.0F, 0.5F}, {2, 2});
+  job.alone = true;
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run_alone, {}}));
+  expect_right(team, job.shape);
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_all_nan(team, job);
+  expect_done(team.all({RankOrder::tear_down, {}}));
+}
+
+TEST(RankTeamTest, SaysWhyItWasStopped) {
+  ThreadTeam team(2, host_parts());
+  RankJob job = job_of({64, 64, 64}, {2, 1});
+  job.local_kernel = position_of("cpu_naive");
+  for (const RankReply& reply : team.all({RankOrder::set_up, job})) {
+    EXPECT_TRUE(reply.stopped);
+    EXPECT_EQ(reply.outcome, Outcome::not_supported);
+    EXPECT_STREQ(reply.reason.data(), "cpu_naive was not built for this device");
+  }
+}
+
+/// The host, where nothing can be run while it is `broken`.
+class BrokenDevice final : public RankDevice {
+ public:
+  explicit BrokenDevice(const bool& broken) : broken_(broken) {}
+
+  void bind() override {}
+  std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
+  void upload(float* to, const std::vector<float>& from) override { host_->upload(to, from); }
+  void copy(float* to, std::int64_t ld_to, const float* from, std::int64_t ld_from, std::int64_t rows,
+            std::int64_t columns) override {
+    host_->copy(to, ld_to, from, ld_from, rows, columns);
+  }
+  void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
+  void get_ready(bool) override {
+    if (broken_) {
+      throw std::runtime_error("broken");
+    }
+  }
+  void synchronize() override {}
+  Prepared prepare(const Build& build, const Problem& problem) override { return host_->prepare(build, problem); }
+  cudaStream_t stream() const override { return nullptr; }
+  Platform platform() const override { return host_->platform(); }
+  Target target() const override { return host_->target(); }
+
+ private:
+  const bool& broken_;
+  std::unique_ptr<RankDevice> host_ = make_host_rank_device();
+};
+
+TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
+  bool broken = true;
+  RankParts parts = host_parts();
+  parts.device = [&](int rank) -> std::unique_ptr<RankDevice> {
+    if (rank == 1) {
+      return std::make_unique<BrokenDevice>(broken);
+    }
+    return make_host_rank_device();
+  };
+  ThreadTeam team(3, parts);
+  const RankJob job = job_of({64, 64, 64}, {3, 1});
+  expect_done(team.all({RankOrder::set_up, job}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
+  for (std::size_t rank = 0; rank < replies.size(); ++rank) {
+    EXPECT_TRUE(replies[rank].stopped);
+    EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
+  }
+  broken = false;
+  expect_done(team.all({RankOrder::set_up, job}));
+  expect_done(team.all({RankOrder::run, {}}));
+  expect_right(team, job.shape);
+}
+
+}  // namespace
+}  // namespace sgemm::test
