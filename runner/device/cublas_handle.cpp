@@ -1,7 +1,10 @@
 #include "device/cublas_handle.hpp"
 
+#include "common/cuda_check.hpp"
+
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -27,11 +30,13 @@ CublasHandle::CublasHandle() : workspace_(CUBLAS_WORKSPACE_BYTES) {
 CublasHandle::~CublasHandle() { cublasDestroy(handle_); }
 
 std::shared_ptr<CublasHandle> CublasHandle::shared() {
-  static std::weak_ptr<CublasHandle> living;
-  std::shared_ptr<CublasHandle> handle = living.lock();
+  thread_local std::map<int, std::weak_ptr<CublasHandle>> living;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  std::shared_ptr<CublasHandle> handle = living[device].lock();
   if (!handle) {
     handle.reset(new CublasHandle);
-    living = handle;
+    living[device] = handle;
   }
   return handle;
 }

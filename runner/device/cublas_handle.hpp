@@ -32,9 +32,10 @@ void cublas_check(cublasStatus_t status, const char* call);
 /// all baselines.
 constexpr std::size_t CUBLAS_WORKSPACE_BYTES = std::size_t{64} << 20U;
 
-/// A cuBLAS handle with a workspace of its own, so that no call allocates. Shared by the baselines while any lives.
+/// A cuBLAS handle with a workspace of its own, so that no call allocates.
 class CublasHandle {
  public:
+  /// The calling thread's handle for the current device, shared while any user of it lives.
   static std::shared_ptr<CublasHandle> shared();
   ~CublasHandle();
   CublasHandle(const CublasHandle&) = delete;
