@@ -28,10 +28,6 @@ import pages
 from forms import COUNTER_ROWS, Form, duration, error_size, in_bytes, percent, shape_text, share, significant
 from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row, counters_of_folder
 
-# Pages whose numbers are still typed: `--check` passes over them until they are taken off this list, unless they are
-# named on its command line.
-UNCONVERTED: set[str] = set()
-
 REASONS = ("predicted", "source", "arithmetic", "lab")
 NOT_MEASURED = "not measured"
 COLD_FILE = "cold.json"
@@ -572,7 +568,3 @@ def fill(text: str, numbers: Numbers) -> Filled:
     for start, end, value in reversed(edits):
         text = text[:start] + value + text[end:]
     return Filled(text, changes, sorted(problems))
-
-
-def is_converted(page: Path) -> bool:
-    return not page.is_relative_to(pages.ROOT) or page.relative_to(pages.ROOT).as_posix() not in UNCONVERTED

@@ -749,7 +749,7 @@ def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argpar
         print(f"{page}:{line}: {change}")
     if stale or filled.changes:
         print(f"{page} is stale: run scripts/tables.py", file=sys.stderr)
-    typed = prose.typed_numbers(text) if options.pages or prose.is_converted(page) else []
+    typed = prose.typed_numbers(text)
     for line, number in typed:
         print(f"{page}:{line}: a number that nothing measured or exempts: {number}")
     return bool(stale or filled.changes or typed)
