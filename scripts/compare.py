@@ -18,7 +18,7 @@ Exit status: 0 no case fails, 1 some case fails, 2 bad input.
 
 from __future__ import annotations
 
-import needs  # noqa: F401
+import needs
 
 # isort: split
 import argparse
@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from results import ResultsError, Row, interval_level, load, stop
+from results import ResultsError, Row, interval_level, load
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not comparisons:
             raise ResultsError("no case measured in OLD is in NEW")
     except ResultsError as error:
-        stop(error)
+        needs.stop(error)
     for warning in [*context_warnings(old, new), *warnings]:
         print(f"warning: {warning}", file=sys.stderr)
     print(markdown(comparisons, options.metric))

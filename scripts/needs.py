@@ -1,22 +1,31 @@
-"""To be imported first: a Python package that is missing ends a script with one line instead of a traceback."""
+"""To be imported first: whatever a script lacks ends it with one line instead of a traceback."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
-PACKAGES = {"PIL": "pillow"}  # called otherwise than their modules
+PIP = {"PIL": "pillow"}  # packages that are called otherwise than their modules
+APT = {"PIL": "python3-pil", "cogapp": None}  # the others are python3-<module>; None: Debian has none
 DEVELOPMENT = ("tables.py", "pictures.py")  # take what requirements-dev.txt has
-BAD_INPUT = 2
+BAD_INPUT = 2  # exit status of every script here
+
+
+def stop(error: object) -> NoReturn:
+    """Ends a script on bad input."""
+    print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+    sys.exit(BAD_INPUT)
 
 
 def message(module: str, script: Path) -> str:
     top = module.partition(".")[0]
+    pip, apt = PIP.get(top, top), APT.get(top, f"python3-{top}")
     option = " --dev" if script.name in DEVELOPMENT else ""
     return (
-        f"{script.name}: this Python has no package {PACKAGES.get(top, top)}; "
-        f"use one that has it: $(scripts/python.sh{option}) {script}"
+        f"{script.name}: this Python has no package {pip}; install it (pip install {pip}"
+        f"{f', apt install {apt}' if apt else ''}) or use a Python that has it: $(scripts/python.sh{option}) {script}"
     )
 
 

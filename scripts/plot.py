@@ -15,12 +15,11 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 from __future__ import annotations
 
-import needs  # noqa: F401
+import needs
 
 # isort: split
 import argparse
 import io
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,27 +27,17 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-try:
-    import matplotlib
-    import matplotlib.pyplot as plt
-    import numpy as np
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-    from matplotlib.transforms import Bbox
-    from PIL import Image
-except ModuleNotFoundError as missing:
-    sys.exit(
-        print(
-            f"{Path(sys.argv[0]).name}: {missing.name} is missing; scripts/requirements.txt lists what it takes "
-            "and $(scripts/python.sh) is a Python that has it",
-            file=sys.stderr,
-        )
-        or 2
-    )
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Bbox
+from PIL import Image
 
 from results import (
     ACCURACY_FILE,
@@ -64,7 +53,6 @@ from results import (
     load,
     load_counters,
     pick,
-    stop,
 )
 
 matplotlib.use("Agg")
@@ -922,7 +910,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             charts = {"devices": partial(devices, sources)}
         return draw(charts, options.out or files[0].parent / "charts")
     except (ResultsError, OSError) as error:
-        stop(error)
+        needs.stop(error)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,16 @@ files of one device into a table with one row for each case; everything drawn or
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from math import exp, log
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
 SCHEMA_VERSION = 1
 OUTCOMES = ("measured", "executed", "compared", "counted", "incorrect", "failed", "not_supported", "skipped")
 CONFIDENCE = 0.95  # of intervals, where a file does not say
-BAD_INPUT = 2  # exit status of every script here
 
 # What results/<device>/ holds; all but cold may be missing.
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
@@ -44,12 +42,6 @@ class ResultsError(Exception):
 
 class NotMeasured(ResultsError):
     """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
-
-
-def stop(error: object) -> NoReturn:
-    """Ends a script on bad input."""
-    print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
-    sys.exit(BAD_INPUT)
 
 
 def read_json(path: Path | str) -> Any:

@@ -18,7 +18,7 @@ Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
 
 from __future__ import annotations
 
-import needs  # noqa: F401
+import needs
 
 # isort: split
 import argparse
@@ -72,7 +72,6 @@ from results import (
     one,
     pick,
     read_json,
-    stop,
 )
 
 try:
@@ -765,7 +764,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (ResultsError, OSError) as error:
             problems.append(str(error))
     if problems:
-        stop("\n".join(problems))
+        needs.stop("\n".join(problems))
     return 1 if wrong else 0
 
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import drawings
+import needs
 from conftest import ROOT
 
 
@@ -19,19 +21,25 @@ def bare(*arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize(
     ("script", "package", "option"),
-    [("tables.py", "pandas", " --dev"), ("compare.py", "numpy", ""), ("plot.py", "matplotlib", "")],
+    [
+        ("tables.py", "pandas", " --dev"),
+        ("compare.py", "numpy", ""),
+        ("plot.py", "matplotlib", ""),
+        ("pictures.py", "matplotlib", " --dev"),
+    ],
 )
 def test_a_missing_package_is_named(script, package, option):
     done = bare(f"scripts/{script}")
     assert done.returncode == 2
     assert done.stderr.startswith(f"{script}: ")
-    assert package in done.stderr
+    assert f"pip install {package}, apt install python3-{package}" in done.stderr
     assert f"$(scripts/python.sh{option})" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_the_counters_need_the_standard_library_alone():
-    assert bare("scripts/counters.py", "--help").returncode == 0
+@pytest.mark.parametrize("script", ["counters.py", "drawings.py"])
+def test_some_scripts_need_the_standard_library_alone(script):
+    assert bare(f"scripts/{script}", "--help").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -52,3 +60,11 @@ def test_a_missing_file_is_named(arguments):
     assert done.returncode == 2
     assert "absent" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_drawing_without_its_results_names_the_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(drawings, "RESULTS", tmp_path / "absent")
+    with pytest.raises(SystemExit) as exit_:
+        drawings.main(["h200", "--out", str(tmp_path)])
+    assert exit_.value.code == needs.BAD_INPUT
+    assert f"can not read {tmp_path / 'absent' / 'cold.json'}" in capsys.readouterr().err

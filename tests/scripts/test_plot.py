@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
-import sys
 from collections.abc import Iterable
 from functools import cache, partial
 from itertools import pairwise
@@ -19,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import plot
-from conftest import ROOT, SYNTHETIC, case
+from conftest import SYNTHETIC, case
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
@@ -492,13 +490,3 @@ def test_bad_files_exit_with_2(tmp_path, capsys):
             plot.main([str(argument)])
         assert exit_.value.code == 2
     assert "schema_version is 99" in capsys.readouterr().err
-
-
-def test_a_missing_package_is_one_line(tmp_path):
-    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')", encoding="utf-8")
-    for script in ("plot.py", "pictures.py"):
-        command = [sys.executable, str(ROOT / "scripts" / script), "absent"]
-        done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"{script}: matplotlib is missing")
-        assert done.stderr.count("\n") == 1
