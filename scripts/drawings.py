@@ -12,6 +12,9 @@ the kernels that it relies on: it fails when a kernel no longer has them.
 
 from __future__ import annotations
 
+import needs
+
+# isort: split
 import argparse
 import itertools
 import json
@@ -43,6 +46,7 @@ from svg import (
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "drawings"
 RESULTS = ROOT / "results" / "nvidia-h200"
+COPY_TB_S = 4.25  # bytes read and written by a copy within the H200's DRAM: docs/lab/11-split-products.md
 
 DRAWINGS: dict[str, Callable[[Drawing], None]] = {}
 CARDS: dict[str, Drawing] = {}
@@ -163,8 +167,8 @@ def h200(d: Drawing) -> None:
     d.labelled(20, 400, 552, 48, PLAIN, "DRAM (HBM3e): A, B and C", strong=True)
     d.arrow([(each, 400), (each, 350)], COPY.line, thick=3, head=9)
     peak = context["dram_peak_gbytes_s"] / 1000
-    d.text(each + 14, 372, f"{peak:.2f} TB/s (datasheet: width x clock)", size=12, color=COPY.line)
-    d.text(each + 14, 390, "4.25 TB/s (measured: a copy)", size=12, color=COPY.line)
+    d.text(each + 14, 372, f"{peak:.2f} TB/s (arithmetic: bus width x clock)", size=12, color=COPY.line)
+    d.text(each + 14, 390, f"{COPY_TB_S} TB/s (lab measurement: a copy)", size=12, color=COPY.line)
     for y, content in (
         (70, f"{4 * sms} schedulers"),
         (113, f"{sms // 4} MiB"),
@@ -1478,6 +1482,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Stale as error:
         print(f"drawings.py: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        needs.stop(f"can not read {error.filename}: {error.strerror}")
     paths = {name: arguments.out / f"{name}.svg" for name in names}
     if arguments.check:
         stale = [name for name in names if not paths[name].is_file() or paths[name].read_text() != drawn[name]]

@@ -16,6 +16,9 @@ A picture whose kernels or lines are not in the file is skipped, and the reason 
 
 from __future__ import annotations
 
+import needs
+
+# isort: split
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +27,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import plot  # first, as it says so where a package is missing
-
-# isort: split
 import matplotlib
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -34,9 +34,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import pages
+import plot
 from counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
 from plot import CARD, GRID, INK, MUTED, WIDTH, NoData, footnote, heading
-from results import ResultsError, stop
+from results import ResultsError
 from tables import BLOCKS
 
 WORD = 4
@@ -128,7 +129,7 @@ class Touched:
                 text += f", {at_a_time[needed]} at a time" if needed in at_a_time else ""
             parts.append(text)
         if conflicts:
-            parts.append(f"{round(conflicts, 2):g} of them for conflicts of banks")
+            parts.append(f"{round(conflicts, 2):g} of them for bank conflicts")
         return ", ".join(parts)
 
 
@@ -280,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pictures[name] = partial(draw, title, [Access(*panel) for panel in panels], cases)
         return plot.draw(pictures, options.out or options.counts.parent / "charts")
     except (ResultsError, OSError) as error:
-        stop(error)
+        needs.stop(error)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def test_what_is_said_of_a_request():
     row = [4 * lane for lane in range(32)]
     assert touched(row, kind="shared_load", wavefronts=10).summary() == "1 wavefront"
     conflicting = touched(row, kind="shared_load", wavefronts=80, conflicts=70)
-    assert conflicting.summary() == "8 wavefronts, 7 of them for conflicts of banks"
+    assert conflicting.summary() == "8 wavefronts, 7 of them for bank conflicts"
     wide = touched(row, bytes_=16, kind="shared_load", wavefronts=40)
     assert wide.summary() == "4 wavefronts, a quarter of a warp at a time"
 
