@@ -3,18 +3,17 @@
 // Against 08: one kernel does not fit all. Tiles of 128x256 leave most of the chip idle when C is small, and in the
 // last wave of any C. Here k is divided as well, in two ways, and the tile is chosen for the problem.
 //
-//   among blocks   Stream-k: as many blocks as the chip holds. The tiles that do not fill all of them evenly are
-//   divided
-//                  along k. Their k-tiles lie in a row, and each block takes an equal share of it. The accumulators of
-//                  a share that begins within a tile go to the block that has the tile's beginning.
+//   among blocks   Stream-k: the grid has as many blocks as the chip holds. The tiles that do not fill all of them
+//                  evenly are divided along k. Their k-tiles lie in a row, and each block takes an equal share of it.
+//                  The accumulators of a share that begins within a tile go to the block that has the tile's
+//                  beginning.
 //
 //                      tile    |    0    |    1    |    2    |
 //                      share   |  0   |  1   |  2   |   3    |
 //
-//   among warps    Sliced-k: in tiles too small for eight warps of 64x64, several warps compute the same warp tile,
-//   each
-//                  for its own slice of every k-tile. That is still 16x8 per thread, so 6 LDS.128 for 128 FMAs. Their
-//                  accumulators meet in shared memory.
+//   among warps    Sliced-k: in tiles too small for eight warps of 64x64, several warps compute the same warp tile.
+//                  Each takes its own slice of every k-tile, with 16x8 elements per thread, so 6 LDS.128 for 128 FMAs.
+//                  Their accumulators meet in shared memory.
 //
 // The loop is that of 08. Blocks stay, and producer warps fetch the next tile's operands while consumers store the last
 // one's accumulators. For very small problems, and on GPUs before sm_90, there are blocks without producer warps.
