@@ -44,6 +44,7 @@ from results import (
     COUNTERS_FILE,
     SHAPES_FILE,
     SWEEP_FILES,
+    TENSOR_SHAPES_FILE,
     ResultsError,
     Row,
     crossover,
@@ -140,6 +141,10 @@ class Source:
         if records.empty:
             raise NoData("no measured GPU kernel on square matrices")
         return records[records.l2 == min(records.l2, key=["cold", "warm"].index)]
+
+    def of_shapes(self) -> pd.DataFrame:
+        """The problems of shapes*.json; without such a file the sweep."""
+        return self.sweep() if self.shapes is None else pick(self.shapes)
 
     def defaults(self) -> pd.DataFrame:
         """Chapters' default variants and cuBLAS, as far as they are as accurate as FP32."""
@@ -348,11 +353,21 @@ def speed_axes(ax: Axes, records: pd.DataFrame, value: str = "tflops", peak: flo
         ax.annotate(f"FP32 peak {peak:.1f} TFLOP/s", (0.01, peak), **at, **CEILING_TEXT)
 
 
-def ratios(records: pd.DataFrame) -> pd.DataFrame:
-    """The rivals' speeds relative to cuBLAS, with the number of samples that the interval of the median rests on."""
-    found = records[records.number.isin(RIVALS) & (records.variant == "") | (records.kernel == "cublaslt_best")]
-    found = found[found.vs_cublas.notna()]
+def compared(records: pd.DataFrame) -> pd.DataFrame:
+    """Those timed beside cuBLAS, with the number of samples that the interval of the median rests on."""
+    found = records[records.vs_cublas.notna()]
     return found.assign(samples=found.samples_us.map(len))
+
+
+def rivals(records: pd.DataFrame) -> pd.DataFrame:
+    near = records.number.isin(RIVALS) & (records.variant == "")
+    return compared(records[near | (records.kernel == "cublaslt_best")])
+
+
+def on_tensor_cores(records: pd.DataFrame) -> pd.DataFrame:
+    """Default variants of the chapters that multiply on tensor cores, as accurately as in FP32."""
+    accurate = records.has_fp32_accuracy & (records.accuracy_class != "fp32")
+    return compared(records[accurate & records.is_chapter & (records.variant == "")])
 
 
 def ratios_note(records: pd.DataFrame) -> str:
@@ -393,7 +408,7 @@ def enlarge(ax: Axes, groups: Sequence[pd.DataFrame]) -> None:
 
 def gflops_over_size(source: Source) -> Figure:
     """The chapters' default variants; below, those near cuBLAS, enlarged."""
-    drawn, near = source.defaults(), ratios(source.sweep())
+    drawn, near = source.defaults(), rivals(source.sweep())
     panels = {} if near.empty else {"nrows": 2, "height_ratios": (2.1, 1)}
     fig, (ax, *zoom) = figure(6.4 if near.empty else 9.4, "Speed over matrix size", subtitle(drawn), **panels)
     labels = draw_lines(ax, drawn, "tflops")
@@ -444,21 +459,19 @@ def shape_name(shape: tuple[int, int, int]) -> str:
     return f"{shape[0]}" if len(set(shape)) == 1 else " × ".join(map(str, shape))
 
 
-def percent_of_cublas(source: Source) -> Figure:
-    """The rivals over problems of all shapes: at the left all ratios, at the right those near parity, enlarged."""
-    records = ratios(source.sweep() if source.shapes is None else pick(source.shapes))
-    if records.empty:
-        raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
+def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure:
+    """Speeds relative to cuBLAS, a row for each problem; at the right those near parity once more, if enlarged."""
     shapes = sorted(dict.fromkeys(records["shape"]), key=lambda shape: (len(set(shape)) > 1, shape))
     groups = by_kernel(records)
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
-    panels = {"ncols": 2, "sharey": True, "width_ratios": (1, 1.7)}
-    fig, axes = figure(2.5 + 0.36 * len(shapes), "Speed relative to cuBLAS", under, **panels)
+    panels = {"ncols": 2, "sharey": True, "width_ratios": (1, 1.7)} if enlarged else {}
+    fig, axes = figure(2.5 + 0.36 * len(shapes), title, under, **panels)
     for index, group in enumerate(groups):
         places = group["shape"].map(shapes.index) + 0.19 * (index - (len(groups) - 1) / 2)
-        draw_ratios(axes[1], group, places)
-        for place, row in zip(places, group.itertuples(), strict=True):
-            axes[0].plot(100 * row.vs_cublas, place, **point(row, markersize=6, zorder=3))
+        draw_ratios(axes[-1], group, places)
+        if enlarged:
+            for place, row in zip(places, group.itertuples(), strict=True):
+                axes[0].plot(100 * row.vs_cublas, place, **point(row, markersize=6, zorder=3))
     rows_axis(axes[0], [shape_name(shape) for shape in shapes])
     for ax in axes:
         ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
@@ -469,8 +482,10 @@ def percent_of_cublas(source: Source) -> Figure:
             ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
     log_axis(axes[0], "x", [*(100 * records.vs_cublas), 100], 1.2, 1.3)
     decades(axes[0].xaxis)
-    axes[0].set_title("all, logarithmic")
-    axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
+    axes[0].set_xlabel("% of cuBLAS's speed, logarithmic")
+    if enlarged:
+        axes[0].set_title("all")
+        axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
     note = f"Black line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
     lay_out(fig, note, left=0.20, top=1.25, wspace=0.06)
     rows = [first(group)._replace(throttled=False) for group in groups]
@@ -478,6 +493,22 @@ def percent_of_cublas(source: Source) -> Figure:
     place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": len(groups)}
     fig.legend(handles=names, **place, frameon=False, fontsize=10, handletextpad=0.2)
     return fig
+
+
+def percent_of_cublas(source: Source) -> Figure:
+    """The rivals over problems of all shapes."""
+    records = rivals(source.of_shapes())
+    if records.empty:
+        raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
+    return ratios_by_shape(records, "Speed relative to cuBLAS", enlarged=True)
+
+
+def percent_of_cublas_tensor(source: Source) -> Figure:
+    """The chapters on tensor cores over problems of all shapes."""
+    records = on_tensor_cores(source.of_shapes())
+    if records.empty:
+        raise NoData("no chapter on tensor cores was compared with cuBLAS")
+    return ratios_by_shape(records, "On tensor cores: speed relative to cuBLAS in FP32", enlarged=False)
 
 
 def ladder_size_of(source: Source) -> int:
@@ -817,6 +848,7 @@ def devices(sources: Sequence[Source]) -> Figure:
 CHARTS: dict[str, Callable[[Source], Figure]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
+    "percent_of_cublas_tensor": percent_of_cublas_tensor,
     "ladder": ladder,
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
@@ -864,7 +896,7 @@ def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
 def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE)
+    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE)
     files = [path / name for name in names if (path / name).exists()]
     if not files:
         raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")

@@ -23,6 +23,7 @@ SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
 COUNTERS_FILE = "counters.json"
 ACCURACY_FILE = "accuracy.json"
 SHAPES_FILE = "shapes.json"
+TENSOR_SHAPES_FILE = "shapes_tensor.json"
 
 REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured

@@ -61,6 +61,7 @@ from results import (
     COUNTERS_FILE,
     RESOURCES,
     SHAPES_FILE,
+    TENSOR_SHAPES_FILE,
     NotMeasured,
     ResultsError,
     Row,
@@ -177,7 +178,7 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
-ERROR_FILES = ("cold.json", SHAPES_FILE, "shapes_tensor.json", ACCURACY_FILE)
+ERROR_FILES = ("cold.json", SHAPES_FILE, TENSOR_SHAPES_FILE, ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
 STALLS_SHOWN = 4

@@ -21,7 +21,7 @@ from conftest import SYNTHETIC, case
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-NAMES = [*plot.CHARTS, *CHAPTERS]
+NAMES = [*(name for name in plot.CHARTS if name != "percent_of_cublas_tensor"), *CHAPTERS]
 FILES = [
     str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json", "accuracy.json")
 ]
@@ -54,7 +54,8 @@ def unwritten(monkeypatch) -> list[str]:
 def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, unwritten):
     assert plot.main([str(synthetic)]) == 0
     assert set(unwritten) == {f"{name}.png" for name in NAMES}
-    assert "skipped" not in capsys.readouterr().out
+    skipped = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
+    assert skipped == ["skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS"]
     assert not plt.get_fignums()
 
 
@@ -275,6 +276,22 @@ def test_intervals_of_few_samples_are_ranges():
     few, many = (pd.DataFrame({"samples": samples}) for samples in ([3, 7, 4, 3], [6, 7]))
     assert "dotted the range of 3 (level 75 %) or 4 (level 88 %) samples" in plot.ratios_note(few)
     assert "range" not in plot.ratios_note(many)
+
+
+def test_chapters_on_tensor_cores_have_a_chart_of_ratios(edited):
+    def split(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["kernel"] == "06_coarse_2d":
+                record["accuracy_class"] = "bf16_split"
+
+    source = plot.Source(plot.load([edited("cold.json", split)]))
+    fig = plot.percent_of_cublas_tensor(source)
+    (ax,) = fig.axes
+    names = [text.get_text() for text in fig.legends[0].get_texts()]
+    plt.close(fig)
+    assert names == ["06 coarse 2d"]
+    row = one(source.results, kernel="06_coarse_2d", side=2048)
+    assert 100 * row.vs_cublas in [x for x, _ in drawn_at(lines_of(ax, color=plot.color_of(row)))]
 
 
 def test_every_shape_has_a_row(edited):
