@@ -113,6 +113,6 @@ for step in ${steps//,/ }; do
 done
 say
 say "Results: $out"
-say "Draw and write them up where there is matplotlib:"
-say "  scripts/plot.py $out && scripts/tables.py --results $out"
+say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
+say "  scripts/plot.py $out && scripts/drawings.py && scripts/tables.py --results $out"
 [ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]}"
