@@ -6,10 +6,10 @@ namespace sgemm {
 /// is completed; the second one ends the process as usual.
 void catch_interrupts();
 
-/// Whether one has been noted.
+/// Whether a signal has been noted.
 bool interrupted();
 
-/// Asks whether work under way is to end. Whoever works for long holds one and asks between its steps.
+/// Asks whether work under way is to end. Code that works for long holds a token and asks between its steps.
 class StopToken {
  public:
   /// Never asks to stop.
@@ -18,7 +18,7 @@ class StopToken {
   explicit StopToken(bool (*requested)()) : requested_(requested) {}
 
   bool requested() const { return requested_ != nullptr && requested_(); }
-  /// Throws CaseStopped (skipped, interrupted) where it is requested.
+  /// Throws CaseStopped (skipped, interrupted) if a stop has been requested.
   void check() const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace sgemm {
 
-/// How a case ended. Every case ends in exactly one.
+/// How a case ended. Every case has exactly one outcome.
 enum class Outcome {
   measured,
   executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed

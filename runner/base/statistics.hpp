@@ -14,8 +14,8 @@ double median(std::vector<double> values);
 
 /// A confidence interval for the median of the distribution that `values` were drawn from, between two of the sorted
 /// values. It assumes nothing about the distribution: the count of samples below its median is binomial(n, 1/2). The
-/// coverage is at least `confidence` where n samples can give that much, and otherwise the interval spans all of them
-/// (for 95 % that takes 6 samples). `values` is not empty.
+/// coverage is at least `confidence` if there are enough samples (6 for 95 %). With fewer samples the interval spans
+/// all of them. `values` is not empty.
 Interval median_interval(std::vector<double> values, double confidence);
 
 /// The statistics of one set of times in a results file.

@@ -16,7 +16,7 @@ class Bench {
 
   /// Throws CaseStopped where the kernel can not run here, or not on operands of that shape; no operands are made yet.
   virtual void require(const Kernel& kernel, OperandSet& operands) = 0;
-  /// Runs a kernel for which require() has returned. Throws CaseStopped where that does not end as it should, and
+  /// Runs a kernel for which require() has returned. Throws CaseStopped if the run does not end as it should, and
   /// std::bad_alloc.
   virtual void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) = 0;
 };
@@ -30,7 +30,7 @@ class HostBench : public Bench {
   HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop) : protocol_(protocol), gpu_(gpu), stop_(stop) {}
 
  protected:
-  /// Compares C with the reference: the GPU's where there is one, as it is computed sooner there.
+  /// Compares C with the reference. A GPU computes the reference if there is one, because it is faster.
   void verify(OperandSet& operands, std::string_view when, const Observer& observer, Record& record);
 
   const Protocol& protocol_;

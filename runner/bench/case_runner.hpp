@@ -19,7 +19,8 @@
 
 namespace sgemm {
 
-/// Takes cases one by one from the plan to a record, whatever happens on the way: chooses the bench, owns the operands.
+/// Takes cases one by one from the plan to a record, whatever goes wrong on the way. It chooses the bench and owns the
+/// operands.
 class CaseRunner {
  public:
   struct Settings {
@@ -29,14 +30,14 @@ class CaseRunner {
     std::optional<TuningFile> tuning;
   };
 
-  /// The protocol outlives the runner. Where the GPU can not be prepared, gpu_error() says why, and GPU kernels run on
-  /// the executor. Cases end as skipped once `stop` is requested.
+  /// The protocol outlives the runner. If the GPU can not be prepared, gpu_error() says why, and GPU kernels run on the
+  /// executor. Cases end as skipped once `stop` is requested.
   CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop = {});
 
-  /// Never throws for what a case can do wrong.
+  /// Never throws for an error of the case: the record says how it ended.
   Record run(const Case& item, const Observer& observer);
 
-  /// Tries all configurations of a kernel on the GPU, which there has to be. Never throws, as run().
+  /// Tries all configurations of a kernel on the GPU. There has to be a GPU. Never throws, as run().
   TuningResult tune(const Case& item, const Observer& observer);
 
   /// Why no GPU kernel can be run on a GPU; empty when they can.
@@ -45,9 +46,9 @@ class CaseRunner {
 
  private:
   Bench& bench_of(const Kernel& kernel);
-  /// Those of the case. Those of the case before are gone, unless they are the same.
+  /// The operands of the case. They replace the operands of the case before, unless they are the same.
   OperandSet& operands_of(const Case& item);
-  /// Calls `work` with the bench and the operands once both can do with the kernel.
+  /// Calls `work` with the bench and the operands after the bench has found that it can run the kernel on them.
   void prepare(Bench& bench, const Case& item, const Observer& observer, const std::function<void(OperandSet&)>& work);
 
   const Protocol& protocol_;
@@ -57,7 +58,7 @@ class CaseRunner {
   std::unique_ptr<Bench> cpu_;
   std::unique_ptr<Bench> executor_;
   std::unique_ptr<Bench> counting_;
-  std::unique_ptr<OperandSet> operands_;  // the last member: what it has on the device goes before the device does
+  std::unique_ptr<OperandSet> operands_;  // the last member: its device memory is freed before the device is closed
 };
 
 }  // namespace sgemm

@@ -9,18 +9,18 @@
 
 namespace sgemm {
 
-/// A configuration, and for the record how it came to be chosen.
+/// A configuration, and how it was chosen, for the record.
 struct ConfigurationChoice {
   Configuration configuration;
   std::string detail;  ///< "128x256 stream-k, tuned"; empty where there is no choice
   std::string note;    ///< why the tuned one was not taken; empty where there is nothing to say
 };
 
-/// The one of `configurations`, which are not empty, that `tuned` names; the first, which is the kernel's own choice,
-/// where that is null or names none of them.
+/// The one of `configurations` that `tuned` names. If `tuned` is null or names none of them, the result is the first
+/// one, which is the kernel's own choice. `configurations` is not empty.
 ConfigurationChoice choose(const std::vector<Configuration>& configurations, const TuningEntry* tuned);
 
-/// Takes down a kernel's own choice: "128x256, by cost model", or what a library says of its.
+/// Records a kernel's own choice: "128x256, by cost model", or the description that a library gives of its choice.
 void describe_own_choice(const Kernel& kernel, const Configuration& configuration, Record& record);
 
 }  // namespace sgemm

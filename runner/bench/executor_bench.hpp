@@ -7,8 +7,8 @@
 
 namespace sgemm {
 
-/// Executes GPU kernels on the CPU: they are verified, and where the protocol says so every access is checked. They
-/// have no times there.
+/// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
+/// Nothing is timed.
 class ExecutorBench final : public HostBench {
  public:
   /// `force`: run what is expected to take minutes.
@@ -19,7 +19,7 @@ class ExecutorBench final : public HostBench {
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
 
  private:
-  /// Runs the kernel's own choice, which it returns.
+  /// Runs and returns the kernel's own choice.
   Prepared execute(const Kernel& kernel, const Problem& problem) const;
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
   double estimate_seconds(const Kernel& kernel, const Shape& shape);

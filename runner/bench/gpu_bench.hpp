@@ -11,12 +11,13 @@
 
 namespace sgemm {
 
-/// Measures GPU kernels, each beside cuBLAS. Holds what all cases share (stream, flush buffer, telemetry); what belongs
-/// to operands (their copies on the device, the reference, cuBLAS prepared and measured alone) is the operand set's.
+/// Measures GPU kernels, each beside cuBLAS. The bench holds what all cases share: the stream, the flush buffer, the
+/// telemetry. The operand set holds what belongs to operands: their copies on the device, the reference, and cuBLAS
+/// prepared and measured alone.
 class GpuBench : public Bench {
  public:
-  /// The protocol outlives the bench. Configurations are those of `tuning` where it has the case, and else the kernels'
-  /// own choice. Measures the floor of the event times. Throws std::runtime_error where the device can not be used.
+  /// The protocol outlives the bench. Configurations come from `tuning` if it has the case; otherwise each kernel
+  /// chooses its own. Measures the floor of the event times. Throws std::runtime_error if the device can not be used.
   static std::unique_ptr<GpuBench> open(const Device& device, const Protocol& protocol, StopToken stop,
                                         std::optional<TuningFile> tuning);
 
@@ -32,7 +33,7 @@ class GpuBench : public Bench {
   /// The relative error of cublasSgemm on these operands. Throws as run().
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
 
-  /// Whether an earlier case left the device unusable: then all later ones are skipped.
+  /// Whether an earlier case left the device unusable. All later cases are skipped then.
   virtual bool lost() const = 0;
 };
 

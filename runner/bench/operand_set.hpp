@@ -15,8 +15,8 @@ struct DeviceState {
   virtual ~DeviceState() = default;
 };
 
-/// The operands of one size and kind, and all that is made of them and outlives a case. Every kernel that runs on them
-/// shares it.
+/// The operands of one size and kind, with everything that is made of them and outlives a case. All kernels that run on
+/// these operands share one set.
 class OperandSet {
  public:
   OperandSet(const Size& size, Distribution data, const Protocol& protocol);
@@ -31,9 +31,9 @@ class OperandSet {
   Problem problem();
   /// The host's operands with a C as a kernel finds it: C0, or NaN where beta is 0.
   Problem fresh();
-  /// That C, as the last kernel on the host has left it.
+  /// The C that the last kernel on the host has left.
   const std::vector<float>& result() const { return c_; }
-  /// Compares that C with the reference, which is computed on the host once.
+  /// Compares result() with the reference. The host computes the reference once.
   Verdict check(AccuracyClass accuracy);
 
   std::unique_ptr<DeviceState> device;

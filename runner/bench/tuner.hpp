@@ -15,8 +15,8 @@
 
 namespace sgemm {
 
-// Finds the fastest configuration of a kernel for a problem. This file knows nothing of GPUs: what it takes to try a
-// configuration comes from a TuningBench.
+// Finds the fastest configuration of a kernel for a problem. This file knows nothing of GPUs: a TuningBench runs and
+// times the configurations.
 
 /// How one configuration did.
 struct Trial {
@@ -33,11 +33,11 @@ struct TuningResult {
   Outcome outcome = Outcome::measured;
   std::string reason;               ///< why nothing was tried; empty for `measured`
   std::vector<Trial> trials;        ///< the kernel's own choice first
-  std::optional<TuningEntry> best;  ///< of those that were verified; nothing where none was
+  std::optional<TuningEntry> best;  ///< among the verified ones; nothing if there is none
 };
 
-/// The questions of the tuner to a device, about one kernel and problem. All may throw CaseStopped: about one
-/// configuration, except from a round.
+/// The questions that the tuner asks a device about one kernel and problem. All functions may throw CaseStopped. It
+/// concerns one configuration, except when round_of() throws it.
 class TuningBench {
  public:
   virtual ~TuningBench() = default;
@@ -49,12 +49,13 @@ class TuningBench {
   virtual Round round_of(const std::vector<Prepared>& all) = 0;
 };
 
-/// Verifies `configurations`, which are not empty, times those that are right in the same rounds, and verifies them
-/// again. `options.contenders` is not used.
+/// Verifies `configurations`, times the correct ones in the same rounds, and verifies these again. `configurations` is
+/// not empty. `options.contenders` is not used.
 std::vector<Trial> try_all(const std::vector<Configuration>& configurations, TuningBench& bench,
                            SamplingOptions options, const Observer& observer);
 
-/// The fastest of those that were measured, for the file; nothing where none was. The first is the kernel's own choice.
+/// The fastest of the trials that were measured, for the file; nothing if none was. The first trial is the kernel's own
+/// choice.
 std::optional<TuningEntry> best_of(const std::vector<Trial>& trials, std::string_view kernel, const Problem& problem);
 
 }  // namespace sgemm

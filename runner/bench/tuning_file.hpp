@@ -29,8 +29,8 @@ struct TuningEntry {
   bool same_case(const TuningEntry& other) const;
 };
 
-/// Whether rows of all three matrices start on 16-byte boundaries and split into groups of four: kernels that move four
-/// floats at a time compute other problems of the same size in other ways.
+/// Whether rows of all three matrices start on 16-byte boundaries and split into groups of four. Kernels can move four
+/// floats at a time then, and need other code for all other problems of the same size.
 bool has_float4_rows(const Problem& problem);
 
 /// The tuner's findings on one device (tuning.schema.json).
@@ -39,25 +39,25 @@ struct TuningFile {
   std::string device;  ///< name
   std::vector<TuningEntry> entries;
 
-  /// The one for a kernel and a problem of exactly that shape, or null.
+  /// The entry for a kernel and a problem of exactly that shape, or null.
   const TuningEntry* find(std::string_view kernel, const Problem& problem) const;
 };
 
 /// Throws UsageError where the file can not be read or holds something else.
 TuningFile read_tuning_file(const std::filesystem::path& path);
 
-/// The file that a run on the device is to follow: the one that the options name, or the default one where there is
-/// one. Nothing with --no-tuning. Throws UsageError as read_tuning_file(), and where it is another device's.
+/// The tuning file for a run on the device: the file that the options name, or the default file if it exists. Nothing
+/// with --no-tuning. Throws UsageError as read_tuning_file() does, and for the file of another device.
 std::optional<TuningFile> tuning_for_run(const Options& options, const DeviceQuery& query);
 
-/// The path of the file that tuning on the device is to write: the one that the options name, or
-/// results/<slug of the device>/tuning.json below the current folder, which is made. Throws UsageError where it can not
-/// be written, and where what is there is no tuning file or another device's.
+/// The path that tuning on the device writes to: the path that the options name, or results/<slug of the
+/// device>/tuning.json below the current folder. Makes that folder. Throws UsageError if the file can not be written,
+/// and if a file stands there that is no tuning file or belongs to another device.
 std::filesystem::path tuning_file_to_write(const Options& options, std::string_view device_name);
 
-/// Writes `entry` to the file in one step, in place of what was there for the same case; other entries stay. `context`
-/// is that of a results file made now. Throws UsageError where what is there is no tuning file or another device's, and
-/// std::system_error where it can not be written.
+/// Writes `entry` to the file in one step. It replaces the entry for the same case, and other entries stay. `context`
+/// is that of a results file made now. Throws UsageError if the file there is no tuning file or belongs to another
+/// device, and std::system_error if it can not be written.
 void add_to_tuning_file(const std::filesystem::path& path, const nlohmann::ordered_json& context,
                         const TuningEntry& entry);
 

@@ -29,10 +29,11 @@ struct Options {
   std::vector<std::string> argv;             ///< as given, program name first
 };
 
-/// The flag that asks for a mode, "--count"; empty for `measure`, which none asks for.
+/// The flag that asks for a mode, "--count"; empty for `measure`, which needs no flag.
 std::string_view flag_of(Mode mode);
 
-/// The sizes of a mode where none are given. The executor takes minutes for what a GPU does at once.
+/// The sizes of a mode if none are given. For --accuracy the executor gets a small one, because it takes minutes for a
+/// product that a GPU computes in milliseconds.
 std::string_view default_sizes(Mode mode, bool on_gpu);
 
 /// The outcome of a command line: run with `options`, or print `text` to standard output and exit with status 0.

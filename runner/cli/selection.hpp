@@ -19,8 +19,9 @@ namespace sgemm {
 ///     baselines                every kernel that is not a chapter: cuBLAS and the CPU among them
 ///     all                      everything
 ///
-/// A number behind a number makes a range; a variant called by a number needs its kernel's name before it.
-/// Throws UsageError when a term names nothing; the message lists the nearest kernels, or the kernel's variants.
+/// Two numbers with a colon between them are a range. So a variant whose name is a number needs its kernel's name
+/// before the colon. Throws UsageError when a term names nothing; the message lists the nearest kernels, or the
+/// kernel's variants.
 std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available);
 
 }  // namespace sgemm

@@ -18,11 +18,12 @@
 
 namespace sgemm {
 
-/// The requests that a kernel makes of a GPU for one problem, and what a model of that GPU's L2 makes of them.
+/// The requests of a kernel to a GPU's memories for one problem, and the traffic that a model of that GPU's L2 derives
+/// from them.
 struct Counts {
   const simt::GpuModel* gpu = nullptr;
   std::uint64_t blocks = 0;
-  std::uint64_t blocks_executed = 0;  ///< the others are copies of those, moved elsewhere
+  std::uint64_t blocks_executed = 0;  ///< all other blocks do the same elsewhere in the matrices
   unsigned threads_per_block = 0;
   std::size_t smem_bytes = 0;
   unsigned blocks_per_sm = 0;
@@ -30,8 +31,8 @@ struct Counts {
   std::optional<std::uint64_t> flops;
   std::uint64_t barriers = 0;
   std::array<double, 3> reads_per_element{};  ///< of A, B and C
-  std::uint64_t first_wave_blocks = 0;        ///< those that are resident when the first have started
-  std::uint64_t first_wave_elements = 0;      ///< of A and B that these read
+  std::uint64_t first_wave_blocks = 0;        ///< blocks that the GPU holds at once when the launch begins
+  std::uint64_t first_wave_elements = 0;      ///< of A and B that these blocks read
   simt::L2Traffic in_step;
   simt::L2Traffic in_turn;
   std::vector<simt::LineCounts> lines;
@@ -43,11 +44,11 @@ struct Counts {
 struct CountingOptions {
   const simt::GpuModel* gpu = nullptr;
   std::optional<int> blocks_per_sm;
-  bool force = false;  ///< however long it takes
+  bool force = false;  ///< count even what takes the executor long
 };
 
-/// Counts what `prepared`, which came from the kernel's build for checks, does on the operands of `problem` in the
-/// host's memory. Throws CaseStopped where that can not be done, and what the kernel throws.
+/// Counts the requests of `prepared` on the operands of `problem` in the host's memory. `prepared` comes from the
+/// kernel's build for checks. Throws CaseStopped if the case can not be counted, and what the kernel throws.
 Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer);
 

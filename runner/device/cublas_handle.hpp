@@ -28,8 +28,8 @@ class CublasError : public std::runtime_error {
 /// Throws CublasError, naming `call`, unless `status` says success.
 void cublas_check(cublasStatus_t status, const char* call);
 
-/// Enough for the split-K and stream-K algorithms of every chip so far (32 MiB is advised for Hopper), and the same for
-/// all baselines.
+/// This is enough for the split-K and stream-K algorithms of every chip so far (NVIDIA advises 32 MiB for Hopper). All
+/// baselines have the same.
 constexpr std::size_t CUBLAS_WORKSPACE_BYTES = std::size_t{64} << 20U;
 
 /// A cuBLAS handle with a workspace of its own, so that no call allocates.
@@ -53,7 +53,7 @@ class CublasHandle {
   DeviceBuffer<unsigned char> workspace_;
 };
 
-/// Why cuBLAS, which takes dimensions and row distances as int, can not run `problem`; nothing when it can.
+/// The reason why cuBLAS can not run `problem`, or nothing. cuBLAS takes dimensions and row distances as int.
 std::optional<std::string> beyond_int(const Problem& problem);
 
 }  // namespace sgemm

@@ -16,8 +16,8 @@ struct DestroyStream {
 };
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
 
-/// A stream that keeps the order with work on the default stream, where copies from pageable memory may still be under
-/// way when the call returns.
+/// A stream that waits for earlier work on the default stream: a copy from pageable memory may still run there when its
+/// call has returned.
 inline Stream make_stream() {
   cudaStream_t stream = nullptr;
   CUDA_CHECK(cudaStreamCreate(&stream));

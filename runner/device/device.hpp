@@ -22,12 +22,12 @@ struct Device {
   int max_memory_clock_mhz = 0;
   int memory_bus_bits = 0;
 
-  /// Single-precision FMA units of one multiprocessor; nothing for a compute capability this suite does not know.
+  /// Single-precision FMA units of one multiprocessor; nothing for a compute capability that this suite does not know.
   std::optional<int> fp32_lanes_per_sm() const;
-  /// Every lane doing one FMA a cycle at the maximum SM clock.
+  /// The speed if every lane does one FMA a cycle at the maximum SM clock.
   std::optional<double> fp32_peak_gflops() const;
   std::string fp32_peak_basis() const;  ///< "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)"
-  /// Both edges of the maximum memory clock on the whole bus.
+  /// The bytes that the whole bus moves at both edges of the maximum memory clock.
   double dram_peak_gbytes_s() const;
   std::string dram_peak_basis() const;
 };
@@ -41,8 +41,8 @@ struct DeviceQuery {
   std::string error;
 };
 
-/// Looks at device number `index` and makes it the current one. Throws UsageError where there are devices but not
-/// that many. A build without the CUDA toolkit has no device.
+/// Looks at device number `index` and makes it the current one. Throws UsageError if there are devices, but none with
+/// that number. A build without the CUDA toolkit has no device.
 DeviceQuery query_device(int index);
 
 }  // namespace sgemm

@@ -25,7 +25,7 @@ class DeviceBuffer {
     try {
       CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)));
     } catch (const CudaError&) {
-      // Having no room leaves the device usable, but the runtime would report it again from the next launch check.
+      // The device stays usable without room, but the next launch check would report this error again.
       cudaGetLastError();
       throw;
     }

@@ -17,21 +17,21 @@ enum class Owner { kernel, cublas };
 /// The operands of one problem in device memory: A, B, C0 where beta is not 0, and a C for the kernel and another for
 /// the cuBLAS call it alternates with.
 ///
-/// Several launches of one sample find what the first found: with `separate_inputs` (cold L2) each has its own A, B
-/// and C, and where beta is not 0 its own C, as C0 is overwritten. Without either all share one set.
+/// All launches of one sample find the same state. With `separate_inputs` (cold L2) each launch has its own A, B and C.
+/// If beta is not 0, each has its own C, because the launch overwrites C0. Otherwise all launches share one set.
 class DeviceProblem {
  public:
   /// Copies the inputs to the device. Throws CudaError.
   DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs);
 
-  /// Makes the operands of so many launches; those made before stay.
+  /// Makes the operands of `launches` launches; operands that exist already stay.
   void reserve(int launches);
   /// The operands of one launch of a sample.
   Problem operands(Owner owner, int launch = 0);
   /// alpha, beta, A, B and, as C, the C0 that beta multiplies; nothing writes to it.
   Problem reference_operands();
-  /// Enqueues putting C0, or NaN where beta is 0, into the C of the first `launches` launches: what a kernel fails to
-  /// write is then seen.
+  /// Enqueues copies of C0 into the C of the first `launches` launches, or of NaN if beta is 0. Elements that a kernel
+  /// fails to write show up then.
   void restore(Owner owner, int launches, cudaStream_t stream);
 
   /// Device memory that one set of operands of this shape takes.

@@ -6,7 +6,8 @@
 
 namespace sgemm {
 
-/// The GPU libraries that are loaded; needs no device. Everything is absent in a build without the CUDA toolkit.
+/// The GPU libraries that are loaded. No device is needed to ask for them. Everything is absent in a build without the
+/// CUDA toolkit.
 struct GpuLibraries {
   std::optional<std::string> cuda_runtime;     ///< "13.0"
   std::optional<std::string> cuda_driver_api;  ///< the newest that the driver supports

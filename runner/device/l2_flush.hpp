@@ -8,8 +8,8 @@
 
 namespace sgemm {
 
-/// Evicts everything from the L2 cache by writing a buffer of four times its size, at least 256 MiB, or a quarter of
-/// the free memory where that is less.
+/// Evicts everything from the L2 cache by writing a buffer of four times its size. The buffer has at least 256 MiB, but
+/// never more than a quarter of the free memory.
 class L2Flush {
  public:
   /// `l2_bytes` is the size of the current device's cache.

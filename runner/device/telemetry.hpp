@@ -7,7 +7,7 @@
 
 namespace sgemm {
 
-/// The state of a GPU at one moment. What the driver does not tell is absent.
+/// The state of a GPU at one moment. Values that the driver does not report are absent.
 struct TelemetrySample {
   std::optional<int> sm_clock_mhz;
   std::optional<int> memory_clock_mhz;
@@ -15,17 +15,17 @@ struct TelemetrySample {
   std::optional<int> temperature_c;
   std::vector<std::string> throttle_reasons;  ///< names, such as "sw_power_cap"; empty when none is active
 
-  /// Whether the clocks were held below what the settings ask for: power, heat or hardware protection.
+  /// Whether power, heat or hardware protection held the clocks below the settings.
   bool throttled() const;
 };
 
 /// Names of the bits of NVML's mask of clock event (formerly throttle) reasons.
 std::vector<std::string> throttle_reason_names(unsigned long long mask);
 
-/// NVML, loaded when the program runs: machines without it still measure.
+/// NVML, which is loaded when the program runs, so that machines without it measure too.
 class Telemetry {
  public:
-  /// Nothing when the library, or this device in it, can not be had.
+  /// Null if the library is missing or does not know this device.
   static std::unique_ptr<Telemetry> open(const std::string& pci_bus_id);
   virtual ~Telemetry() = default;
 

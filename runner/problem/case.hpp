@@ -13,7 +13,7 @@ namespace sgemm {
 struct Case {
   const Kernel* kernel = nullptr;
   Size size;
-  std::optional<Distribution> data;  ///< in the mode `accuracy`; elsewhere all cases have the protocol's
+  std::optional<Distribution> data;  ///< in the mode `accuracy`; in other modes the protocol's data hold for all cases
 
   /// "sgemm/<kernel id>/<M>x<N>x<K>", and "/<data>" where that is given: the name in benchmarks and results.
   std::string name() const;

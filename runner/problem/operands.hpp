@@ -16,10 +16,10 @@ enum class Distribution {
   normal,      ///< standard normal: z below
   lognormal1,  ///< exp(z), all positive
   lognormal4,  ///< exp(4 z), all positive, over some 18 decades
-  denormals,   ///< A: 2^-125 u, of which half are denormal; B: 2^125 u; C0: u
+  denormals,   ///< A: 2^-125 u, half of them denormal; B: 2^125 u; C0: u
   huge,        ///< A: 2^127 u, up to half of FLT_MAX; B: 2^-100 u; C0: 2^27 u
   integers,    ///< whole numbers from -8 to 8: all sums of up to 2^18 products are exact
-  cancelling,  ///< the second half of k takes away what the first half adds, but for 2^-10 of it
+  cancelling,  ///< the second half of k subtracts what the first half adds, except for 2^-10 of it
   inf,         ///< uniform, with one or two infinities in every 16th row of A
   nan,         ///< uniform, with one or two NaNs there
   zeros,       ///< all zeros; real chips run faster on it, so it is never a default
@@ -45,8 +45,8 @@ struct HostOperands {
 };
 
 /// Makes the operands of a shape. Every element depends only on the seed, the matrix, its shape and the index, so the
-/// values are the same for any number of threads, and on every machine but for the last digit of what the C library's
-/// logarithms, exponentials and sines differ in.
+/// values are the same for any number of threads. They are the same on every machine, except where the C library's
+/// logarithms, exponentials and sines differ in the last digit.
 HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed);
 
 enum class MatrixName { a, b, c };
@@ -59,7 +59,7 @@ struct Window {
   std::int64_t columns = 0;
 };
 
-/// The elements that make_operands() has there, without padding between rows; C is made whatever beta is.
+/// The elements of make_operands() in that window, without padding between rows. C is made for any beta.
 std::vector<float> make_part(const Shape& shape, MatrixName which, const Window& window, Distribution distribution,
                              std::uint64_t seed);
 

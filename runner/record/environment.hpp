@@ -12,11 +12,11 @@
 
 namespace sgemm {
 
-/// Model name of the host's processor, "unknown" where the system does not say.
+/// Model name of the host's processor, or "unknown".
 std::string cpu_model();
 
-/// Facts found out while the GPU was prepared, for the context; zeros and an empty driver where no GPU kernel was to be
-/// run.
+/// Facts found out while the GPU was prepared, for the context. They are zeros and an empty driver if no GPU kernel is
+/// to run.
 struct GpuFacts {
   std::string driver;
   std::size_t flush_bytes = 0;

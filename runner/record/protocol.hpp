@@ -20,7 +20,7 @@ enum class Mode {
 /// The content of the L2 cache when a sample starts.
 enum class L2State {
   cold,  ///< nothing of the operands: a larger buffer was written in between
-  warm,  ///< what the launch before left there
+  warm,  ///< the state that the launch before left
 };
 
 /// The span that a sample's clock covers.
@@ -33,13 +33,13 @@ enum class TimeMode {
 constexpr std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
 constexpr std::string_view to_string(TimeMode time) { return time == TimeMode::kernel ? "kernel" : "end-to-end"; }
 
-/// How every case of a run is made and treated: what has to be the same for two results to be comparable.
+/// The settings that hold for every case of a run. Two results are comparable if their protocols are the same.
 struct Protocol {
   Mode mode = Mode::measure;
   float alpha = 1.0F;  ///< finite
   float beta = 0.0F;   ///< finite
   std::uint64_t seed = 42;
-  std::vector<Distribution> data{Distribution::uniform};  ///< several in the mode `accuracy` alone, never none
+  std::vector<Distribution> data{Distribution::uniform};  ///< at least one; several only in the mode `accuracy`
   L2State l2 = L2State::cold;
   TimeMode time = TimeMode::kernel;
   double max_seconds = 1.0;  ///< of sampling, for each case

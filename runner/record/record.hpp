@@ -30,12 +30,12 @@ struct Measurement {
   /// How many times faster than cuBLAS the kernel is: median of the ratios of paired samples, with its interval.
   std::optional<double> vs_cublas;
   std::optional<Interval> vs_cublas_ci;
-  /// That ratio against the median of cuBLAS measured with no other kernel beside it.
+  /// The ratio to the median of cuBLAS that was measured alone, with no other kernel beside it.
   std::optional<double> vs_cublas_alone;
   std::optional<double> cublas_alone_us;
 };
 
-/// Summary, speed and paired ratio of `timings`; the optional fields that need more than those stay empty.
+/// Summary, speed and paired ratio of `timings`. Optional fields that need other facts stay empty.
 Measurement measurement_of(Timings timings, const Size& size);
 
 /// One case: one kernel on one problem, and how it ended.
@@ -67,8 +67,8 @@ struct Record {
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
-  /// Takes down what a comparison found. Throws CaseStopped (incorrect) where C is wrong and the kernel's class
-  /// promises better; `when` leads the reason.
+  /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
+  /// class promises. The reason begins with `when`.
   void judge(const Verdict& verdict, std::string_view when);
   /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
   void stop(Outcome how, const std::string& why);

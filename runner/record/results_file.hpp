@@ -20,19 +20,20 @@ std::filesystem::path results_folder(std::string_view device_name);
 /// Makes that folder. Throws UsageError, which recommends `flag`, when it can not be made.
 std::filesystem::path make_results_folder(std::string_view device_name, std::string_view flag);
 
-/// results/<slug of the device>/<YYYYMMDD>-<HHMMSS>.json below the current folder, in local time. Makes the folder.
-/// Where that file is there already, "-2" and so on follow the time. Throws UsageError when the folder can not be made.
+/// results/<slug of the device>/<YYYYMMDD>-<HHMMSS>.json below the current folder, in local time. Makes the folder. If
+/// that file exists, "-2" and so on follow the time. Throws UsageError if the folder can not be made.
 std::filesystem::path default_results_path(std::string_view device_name);
 
-/// `json` as text, indented by so many spaces, or in one line for -1. What is no UTF-8, as names from the system may
-/// hold, is replaced.
+/// `json` as text, with `indent` spaces for each level, or on one line for -1. Bytes that are no UTF-8, as in names
+/// from the system, are replaced.
 std::string dump_json(const nlohmann::ordered_json& json, int indent);
 
-/// Makes sure that a file can be written at `path`, without touching what is there. Throws UsageError, in one line.
+/// Makes sure that a file can be written at `path`, and leaves an existing file as it is. Throws UsageError, in one
+/// line.
 void require_writable(const std::filesystem::path& path);
 
-/// Replaces the file at `path` by `content` in one step (temporary file in the same folder, fsync, rename), so that
-/// whoever looks sees the old content or the new one. Throws std::system_error.
+/// Replaces the file at `path` by `content` in one step (temporary file in the same folder, fsync, rename), so that a
+/// reader sees the old content or the new one. Throws std::system_error.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// The results of one run, on disk after every case.
@@ -43,7 +44,8 @@ class ResultsFile {
 
   /// Appends a case and writes the file.
   void add(const Record& record);
-  /// Writes the file for the last time. Until then it says "interrupted": true, which is what a killed run leaves.
+  /// Writes the file for the last time. Before that the file says "interrupted": true, so a killed run leaves this
+  /// behind.
   void finish(bool interrupted);
 
   const std::filesystem::path& path() const { return path_; }

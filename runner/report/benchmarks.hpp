@@ -11,11 +11,11 @@
 
 namespace sgemm {
 
-/// Google Benchmark's own command line: flags it knows are consumed. Throws UsageError for one that it refuses.
+/// Google Benchmark's own command line. It takes the flags that it knows. Throws UsageError for a flag that it refuses.
 ///
-/// It keeps the loop over the cases, though each is one iteration for it: repetitions, their aggregates and every flag
-/// of its reporters come with the loop, and the interface of a benchmark's body is the same in all its versions, while
-/// that of the runs handed to a reporter is not (`error_occurred` of 1.7 is `skipped` in 1.8).
+/// Google Benchmark runs the loop over the cases, and each case is one iteration. So repetitions, their aggregates and
+/// all flags of its reporters work. The interface of a benchmark's body is the same in all versions. The interface of
+/// the runs that a reporter gets is not (`error_occurred` of 1.7 is `skipped` in 1.8).
 class GoogleBenchmark {
  public:
   /// `flags` are the "--benchmark_..." arguments.

@@ -15,8 +15,8 @@
 
 namespace sgemm {
 
-/// Columns of the terminal that standard output goes to: $COLUMNS, or what the terminal says; 0 when it is no terminal,
-/// which stands for unlimited.
+/// Columns of the terminal that standard output goes to: $COLUMNS, or the number that the terminal reports. 0 stands
+/// for unlimited, and is the result if standard output is no terminal.
 std::size_t terminal_width();
 
 /// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
@@ -28,7 +28,7 @@ std::string cut(std::string_view text, std::size_t width);
 /// `text` broken between words into lines of at most `width` columns; unchanged for width 0.
 std::string wrap(std::string_view text, std::size_t width);
 
-/// One line per case. Where the terminal is too narrow, columns are left out, those of a block's resources first.
+/// One line per case. If the terminal is too narrow, columns are left out. The columns of a block's resources go first.
 class Table {
  public:
   /// `kernel_width` and `size_width` fit the longest entries to come.

@@ -21,8 +21,8 @@
 
 namespace sgemm {
 
-/// The kernels of `selected` that can be tuned. Throws UsageError, which names those of `available` that can, where
-/// one can not, unless `expression`, which selected them, is "all"; and where none can.
+/// The kernels of `selected` that can be tuned. `expression` selected them. Throws UsageError if none can be tuned, and
+/// if one can not, unless `expression` is "all". The message names the kernels of `available` that can be tuned.
 std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, std::string_view expression,
                                    const std::vector<Kernel>& available);
 
@@ -30,8 +30,9 @@ std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, s
 std::vector<std::string> tuning_report(std::string_view kernel, const Size& size, const TuningResult& result,
                                        std::size_t width);
 
-/// Tunes case by case, prints each and stores the best in the file at `path`, until `stop` is requested. Returns how
-/// many ended how: configurations where they were tried, cases where not. `context` is that of a results file.
+/// Tunes case by case, prints each case and stores the best configuration in the file at `path`, until `stop` is
+/// requested. Returns the number of each outcome: of configurations in cases where some were tried, and of the other
+/// cases. `context` is that of a results file.
 std::map<Outcome, int> tune(const std::vector<Case>& plan,
                             const std::function<TuningResult(const Case&, const Observer&)>& run,
                             const std::filesystem::path& path, const nlohmann::ordered_json& context, Console& console,

@@ -13,7 +13,7 @@
 
 namespace sgemm {
 
-/// One of those that take turns on the same operands.
+/// One of the kernels that take turns on the same operands.
 struct Contender {
   Prepared kernel;
   Owner owner = Owner::kernel;
@@ -24,7 +24,7 @@ struct Contender {
 ///     C restored | L2 flushed (cold) | hold | event | launches | event
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
-/// enqueued the rest: what lies between the events is only the launches' own time. The host waits once per round.
+/// enqueued the rest, so that the events enclose the launches' own time alone. The host waits once per round.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
@@ -63,7 +63,7 @@ class EndToEndTimer {
   /// As for EventTimer. The L2 is flushed before the clock starts.
   EndToEndTimer(L2Flush* flush, cudaStream_t stream) : flush_(flush), stream_(stream) {}
 
-  /// As EventTimer::round with one launch, from `inputs` and to a C of its own.
+  /// As EventTimer::round() with one launch. It reads `inputs` and writes to a C of its own.
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                             const HostOperands& inputs, const std::vector<int>& order);
 

@@ -4,10 +4,10 @@
 
 namespace sgemm {
 
-/// Enqueues a kernel that does nothing: what is measured around it is the floor of every time.
+/// Enqueues a kernel that does nothing. The time measured around it is the floor of every time.
 void launch_empty(cudaStream_t stream);
 
-/// Enqueues a kernel that does nothing for so many cycles of the SM clock. While it runs, the host can enqueue a whole
+/// Enqueues a kernel that does nothing for `cycles` cycles of the SM clock. While it runs, the host can enqueue a whole
 /// sample, so that the time between two events holds no wait for the host.
 void launch_hold(long long cycles, cudaStream_t stream);
 

@@ -9,19 +9,19 @@
 
 namespace sgemm {
 
-// When to stop warming up and sampling. This file knows nothing of GPUs: times come from a Round.
+// Decides when warm-up and sampling end. This file knows nothing of GPUs: times come from a Round.
 
 /// Sampling goes on until the interval of every watched median is at most this wide to either side, relative to it...
 constexpr double TARGET_CI = 0.005;
 constexpr double CONFIDENCE = 0.95;
-/// ...with at least so many samples, or ends at this many, or when the time budget is used. A case over budget still
-/// gets its fewest samples.
+/// ...with at least MIN_SAMPLES samples. It ends at MAX_SAMPLES or when the time budget is used. A case over budget
+/// still gets FEWEST_SAMPLES.
 constexpr int MIN_SAMPLES = 7;
 constexpr int MAX_SAMPLES = 200;
 constexpr int FEWEST_SAMPLES = 3;
 
-/// Warm-up: at least two rounds and until two successive ones agree this well, for at most this long after the second.
-/// A first round that already took that long is enough of a warm-up by itself.
+/// Warm-up takes at least two rounds, until two successive ones agree this well, and lasts at most WARM_UP_SECONDS
+/// after the second round. If the first round alone took that long, it is the whole warm-up.
 constexpr double WARM_UP_AGREEMENT = 0.02;
 constexpr double WARM_UP_SECONDS = 0.25;
 
@@ -30,14 +30,14 @@ constexpr double WARM_UP_SECONDS = 0.25;
 constexpr double SHORTEST_SAMPLE_US = 50.0;
 constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 
-/// A contender whose first samples take so many times as long as the best one's is not worth more of them.
+/// A contender is dropped if its first samples take this many times as long as those of the best one.
 constexpr double HOPELESS = 1.5;
 
-/// Times every contender in `order` once, one after the other, with so many launches each. Returns microseconds per
-/// launch, indexed by contender; what stands there for one that is not in `order` has no meaning.
+/// Times every contender in `order` once, one after the other, with `launches` launches each. Returns microseconds per
+/// launch, indexed by contender. Entries of contenders that are not in `order` have no meaning.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
 
-/// Called before each round with what is going on.
+/// Called before each round with a text that says what is going on.
 using Observer = std::function<void(std::string_view activity)>;
 
 struct SamplingOptions {
@@ -45,7 +45,7 @@ struct SamplingOptions {
   bool batch_short = true;   ///< several launches per sample for short kernels
   double max_seconds = 1.0;  ///< of sampling, warm-up excluded
   std::uint64_t seed = 0;    ///< of the random order within each round
-  StopToken stop = {};       ///< asked before each round: what ends the sampling throws
+  StopToken stop = {};       ///< asked before each round; check() throws to end the sampling
 };
 
 struct Timings {
@@ -63,13 +63,13 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
 
 /// The times of several contenders.
 struct Comparison {
-  std::vector<std::vector<double>> times_us;  ///< per launch; the rounds are the same, those dropped have the first few
+  std::vector<std::vector<double>> times_us;  ///< per launch, of the same rounds; dropped contenders have the first few
   int launches_per_sample = 1;
 };
 
-/// Warms up, then takes rounds until the median of every contender is known well enough. After the fewest samples those
-/// that are hopeless are dropped, contender 0 excepted, which the others are compared with. The budget of
-/// `options.max_seconds` is for each that is left.
+/// Warms up, then takes rounds until the median of every contender is known well enough. After MIN_SAMPLES samples
+/// hopeless contenders are dropped. Contender 0 always stays, because the others are compared with it.
+/// `options.max_seconds` is the budget of each contender that is left.
 Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer);
 
 }  // namespace sgemm

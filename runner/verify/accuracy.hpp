@@ -8,9 +8,10 @@
 
 namespace sgemm {
 
-/// Whether kernels of a class promise their bound (bound_factor()) on such operands. Where they do not, --accuracy
-/// reports an error beyond the bound without calling it incorrect. fp32 and bf16_split promise it on all; fp16_split
-/// not where the numbers of a row of A or of a column of B span many decades, tf32 and fp32_split not on denormal ones.
+/// Whether kernels of a class promise their bound (bound_factor()) on such operands. If they do not, --accuracy reports
+/// an error beyond the bound without calling it incorrect. fp32 and bf16_split promise the bound on all operands.
+/// fp16_split does not if the numbers of a row of A or of a column of B span many decades. tf32 and fp32_split do not
+/// on denormal operands.
 bool promises(AccuracyClass accuracy, Distribution data);
 
 /// The assumption that holds for the roundings in sums of such operands.
@@ -21,7 +22,7 @@ Roundings roundings_of(Distribution data);
 struct Accuracy {
   Verdict verdict;
   bool promised = true;             ///< whether the kernel's class promises() its bound here
-  std::optional<double> vs_cublas;  ///< the relative error over cublasSgemm's; absent where that is exact
+  std::optional<double> vs_cublas;  ///< the relative error over that of cublasSgemm; absent if cublasSgemm is exact
 };
 
 }  // namespace sgemm

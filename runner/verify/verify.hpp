@@ -17,16 +17,16 @@ enum class Roundings {
   any,          ///< nothing: the bound grows with K
 };
 
-/// The factor c(K) in the componentwise bound |C - C_ref| <= c(K) * eps * (|alpha| |A| |B| + |beta| |C0|),
-/// eps = 2^-24. verify.cpp derives it for each accuracy class; those of products in split operands (fp32_split,
-/// bf16_split, fp16_split) share one. For which operands a class keeps to it promises() tells, in accuracy.hpp.
+/// The factor c(K) in the componentwise bound |C - C_ref| <= c(K) * eps * (|alpha| |A| |B| + |beta| |C0|), eps = 2^-24.
+/// verify.cpp derives it for each accuracy class; those of products in split operands (fp32_split, bf16_split,
+/// fp16_split) share one. promises() in accuracy.hpp says for which operands a class keeps to its bound.
 double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
 /// The findings of comparing one C with its reference.
 ///
 /// Where the reference is NaN, C must be NaN; where it is +-Inf, C must be the same Inf. Where it is finite, C must lie
-/// within the bound, except that the Inf of its sign is right as well when some value within the bound rounds to Inf
-/// in single precision. Sums whose terms alone are beyond FLT_MAX, and cancel, have no such exception.
+/// within the bound, except that the Inf of its sign is right as well when some value within the bound rounds to Inf in
+/// single precision. This exception does not hold for sums whose terms are beyond FLT_MAX and cancel.
 struct Verdict {
   /// Comparisons made. A sampled reference compares the crossings of sampled rows and columns twice, and on a GPU every
   /// element once more with cuBLAS.
@@ -61,13 +61,13 @@ struct Verdict {
 
 /// Which elements of C a reference covers, and the memory that computing it may take.
 struct Coverage {
-  /// Full comparison while m * n * k is at most this and m * n at most max_full_elements; sampled rows and columns
-  /// above.
+  /// Every element is compared while m * n * k is at most this and m * n at most max_full_elements. Larger problems are
+  /// sampled.
   double max_full_products = 68719476736.0;                 // 4096^3
   std::int64_t max_full_elements = std::int64_t{1} << 26U;  // 8192^2: 1 GiB of reference
-  /// In a sampled comparison, one random row in every band of this many rows and one random column in every band of
-  /// this many columns, plus the first and the last row and column: every tile row, tile column and edge of every
-  /// chapter is seen.
+  /// A sampled comparison takes one random row of every band of this many rows, one random column of every band of this
+  /// many columns, and the first and the last row and column. So it sees every tile row, tile column and edge of every
+  /// chapter.
   std::int64_t band = 16;
   /// Copies of A and B are made panel by panel along k, so that one pair of panels takes about this much.
   std::size_t workspace_bytes = std::size_t{1} << 29U;

@@ -52,7 +52,7 @@ struct Tally {
   double magnitude_squares = 0.0;     ///< sum of magnitude^2
 
   /// Checks an element and measures its error. `magnitude` is the element of |alpha| |A| |B| + |beta| |C0|; where it is
-  /// 0, all terms are, and `got` must be exact.
+  /// 0, all terms are 0, and `got` must be exact.
   SGEMM_HOST_DEVICE void add(double got, double expected, double magnitude, const ErrorBound& bound,
                              std::int64_t index) {
     check(got, expected, magnitude == 0.0 ? 0.0 : bound.of(magnitude), index);

@@ -24,8 +24,8 @@ struct Samples {
 };
 Samples make_samples(const Problem& problem, std::int64_t band, std::uint64_t seed);
 
-/// How many of the k columns of A and rows of B are copied at a time, for `lines` rows of A and columns of B together
-/// and elements of `element_bytes`. At least 1.
+/// The number of columns of A and rows of B, of all k, that are copied at a time. `lines` is the number of rows of A
+/// and columns of B together, and `element_bytes` the size of an element. The result is at least 1.
 std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element_bytes, std::size_t workspace_bytes);
 
 ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings);
