@@ -7,8 +7,8 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Returns `value` as something that the compiler can not see through: it neither computes it again at every use nor
-/// computes in advance, and keeps in registers, what depends on it.
+/// Returns `value` in a way that the compiler can not see through. So the compiler does not compute `value` again at
+/// every use. Nor does it compute in advance what depends on `value` and keep that in registers.
 __device__ __forceinline__ unsigned keep_in_register(unsigned value) {
 #ifdef __CUDACC__
   asm volatile("" : "+r"(value));

@@ -30,7 +30,7 @@ struct Problem : Shape {
   std::int64_t ldc = 0;
 };
 
-/// Multiplications of one problem, and as many additions: one for every (row, column, k).
+/// Multiplications of one problem: one for every (row, column, k). There are as many additions.
 inline double products(const Shape& shape) {
   return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-// Kernels are compiled for GPUs against CUDA's headers, and against headers of the same names that stand in for them
-// for the executor (simt/), there once more with every access to memory observed. One program may hold all three, and
-// then the linker must never take an inline function of the one for its namesake of the other. So whatever calls CUDA
-// lies in an inline namespace that bears the target's name:
+// A kernel is compiled up to three times: for GPUs against CUDA's headers, for the executor (simt/) against stand-ins
+// of the same names, and for the executor with every access to memory observed. One program may hold all three builds.
+// The linker must never confuse inline functions of different builds. So code that calls CUDA lies in an inline
+// namespace that bears the target's name:
 //
 //     namespace sgemm {
 //     inline namespace SGEMM_TARGET {

@@ -25,24 +25,25 @@ struct TileOrigin {
   std::int64_t col;
 };
 
-/// The tile of this block, counted down the columns of C. Blocks that run at the same time then lie above each other
-/// and read the same few columns of B from the L2, while the rows of A, shared by few of them, come from DRAM a sector
-/// of 8 elements at a time: a thread meets the DRAM's latency at every eighth k. Counted along the rows the bytes would
-/// be the same, but it would be B that comes from DRAM, and the latency would be met at every k.
+/// The tile of this block, counted down the columns of C. Blocks that run at the same time then lie above each other.
+/// They read the same few columns of B from the L2. Few of them share rows of A, which come from DRAM a sector of 8
+/// elements at a time, so a thread meets the DRAM's latency at every eighth k. If tiles were counted along the rows,
+/// the bytes would be the same, but B would come from DRAM, and a thread would meet the latency at every k.
 template <int BM, int BN>
 __device__ __forceinline__ TileOrigin tile_of_block(const Problem& p) {
   const unsigned tiles_m = static_cast<unsigned>(ceil_div<std::int64_t>(p.m, BM));
   return {static_cast<std::int64_t>(blockIdx.x % tiles_m) * BM, static_cast<std::int64_t>(blockIdx.x / tiles_m) * BN};
 }
 
-/// How far along k the elements that a thread copies lie inside the matrix: it copies position `offset` of every
-/// k-tile, and copies nothing when its row or column lies outside. Compare with the k at which a k-tile begins.
+/// How far along k the elements that a thread copies lie inside the matrix. The thread copies position `offset` of
+/// every k-tile. The result is 0 if its row or column lies outside, so that it copies nothing. Compare the result with
+/// the k at which a k-tile begins.
 __device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std::int64_t depth, int offset) {
   return row_or_column_inside && offset < depth ? static_cast<unsigned>(depth) - offset : 0;
 }
 
-/// Loads what `source` points to, or 0 where it lies outside the matrix, so that tiles may hang over its edges: zeros
-/// add nothing to a sum of products.
+/// Loads the element at `source`, or 0 if it lies outside the matrix. So tiles may hang over the edges: zeros add
+/// nothing to a sum of products.
 __device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
 
 }  // namespace SGEMM_TARGET

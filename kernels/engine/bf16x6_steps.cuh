@@ -22,12 +22,12 @@ namespace bf16x6_steps {
 
 constexpr int WARP = 32;
 constexpr int TERMS = 3;    // BF16 numbers whose sum is a float
-constexpr int BK = 64;      // as many k as a row of 128 bytes holds
+constexpr int BK = 64;      // elements along k in a row of 128 bytes
 constexpr int LINES = 128;  // rows of A or columns of B in a tile
 constexpr int BF16_BYTES = 2;
 
-/// A tile of an operand, LINES rows of A or columns of B by BK k: its terms one after the other, in the order in which
-/// wgmma wants them in shared memory.
+/// A tile of an operand: LINES rows of A or columns of B, by BK elements along k. Its terms follow one another, each in
+/// the order in which wgmma reads shared memory.
 constexpr int TERM_BYTES = LINES * WGMMA_ROW_BYTES;
 constexpr int TILE_BYTES = TERMS * TERM_BYTES;
 
@@ -36,16 +36,16 @@ struct Product {
   int a;
   int b;
 };
-/// The six products that count of nine. The smallest come first: while a sum is small, so is what tensor cores cut off.
+/// The six of nine products that count. The smallest come first: tensor cores cut off less while a sum is small.
 constexpr int PRODUCTS = 6;
 __device__ constexpr Product product(int i) {
   constexpr Product ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
   return ORDER[i];
 }
 
-/// All tiles of A and B in global memory. Those with the same rows or columns follow one another along k.
+/// All tiles of A and B in global memory. Tiles with the same rows or columns follow one another along k.
 struct SplitOperands {
-  int k_tiles;  ///< at least one, of zeros where there is no k
+  int k_tiles;  ///< at least one; it holds zeros if K is 0
   int a_tiles;  ///< tiles of A side by side along M
   int b_tiles;  ///< tiles of B side by side along N
   unsigned char* memory;
@@ -57,7 +57,8 @@ struct SplitOperands {
   }
   std::int64_t tiles() const { return static_cast<std::int64_t>(a_tiles + b_tiles) * k_tiles; }
   std::size_t bytes() const { return static_cast<std::size_t>(tiles()) * TILE_BYTES; }
-  /// The first tile along k of some rows of A, of some columns of B. Each further one lies TILE_BYTES behind.
+  /// The first tile along k of some rows of A (a) or some columns of B (b). The next ones follow at distances of
+  /// TILE_BYTES.
   __device__ const unsigned char* a(int tile) const {
     return memory + static_cast<std::int64_t>(tile) * k_tiles * TILE_BYTES;
   }
@@ -68,11 +69,11 @@ struct SplitOperands {
 
 constexpr int SPLIT_THREADS = 256;
 
-/// `x`, or NaN where its third term could be denormal and lose bits: between 0 and 2^-100. Elements of C that are not
-/// finite are computed again.
+/// `x`, or NaN if |x| lies between 0 and 2^-100, where the third term could be denormal and lose bits. Elements of C
+/// that are not finite are computed again.
 __device__ __forceinline__ float with_three_terms(float x) { return x == 0.0F || std::fabs(x) >= 0x1p-100F ? x : NAN; }
 
-/// Splits a tile of A or B in each block. What lies outside the matrices is filled with zeros.
+/// Splits a tile of A or B in each block. Elements outside the matrices become zeros.
 __device__ __forceinline__ void split(const Problem& p, const SplitOperands& operands) {
   __shared__ float x[LINES][BK + 1];  // padded by a bank, as B's columns are stored here
   const int line_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
@@ -99,7 +100,7 @@ __device__ __forceinline__ void split(const Problem& p, const SplitOperands& ope
   }
   __syncthreads();
 
-  // Eight k make 16 bytes of each term. Each term is what those before it leave, rounded.
+  // Eight elements along k make 16 bytes of each term. A term is the rounded rest that the terms before it leave.
   unsigned char* const tile = operands.memory + static_cast<std::int64_t>(blockIdx.x) * TILE_BYTES;
 #pragma unroll
   for (int first = 0; first < LINES * BK / 8; first += SPLIT_THREADS) {
@@ -128,9 +129,9 @@ __device__ __forceinline__ void split(const Problem& p, const SplitOperands& ope
 
 // ---- The store ----
 
-/// C = alpha * sums + beta * C for what a thread holds of 128 x 128 elements of C, 16 rows of which each of eight warps
-/// has: pairs of neighbours, 8 rows or 8 columns apart. Where the sum of a pair is not finite, both are computed again
-/// without tensor cores: Inf and NaN have no terms that add up to them.
+/// C = alpha * sums + beta * C for a thread's part of 128 x 128 elements of C. Each of eight warps has 16 rows. A
+/// thread holds pairs of neighbours, 8 rows or 8 columns apart. If the sum of a pair is not finite, both elements are
+/// computed again without tensor cores, because no terms add up to Inf or NaN.
 __device__ __forceinline__ void store(const Problem& p, int row_tile, int column_tile, const float (&sums)[64]) {
   const std::int64_t first_row =
       static_cast<std::int64_t>(row_tile) * LINES + threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4;

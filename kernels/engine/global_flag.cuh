@@ -1,7 +1,7 @@
 #pragma once
 
-// Flags in global memory, by which one block tells another of the same launch that data is there, and which are down
-// again for the next launch.
+// Flags in global memory. One block raises a flag to tell another block of the same launch that data is there. The
+// waiting block lowers it, so that the flag is down for the next launch.
 
 #include "common/target.hpp"
 #include "ptx/ld_st.cuh"
@@ -11,15 +11,15 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// raise_flag(flag): all that this thread did so far, and all that threads did which it has met at a barrier since,
-// comes before whatever follows the wait for this flag.
+// raise_flag(flag): everything before it comes before everything behind the wait for this flag. That holds for the
+// accesses of this thread, and for those of threads that it has met at a barrier since.
 //
 // wait_for_flag(flag): waits until the flag is raised, and lowers it for the next launch. One thread waits for a flag.
 //
 // wait_for_flag_together(flag): all threads of one warp wait as wait_for_flag does. The compiler knows that they leave
-// the loop together, and keeps what is the same for all of them in registers that a warp has once: uniform ones.
+// the loop together. So it keeps values that are the same for all of them in uniform registers, which a warp has once.
 //
-// A block on a GPU may wait only for blocks of a lower index: those have started when it starts.
+// A block on a GPU may wait only for blocks of a lower index, because these have started when it starts.
 
 #ifdef __CUDACC__
 

@@ -31,16 +31,16 @@ struct TermsOfProduct {
   int b;
 };
 
-/// The powers of two by which an operand tile has to be multiplied, which undoes what was done before it was split, and
-/// where the tile belongs.
+/// The powers of two that undo the scaling of an operand tile, which was scaled before it was split, and the place of
+/// the tile.
 struct Scaling {
-  int exponent;               ///< of all rows; ALL_ZERO where the tile has nothing but zeros
-  int plain;                  ///< the same, or NOT_PLAIN where some rows have a factor of their own besides
-  int panel;                  ///< which one of A or B it is: consumers need not work that out
-  int followed;               ///< by another panel: 1, or 0 for the last one
-  unsigned char rows[PANEL];  ///< that factor is 2^-(Scheme::ROW_STEP * this)
+  int exponent;               ///< of all rows; ALL_ZERO if the tile holds zeros alone
+  int plain;                  ///< the same, or NOT_PLAIN if some rows have a factor of their own as well
+  int panel;                  ///< number of the panel in A or B, so that consumers need not compute it
+  int followed;               ///< 1 if another panel follows, 0 for the last one
+  unsigned char rows[PANEL];  ///< the factor of a row is 2^-(Scheme::ROW_STEP * this)
 };
-// Far from any sum of two exponents, and so are their sums with each other and with exponents.
+// These lie far from any sum of two exponents. Their sums with each other and with exponents do, too.
 constexpr int ALL_ZERO = -(1 << 20);
 constexpr int NOT_PLAIN = 1 << 24;
 constexpr int SCALING_BYTES = sizeof(Scaling);
@@ -53,14 +53,14 @@ struct OperandTile {
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
-/// At least one k-tile, of zeros where there is no k.
+/// The number of k-tiles. There is at least one; it holds zeros if K is 0.
 SGEMM_HOST_DEVICE inline std::int64_t k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, BK);
 }
 SGEMM_HOST_DEVICE inline std::int64_t panels_of(std::int64_t rows) { return ceil_div<std::int64_t>(rows, PANEL); }
 
-/// Where all operand tiles and their scalings are. Those of a panel follow one another along k; the panels of B come
-/// after those of A.
+/// The places of all operand tiles and their scalings. The tiles of a panel follow one another along k. The panels of B
+/// come after the panels of A.
 template <class Scheme>
 class Workspace {
  public:
@@ -93,9 +93,9 @@ class Workspace {
 constexpr int SPLIT_THREADS = 256;
 constexpr int SPLIT_BLOCKS_PER_SM = 3;
 constexpr int SPLIT_WARPS = SPLIT_THREADS / WARP;
-// A thread has 32 numbers, in groups of 8 that make 16 bytes of each term. Group number g of a row holds k 4g to 4g + 3
-// and 32 + 4g to 32 + 4g + 3: the order of k in a k-tile is free as long as A and B agree, and this one lets threads
-// copy neighbouring groups of four from A.
+// A thread has 32 numbers, in groups of 8 that make 16 bytes of each term. Group g of a row holds the elements at k =
+// 4g to 4g + 3 and 32 + 4g to 32 + 4g + 3. The order of k in a k-tile is free as long as A and B agree. In this order
+// threads copy neighbouring groups of four from A.
 constexpr int GROUP = 8;
 constexpr int GROUPS = BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
@@ -104,7 +104,8 @@ static_assert(PANEL * BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 /// The k of number `i` of group `group`, from the beginning of the k-tile.
 __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (BK / 2) + group * 4 + i % 4; }
 
-/// The largest of all threads' values; all of them call it. `shared`: a word for each warp, which they are done with.
+/// The largest of all threads' values. All threads call it. `shared` has a word for each warp, and no thread uses it
+/// any more.
 __device__ __forceinline__ unsigned block_max(unsigned value, unsigned* shared) {
   __syncthreads();
 #pragma unroll
@@ -133,12 +134,13 @@ __device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
   return largest;
 }
 
-/// Rows, columns and k-tiles whose scales differ by more binades than this are not for tensor cores: the accumulators
-/// of a tile have one exponent in common, and what all three leave of it in a float's range is 2^-138 of the largest.
+/// Tensor cores are not used if the scales of rows, of columns or of k-tiles differ by more binades than this. The
+/// accumulators of a tile have one exponent in common. Three such differences together leave 2^-138 of the largest
+/// number, which is still in a float's range.
 constexpr int LARGEST_SPREAD = 46;
 
-/// How many steps of its own a row is scaled by, so that its largest number comes to at least 2^(SCALED_EXPONENT + 1 -
-/// Scheme::ROW_STEP); UNSCALABLE where that is too much.
+/// The number of steps by which a row is scaled on its own, so that its largest number comes to at least
+/// 2^(SCALED_EXPONENT + 1 - Scheme::ROW_STEP). The number is UNSCALABLE if that would take too many steps.
 constexpr int UNSCALABLE = -1;
 template <class Scheme>
 __device__ __forceinline__ int row_steps(unsigned largest_of_row, unsigned largest) {
@@ -149,7 +151,7 @@ __device__ __forceinline__ int row_steps(unsigned largest_of_row, unsigned large
   return largest_of_row == 0 ? 0 : steps <= LARGEST_SPREAD / Scheme::ROW_STEP ? steps : UNSCALABLE;
 }
 
-/// Makes a row's elements of C NaN, which are then computed without tensor cores.
+/// Makes a row's elements of C NaN, so that they are computed again without tensor cores.
 template <int COUNT>
 __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
 #pragma unroll
@@ -158,7 +160,7 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
-/// 16 bytes of each term: a group, multiplied by 2^exponent and split.
+/// Multiplies a group by 2^exponent and splits it. The result is 16 bytes of each term.
 template <class Scheme>
 __device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Scheme::TERMS]) {
   unsigned pairs[GROUP / 2][Scheme::TERMS];
@@ -172,8 +174,9 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponen
   }
 }
 
-/// Stores what undoes a tile's scaling. All threads call it. `steps` are those of this thread's rows, from `first_row`
-/// on and `stride` apart; among the threads that share these rows the one that is `first` stores them.
+/// Stores the factors that undo a tile's scaling. All threads call it. `steps` holds the steps of this thread's rows,
+/// which begin at `first_row` and lie `stride` apart. Several threads share these rows, and the one that is `first`
+/// stores their steps.
 template <class Scheme, int ROWS>
 __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
                                               int first_row, int stride, bool first, unsigned* shared) {
@@ -192,7 +195,8 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
 }
 
-/// Splits a tile of A. Eight neighbouring threads have the groups of a row, and each thread those of four rows.
+/// Splits a tile of A. Eight neighbouring threads have the groups of a row. Each thread has a group of each of four
+/// rows.
 template <class Scheme, bool VECTOR>
 __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel, std::int64_t k_tile, unsigned char* to,
                                            Scaling& scaling, unsigned* shared) {
@@ -255,8 +259,8 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
-/// Splits a tile of B, whose columns become rows: thread t and thread t + 128 have four groups each of column t, and
-/// the terms take their way through shared memory, one at a time, so that all are stored in whole lines.
+/// Splits a tile of B, whose columns become rows. Thread t and thread t + 128 have four groups each of column t. The
+/// terms go through shared memory one at a time, so that all are stored in whole lines.
 template <class Scheme>
 __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t panel, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {
@@ -319,8 +323,8 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
   }
 }
 
-/// Splits one operand tile of A or B in each block, `workspace.count()` of them. VECTOR: rows of A split into aligned
-/// groups of four.
+/// Splits one operand tile of A or B in each of `workspace.count()` blocks. VECTOR: rows of A split into aligned groups
+/// of four.
 template <class Scheme, bool VECTOR>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
   __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];

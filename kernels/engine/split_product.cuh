@@ -27,7 +27,7 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 k of one instruction
+constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 elements along k of one instruction
 
 /// A block computes tiles of one panel of A by PANELS of B. Two consumer warpgroups multiply, half of A's panel each;
 /// one thread of a producer warpgroup keeps two rings of operand tiles full, one for A and one for B.
@@ -49,8 +49,9 @@ using Tile128x256 = TileShape<Scheme, 2>;
 template <class Scheme>
 using Tile128x128 = TileShape<Scheme, 1>;
 
-/// A ring in shared memory, its place given by shared addresses: for each of SLOTS slots an operand tile, its scaling,
-/// and the barriers that tell that it is full and that it is empty. Each use of a slot is one phase of both.
+/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has an operand tile, its
+/// scaling, and two barriers: one tells that the slot is full, the other that it is empty. Each use of a slot is one
+/// phase of both barriers.
 template <class Scheme, int SLOTS_>
 class Ring {
  public:
@@ -129,7 +130,7 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
   return panels_of(p.m) * ceil_div<std::int64_t>(panels_of(p.n), Shape::PANELS);
 }
 
-/// Fills the next slot of a ring with operand tile number `tile`.
+/// Fills the next slot of a ring with the operand tile of number `tile`.
 template <class Scheme, int SLOTS>
 __device__ __forceinline__ void copy_tile(Ring<Scheme, SLOTS>& ring, const Workspace<Scheme>& workspace,
                                           std::int64_t tile) {
@@ -149,7 +150,7 @@ __device__ __forceinline__ void produce(const Problem& p, const Schedule& schedu
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile<Shape> tile(p, segment.tile);
-    griddepcontrol_wait();  // once it has ended, no more
+    griddepcontrol_wait();  // returns at once when the kernel before has ended
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
@@ -161,8 +162,8 @@ __device__ __forceinline__ void produce(const Problem& p, const Schedule& schedu
   }
 }
 
-/// Starts all products of the terms of two operand tiles, which replace what is in `products`. The smallest come first:
-/// while a sum is small, so is what tensor cores cut off it.
+/// Starts all products of the terms of two operand tiles. They replace the content of `products`. The smallest come
+/// first: tensor cores cut off less while a sum is small.
 template <class Scheme>
 __device__ __forceinline__ void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
   const std::uint64_t a = wgmma_descriptor(a_tile);
@@ -187,8 +188,8 @@ __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
   return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
-/// The accumulators of a warpgroup for 64 rows of C and 128 columns of each of some panels, those of a panel divided by
-/// a power of two that its k-tiles mostly share.
+/// The accumulators of a warpgroup for 64 rows of C and the 128 columns of each of PANELS panels. The accumulators of a
+/// panel are divided by a power of two, which most of its k-tiles share.
 template <int PANELS>
 struct Accumulators {
   float values[PANELS][64] = {};  ///< as wgmma holds D
@@ -207,9 +208,9 @@ struct Accumulators {
     return a.plain + b.plain == exponents[panel];
   }
 
-  /// Brings products with another exponent to that of the accumulators, or these to that of the products where it is
-  /// larger: no number grows. Where the two are too far apart the accumulators become NaN. `row` and `column` are those
-  /// of the thread's first elements in their panels.
+  /// Brings products and accumulators to the larger of their two exponents, so that no number grows. If the exponents
+  /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
+  /// in their panels.
   template <class Scheme>
   __device__ __forceinline__ void bring_together(int panel, float (&products)[64], const Scaling& a, const Scaling& b,
                                                  int row, int column) {
@@ -248,7 +249,7 @@ struct Accumulators {
   }
 
  private:
-  /// 2^-binades, or NaN. Accumulators that are still 0 and have no exponent shrink to 0.
+  /// 2^-binades, or NaN. Accumulators that are still 0 have no exponent, and shrink to 0.
   __device__ __forceinline__ static float shrinking(int binades) {
     return binades <= LARGEST_SPREAD ? power_of_2(-binades) : binades < -ALL_ZERO / 2 ? NAN : 0.0F;
   }
@@ -265,8 +266,9 @@ struct Panels {
   int b;
 };
 
-/// accumulators += A * B for `k_tiles` k-tiles of a tile of C, which it returns. The scalings tell which tile it is:
-/// the way along the Hilbert curve takes longer than to multiply a k-tile, and the producer has gone it already.
+/// accumulators += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the scalings tell.
+/// Computing the place on the Hilbert curve takes longer than multiplying a k-tile, and the producer has computed it
+/// already.
 template <class Shape>
 __device__ __forceinline__ Panels consume_segment(int k_tiles, Rings<typename Shape::Scheme>& rings,
                                                   Accumulators<Shape::PANELS>& accumulators) {
@@ -317,8 +319,8 @@ __device__ __forceinline__ Panels consume_segment(int k_tiles, Rings<typename Sh
 }
 
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
-/// They come in pairs of neighbours; PAIRS: which may be stored at a time. Where the sum of a pair is not finite, both
-/// are computed again, as Inf and NaN have no terms that add up to them.
+/// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
+/// both elements are computed again, because no terms add up to Inf or NaN.
 template <bool PAIRS>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
@@ -355,12 +357,12 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// Partial sums have no scaling: where that leaves what is too large for a float, C is computed again.
+/// Partial sums have no scaling. If they are too large for a float then, C is computed again.
 template <class Shape>
 using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
-/// A segment that is the beginning of its tile becomes C, together with what other blocks have of the tile. Any other
-/// segment becomes partial sums for the block that has the beginning.
+/// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
+/// Any other segment becomes partial sums for the block that has the beginning.
 template <class Shape, bool PAIRS>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
                                        const Panels& tile, Accumulators<Shape::PANELS>& accumulators) {

@@ -24,20 +24,20 @@ __device__ __forceinline__ float power_of_2(int exponent) {
   return __uint_as_float(bits);
 }
 
-/// The bits of |x|, which order as the numbers do; 0 for Inf and NaN, which no scaling helps and which must not spoil
-/// that of their neighbours.
+/// The bits of |x|, which have the same order as the numbers. The result is 0 for Inf and NaN: no scaling helps them,
+/// and they must not spoil the scaling of their neighbours.
 __device__ __forceinline__ unsigned magnitude(float x) {
   const unsigned bits = __float_as_uint(x) & ~(1U << 31U);
   return bits < INFINITY_BITS ? bits : 0;
 }
 
-/// Numbers of 2^15 and more are not reached by what scaling_exponent() scales; those of FP16 end at 2^16.
+/// scaling_exponent() scales numbers to less than 2^15. FP16 ends at 2^16.
 constexpr int SCALED_EXPONENT = 14;
-/// Scaling goes by steps of so many binades: operands of one kind mostly have it the same everywhere.
+/// Scaling goes by steps of SCALING_STEP binades, so that operands of one kind mostly have the same scaling everywhere.
 constexpr int SCALING_STEP = 8;
 
-/// The power of two by which to multiply numbers of which the largest has this magnitude, so that it lies between
-/// 2^(SCALED_EXPONENT - SCALING_STEP + 1) and 2^(SCALED_EXPONENT + 1). It goes from -117 to 139.
+/// The exponent of the power of two that scales numbers whose largest has this magnitude. It brings the largest to
+/// between 2^(SCALED_EXPONENT - SCALING_STEP + 1) and 2^(SCALED_EXPONENT + 1). The exponent lies between -117 and 139.
 __device__ __forceinline__ int scaling_exponent(unsigned largest) {
   constexpr int FIRST = -4;  // of a step: operands between 2^-4 and 2^4 are the usual ones
   constexpr int STEPS_BELOW = 16;
@@ -46,14 +46,15 @@ __device__ __forceinline__ int scaling_exponent(unsigned largest) {
   return SCALED_EXPONENT - (FIRST + SCALING_STEP - 1) - step * SCALING_STEP;
 }
 
-/// x * 2^exponent, rounded only where it is denormal, also where 2^exponent is no float. `exponent` from -298 to 254.
+/// x * 2^exponent, rounded only if it is denormal. 2^exponent itself need not be a float: `exponent` goes from -298 to
+/// 254.
 __device__ __forceinline__ float scaled(float x, int exponent) {
   const int half = exponent / 2;
   return x * power_of_2(half) * power_of_2(exponent - half);
 }
 
-/// Writes x and y as sums of TERMS terms each, the largest first. Each term is what the ones before leave, rounded;
-/// what the last one leaves is dropped. `terms` holds pairs, x in the lower half.
+/// Writes x and y as sums of TERMS terms each, the largest first. Each term is the rounded rest that the terms before
+/// it leave. The rest after the last term is dropped. `terms` holds pairs, x in the lower half.
 template <class Format, int TERMS>
 __device__ __forceinline__ void split_pair(float x, float y, unsigned (&terms)[TERMS]) {
 #pragma unroll

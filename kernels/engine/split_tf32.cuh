@@ -9,7 +9,7 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 
 /// Writes `x` as the sum of two terms for tensor cores. `big` is in TF32; `small`, at most 2^-11 of it, has up to 12
-/// significant bits, of which tensor cores take 11. They are not finite where x is Inf or NaN or rounds to Inf.
+/// significant bits, and tensor cores take 11 of them. The terms are not finite if x is Inf or NaN or rounds to Inf.
 __device__ __forceinline__ void split_for_tf32(float x, float& big, float& small) {
   big = cvt_rn_tf32_f32(x);
   small = x - big;

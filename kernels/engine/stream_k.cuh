@@ -27,8 +27,8 @@ struct Schedule {
   float4* sums;
   unsigned* flags;
 
-  /// All tiles from number `whole` on shared by `blocks` blocks; without the memory, and without any of that where all
-  /// are whole. The product of streamed tiles and k-tiles stays below 2^31, or the operands would need terabytes.
+  /// The schedule in which `blocks` blocks share all tiles from number `whole` on. The memory is not set here. The
+  /// product of streamed tiles and k-tiles stays below 2^31, or the operands would need terabytes.
   static Schedule of(int tiles, int k_tiles, int whole, int blocks) {
     const int streamed = (tiles - whole) * k_tiles;
     return {whole, k_tiles, streamed / blocks, streamed % blocks, nullptr, nullptr};
@@ -53,8 +53,8 @@ class Work {
   __device__ __forceinline__ explicit Work(const Schedule& schedule)
       : at_(schedule.begin_of_share(share())), end_(schedule.begin_of_share(share() + 1)), next_whole_(blockIdx.x) {}
 
-  /// The number of the block's share. Shares are dealt from the last block to the first: a block waits for those that
-  /// have the rest of its tile, and they were started before it.
+  /// The number of the block's share. Shares are dealt from the last block to the first. A block waits for the blocks
+  /// that have the rest of its tile, and these were started before it.
   __device__ static int share() { return static_cast<int>(gridDim.x - 1 - blockIdx.x); }
 
   __device__ bool done(const Schedule& schedule) const { return at_ == end_ && next_whole_ >= schedule.whole; }
@@ -78,8 +78,8 @@ class Work {
   int next_whole_;
 };
 
-/// The partial sums of a tile that one share has, ROWS x COLS of each thread of WARPS warps, for the block that has the
-/// tile's beginning. Each warp hands its own over, to the warp of the same number, with a flag of its own.
+/// The partial sums that one share has of a tile, for the block that has the tile's beginning. Each thread of WARPS
+/// warps has ROWS x COLS of them. Each warp hands its sums to the warp of the same number, with a flag of its own.
 template <int WARPS, int ROWS, int COLS>
 class PartialSums {
  public:
@@ -105,7 +105,7 @@ class PartialSums {
     }
   }
 
-  /// Once the flag has been seen.
+  /// To be called after wait() or wait_together().
   __device__ __forceinline__ void add_to(float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -131,8 +131,8 @@ class PartialSums {
   unsigned* flag_;
 };
 
-/// Where the flags and partial sums of as many shares are in a launch's memory. The flags come first, so that they are
-/// in the same place whatever the problem is. They are 0 before the first launch, and every launch leaves them so.
+/// The places of the flags and partial sums of `shares` shares in a launch's memory. The flags come first, so that
+/// their place does not depend on the problem. They are 0 before the first launch, and every launch leaves them at 0.
 template <int WARPS, int ROWS, int COLS>
 struct SharesMemory {
   static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()

@@ -28,17 +28,17 @@ constexpr int LANES_M = 4;
 constexpr int LANES_N = WARP / LANES_M;
 constexpr int WM = LANES_M * TM;
 constexpr int WN = LANES_N * TN;
-constexpr int UNROLL = 8;  // k per iteration of the main loop: its code has to fit into a cache
+constexpr int UNROLL = 8;  // steps of k in an iteration of the main loop, whose code has to fit into a cache
 constexpr int FLOAT_BYTES = sizeof(float);
 
-/// A tile of C says how many warp tiles of WM x WN it is high and wide, and how many slots its ring has. With SLICES
-/// above 1 that many warps compute each warp tile, every one for its own slice of each k-tile.
+/// The traits of a tile of C: its height and width in warp tiles of WM x WN, and the number of slots in its ring. With
+/// SLICES above 1, SLICES warps compute each warp tile, and each warp has its own slice of each k-tile.
 struct TileTraits {
   static constexpr int SLICES = 1;
   static constexpr int BK = 32;
 };
 
-/// All that follows from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
+/// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
 template <class Tile>
 struct TileShape : Tile {
   static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
@@ -49,8 +49,8 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_WARPS = SLICE_WARPS * Tile::SLICES;
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread the
-  // 8 k by 4 rows of A that a warp copies at a time over all banks.
+  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread a
+  // warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a time.
   static constexpr int B_OFFSET = BM + 4;
   static constexpr int K_STRIDE = B_OFFSET + BN;
   static_assert(K_STRIDE % WARP == 4);
@@ -58,7 +58,7 @@ struct TileShape : Tile {
   static constexpr int SLOT_BYTES = Tile::BK * K_BYTES;
   static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
   static constexpr int BARRIER_BYTES = Tile::SLOTS * 2 * MBARRIER_BYTES;
-  // Where the accumulators of slices meet, half of them at a time.
+  // The room in which the accumulators of slices meet, half of them at a time.
   static constexpr int EXCHANGE_BYTES = Tile::SLICES == 1 ? 0 : CONSUMER_THREADS * TM * TN * FLOAT_BYTES / 2;
   static constexpr int SMEM_BYTES = RING_BYTES + BARRIER_BYTES + EXCHANGE_BYTES;
   // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
@@ -67,8 +67,8 @@ struct TileShape : Tile {
   static_assert(THREADS == 384);
 };
 
-/// Where in the tile the first of a thread's rows and columns are; each further group of four lies 4 * LANES_M rows or
-/// 4 * LANES_N columns on.
+/// The place of a thread's first row and column in the tile. The next groups of four follow at distances of 4 * LANES_M
+/// rows and 4 * LANES_N columns.
 template <class Shape>
 __device__ __forceinline__ unsigned row_in_tile(unsigned thread) {
   return thread / WARP % Shape::SLICE_WARPS / Shape::WARPS_N * WM + thread % WARP / LANES_N * 4;
@@ -78,7 +78,7 @@ __device__ __forceinline__ unsigned column_in_tile(unsigned thread) {
   return thread / WARP % Shape::WARPS_N * WN + thread % LANES_N * 4;
 }
 
-/// The number of the slice of each k-tile that is a thread's.
+/// The number of a thread's slice of each k-tile.
 template <class Shape>
 __device__ __forceinline__ unsigned slice_of(unsigned thread) {
   return thread / WARP / Shape::SLICE_WARPS;
@@ -86,18 +86,18 @@ __device__ __forceinline__ unsigned slice_of(unsigned thread) {
 
 // ---- The order of the FMAs: chapter 08 ----
 
-/// The row that is multiplied as number `i` of one k.
+/// The row that is multiplied as number `i` in one step of k.
 __device__ constexpr int row_in_order(int i) {
   constexpr int BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};
   return BY_PARITY[i];
 }
 
-/// The column that is number `j` in it.
+/// The column that is number `j` in that row.
 __device__ constexpr int column_in_order(int i, int j) {
   return (i % 2 == 0 ? j : TN - 1 - j) ^ ((i + row_in_order(i) + 1) % 2);
 }
 
-/// The place in the order after which no row of group `g` (rows 4 g to 4 g + 3) is left.
+/// The place in the order behind the last row of group `g` (rows 4 g to 4 g + 3).
 __device__ constexpr int end_of_group(int g) {
   int last = 0;
   for (int i = 0; i < TM; ++i) {
@@ -108,15 +108,15 @@ __device__ constexpr int end_of_group(int g) {
 
 // ---- The ring ----
 
-/// How many k-tiles a product takes: one of zeros where there is no k.
+/// The number of k-tiles of a product. It is 1 if K is 0: a k-tile of zeros.
 template <class Shape>
 SGEMM_HOST_DEVICE int k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, Shape::BK));
 }
 
-/// A place in the ring: one of its slots, and by their shared addresses the barriers that tell that it is full and that
-/// it is empty. The ring begins where the block's dynamic shared memory does, its barriers follow it, and each use of a
-/// slot is one phase of its two barriers.
+/// A place in the ring: one of its slots, and the shared addresses of two barriers. One barrier tells that the slot is
+/// full, the other that it is empty. The ring begins where the block's dynamic shared memory begins, and the barriers
+/// follow it. Each use of a slot is one phase of its two barriers.
 template <class Shape>
 struct RingPosition {
   unsigned full;        ///< the barrier
@@ -125,7 +125,7 @@ struct RingPosition {
   __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
   __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
   __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
-  /// Returns whether it is back at the first slot.
+  /// Returns whether the place is the first slot again.
   __device__ bool advance(unsigned ring) {
     full += MBARRIER_BYTES;
     const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
@@ -137,7 +137,7 @@ struct RingPosition {
   }
 };
 
-/// Makes the ring's barriers; a barrier of the block follows.
+/// Makes the ring's barriers. The caller has to let a barrier of the block follow.
 template <class Shape>
 __device__ __forceinline__ void init_ring(unsigned ring) {
   if (threadIdx.x < Shape::SLOTS) {
@@ -160,9 +160,9 @@ class Producer {
  public:
   __device__ __forceinline__ explicit Producer(unsigned ring) : ring_(ring), slot_(ring), at_(ring) {}
 
-  /// Fills the next `count` slots with k-tiles, from number `first` of a product on, of the rows of A and the columns
-  /// of B that belong to the tile of C that begins at `tile`. Zeros stand for what lies outside the matrices. A k that
-  /// is no multiple of BK leaves its short k-tile for the beginning.
+  /// Fills the next `count` slots with the k-tiles of a product, from number `first` on. The rows of A and the columns
+  /// of B belong to the tile of C that begins at `tile`. Elements outside the matrices become zeros. If K is no
+  /// multiple of BK, the first k-tile is the short one.
   __device__ __forceinline__ void produce(const Problem& p, TileOrigin tile, int first, int count) {
     const float* a_source = p.a + (tile.row + a_row()) * p.lda + a_k();
     const float* b_source = p.b + b_k() * p.ldb + tile.col + b_col();
@@ -187,10 +187,10 @@ class Producer {
 
  private:
   static constexpr int BK = Shape::BK;
-  // A: 8 k by 16 rows at a time, 32 bits each, as it is transposed on the way.
+  // A: 16 rows by 8 elements along k at a time, 32 bits each, because A is transposed on the way.
   static constexpr int A_K = 8;
   static constexpr int A_ROWS = PRODUCER_THREADS / A_K;
-  // B: a warp one row at a time, or several where they are short.
+  // B: a warp copies one row at a time, or several short ones.
   static constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
   static constexpr int B_LANES = Shape::BN < WARP * B_WIDTH ? Shape::BN / B_WIDTH : WARP;
   static constexpr int B_SPAN = B_LANES * B_WIDTH;  // columns at a time
@@ -228,7 +228,7 @@ class Producer {
           cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
         }
       }
-      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // and do not keep all rows' addresses
+      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
     }
     cp_async_mbarrier_arrive_noinc(at_.full);
     slot_ = at_.advance(ring_) ? ring_ : slot_ + Shape::SLOT_BYTES;
@@ -247,7 +247,7 @@ class Consumer {
 
   /// accumulators += A * B over the next `k_tiles` slots, at least one.
   __device__ __forceinline__ void consume(int k_tiles, float (&accumulators)[TM][TN]) {
-    // Where this thread's fragments are in the first slot.
+    // The addresses of this thread's fragments in the first slot.
     const unsigned slice = ring_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::K_BYTES);
     const unsigned a_first = keep_in_register(slice + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
     const unsigned b_first =
@@ -279,7 +279,7 @@ class Consumer {
             b_next = b_first + at_.index(ring_) * Shape::SLOT_BYTES;
             release(read);
             mbarrier_wait(at_.full, at_.parity);
-          } else {  // what is loaded last is not used, but has to be there
+          } else {  // the last load is not used, but its address has to be valid
             a_next = a_here;
             b_next = b_here;
           }
@@ -294,7 +294,7 @@ class Consumer {
             const int col = column_in_order(i, j);
             accumulators[row][col] += a[row] * b[col];
           }
-          // Registers are loaded for the next k as soon as this one needs them no more.
+          // Registers are loaded for the next k as soon as this k does not need them any more.
           if (i == end_of_group(row / 4)) {
             load_group<LANES_M>(a, row / 4, a_from);
           }
@@ -339,11 +339,12 @@ class Consumer {
   RingPosition<Shape> at_;
 };
 
-/// How many of a thread's rows it keeps when the accumulators of slices have been added: each slice finishes its own.
+/// The number of rows that a thread keeps after the accumulators of slices have been added. Each slice finishes its own
+/// rows.
 template <class Shape>
 constexpr int FINISHED_ROWS = TM / Shape::SLICES;
 
-/// The row of a thread that is number `r` of those it finishes, half of which come from its first TM / 2 rows.
+/// The row that is number `r` among the rows that a thread finishes. Half of them come from its first TM / 2 rows.
 template <class Shape>
 __device__ __forceinline__ int finished_row(int slice, int r) {
   if constexpr (Shape::SLICES == 1) {
@@ -353,8 +354,8 @@ __device__ __forceinline__ int finished_row(int slice, int r) {
   return r / HALF * (TM / 2) + slice * HALF + r % HALF;
 }
 
-/// C = alpha * accumulators + beta * C, for the rows that a slice finishes. `row` and `col` are where in C the thread's
-/// first row and column are. PLAIN: alpha is 1 and beta 0.
+/// C = alpha * accumulators + beta * C, for the rows that a slice finishes. `row` and `col` are the place of the
+/// thread's first element in C. PLAIN: alpha is 1 and beta 0.
 template <class Shape, bool VECTOR, bool PLAIN>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, int slice,
                                       const float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
