@@ -1,8 +1,8 @@
 #pragma once
 
 // FP32 products on 16-bit tensor cores (sm_90a), first half: a kernel of its own splits A and B into terms, operand
-// tile by operand tile. Chapters 11 and 12 differ by their scheme: how many terms of which format, and which products
-// of these count. Chapter 11 explains what is here.
+// tile by operand tile. Chapters 11 and 12 differ by their scheme: the number and format of the terms, and the products
+// of terms that count. Chapter 11 explains this code.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"

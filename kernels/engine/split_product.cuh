@@ -1,8 +1,8 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a), second half: the kernel that multiplies operand tiles.
-// Chapters 11 and 12 differ by their scheme: how many terms of which format, and which products of these count. Chapter
-// 11 explains what is here.
+// FP32 products on 16-bit tensor cores (sm_90a), second half: the kernel that multiplies operand tiles. Chapters 11 and
+// 12 differ by their scheme: the number and format of the terms, and the products of terms that count. Chapter 11
+// explains this code.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"

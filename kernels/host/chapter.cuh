@@ -21,8 +21,8 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// k == 0 where A and B must not be read (alpha == 0), and alpha == 0 where k == 0, so that a kernel whose sum over k
-/// is empty stores beta * C, as BLAS does, without further cases.
+/// Sets k to 0 if alpha is 0, because A and B must not be read then, and alpha to 0 if k is 0. So a kernel with an
+/// empty sum over k stores beta * C, as BLAS does, and needs no further cases.
 inline Problem without_unused_operands(Problem p) {
   if (p.alpha == 0.0F || p.k == 0) {
     p.alpha = 0.0F;
@@ -31,7 +31,7 @@ inline Problem without_unused_operands(Problem p) {
   return p;
 }
 
-/// So many zeros in the memory of the current device. Throws CudaError where there is no room.
+/// Allocates `bytes` zeros in the memory of the current device. Throws CudaError if there is no room.
 inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   void* memory = nullptr;
   CUDA_CHECK(cudaMalloc(&memory, bytes));
@@ -78,7 +78,8 @@ class Chapter {
     kernel_.max_compute_capability = capability;
     return *this;
   }
-  /// For instructions that no code has but that for sm_90a: PTX that newer GPUs or drivers compile has no such path.
+  /// For kernels with instructions that only code for sm_90a has. Newer GPUs can not run that code, and no PTX replaces
+  /// it.
   Chapter& needs_code_for_sm_90a() {
 #ifndef SGEMM_CODE_FOR_SM_90A
     if constexpr (TARGET == Target::for_gpu) {
@@ -105,7 +106,7 @@ class Chapter {
     }
     return *this;
   }
-  /// `launch` sees the problem without operands that must not be read: see without_unused_operands().
+  /// `launch` gets the problem from without_unused_operands().
   Chapter& launcher(std::function<void(const Problem&, cudaStream_t)> launch) {
     const Configuration only{"", 0, [launch = std::move(launch)](const Problem& p, void*, cudaStream_t stream) {
                                launch(without_unused_operands(p), stream);
@@ -113,15 +114,15 @@ class Chapter {
     build().configurations = [only](const Problem&) { return std::vector{only}; };
     return *this;
   }
-  /// Instead of a launcher, for a kernel that works in memory of its own. `only` sees the problem as it is, its launch
-  /// as .launcher()'s does.
+  /// This stands instead of a launcher, for a kernel that needs a workspace. `only` gets the problem as it is. Its
+  /// launch gets the problem as that of launcher() does.
   Chapter& configuration(std::function<Configuration(const Problem&)> only) {
     configurations([only = std::move(only)](const Problem& p) { return std::vector{only(p)}; });
     kernel_.tunable = false;
     return *this;
   }
-  /// For a kernel that computes a problem in several ways: `list` gives those worth trying on the current device, the
-  /// one it would choose itself first.
+  /// For a kernel that can compute a problem in several ways. `list` returns the configurations that are worth trying
+  /// on the current device. The first one is its own choice.
   Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
     kernel_.tunable = true;
     build().allocate = allocate_workspace;
@@ -141,7 +142,7 @@ class Chapter {
   Registration registration() const { return Registration(kernel_); }
 
  private:
-  /// The one that this file is compiled for.
+  /// The build for the target that this file is compiled for.
   Build& build() { return kernel_.build(TARGET); }
 
   Kernel kernel_;

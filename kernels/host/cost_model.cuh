@@ -1,7 +1,7 @@
 #pragma once
 
-// The choice among a kernel's configurations, by predictions of the time on the busiest multiprocessor. Chapters 09, 11
-// and 12 bring the times that they measured.
+// The choice among a kernel's configurations, by a prediction of the time on the busiest multiprocessor. Chapters 09,
+// 11 and 12 supply the times that were measured for them.
 
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
@@ -18,7 +18,7 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// A choice depends on these besides the problem.
+/// The facts about a device that a choice depends on, besides the problem.
 struct Device {
   int multiprocessors = 0;
   int compute_capability = 0;
@@ -38,7 +38,7 @@ inline Device current_device() {
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
 }
 
-/// Persistent blocks, and which of them computes what.
+/// A number of persistent blocks, and the division of the work among them.
 struct Plan {
   Schedule schedule;
   int blocks;
@@ -46,11 +46,10 @@ struct Plan {
 
 /// The cost of a tile of C, in cycles of a multiprocessor's clock.
 struct TileCost {
-  double k_tile;  ///< to multiply
-  double store;   ///< accumulators to C or to the workspace
-  double add;     ///< the partial sums of a share, from the workspace
-  double straying =
-      1.0;  ///< times `k_tile` in shares, whose blocks are at different k and have less of the L2 in common
+  double k_tile;          ///< to multiply
+  double store;           ///< accumulators to C or to the workspace
+  double add;             ///< to add the partial sums of a share from the workspace
+  double straying = 1.0;  ///< factor of `k_tile` in shares: their blocks are at different k and share less in the L2
 };
 
 /// The whole tiles of the busiest block.

@@ -16,15 +16,15 @@
 
 namespace sgemm {
 
-/// Whose memory a kernel's operands live in, and so which clock times it.
+/// The platform whose memory holds a kernel's operands, and whose clock times the kernel.
 enum class Platform { gpu, cpu };
 
 /// The error bound a kernel promises. runner/verify/verify.hpp turns it into numbers.
 enum class AccuracyClass {
   fp32,        ///< IEEE single-precision products and sums, in any order of summation
-  fp32_split,  ///< nearly that: products of operands split into TF32 terms, sums mostly in single precision
-  bf16_split,  ///< nearly that, with BF16 terms of scaled operands
-  fp16_split,  ///< nearly that, with FP16 terms, where rows of A and columns of B do not span many decades
+  fp32_split,  ///< nearly fp32: products of operands split into TF32 terms, sums mostly in single precision
+  bf16_split,  ///< nearly fp32, with BF16 terms of scaled operands
+  fp16_split,  ///< nearly fp32, with FP16 terms, if rows of A and columns of B do not span many decades
   tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
 
@@ -43,16 +43,16 @@ struct Resources {
 /// One of the ways in which a kernel computes problems of one shape and alignment.
 struct Configuration {
   std::string name;  ///< unique among a kernel's, e.g. "128x256 stream-k"; empty where there is nothing to tell apart
-  /// Memory of the platform that a launch works in; all zeros before the first launch, and each launch leaves in it
-  /// what the next one needs.
+  /// Bytes of the platform's memory that a launch works in. They are all 0 before the first launch. Each launch leaves
+  /// the content that the next one needs.
   std::size_t workspace_bytes = 0;
   /// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
   /// Throws on a launch error.
   std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
 };
 
-/// A configuration with its workspace: what is verified and timed. Copies share the workspace, which the last one
-/// frees.
+/// A configuration with its workspace, ready to be verified and timed. Copies share the workspace, and the last one
+/// frees it.
 struct Prepared {
   Configuration configuration;
   std::shared_ptr<void> workspace;
@@ -62,22 +62,23 @@ struct Prepared {
   }
 };
 
-/// A kernel as it was compiled for one target. Empty where it was not.
+/// A kernel as it was compiled for one target; empty if it was not.
 struct Build {
-  /// The configurations worth trying for a problem on the current device, the kernel's own choice first, never none. A
-  /// library makes its choice here, so that none is made inside a timed region. Throws CaseStopped where it finds none.
+  /// Returns the configurations that are worth trying for a problem on the current device, at least one. The kernel's
+  /// own choice comes first. A library makes its choice here, so that it makes none inside a timed region. Throws
+  /// CaseStopped if there is none.
   std::function<std::vector<Configuration>(const Problem&)> configurations;
-  /// So many zeros in the target's memory. Null where no configuration has a workspace.
+  /// Allocates `bytes` zeros in the target's memory. Null if no configuration has a workspace.
   std::shared_ptr<void> (*allocate)(std::size_t bytes) = nullptr;
-  /// Resources on the current device for an aligned problem; empty but for chapters on a GPU.
+  /// Resources on the current device for an aligned problem. Only chapters on a GPU have this function.
   std::function<Resources()> resources;
-  /// The architecture that has to be compiled for as well, "sm_90a", before the build can run; empty where it was.
+  /// The architecture that this build lacks and can not run without, "sm_90a"; empty if it lacks none.
   std::string missing_code;
 
   explicit operator bool() const { return static_cast<bool>(configurations); }
-  /// With a workspace of its own. Throws where there is no room for it.
+  /// Prepares a configuration with a workspace of its own. Throws if there is no room for it.
   Prepared prepare(Configuration configuration) const;
-  /// The kernel's own choice.
+  /// Prepares the kernel's own choice.
   Prepared prepare(const Problem& problem) const { return prepare(configurations(problem).front()); }
 };
 
@@ -91,14 +92,15 @@ struct Kernel {
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
-  /// The last one whose GPUs have the instructions that the kernel is made of; 0 where later ones have them all.
+  /// The last compute capability that has all instructions of the kernel, 10 * major + minor; 0 if later ones have them
+  /// as well.
   int max_compute_capability = 0;
-  /// How many blocks an SM of compute capability 9.0 holds, which its registers may limit; 0 where it is not known. For
-  /// predictions without a device: a build's `resources` has what the device says.
+  /// The number of blocks that an SM of compute capability 9.0 holds, where registers may be the limit; 0 if it is not
+  /// known. Predictions without a device use it. With a device, a build's `resources` has the number.
   int blocks_per_sm = 0;
   bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
   double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
-  /// The reason why a problem can not be run by this kernel on any device, or nothing.
+  /// The reason why this kernel can not run a problem on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
   std::array<Build, TARGETS> builds;
 

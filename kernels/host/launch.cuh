@@ -25,8 +25,8 @@ void allow_dynamic_smem(void (*kernel)(Parameters...), std::size_t bytes) {
   }
 }
 
-/// Enqueues `kernel` on a one-dimensional grid: one axis holds 2^31 - 1 blocks, which every problem that fits in
-/// memory stays under, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
+/// Enqueues `kernel` on a one-dimensional grid. The x axis holds 2^31 - 1 blocks, more than any problem that fits in
+/// memory needs, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
             cudaStream_t stream, Arguments... arguments) {
@@ -41,7 +41,7 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
 
 #ifdef __CUDACC__
 
-/// Enqueues `kernel` as launch() does, so that it may start before the one before it on the stream has ended: see
+/// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
 /// ptx/griddepcontrol.cuh.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,

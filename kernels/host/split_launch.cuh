@@ -1,8 +1,8 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a): how a problem is dealt out to blocks, and the launch of the two
-// kernels. Chapters 11 and 12 differ by their scheme: how many terms of which format, and which products of these
-// count. Chapter 11 explains what is here.
+// FP32 products on 16-bit tensor cores (sm_90a): the division of a problem among blocks, and the launch of the two
+// kernels. Chapters 11 and 12 differ by their scheme: the number and format of the terms, and the products of terms
+// that count. Chapter 11 explains this code.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
@@ -36,17 +36,17 @@ struct Kernels {
   void (*narrow_scalar)(Problem, void*, Schedule);
 };
 
-// The prediction was measured on an H200 and fitted: docs/lab/11-split-products.md. Cycles.
+// The constants of the prediction, in cycles, were fitted to measurements on an H200: docs/lab/11-split-products.md.
 constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
-constexpr double NARROW = 1.05;  // times what a product takes in tiles of half the width: a third more is copied
-// Blocks that are at different k share less in the L2. Times what a product takes,
+constexpr double NARROW = 1.05;  // factor of the time of a product in tiles of half the width: a third more is copied
+// Blocks that are at different k share less in the L2. These are factors of the time of a product
 constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
 constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
-// SMs without a tile in the last round leave their power to the others. Times what whole tiles take.
+// SMs without a tile in the last round leave their power to the others. This is a factor of the time of whole tiles.
 constexpr double IDLE = 0.98;
 constexpr double STORE = 6500;  // accumulators of a panel, to C or to the workspace
 constexpr double ADD = 1200;    // partial sums of a panel, from the workspace
-constexpr double FLAG = 1800;   // what each share of a tile takes besides
+constexpr double FLAG = 1800;   // additional cycles of each share of a tile
 
 template <class Shape>
 double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
@@ -75,7 +75,8 @@ PredictedPlan plan(const Problem& p, int tiles, int whole, int blocks) {
   return {plan, predicted_cycles<Shape>(p, plan, tiles)};
 }
 
-/// Each tile by one block, and no more blocks than finish in the same time: the others' power is better spent on these.
+/// The plan in which one block computes each tile. It has no more blocks than finish in the same time, because these
+/// make better use of the power that the others would take.
 template <class Shape>
 PredictedPlan plan_whole(const Problem& p, int multiprocessors) {
   const auto tiles = static_cast<int>(tile_count<Shape>(p));
@@ -83,8 +84,9 @@ PredictedPlan plan_whole(const Problem& p, int multiprocessors) {
   return plan<Shape>(p, tiles, tiles, ceil_div(tiles, rounds));
 }
 
-/// Tiles that do not fill all multiprocessors evenly are divided along k. Where there is less than one tile for each,
-/// every block has a share, or fewer blocks do where sums would take longer to collect than to compute.
+/// The plan in which tiles that do not fill all multiprocessors evenly are divided along k. If there is less than one
+/// tile for each, every block has a share. Fewer blocks have one if collecting the sums would take longer than
+/// computing them.
 template <class Shape>
 PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
   const auto tiles = static_cast<int>(tile_count<Shape>(p));
@@ -129,7 +131,8 @@ Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& ker
           planned.cycles};
 }
 
-/// Tiles of 128x256 and of 128x128, whole and divided along k, the one that is predicted to be the fastest first.
+/// The configurations: tiles of 128x256 and of 128x128, whole and divided along k. The one with the shortest predicted
+/// time comes first.
 template <class Scheme>
 std::vector<Configuration> configurations(const Problem& p, const Kernels<Scheme>& kernels) {
   const int multiprocessors = current_device().multiprocessors;

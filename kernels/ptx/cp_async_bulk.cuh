@@ -12,8 +12,9 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 
 // cp_async_bulk(destination, source, bytes, barrier): starts copying `bytes`, a multiple of 16, from `source` in global
-// memory to the shared address `destination`, both aligned to 16 bytes. They count for the phase of `barrier`, of which
-// mbarrier_arrive_expect_tx has told how many to expect. Whoever has waited for that phase may read them.
+// memory to the shared address `destination`, both aligned to 16 bytes. The bytes count for the current phase of
+// `barrier`, whose number of bytes mbarrier_arrive_expect_tx has set. Threads that have waited for that phase may read
+// them.
 
 #ifdef __CUDACC__
 

@@ -14,11 +14,11 @@ inline namespace SGEMM_TARGET {
 // cvt_rn_f16x2_f32(high, low), cvt_rn_bf16x2_f32(high, low): round to the nearest, ties to even, `low` into the lower
 // 16 bits. Numbers beyond a format's largest become Inf; NaN stays NaN.
 //
-// cvt_f32_f16x2(pair), cvt_f32_bf16x2(pair): give the two back, the lower one as x.
+// cvt_f32_f16x2(pair), cvt_f32_bf16x2(pair): return both numbers as floats, the lower one as x.
 //
-// cvt_rn_tf32_f32(x): rounds to TF32, the bits of the mantissa that TF32 lacks being 0. Numbers above TF32's largest,
-// and so close below FLT_MAX, become Inf. The conversion is one instruction from sm_90 on; elsewhere ties are rounded
-// away from 0.
+// cvt_rn_tf32_f32(x): rounds to TF32. The bits of the mantissa that TF32 lacks are 0. Numbers above TF32's largest,
+// which lies close below FLT_MAX, become Inf. The conversion is one instruction from sm_90 on; elsewhere ties are
+// rounded away from 0.
 
 #ifdef __CUDACC__
 

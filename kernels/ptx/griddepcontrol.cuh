@@ -1,9 +1,9 @@
 #pragma once
 
-// Two kernels in a row of which the second starts before the first has ended (sm_90 and later), so that its launch and
-// its beginnings cost no time of their own. host/launch.cuh launches the second one.
-// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: griddepcontrol"; CUDA Programming Guide,
-// "Programmatic Dependent Launch".
+// Two kernels in a row, where the second starts before the first has ended (sm_90 and later). So the launch and the
+// first steps of the second cost no time of their own. host/launch.cuh launches the second one. PTX ISA 9.0, "Parallel
+// Synchronization and Communication Instructions: griddepcontrol"; CUDA Programming Guide, "Programmatic Dependent
+// Launch".
 
 #include "common/target.hpp"
 

@@ -1,8 +1,7 @@
 #pragma once
 
-// Loads and stores by which blocks of one launch tell each other that data is there.
-// PTX ISA 9.0, "Memory Consistency Model" (release and acquire patterns); "Data Movement and Conversion Instructions:
-// ld, st".
+// Loads and stores with which blocks of one launch tell each other that data is there. PTX ISA 9.0, "Memory Consistency
+// Model" (release and acquire patterns); "Data Movement and Conversion Instructions: ld, st".
 
 #include "common/target.hpp"
 
@@ -11,10 +10,10 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// st_release_gpu(address, value): stores, after all that this thread did so far, and all that threads did which it has
-// met at a barrier since.
+// st_release_gpu(address, value): stores `value`. The store comes after the earlier accesses of this thread, and after
+// those of threads that it has met at a barrier since.
 //
-// ld_acquire_gpu(address): loads, before all that follows.
+// ld_acquire_gpu(address): loads a value. The load comes before all accesses that follow.
 //
 // These are for GPUs alone. A loop around ld_acquire_gpu would never let the executor's other blocks go on:
 // engine/global_flag.cuh has the whole wait, for both.

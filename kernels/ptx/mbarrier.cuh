@@ -28,8 +28,8 @@ constexpr int MBARRIER_BYTES = 8;
 // fence_mbarrier_init(): makes the mbarriers that this thread has initialised known to cp_async_bulk. It comes before
 // the barrier of the block that all threads wait at. (sm_90 and later.)
 //
-// cp_async_mbarrier_arrive_noinc(barrier): arrives when all of this thread's cp_async so far have; does not wait
-// itself.
+// cp_async_mbarrier_arrive_noinc(barrier): arrives when all earlier cp_async copies of this thread have arrived, and
+// does not wait itself.
 //
 // mbarrier_wait(barrier, parity): waits until the latest phase of that parity (0 or 1) has ended. The phase before
 // phase 0 counts as ended, so that the first wait for parity 1 returns at once.
@@ -67,7 +67,7 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(unsigned barrier)
 }
 
 __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity) {
-#if __CUDA_ARCH__ >= 900  // sleeps in between; before sm_90 there is only the test
+#if __CUDA_ARCH__ >= 900  // this form sleeps in between; before sm_90 there is only the test
 #define SGEMM_MBARRIER_WAIT "mbarrier.try_wait.parity.shared.b64"
 #else
 #define SGEMM_MBARRIER_WAIT "mbarrier.test_wait.parity.shared.b64"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Registers handed from warps that need few to warps that need many.
-// PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg".
+// Warps that need few registers hand some to warps that need many. PTX ISA 9.0, "Miscellaneous Instructions:
+// setmaxnreg".
 
 #include "common/target.hpp"
 

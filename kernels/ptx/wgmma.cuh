@@ -22,14 +22,15 @@ constexpr int WGMMA_K = 16;
 
 // ---- Operands in shared memory ----
 //
-// "Strides" and "Swizzling modes" in the same chapter. Each row of A and each column of B is 64 numbers of 16 bits
-// along k, WGMMA_ROW_BYTES, and they follow one another. So that eight of them can be read at a time, the 16-byte
-// groups of each change places within its 128 bytes; hardware finds them by their address alone, hence the alignment.
+// "Strides" and "Swizzling modes" in the same chapter. Each row of A and each column of B has 64 numbers of 16 bits
+// along k, which are WGMMA_ROW_BYTES, and the rows follow one another. The 16-byte groups of each row change places
+// within its 128 bytes, so that eight rows can be read at a time. Hardware finds the groups by their address alone,
+// hence the alignment.
 
 constexpr int WGMMA_ROW_BYTES = 128;
 constexpr int WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
 
-/// Where byte `offset` of rows without swizzling lies with it.
+/// The place of byte `offset` after swizzling.
 SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^ (offset >> 3U & 0x70U); }
 
 // wgmma_descriptor(address): the matrix descriptor of the rows that begin at this shared address, a multiple of
@@ -41,15 +42,15 @@ SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^
 //
 // wgmma_m64n128k16<Format>(d, a, b, accumulate): D = A * B, or D += A * B, by all threads of a warpgroup: A 64 x 16, B
 // 16 x 128 in numbers of that format, given by their descriptors, D 64 x 128 in FP32. Products are exact; their sums
-// are cut off. With w the warp of the warpgroup, r = lane / 4 and q = lane % 4, a thread holds of D ("Register
-// Fragments")
+// are cut off. With w the warp of the warpgroup, r = lane / 4 and q = lane % 4, a thread holds these elements of D
+// ("Register Fragments"):
 //   d[4j], d[4j + 1] row 16w + r, columns 8j + 2q and 8j + 2q + 1; d[4j + 2], d[4j + 3] the same of row 16w + r + 8
 //
 // It starts the product and does not wait for it. The rules:
-// wgmma_fence(): before the first one that takes registers which the thread has written or read since.
-// wgmma_commit_group(): makes a group of those started since the last commit.
-// wgmma_wait_group<PENDING>(d): waits until at most PENDING of the youngest groups are under way; only then may `d`,
-// the result of the others, be read, and what they read be written.
+// wgmma_fence(): has to come before the first product that takes registers which the thread has written or read since.
+// wgmma_commit_group(): makes a group of the products started since the last commit.
+// wgmma_wait_group<PENDING>(d): waits until at most PENDING of the youngest groups are under way. Only then may the
+// thread read `d`, the result of the other groups, and write to the shared memory that they have read.
 
 #ifdef __CUDACC__
 
@@ -73,7 +74,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&d)[64]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 #pragma unroll
   for (float& value : d) {
-    asm volatile("" : "+f"(value));  // or the compiler would see no reason not to read it before
+    asm volatile("" : "+f"(value));  // or the compiler might read it before
   }
 }
 
