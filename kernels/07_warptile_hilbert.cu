@@ -59,7 +59,7 @@ constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == WARP);
 
 // One slot in shared memory, in floats: A's tile transposed (BK rows of BM), then B's (BK rows of BN). A's rows are
-// padded by one vector: the 32-bit copies of a warp, 16 k by 2 rows, then fall on distinct banks but for two each.
+// padded by one vector, so that of a warp's 32-bit copies, 2 rows of 16 elements, at most two meet on a bank.
 constexpr int A_LD = BM + 4;
 constexpr int B_LD = BN;
 constexpr int A_TILE = BK * A_LD;
@@ -67,7 +67,7 @@ constexpr int SLOT = A_TILE + BK * B_LD;
 constexpr int SLOT_BYTES = SLOT * static_cast<int>(sizeof(float));
 constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
-// Who copies what: the warps in one row of warps share a slice of A, those in one column a slice of B.
+// The warps in one row of warps share the copies of a slice of A, those in one column the copies of a slice of B.
 constexpr int A_SHARERS = WARPS_N * WARP;
 constexpr int B_SHARERS = WARPS_M * WARP;
 constexpr int A_ROWS_PER_COPY = A_SHARERS / BK;
@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   const std::int64_t warp_row = static_cast<std::int64_t>(tile.row) * BM + warp_m * WM;
   const std::int64_t warp_col = static_cast<std::int64_t>(tile.col) * BN + warp_n * WN;
 
-  // This thread's copies. Rows and columns beyond the matrix are replaced by the last ones inside: what
-  // they contribute to is never stored, and the loop needs no tests.
+  // This thread's copies. Rows and columns beyond the matrix are replaced by the last ones inside. Sums
+  // that contain them are never stored, and the loop needs no tests.
   const int a_thread = warp_n * WARP + lane;
   const int a_k = a_thread % BK;
   const int a_row = a_thread / BK;

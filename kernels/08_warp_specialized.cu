@@ -1,31 +1,31 @@
 // Chapter 08: warps that only copy, and FMAs that alternate between register banks
 //
-// Against 07: copying moves into four warps of its own. The warps that multiply are left with little else than FMAs and
-// the loads of their operands, and the order of those FMAs is chosen so that the register file keeps up with them.
+// Against 07: copying moves into four warps of its own. The warps that multiply have little left besides FMAs and the
+// loads of their operands. The order of the FMAs is chosen so that the register file keeps up with them.
 //
 //   warps      8 consumers multiply, 64 x 64 elements of C each, 16 x 8 per thread
-//              4 producers copy (cp.async), with fewer registers per thread; consumers get what they leave over
-//              (setmaxnreg)
+//              4 producers copy (cp.async), with fewer registers per thread; consumers get the registers that are
+//              left (setmaxnreg)
 //   ring       four slots, each for a k-tile of 32. Two mbarriers per slot: `full` says that the copies have arrived,
-//              `empty` that all eight consumers have read it. Producers run ahead as far as slots are empty; nobody
+//              `empty` that all eight consumers have read it. Producers run ahead as far as slots are empty. No warp
 //              waits for the whole block.
 //
 //   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's accumulators: 16 rows of 8 registers, each row
 //   columns    |0 1 2 3|4 5 6 7|                            in two aligned groups of four: column j is in bank j % 2
 //
 //   order      two FMAs in a row that write to one bank cost a cycle, and so do three operands read from one bank.
-//              Along a row the banks alternate. From row to row they do where a row starts in the bank that the last
-//              one did not end in; three operands never share a bank where it starts in the bank that its element of A
-//              is not in. Both go together as long as rows of one parity follow each other: 0 2 | 1 3 5 7 | 4 6 8 10 |
-//              9 11 13 15 | 12 14.
+//              Along a row the banks alternate. They alternate from row to row, too, if a row starts in another bank
+//              than the one in which the last row ended. Three operands never share a bank if a row starts in another
+//              bank than its element of A. Both hold as long as rows of one parity follow each other:
+//              0 2 | 1 3 5 7 | 4 6 8 10 | 9 11 13 15 | 12 14.
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots; and whole waves of tiles: the rest of C after the last full one occupies few SMs.
+// Limit: issue slots, and the last wave of tiles, which occupies few SMs.
 //
-// Variants: `serpentine` has the FMAs in the order of 07; `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
+// Variants: `serpentine` has the FMAs in the order of 07. `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
-// Where rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
+// If rows of B or C do not split into aligned groups of four, B is copied and C stored float by float.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -57,13 +57,13 @@ constexpr int LANES_N = WARP / LANES_M;
 constexpr int WM = LANES_M * TM;
 constexpr int FLOAT_BYTES = sizeof(float);
 
-/// The default block tile, and what is chosen with it.
+/// The default block tile, and the constants that are chosen with it.
 struct Tile128x256 {
   static constexpr int WARPS_M = 2;
   static constexpr int WARPS_N = 4;
   static constexpr int TN = 8;       // columns of C per thread
   static constexpr int SLOTS = 4;    // of the ring
-  static constexpr int UNROLL = 16;  // k per iteration of the main loop: its code has to fit into a cache
+  static constexpr int UNROLL = 16;  // steps of k in an iteration, whose code has to fit into a cache
   static constexpr int PRODUCER_REGISTERS = 72;
 };
 
@@ -71,7 +71,7 @@ struct Tile256x192 {
   static constexpr int WARPS_M = 4, WARPS_N = 2, TN = 12, SLOTS = 3, UNROLL = 8, PRODUCER_REGISTERS = 24;
 };
 
-/// All that follows from the choice.
+/// The constants that follow from the choice.
 template <class Tile>
 struct TileShape : Tile {
   static constexpr int WN = LANES_N * Tile::TN;
@@ -80,8 +80,8 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_WARPS = Tile::WARPS_M * Tile::WARPS_N;
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread the
-  // 8 k by 4 rows of A that a warp copies at a time over all banks.
+  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread a
+  // warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a time.
   static constexpr int B_OFFSET = BM + 4;
   static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
   static_assert((B_OFFSET + BN) % WARP == 4);
@@ -94,13 +94,13 @@ struct TileShape : Tile {
   static_assert(THREADS == 384 && Tile::PRODUCER_REGISTERS % 16 == 8);
 };
 
-/// How many k-tiles a product takes: one of zeros where there is no k.
+/// The number of k-tiles of a product. It is 1 if K is 0: a k-tile of zeros.
 __device__ __forceinline__ int k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
 }
 
-/// Where a consumer's first row and column are in the tile; each further group of four lies 4 * LANES_M rows or
-/// 4 * LANES_N columns on.
+/// The place of a consumer's first row and column in the tile. The next groups of four follow at distances of 4 *
+/// LANES_M rows and 4 * LANES_N columns.
 template <class Shape>
 __device__ __forceinline__ unsigned row_in_tile(unsigned thread) {
   return thread / WARP / Shape::WARPS_N * WM + thread % WARP / LANES_N * 4;
@@ -114,22 +114,22 @@ __device__ __forceinline__ unsigned column_in_tile(unsigned thread) {
 
 enum class FmaOrder { alternating_banks, serpentine };
 
-/// The row that is multiplied as number `i` of one k.
+/// The row that is multiplied as number `i` in one step of k.
 template <FmaOrder ORDER>
 __device__ constexpr int row_in_order(int i) {
   constexpr int BY_PARITY[TM] = {0, 2, 1, 3, 5, 7, 4, 6, 8, 10, 9, 11, 13, 15, 12, 14};
   return ORDER == FmaOrder::alternating_banks ? BY_PARITY[i] : i;
 }
 
-/// The column that is number `j` in it: to and fro, and with alternating banks first the odd one of each pair in even
-/// rows that go forth and odd rows that go back.
+/// The column that is number `j` in that row. Every other row runs backwards. With alternating banks the odd column of
+/// each pair comes first in even rows that run forwards and in odd rows that run backwards.
 template <FmaOrder ORDER, int TN>
 __device__ constexpr int column_in_order(int i, int j) {
   const int column = i % 2 == 0 ? j : TN - 1 - j;
   return ORDER == FmaOrder::alternating_banks ? column ^ ((i + row_in_order<ORDER>(i) + 1) % 2) : column;
 }
 
-/// The place in the order after which no row of group `g` (rows 4 g to 4 g + 3) is left.
+/// The place in the order behind the last row of group `g` (rows 4 g to 4 g + 3).
 template <FmaOrder ORDER>
 __device__ constexpr int end_of_group(int g) {
   int last = 0;
@@ -141,9 +141,9 @@ __device__ constexpr int end_of_group(int g) {
 
 // ---- The ring ----
 
-/// A place in the ring: one of its slots, and by their shared addresses the barriers that tell that it is full and that
-/// it is empty. The ring begins where the block's dynamic shared memory does, its barriers follow it, and each use of a
-/// slot is one phase of its two barriers.
+/// A place in the ring: one of its slots, and the shared addresses of two barriers. One barrier tells that the slot is
+/// full, the other that it is empty. The ring begins where the block's dynamic shared memory begins, and the barriers
+/// follow it. Each use of a slot is one phase of its two barriers.
 template <class Shape>
 struct RingPosition {
   unsigned full;        ///< the barrier
@@ -152,7 +152,7 @@ struct RingPosition {
   __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
   __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
   __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
-  /// Returns whether it is back at the first slot.
+  /// Returns whether the place is the first slot again.
   __device__ bool advance(unsigned ring) {
     full += MBARRIER_BYTES;
     const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
@@ -164,7 +164,7 @@ struct RingPosition {
   }
 };
 
-/// Makes the ring's barriers; a barrier of the block follows.
+/// Makes the ring's barriers. The caller has to let a barrier of the block follow.
 template <class Shape>
 __device__ __forceinline__ void init_ring(unsigned ring) {
   if (threadIdx.x < Shape::SLOTS) {
@@ -183,14 +183,14 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
   return x < LIMIT ? static_cast<int>(x) : LIMIT;
 }
 
-/// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Zeros stand for what lies outside
-/// the matrices. A k that is no multiple of BK leaves its short k-tile for the beginning.
+/// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
+/// become zeros. If K is no multiple of BK, the first k-tile is the short one.
 template <class Shape, bool VECTOR>
 __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
-  // A: 8 k by 16 rows at a time, 32 bits each, as it is transposed on the way.
+  // A: 16 rows by 8 elements along k at a time, 32 bits each, because A is transposed on the way.
   constexpr int A_K = 8;
   constexpr int A_ROWS = PRODUCER_THREADS / A_K;
-  // B: each warp one row at a time.
+  // B: each warp copies one row at a time.
   constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
   constexpr int B_SPAN = WARP * B_WIDTH;   // columns at a time
   constexpr int B_ROWS = PRODUCER_WARPS;
@@ -208,7 +208,7 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
   RingPosition<Shape> at(ring);
   unsigned slot = ring;
 
-  // k below `depth` alone, unless the k-tile is whole.
+  // Copies only the elements at k below `depth`, unless the k-tile is whole.
   const auto copy_k_tile = [&](auto whole, int depth) {
     constexpr bool WHOLE = decltype(whole)::value;
     mbarrier_wait(at.empty(), at.parity ^ 1U);
@@ -223,7 +223,7 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
         cp_async_zfill<FLOAT_BYTES>(to, a_rows + k, row < rows_left && (WHOLE || a_k + k < depth));
       }
       a_rows += A_ROWS * p.lda;
-      if constexpr (Shape::PRODUCER_REGISTERS >= 72) {  // with fewer the compiler does better by itself
+      if constexpr (Shape::PRODUCER_REGISTERS >= 72) {  // with fewer registers the compiler does better by itself
         a_rows = keep_in_register(a_rows);
       }
     }
@@ -237,7 +237,7 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
           cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k + k < depth));
         }
       }
-      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // and do not keep all rows' addresses
+      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
     }
     cp_async_mbarrier_arrive_noinc(at.full);
     slot = at.advance(ring) ? ring : slot + Shape::SLOT_BYTES;
@@ -284,7 +284,7 @@ __device__ __forceinline__ void release(unsigned empty) {
 template <class Shape, FmaOrder ORDER>
 __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accumulators)[TM][Shape::TN]) {
   constexpr int TN = Shape::TN;
-  // Where this thread's fragments are in the first slot.
+  // The addresses of this thread's fragments in the first slot.
   const unsigned a_first = keep_in_register(ring + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
   const unsigned b_first =
       keep_in_register(ring + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
@@ -315,7 +315,7 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
           b_next = b_first + at.index(ring) * Shape::SLOT_BYTES;
           release(read);
           mbarrier_wait(at.full, at.parity);
-        } else {  // what is loaded last is not used, but has to be there
+        } else {  // the last load is not used, but its address has to be valid
           a_next = a_here;
           b_next = b_here;
         }
@@ -330,7 +330,7 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
           const int col = column_in_order<ORDER, TN>(i, j);
           accumulators[row][col] += a[row] * b[col];
         }
-        // Registers are loaded for the next k as soon as this one needs them no more.
+        // Registers are loaded for the next k as soon as this k does not need them any more.
         if (i == end_of_group<ORDER>(row / 4)) {
           load_group<LANES_M>(a, row / 4, a_from);
         }
@@ -343,8 +343,8 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
   release(at.empty());
 }
 
-/// C = alpha * accumulators + beta * C. `row` and `col` are where in C the thread's first row and column are. PLAIN:
-/// alpha is 1 and beta 0.
+/// C = alpha * accumulators + beta * C. `row` and `col` are the place of the thread's first element in C. PLAIN: alpha
+/// is 1 and beta 0.
 template <class Shape, bool VECTOR, bool PLAIN>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col,
                                       const float (&accumulators)[TM][Shape::TN]) {
@@ -394,11 +394,11 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
   float accumulators[TM][Shape::TN] = {};
   consume<Shape, ORDER>(k_tiles_of(p), ring, accumulators);
   const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, static_cast<int>(blockIdx.x));
-  const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
+  const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
-  // Accumulators that are stored as they are make the compiler keep groups of four in neighbouring registers, the first
-  // of them even, from the start: the order of the FMAs relies on it.
+  // The compiler keeps groups of four accumulators in neighbouring registers, the first of them even, if they are
+  // stored as they are. The order of the FMAs relies on this.
   if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {
     store<Shape, VECTOR, true>(p, row, col, accumulators);
   } else {

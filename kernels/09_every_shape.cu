@@ -15,15 +15,15 @@
 //                  Each takes its own slice of every k-tile, with 16x8 elements per thread, so 6 LDS.128 for 128 FMAs.
 //                  Their accumulators meet in shared memory.
 //
-// The loop is that of 08. Blocks stay, and producer warps fetch the next tile's operands while consumers store the last
-// one's accumulators. For very small problems, and on GPUs before sm_90, there are blocks without producer warps.
+// The loop is that of 08. Blocks are persistent, and producer warps fetch the next tile's operands while consumers
+// store the last tile's accumulators. Very small problems, and GPUs before sm_90, get blocks without producer warps.
 //
-// Traffic per element of C: as the tile has it, k / BN of A and k / BM of B from global memory, and for each share that
-// ends within a tile one store and one load of the tile's accumulators.
-// Limit: issue slots, as in 08; in small problems the launch, the first operands' way and the way of the accumulators.
+// Traffic per element of C: k / BN loads of A and k / BM of B from global memory. Each share that ends within a tile
+// adds one store and one load of the tile's accumulators.
+// Limit: issue slots, as in 08; in small problems the launch, and the latency of the first loads and the last stores.
 //
-// A cost model predicts which way is the fastest, from the number of k-tiles and stores on the busiest multiprocessor;
-// `runner --tune --kernel 9` measures instead.
+// A cost model predicts which configuration is the fastest, from the number of k-tiles and stores on the busiest
+// multiprocessor. `runner --tune --kernel 9` measures instead.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -59,7 +59,7 @@ template <class Shape>
 __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
                                            float (&finished)[FINISHED_ROWS<Shape>][TN]) {
   constexpr int HALF = TM / 2;          // rows that fit into the exchange memory
-  constexpr int QUADS = HALF * TN / 4;  // of a thread, there
+  constexpr int QUADS = HALF * TN / 4;  // of a thread, in the exchange memory
   constexpr int CONSUMER_BARRIER = 1;   // the number of their bar.sync
   const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
   const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::SLICE_WARPS;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
                           (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);  // what was there has been read
+    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);  // the last content has been read
 #pragma unroll
     for (int i = 0; i < HALF; ++i) {
 #pragma unroll
@@ -101,8 +101,8 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
 template <class Shape>
 using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
-/// A segment that is the beginning of its tile becomes C, together with what other blocks have of the tile. Any other
-/// segment becomes partial sums for the block that has the beginning.
+/// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
+/// Any other segment becomes partial sums for the block that has the beginning.
 template <class Shape, bool VECTOR>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
                                        float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
@@ -115,8 +115,8 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
     const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
     if constexpr (Shape::SLICES > 1) {
       const int lane = static_cast<int>(threadIdx.x) % WARP;
-      // All flags at the same time, a lane each: every look at one is a trip to the L2. Without slices a tile has few
-      // shares, and these lines would change the registers of the main loop for the worse.
+      // Each lane waits for another flag at the same time, because every look at a flag goes to the L2. Without slices
+      // a tile has few shares, and these lines would cost the main loop registers.
       for (int share = first_share + lane; schedule.begin_of_share(share) < end_of_tile; share += WARP) {
         PartialSumsOf<Shape>(schedule, share).wait();
       }
@@ -134,7 +134,7 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
     }
   }
   const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile);
-  const unsigned thread = keep_in_register(threadIdx.x);  // computed again rather than kept through the loop
+  const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
   const int slice = static_cast<int>(slice_of<Shape>(thread));
@@ -181,9 +181,9 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
 
 // ---- Blocks for small problems: all warps copy and multiply ----
 
-/// SLICES warps share each warp tile, every one with its own slice of a k-tile. Their accumulators meet in shared
-/// memory at the end. All that follows from a tile's traits: WARPS_M, WARPS_N, SLICES, TM, TN, BK, SLOTS and
-/// BLOCKS_PER_SM.
+/// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLICES, TM, TN, BK, SLOTS and BLOCKS_PER_SM.
+/// SLICES warps share each warp tile, and each has its own slice of a k-tile. Their accumulators meet in shared memory
+/// at the end.
 template <class Tile>
 struct SlicedShape : Tile {
   static constexpr int WM = LANES_M * Tile::TM;
@@ -203,8 +203,8 @@ struct SlicedShape : Tile {
   static constexpr int SMEM_BYTES = (RING_FLOATS > EXCHANGE_FLOATS ? RING_FLOATS : EXCHANGE_FLOATS) * FLOAT_BYTES;
 };
 
-/// Copies a tile of ROWS x COLS floats that begins at `source`, of which `rows_left` rows and `cols_left` columns lie
-/// inside the matrix; the others become zeros. In shared memory rows are STRIDE floats apart.
+/// Copies a tile of ROWS x COLS floats that begins at `source`. `rows_left` rows and `cols_left` columns of it lie
+/// inside the matrix; all others become zeros. In shared memory rows are STRIDE floats apart.
 template <int THREADS, int ROWS, int COLS, int STRIDE, bool VECTOR>
 __device__ __forceinline__ void copy_tile(unsigned destination, const float* source, std::int64_t leading_dimension,
                                           int rows_left, int cols_left) {
@@ -353,7 +353,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
 
 // ---- The tiles ----
 
-// CYCLES_PER_FMA: what an FMA takes, for each of a multiprocessor's 128 lanes.
+// CYCLES_PER_FMA: the cycles of an FMA, on each of a multiprocessor's 128 lanes.
 
 struct Tile128x256 : TileTraits {
   static constexpr int WARPS_M = 2, WARPS_N = 4, SLOTS = 4;
@@ -367,7 +367,7 @@ struct Tile128x128 {
   static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, SLOTS = 2;
   static constexpr double CYCLES_PER_FMA = 1.22;
 };
-/// Where copies are of single floats they take longer, and the ring has more slots.
+/// Copies of single floats take longer, so the ring has more slots.
 struct Tile128x128Scalar : Tile128x128 {
   static constexpr int BK = 48, SLOTS = 3;
 };
@@ -402,30 +402,32 @@ struct Sliced128x128 : Sliced64x64 {
 
 // ---- The choice ----
 
-// The prediction was measured on an H200 with a cold L2 and fitted: docs/lab/09-every-shape.md. Cycles.
+// The constants of the prediction, in cycles, were fitted to measurements on an H200 with a cold L2:
+// docs/lab/09-every-shape.md.
 constexpr double FMAS_PER_CYCLE = 128;
 constexpr double LAUNCH = 17000;        // the kernel's start and end, its code and first operands
-constexpr double LAUNCH_SLICED = 9800;  // of which there is less, for a smaller block
+constexpr double LAUNCH_SLICED = 9800;  // the same for a smaller block, which has less of each
 constexpr double BLOCK = 5500;          // from the end of a block to the first product of the next one
-constexpr double AREA = 128 * 256;      // elements of C, to which the next three belong
+constexpr double AREA = 128 * 256;      // elements of C for which the next three hold
 constexpr double STORE = 9800;          // accumulators to C or to the workspace
 constexpr double STORE_SLICED = 6500;
 constexpr double ADD = 1600;         // partial sums from the workspace
-constexpr double FLAG = 230;         // what each share of a tile takes beyond that
+constexpr double FLAG = 230;         // additional cycles of each share of a tile
 constexpr double ADD_SLICES = 3700;  // of a block
 
-/// From here on a sum over k has to be divided among two slices at least. It is then sqrt(2) times as accurate, and
-/// within 1.5 of cuBLAS where that divides k as well; tiles of 128x256 would be at 1.8, and 1 % faster.
+/// From this k on a sum has to be divided among at least two slices. It is then sqrt(2) times as accurate. Its error is
+/// within 1.5 times that of cuBLAS, also where cuBLAS divides k. With tiles of 128x256 it would be 1.8 times, and the
+/// speed 1 % higher.
 constexpr std::int64_t LONG_SUM = 2560;
 
-/// Whether a tile fits into the device, and sums the problem in short enough chains.
+/// Whether a tile fits into the device, and keeps the problem's sums short enough.
 template <class Shape>
 bool suits(const Problem& p, const Device& device) {
   return Shape::SMEM_BYTES <= device.smem_bytes && (p.k <= LONG_SUM || Shape::SLICES > 1);
 }
 
-/// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise one
-/// block for each tile.
+/// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise each
+/// tile has one block.
 template <class Shape>
 Plan plan(const Problem& p, int multiprocessors, bool streamed) {
   const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
@@ -433,7 +435,7 @@ Plan plan(const Problem& p, int multiprocessors, bool streamed) {
   if (!streamed) {
     return {Schedule::of(tiles, k_tiles, tiles, tiles), tiles};
   }
-  // With less than a tile for each block in the streamed ones, each would be divided into more shares than need be.
+  // If fewer tiles than blocks were streamed, each tile would be divided into more shares than necessary.
   const int rest = tiles % multiprocessors;
   const int shared = rest == 0 ? 0 : tiles < multiprocessors ? tiles : rest + multiprocessors;
   const int blocks = tiles < multiprocessors ? std::min(multiprocessors, tiles * k_tiles) : multiprocessors;
@@ -453,8 +455,8 @@ void launch_streamed(const Problem& p, int multiprocessors, bool streamed, void*
          work.schedule);
 }
 
-/// Adds a tile with producer and consumer warps. Where rows do not split into groups of four the tile may want another
-/// ring, Scalar's.
+/// Adds a tile with producer and consumer warps. If rows do not split into groups of four, the tile may have another
+/// ring, that of Scalar.
 template <class Shape, class Scalar = Shape>
 void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, const Device& device, bool streamed) {
   if (!suits<Shape>(p, device)) {
@@ -485,7 +487,7 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
                         cycles});
 }
 
-/// Adds a tile whose warps are all alike, which is one of the portable ones.
+/// Adds a tile whose warps all copy and multiply, for any GPU.
 template <class Shape>
 void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Device& device) {
   if (!suits<Shape>(p, device)) {
@@ -509,9 +511,9 @@ void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Devi
   candidates.push_back({{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run}, LAUNCH_SLICED + rounds * tile});
 }
 
-/// The configurations worth trying for a problem, the fastest by prediction first.
+/// The configurations that are worth trying for a problem. The one with the shortest predicted time comes first.
 std::vector<Configuration> configurations(const Problem& p) {
-  constexpr double HOPELESS = 1.6;  // times what is predicted for the first
+  constexpr double HOPELESS = 1.6;  // times the prediction of the first one
   const Device device = current_device();
   std::vector<Candidate> candidates;
   add_sliced<SlicedShape<Sliced32x32>>(candidates, p, device);

@@ -1,8 +1,8 @@
-// Chapter 10: FP32 products on tensor cores, three in TF32 for each
+// Chapter 10: each FP32 product becomes three TF32 products on tensor cores
 //
-// Against 07: the products move from the FP32 units to the tensor cores, by mma.sync. Those take operands in TF32, with
-// 10 mantissa bits of a float's 23. So each operand is split into two terms, as by Ootomo and Yokota and in CUTLASS's
-// 3xTF32:
+// Against 07: the products move from the FP32 units to the tensor cores, by mma.sync. Tensor cores take operands in
+// TF32, which has 10 mantissa bits of a float's 23. So each operand is split into two terms, as in the paper of Ootomo
+// and Yokota and in CUTLASS's 3xTF32:
 //
 //   x      |s|exponent|     23 mantissa bits      |
 //   big    |s|exponent|10, rounded|                    a b = big_a big_b + big_a small_b + small_a big_b
@@ -19,24 +19,23 @@
 //   two on an SM        |  |  |  |  |  |  |  |  |
 //                       +--+--+--+--+--+--+--+--+
 //
-//   order      that of k is free as long as A and B agree, that of columns as long as C agrees. Positions q and q + 4
-//              of a tile are k 2q and 2q + 1: neighbours in a row of A, one LDS.64. Column r of four neighbouring tiles
-//              are columns 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
-//   promotion  tensor cores cut off a sum's last bits where an FP32 unit rounds, so that a long sum drifts towards 0. A
-//              sum over two k-blocks of 8 starts at 0, gets its three products twice, and FADDs add it to the
-//              accumulators over all k.
-//   Inf, NaN   an operand that is Inf or rounds to it has no terms that add up to it, and what it enters becomes NaN.
+//   order      k may have any order as long as A and B agree, and columns as long as C agrees. Positions q and q + 4 of
+//              a tile are elements 2q and 2q + 1 along k: neighbours in a row of A, one LDS.64. Column r of four
+//              neighbouring tiles are columns 4r to 4r + 3 of 32: one LDS.128 of B, and one 128-bit store of C.
+//   promotion  tensor cores cut off the last bits of a sum, and FP32 units round them. So a long sum in tensor cores
+//              drifts towards 0. Here a sum over two k-blocks of 8 starts at 0 and gets its three products twice. FADDs
+//              then add it to the accumulators over all k.
+//   Inf, NaN   no terms add up to an operand that is Inf or rounds to Inf, and sums with such an operand become NaN.
 //              Elements that end as Inf or NaN are computed again without tensor cores.
-//   ring       three slots, each for a k-tile of 32, copied 128 bits at a time, A as well: nothing has to be
-//   transposed.
-//              While one block of an SM waits at its barrier the other multiplies.
+//   ring       three slots, each for a k-tile of 32. A and B are copied 128 bits at a time, because neither has to be
+//              transposed. While one block of an SM waits at its barrier, the other multiplies.
 //
 // Traffic per element of C: k / 128 loads of A and as many of B from global memory; k / 64 of each from shared memory.
-// Limit: loads, splits and FADDs, which two warps on a scheduler do not hide behind the mma; then tensor cores, which
-// make three products for one that counts.
+// Limit: loads, splits and FADDs, which two warps on a scheduler do not hide behind the mma; then the tensor cores,
+// which make three products for each one in FP32.
 //
 // Variants: `single_sum` keeps its accumulators in the tensor cores.
-// Where rows of A, B or C do not split into aligned groups of four, all is copied and stored float by float.
+// If rows of A, B or C do not split into aligned groups of four, all matrices are copied and stored float by float.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -82,8 +81,8 @@ constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
 
 // One slot in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
-// places within 128 bytes: so a warp's fragments, which come from several rows, fall on distinct banks, and yet
-// neighbours in global memory are copied in one go.
+// places within 128 bytes. So a warp's fragments, which come from several rows, lie in distinct banks, and neighbours
+// in global memory can still be copied together.
 constexpr int K_BLOCKS = BK / MMA_K;
 constexpr int B_OFFSET = BM * BK;
 constexpr int SLOT = B_OFFSET + BK * BN;
@@ -95,14 +94,14 @@ __device__ __forceinline__ unsigned b_index(unsigned k, unsigned col) {
   return k * BN + (col ^ (k / 2 % K_BLOCKS * MMA_K));
 }
 
-/// Where the sums over k grow: in FP32 registers, or in the tensor cores alone.
+/// The place where sums over k grow: FP32 registers, or the tensor cores alone.
 enum class Sums { promoted, in_tensor_cores };
 
-/// The k-blocks that are multiplied at a time. Promoted, their products share a sum.
+/// The number of k-blocks that are multiplied at a time. With promotion, their products share a sum.
 template <Sums SUMS>
 constexpr int CHAIN = SUMS == Sums::promoted ? 2 : 1;
 
-/// Where in the block tile a thread's warp tile begins.
+/// The place in the block tile at which a thread's warp tile begins.
 __device__ __forceinline__ int warp_row(unsigned thread) { return thread / WARP / WARPS_N * WM; }
 __device__ __forceinline__ int warp_column(unsigned thread) { return thread / WARP % WARPS_N * WN; }
 
@@ -171,14 +170,14 @@ __device__ __forceinline__ void multiply(const float* slot, unsigned a_first, un
   }
 }
 
-/// A thread's elements of C come in quads of neighbours. Where quad number `quad` begins, as seen from the first one.
+/// The place at which quad number `quad` begins, counted from the first quad. A thread's elements of C come in quads of
+/// neighbours.
 __device__ __forceinline__ int row_of_quad(int quad) { return quad / (TILES_N / 2) * (MMA_M / 2); }
 __device__ __forceinline__ int column_of_quad(int quad) {
   return quad / 2 % (TILES_N / GROUP) * GROUP_N + quad % 2 * 4;
 }
 
-/// C = alpha * accumulators + beta * C, for the elements of a thread, the first of which is at `first_row` and
-/// `first_col`.
+/// C = alpha * accumulators + beta * C for a thread's elements. The first one is at `first_row` and `first_col`.
 template <bool VECTOR>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&accumulators)[TILES_M][TILES_N][4]) {
@@ -240,7 +239,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
   float* const smem = dynamic_smem();
   const TileOrigin tile = tile_on_curve<BM, BN>(p, static_cast<int>(blockIdx.x));
 
-  // This thread's copies. Zeros stand for what lies outside the matrices.
+  // This thread's copies. Elements outside the matrices become zeros.
   const int a_k = threadIdx.x % A_THREADS_PER_ROW * WIDTH;
   const int a_row = threadIdx.x / A_THREADS_PER_ROW;
   const int b_k = threadIdx.x / B_THREADS_PER_ROW;
@@ -268,7 +267,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
     b_source += depth * p.ldb;
   };
 
-  // All slots are filled but one. A k that is no multiple of BK leaves its short k-tile for the beginning.
+  // All slots but one are filled. If K is no multiple of BK, the first k-tile is the short one.
   const int k_tiles = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
   const int first_k = static_cast<int>(p.k) - (k_tiles - 1) * BK;
 #pragma unroll
@@ -279,7 +278,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
     cp_async_commit_group();
   }
 
-  // This lane's first elements: k 2q of row r of A; columns 4r to 4r + 3 of rows 2q and 2q + 1 of B.
+  // This lane's first elements: element 2q along k in row r of A; columns 4r to 4r + 3 of rows 2q and 2q + 1 of B.
   const int r = threadIdx.x % WARP / 4;
   const int q = threadIdx.x % 4;
   const int a_first = a_index(warp_row(threadIdx.x) + r, 2 * q);
@@ -293,7 +292,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
     if (k == BK - CHAIN<SUMS> * MMA_K) {
       cp_async_wait_group<SLOTS - 2>();
       __syncthreads();
-      if (k_tile >= SLOTS - 1) {  // into the slot that all have left
+      if (k_tile >= SLOTS - 1) {  // into the slot that all warps have read
         copy_k_tile(k_tile - (SLOTS - 1), BK);
       }
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on

@@ -1,9 +1,8 @@
-// Chapter 11: FP32 products on Hopper's warpgroup-wide tensor cores, six in BF16 for each
+// Chapter 11: each FP32 product becomes six BF16 products on Hopper's tensor cores
 //
-// Against 10: instead of mma.sync, whose operands each warp loads from shared memory and splits again and again, wgmma,
-// which reads them from shared memory itself. So they have to lie there as terms, and a kernel before the product
-// splits A and B once. A float is the sum of three BF16 numbers, as good as exactly and over its whole range of
-// exponents:
+// Against 10: with mma.sync each warp loads its operands from shared memory and splits them again and again. wgmma
+// reads operands from shared memory itself, so they have to lie there as terms. A kernel before the product splits A
+// and B once. A float is the sum of three BF16 numbers, nearly exactly and over its whole range of exponents:
 //
 //   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
 //   x1  |s|exponent| 7, rounded|                                       + a2 b2 + a1 b3 + a3 b1
@@ -20,31 +19,31 @@
 //                           of B                      w8 copies
 //
 //   split      a block for each operand tile: 128 rows of A, or columns of B, by a k-tile of 64. It is written in the
-//              order in which shared memory will hold it, so that a tile is copied in one go: one instruction of one
-//              thread, carried out by the tensor memory accelerator. Edges are filled with zeros; nothing else knows of
-//              them.
-//   scaling    by a power of two for all of a tile, so that what is nearly FLT_MAX does not round to Inf and terms of
-//              what is nearly denormal do not vanish.
+//              order in which shared memory will hold it. So one instruction of one thread copies a tile, and the
+//              tensor memory accelerator carries it out. The kernel fills edges with zeros, and no other code deals
+//              with them.
+//   scaling    a power of two for the whole tile. Numbers near FLT_MAX then do not round to Inf, and the terms of
+//              nearly denormal numbers do not vanish.
 //   rings      of two slots for tiles of A and two for tiles of B, as in 08: a producer thread fills them, and eight
 //              consumer warps empty them. An mbarrier counts the bytes that have arrived in a slot, another one the
 //              warps that are done with it.
-//   promotion  tensor cores cut off the last bits of their sums. Those of a k-tile start at 0, with the smallest
-//              products first, and FADDs add them to the accumulators over all k. With both in registers, there is room
-//              for the sums of 64 rows by 128 columns alone: B's tiles take turns, and A's is used twice.
-//   overlap    while one warpgroup adds, the tensor cores have the other's products to work on.
-//   blocks     one for each SM, which takes tile after tile of C along the Hilbert curve. The first operand tiles are
-//              on their way while the last accumulators are stored.
+//   promotion  tensor cores cut off the last bits of their sums. The sums of a k-tile start at 0, with the smallest
+//              products first, and FADDs add them to the accumulators over all k. Both lie in registers, so there is
+//              room only for the sums of 64 rows by 128 columns: B's tiles take turns, and A's tile is used twice.
+//   overlap    while one warpgroup adds, the tensor cores compute the products of the other.
+//   blocks     each SM has one, which takes tile after tile of C along the Hilbert curve. The first operand tiles
+//              arrive while the last accumulators are stored.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
-// Limit: tensor cores, which are busy nearly all of the time; how fast they are is up to the power that the chip draws.
+// Limit: tensor cores, which are busy nearly all of the time. Their clock depends on the power that the chip draws.
 //
-// Elements of C that are not finite are computed again without tensor cores, which takes much longer, and so are those
-// of rows, columns or k-tiles that are more than 2^46 times smaller than others.
+// Elements of C that are not finite are computed again without tensor cores, which takes much longer. The same holds
+// for elements of rows, columns or k-tiles that are more than 2^46 times smaller than others.
 //
-// A tile of 128x128 takes the place of 128x256 where that keeps more SMs busy, and where tiles do not keep all of them
-// busy k is divided among blocks as well: stream-k, as in 09.
+// Tiles of 128x128 replace those of 128x256 if they keep more SMs busy. If tiles do not keep all SMs busy, k is divided
+// among blocks as well: stream-k, as in 09.
 //
-// Variants: `1_wgmma` to `6_persistent` come here from 10 step by step, each in a file of its own.
+// Variants: `1_wgmma` to `6_persistent` lead from 10 to this kernel step by step, each in a file of its own.
 
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"

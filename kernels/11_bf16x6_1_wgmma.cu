@@ -1,8 +1,8 @@
 // Chapter 11, first step: wgmma, tensor cores that read their operands from shared memory
 //
-// Against 10: there each warp loads fragments, splits them and multiplies them by mma.sync, and a fragment is split by
-// every warp that needs it. wgmma reads tiles of A and B from shared memory by itself. They have to lie there in terms,
-// so a kernel before splits each number once, in three terms of BF16, and writes tiles in the order of shared memory.
+// Against 10: there each warp loads fragments, splits them and multiplies them by mma.sync, and every warp that needs a
+// fragment splits it. wgmma reads tiles of A and B from shared memory by itself. They have to lie there as terms, so
+// another kernel first splits each number into three BF16 terms and writes tiles in the order of shared memory.
 //
 //   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
 //   x1  |s|exponent| 7, rounded|                                       + a2 b2 + a1 b3 + a3 b1
@@ -10,20 +10,21 @@
 //   x3                          |s|exponent| 7, rounded|
 //
 //   block 128 x 128, 8 warps            a k-tile in shared memory: 96 KB, two of them
-//   +---------------------+             A  term 1, 128 rows of 64 k     16 KB, swizzled
+//   +---------------------+             A  term 1, 128 rows, BK = 64      16 KB, swizzled
 //   |       w0-w3         | 64 rows        term 2, the same
 //   +---------------------+                term 3
-//   |       w4-w7         | 64 rows     B  term 1, 128 columns of 64 k  16 KB, swizzled
+//   |       w4-w7         | 64 rows     B  term 1, 128 columns, BK = 64   16 KB, swizzled
 //   +---------------------+                ...
 //
-//   loop       wait for the k-tile; start its products, six terms by four steps of 16 k; copy the next k-tile while
-//              they are under way (cp.async, 24 copies of 16 bytes a thread); wait for them. One barrier a k-tile.
+//   loop       wait for the k-tile; start its products, six pairs of terms by four steps of 16 elements along k; copy
+//              the next k-tile while they are under way (cp.async, 24 copies of 16 bytes a thread); wait for them. Each
+//              k-tile takes one barrier.
 //   sums       stay in the tensor cores, over all of k, as in 10:single_sum. Tensor cores do not round but cut off.
-//   Inf, NaN   as in 10: elements that are not finite are computed again. Numbers between 0 and 2^-100 have no three
-//              terms either and are made NaN for it.
+//   Inf, NaN   as in 10: elements that are not finite are computed again. Numbers between 0 and 2^-100 lack the third
+//              term, so they are made NaN as well.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, 6 bytes each.
-// Limit: what the tensor cores wait for between two k-tiles, a barrier and copies.
+// Limit: the tensor cores wait for a barrier and for copies between two k-tiles.
 
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"

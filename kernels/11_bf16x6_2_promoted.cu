@@ -1,4 +1,4 @@
-// Chapter 11, second step: sums of 64 k are added in FP32
+// Chapter 11, second step: FP32 units add the sums of k-tiles
 //
 // Against 1_wgmma: tensor cores cut off the last bits of their sums, so that a long sum drifts towards 0. Each k-tile's
 // sum starts at 0 in the tensor cores, with the smallest products first, and is added to the sum over all k by FADDs,
@@ -8,7 +8,7 @@
 //   here      sums = sums + (24 products) + (24 products) + ...                     "+" by FP32 units
 //                           from 0          from 0
 //
-// The first product of a k-tile does not add: wgmma then replaces what D held, and nobody has to set it to 0.
+// The first product of a k-tile does not add. wgmma replaces the content of D then, and no code has to set D to 0.
 //
 // Limit: as before. While a block adds, 64 FADDs a thread, its tensor cores have nothing to do.
 

@@ -1,14 +1,15 @@
 // Chapter 11, third step: one thread copies, by the tensor memory accelerator
 //
 // Against 2_promoted: a tile lies in global memory in the order in which shared memory holds it, 48 KB in a row. So one
-// instruction of one thread copies it, cp.async.bulk, where 256 threads issued 12 copies each. They go past the
-// registers and the load/store units; 256 threads have neither addresses to compute nor copies to wait for.
+// instruction of one thread, cp.async.bulk, copies it. Before, 256 threads issued 12 copies each. Bulk copies bypass
+// the registers and the load/store units, and the 256 threads neither compute addresses nor wait for copies of their
+// own.
 //
-//   mbarrier  one for each slot. The copying thread arrives at it and announces 96 KB; the accelerator takes off what
-//             it has written. The phase ends when no byte is missing, and then threads that have waited may read them.
-//             So may wgmma, without a fence: copies and products go the same way to shared memory.
+//   mbarrier  one for each slot. The copying thread arrives at it and announces 96 KB. The accelerator subtracts the
+//             bytes that it has written. The phase ends when no byte is missing, and then threads that have waited may
+//             read them. wgmma may read them without a fence, because copies and wgmma share a path to shared memory.
 //
-// The copy of the next k-tile starts before the products of this one, as it costs nothing to start.
+// The copy of the next k-tile starts before the products of this one, because starting it costs nothing.
 //
 // Limit: a barrier of the block for each k-tile; both warpgroups add at the same time.
 

@@ -1,14 +1,14 @@
-// Chapter 11, fourth step: a warp that copies, warps that multiply, and no barrier of the block between them
+// Chapter 11, fourth step: one warp copies, eight warps multiply, and no barrier of the block lies between them
 //
 // Against 3_bulk_copy: a ninth warp copies and does nothing else. As in 08 each slot of the ring has two mbarriers:
 // `full` ends a phase when the bytes are there, `empty` when all eight multiplying warps are done with them. The two
-// warpgroups meet no more: while one waits, adds and waits again, the tensor cores have the other's products.
+// warpgroups do not wait for each other any more: while one adds, the tensor cores compute the products of the other.
 //
 //   w8      empty? copy 0   empty? copy 1   empty? copy 2 ...
 //   w0-w3   full? | products | add | full? | products | add | ...
 //   w4-w7      full? | products | add | full? | products | add | ...
 //
-// Limit: power, and what copies take of it.
+// Limit: power, of which copies take a part.
 
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"

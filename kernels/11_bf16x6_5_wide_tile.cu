@@ -1,10 +1,10 @@
-// Chapter 11, fifth step: a block tile of 128 x 256, for which a quarter less is copied
+// Chapter 11, fifth step: a block tile of 128 x 256, with a quarter fewer bytes to copy
 //
-// Against 4_producer_warp: a k-tile of A meets two of B, three tiles copied for two products instead of four. Sums over
-// all k are then 128 registers of a thread, and the sums of a k-tile would be 128 more. But only 64 of these are ever
-// alive: the first tile of B is multiplied and added, then the second. 128 + 64 are still more than the 168 that each
-// of 384 threads gets, so setmaxnreg leaves 40 to each thread of the producer warpgroup, three of whose warps are idle,
-// and gives 232 to each consumer.
+// Against 4_producer_warp: a k-tile of A meets two of B, so two products take three copied tiles instead of four. The
+// sums over all k then take 128 registers of a thread, and the sums of a k-tile would take 128 more. But only 64 of
+// these are ever alive, because the first tile of B is multiplied and added before the second. 128 + 64 are still more
+// than the 168 registers that each of 384 threads gets. So setmaxnreg leaves 40 to each thread of the producer
+// warpgroup, which has three idle warps, and gives 232 to each consumer.
 //
 //   block 128 x 256                             ring of A   2 tiles of 48 KB
 //   +---------------+---------------+           ring of B   2 tiles of 48 KB
@@ -40,7 +40,7 @@ constexpr int BM = LINES;
 constexpr int BN = HALVES * LINES;
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
-// 64 Ki registers make 168 for each of 384 threads. What the producer leaves over is for the consumers.
+// 64 Ki registers make 168 for each of 384 threads. The consumers get those that the producer gives up.
 constexpr int PRODUCER_REGISTERS = 40;
 constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
 constexpr int SLOTS = 2;  // of each ring

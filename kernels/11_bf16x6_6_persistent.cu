@@ -1,15 +1,16 @@
-// Chapter 11, sixth step: blocks that stay, and take tile after tile
+// Chapter 11, sixth step: persistent blocks, which take tile after tile
 //
-// Against 5_wide_tile: one block for each SM instead of one for each tile. It takes every tile that is as many further
-// on along the Hilbert curve as there are blocks. The rings go on from tile to tile: while the consumers store C, the
-// producer has the first tiles of A and B of the next one under way. Mbarriers are made once.
+// Against 5_wide_tile: there is one block for each SM instead of one for each tile. Along the Hilbert curve, block b of
+// n takes tiles b, b + n, b + 2 n and so on. The rings go on from tile to tile: while the consumers store C, the
+// producer already copies the first tiles of A and B for the next tile of C. Mbarriers are made once.
 //
 //   w8      ... A63 B63 B63' | A0 B0 ...                | next tile of C
 //   w0-w3   ... A63 x B63 .. | store | A0 x B0 ...
 //   w4-w7   ... A63 x B63 ..   | store | A0 x B0 ...
 //
-// Limit: power. What 11_bf16x6 itself adds: operands are scaled, so that none are too small; k is divided where tiles
-// do not keep all SMs busy (stream-k), or tiles are 128 x 128; the second kernel starts before the first has ended.
+// Limit: power. 11_bf16x6 itself adds three things: it scales operands, so that none are too small. If tiles do not
+// keep all SMs busy, it divides k (stream-k) or takes tiles of 128 x 128. Its second kernel starts before the first has
+// ended.
 
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
@@ -37,7 +38,7 @@ constexpr int BM = LINES;
 constexpr int BN = HALVES * LINES;
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
-// 64 Ki registers make 168 for each of 384 threads. What the producer leaves over is for the consumers.
+// 64 Ki registers make 168 for each of 384 threads. The consumers get those that the producer gives up.
 constexpr int PRODUCER_REGISTERS = 40;
 constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
 constexpr int SLOTS = 2;  // of each ring
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_persistent_kernel(Problem p
   }
 }
 
-/// As many as there are SMs, or tiles where these are fewer.
+/// The number of SMs, or of tiles if there are fewer tiles.
 std::int64_t blocks(const Problem& p) {
   int device = 0;
   int multiprocessors = 0;

@@ -1,23 +1,23 @@
-// Chapter 12: FP32 products on Hopper's tensor cores, three in FP16 for each
+// Chapter 12: each FP32 product becomes three FP16 products on Hopper's tensor cores
 //
-// Against 11: two terms instead of three, and so half the products and two thirds of the bytes. FP16 has 10 mantissa
-// bits to BF16's 7, but 5 bits of exponent:
+// Against 11: there are two terms instead of three, and so half the products and two thirds of the bytes. FP16 has 10
+// mantissa bits where BF16 has 7, but only 5 bits of exponent:
 //
 //   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
 //   x1  |s| 5 |10, rounded      |                                      + what is left out, some 2^-23 of it
 //   x2                     |s| 5 |10, rounded       |
 //
-//   scaling    now decides: FP16 ends at 2^16 and begins to lose bits at 2^-14. An operand tile is scaled so that its
-//              largest number lies between 2^7 and 2^15, and rows whose own largest would come below 2^-1 by another
-//              2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on, and is off by 2^-25 at most below:
-//              by 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
+//   scaling    decides here: FP16 ends at 2^16 and begins to lose bits at 2^-14. An operand tile is scaled so that its
+//              largest number lies between 2^7 and 2^15. Rows whose own largest number would lie below 2^-1 are scaled
+//              by another 2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on. Below that it is off by
+//              2^-25 at most, which is 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
 //   rings      have three slots for tiles of A and four for tiles of B, of 32 KB.
 //
-// Chapter 11 has and explains the rest. This one is not for operands whose rows (of A) or columns (of B) span many
-// decades, where the small numbers count: elements of C that are made of nothing else lose bits.
+// Chapter 11 has and explains the rest. This kernel does not suit operands whose rows (of A) or columns (of B) span
+// many decades: elements of C that are made of small numbers alone lose bits.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each.
-// Limit: as in 11 the power that the tensor cores draw; and the time for splitting, a tenth of the whole at 4096.
+// Limit: as in 11 the power that the tensor cores draw, and the time for splitting, a tenth of the whole at 4096.
 
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"

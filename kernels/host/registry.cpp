@@ -21,8 +21,8 @@ auto rank(const Kernel& kernel) {
   return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
 }
 
-/// Takes from `other` the builds that `kernel` lacks. Returns whether the two had none in common, which says that they
-/// are compilations of one chapter for different targets.
+/// Takes from `other` the builds that `kernel` lacks. Returns whether the two had no build in common. They are then
+/// compilations of one chapter for different targets.
 bool merge(Kernel& kernel, Kernel& other) {
   bool any = false;
   for (std::size_t target = 0; target < kernel.builds.size(); ++target) {
