@@ -281,15 +281,15 @@ Chapter chapter() {
 
 const Registration hilbert_order =
     chapter<BlockOrder::hilbert, Barrier::named>()
-        .summary("128x256 tiles along a Hilbert curve, 64x64 per warp, 16x8 per thread, four cp.async stages")
+        .summary("128x256 tiles in Hilbert order, 64x64 per warp, 16x8 per thread, a ring filled by cp.async")
         .registration();
 const Registration row_order = chapter<BlockOrder::rows, Barrier::named>()
                                    .variant("row_order")
-                                   .summary("the same with tiles in row-major order")
+                                   .summary("tiles in row-major order instead of Hilbert order")
                                    .registration();
 const Registration block_barrier = chapter<BlockOrder::hilbert, Barrier::block>()
                                        .variant("block_barrier")
-                                       .summary("the same with one barrier of the whole block per stage")
+                                       .summary("one barrier of the block per k-tile, no named barriers")
                                        .registration();
 
 }  // namespace

@@ -424,16 +424,15 @@ Chapter chapter() {
 
 const Registration tile128x256 =
     chapter<TileShape<Tile128x256>, FmaOrder::alternating_banks>()
-        .summary(
-            "128x256 tiles, 16x8 per thread, four warps that only copy, FMAs that alternate between register banks")
+        .summary("128x256 tiles, four warps copy and eight multiply, FMAs alternate between register banks")
         .registration();
 const Registration serpentine = chapter<TileShape<Tile128x256>, FmaOrder::serpentine>()
                                     .variant("serpentine")
-                                    .summary("the same with the FMAs in serpentine order")
+                                    .summary("FMAs in serpentine order instead of alternating between register banks")
                                     .registration();
 const Registration tile256x192 = chapter<TileShape<Tile256x192>, FmaOrder::alternating_banks>()
                                      .variant("tile256x192")
-                                     .summary("the same with 256x192 tiles, 16x12 per thread")
+                                     .summary("256x192 tiles, 16x12 per thread, for large matrices")
                                      .registration();
 
 }  // namespace

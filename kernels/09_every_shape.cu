@@ -535,7 +535,7 @@ std::vector<Configuration> configurations(const Problem& p) {
 
 const Registration registered =
     Chapter(9, "every_shape")
-        .summary("every shape: the tile, and how k is split among blocks and warps, chosen by prediction or --tune")
+        .summary("a tile and a division of k for every shape, chosen by a cost model or by --tune")
         .source("Osama et al., Stream-K; slices of k as in CUTLASS")
         .min_compute_capability(80)
         .configurations(configurations)

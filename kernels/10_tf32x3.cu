@@ -324,14 +324,12 @@ Chapter chapter() {
 }
 
 const Registration promoted = chapter<Sums::promoted>()
-                                  .summary(
-                                      "three TF32 products for each in FP32, on tensor cores, 128x128 tiles, "
-                                      "64x64 per warp, sums of 16 k added in FP32")
+                                  .summary("three TF32 products for each FP32 product, partial sums added in FP32")
                                   .accuracy(AccuracyClass::fp32_split)
                                   .registration();
 const Registration single_sum = chapter<Sums::in_tensor_cores>()
                                     .variant("single_sum")
-                                    .summary("the same with sums that never leave the tensor cores")
+                                    .summary("sums stay in the tensor cores, which cut off their last bits")
                                     .accuracy(AccuracyClass::tf32)
                                     .registration();
 

@@ -90,9 +90,7 @@ constexpr split_product::Kernels<Bf16x6> KERNELS{bf16x6_split_kernel<true>,   bf
 
 const Registration registered =
     Chapter(11, "bf16x6")
-        .summary(
-            "six BF16 products for each in FP32, by wgmma, of operands that a kernel before has split in three; bulk "
-            "copies, warps that copy and warps that multiply, sums of 64 k added in FP32")
+        .summary("six BF16 products by wgmma for each FP32 product, operands split into three terms")
         .source("Henry et al.; Ootomo and Yokota")
         .min_compute_capability(90)
         .max_compute_capability(90)  // wgmma is gone from later ones

@@ -96,9 +96,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_wgmma_kernel(Problem p, Spl
 
 const Registration registered =
     step("1_wgmma", split_kernel, bf16x6_wgmma_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
-        .summary(
-            "first step: operands split beforehand in three BF16 terms, products by wgmma, copies by all threads, "
-            "sums that never leave the tensor cores")
+        .summary("first step: wgmma multiplies terms from shared memory, sums stay in the tensor cores")
         .accuracy(AccuracyClass::tf32)
         .registration();
 

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
 
 const Registration registered =
     step("2_promoted", split_kernel, bf16x6_promoted_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
-        .summary("second step: sums of 64 k start at 0 in the tensor cores and are added in FP32")
+        .summary("second step: FP32 units add the sums of k-tiles")
         .accuracy(AccuracyClass::bf16_split)
         .registration();
 

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p,
 
 const Registration registered =
     step("3_bulk_copy", split_kernel, bf16x6_bulk_copy_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
-        .summary("third step: one thread copies whole tiles by cp.async.bulk, and an mbarrier counts their bytes")
+        .summary("third step: one thread copies whole tiles by cp.async.bulk")
         .accuracy(AccuracyClass::bf16_split)
         .registration();
 

@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Proble
 
 const Registration registered =
     step("4_producer_warp", split_kernel, bf16x6_producer_warp_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
-        .summary("fourth step: a warp that copies and two warpgroups that multiply meet at mbarriers alone")
+        .summary("fourth step: one warp copies, two warpgroups multiply, mbarriers synchronise them")
         .accuracy(AccuracyClass::bf16_split)
         .registration();
 

@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_wide_tile_kernel(Problem p,
 
 const Registration registered =
     step("5_wide_tile", split_kernel, bf16x6_wide_tile_kernel, THREADS, SMEM_BYTES, tiles_of<BM, BN>)
-        .summary("fifth step: tiles of 128x256, both halves of which take turns with the registers for sums of 64 k")
+        .summary("fifth step: 128x256 tiles, whose two halves share the registers for sums of a k-tile")
         .accuracy(AccuracyClass::bf16_split)
         .registration();
 

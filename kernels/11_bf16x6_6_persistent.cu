@@ -180,7 +180,7 @@ std::int64_t blocks(const Problem& p) {
 
 const Registration registered =
     step("6_persistent", split_kernel, bf16x6_persistent_kernel, THREADS, SMEM_BYTES, blocks)
-        .summary("sixth step: one block for each SM, which takes tile after tile along the Hilbert curve")
+        .summary("sixth step: one persistent block per SM takes tiles in Hilbert order")
         .accuracy(AccuracyClass::bf16_split)
         .registration();
 

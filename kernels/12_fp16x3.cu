@@ -63,8 +63,7 @@ constexpr split_product::Kernels<Fp16x3> KERNELS{fp16x3_split_kernel<true>,   fp
 
 const Registration registered =
     Chapter(12, "fp16x3")
-        .summary(
-            "three FP16 products for each in FP32, the same way: operands scaled by powers of two and split in two")
+        .summary("three FP16 products by wgmma for each FP32 product, operands scaled and split into two terms")
         .source("Ootomo and Yokota; Markidis et al.")
         .min_compute_capability(90)
         .max_compute_capability(90)  // wgmma is gone from later ones

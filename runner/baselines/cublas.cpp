@@ -55,7 +55,7 @@ Kernel cublas() {
 Kernel cublas_tf32() {
   Kernel kernel;
   kernel.name = "cublas_tf32";
-  kernel.summary = "another precision: cublasGemmEx on tensor cores, operands rounded to TF32 (10 mantissa bits)";
+  kernel.summary = "cublasGemmEx with operands rounded to TF32 (10 mantissa bits), another precision";
   kernel.source = "NVIDIA cuBLAS";
   kernel.accuracy = AccuracyClass::tf32;
   kernel.min_compute_capability = 80;

@@ -224,7 +224,7 @@ std::optional<std::string> unsupported(const Problem& problem) {
 Kernel cublaslt_best() {
   Kernel kernel;
   kernel.name = "cublaslt_best";
-  kernel.summary = "cuBLASLt in FP32: every algorithm its heuristic proposes is timed and the fastest kept";
+  kernel.summary = "cuBLASLt in FP32, the fastest of the algorithms that its heuristic proposes";
   kernel.source = "NVIDIA cuBLAS";
   kernel.min_compute_capability = 75;
   kernel.unsupported = unsupported;

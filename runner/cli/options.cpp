@@ -25,26 +25,26 @@ constexpr int MOST_BLOCKS_PER_SM = 32;
 
 constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
-    "Results are printed and written to a JSON file.";
+    "The runner prints results and writes them to a JSON file.";
 
 constexpr std::string_view MORE_HELP = R"(
 Kernels, separated by commas (--list shows them):
-  5  coarse_1d  05_coarse_1d    one chapter, its default variant; 0 is cuBLAS
-  1-7                           chapters 1 to 7, default variants
-  1:uncoalesced  1:*            one variant, all variants
-  all  chapters  baselines      groups, all variants
+  5  coarse_1d  05_coarse_1d    the default variant of one chapter; 0 is cuBLAS
+  1-7                           the default variants of chapters 1 to 7
+  1:uncoalesced  1:*            one variant, or all variants, of chapter 1
+  all  chapters  baselines      all variants of all kernels, of chapters, of other kernels
 
 Sizes, separated by commas:
   1000                          M = N = K = 1000
-  256:8192                      doubling
-  256:8192:256                  in steps of 256
-  4096x128x64                   MxNxK
+  256:8192                      256, 512, 1024 and so on to 8192
+  256:8192:256                  from 256 to 8192 in steps of 256
+  4096x128x64                   M = 4096, N = 128, K = 64
 
-Operands, with --accuracy several separated by commas, or all:
+Kinds of operands. --accuracy takes several, separated by commas, or all:
 {data}
-GPUs to count for:
+GPUs that --count knows:
 {gpus}
-Flags of Google Benchmark (--benchmark_filter=REGEX, ...) are passed on.
+The runner passes flags of Google Benchmark (--benchmark_filter=REGEX, ...) on.
 
 Examples:
   runner --kernel 5 --sizes 256:8192
@@ -56,11 +56,11 @@ Examples:
   runner --tune --sizes 256:8192,4096x128x4096
 
 Exit status:
-  0    at least one case measured, executed, compared or counted, others skipped or not supported
-  1    a case, or with --tune a configuration, was incorrect or failed
-  2    bad usage or unwritable output, nothing measured
-  3    nothing could be measured, executed, compared or counted
-  130  interrupted; what was measured so far is in the file
+  0    at least one case was measured, executed, compared or counted; others may be skipped or not supported
+  1    a case was incorrect or failed, or with --tune a configuration
+  2    the usage was wrong or the output can not be written; nothing was measured
+  3    no case could be measured, executed, compared or counted
+  130  the run was interrupted; the file has the results so far
 )";
 
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
@@ -122,7 +122,7 @@ std::string data_lines() {
 std::string gpu_lines() {
   std::string lines;
   for (const simt::GpuModel& gpu : simt::gpu_models()) {
-    lines += fmt::format("  {:<30}{}, {} SMs, {} MiB L2\n", gpu.id, gpu.name, gpu.sms, gpu.l2_bytes >> 20U);
+    lines += fmt::format("  {:<30}{}, {} SMs, {} MiB of L2\n", gpu.id, gpu.name, gpu.sms, gpu.l2_bytes >> 20U);
   }
   return lines;
 }
@@ -193,7 +193,7 @@ void declare_values(CLI::App& app, Options& options) {
 
   app.option_defaults()->group("How to measure");
   value("--device", "N",
-        fmt::format("CUDA device, or cpu: GPU kernels are executed there, not timed [{}]", options.device),
+        fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device),
         [&](Flag flag, Text text) {
           options.on_executor = text == "cpu";
           if (!options.on_executor) {
@@ -201,27 +201,28 @@ void declare_values(CLI::App& app, Options& options) {
                 flag, text, [](int x) { return x >= 0; }, "a device index, 0 or above, or cpu");
           }
         });
-  value("--l2", "STATE", fmt::format("L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
+  value("--l2", "STATE",
+        fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
         [&](Flag flag, Text text) { protocol.l2 = parse_choice(flag, text, L2_STATES); });
-  value(
-      "--time", "SPAN",
-      fmt::format("{}, which adds the copies to and from the device [{}]", words(TIME_MODES), to_string(protocol.time)),
-      [&](Flag flag, Text text) { protocol.time = parse_choice(flag, text, TIME_MODES); });
-  value("--max-seconds", "S", fmt::format("sampling budget of one case [{}]", protocol.max_seconds),
+  value("--time", "SPAN",
+        fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
+                    to_string(protocol.time)),
+        [&](Flag flag, Text text) { protocol.time = parse_choice(flag, text, TIME_MODES); });
+  value("--max-seconds", "S", fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
         [&](Flag flag, Text text) {
           protocol.max_seconds = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
   app.option_defaults()->group("What to count");
-  value("--gpu-model", "GPU", fmt::format("with --count: the GPU to count for, see below [{}]", options.gpu_model),
+  value("--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model),
         [&](Flag flag, Text text) {
           if (simt::find_gpu_model(text) == nullptr) {
             reject(flag, text, fmt::format("one of {}", gpu_ids()));
           }
           options.gpu_model = text;
         });
-  value("--blocks-per-sm", "N", "with --count: blocks on an SM [what the kernel and the GPU allow]",
+  value("--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]",
         [&](Flag flag, Text text) {
           options.blocks_per_sm = parse_number<int>(
               flag, text, [](int x) { return x >= 1 && x <= MOST_BLOCKS_PER_SM; },
@@ -231,9 +232,9 @@ void declare_values(CLI::App& app, Options& options) {
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
-  value("--tuning", "FILE", "tuning file to follow, or to write [results/<device>/tuning.json]",
+  value("--tuning", "FILE", "tuning file to read, or to write with --tune [results/<device>/tuning.json]",
         [&](Flag, Text text) { options.tuning_file = text; });
-  value("--list", "[FORMAT]", fmt::format("print the kernels instead of measuring: {} [table]", words(LIST_FORMATS)),
+  value("--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
         [&](Flag flag, Text text) { options.list_format = parse_choice(flag, text, LIST_FORMATS); })
       ->expected(0, 1)
       ->default_str("table");
@@ -372,13 +373,13 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   declare_values(app, options);
   app.get_formatter()->column_width(26);
   const std::array<Switch, 7> switches{{
-      {"--accuracy", "measure the errors of results on all kinds of operands, and no times", true, nullptr},
-      {"--no-verify", "do not check the results; their records say so", false, &options.protocol.verify},
+      {"--accuracy", "measure errors on all kinds of operands, and no times", true, nullptr},
+      {"--no-verify", "skip the verification of results; their records say so", false, &options.protocol.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.protocol.check},
-      {"--count", "run GPU kernels on the CPU and count what they ask of a GPU", true, nullptr},
-      {"--force", "run GPU kernels on the CPU however long it takes", true, &options.force},
+      {"--count", "run GPU kernels on the CPU and count their requests to a GPU's memories", true, nullptr},
+      {"--force", "run GPU kernels on the CPU even if it takes long", true, &options.force},
       {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, nullptr},
-      {"--no-tuning", "ignore tuning files: kernels choose their configurations", false, &options.use_tuning},
+      {"--no-tuning", "ignore tuning files and let kernels choose their configurations", false, &options.use_tuning},
   }};
   std::array<std::string, switches.size()> given;
   for (std::size_t i = 0; i < switches.size(); ++i) {

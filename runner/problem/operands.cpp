@@ -204,23 +204,23 @@ Names names(Distribution distribution) {
     case Distribution::normal:
       return {"normal", "standard normal"};
     case Distribution::lognormal1:
-      return {"lognormal1", "exp of normal, positive"};
+      return {"lognormal1", "exp(x) of normal x, all positive"};
     case Distribution::lognormal4:
-      return {"lognormal4", "exp of 4 times normal, positive"};
+      return {"lognormal4", "exp(4 x) of normal x, all positive"};
     case Distribution::denormals:
-      return {"denormals", "half of A denormal, B large, products as of uniform"};
+      return {"denormals", "half of A is denormal, B is large, products are as in uniform"};
     case Distribution::huge:
-      return {"huge", "A up to half of FLT_MAX, B small, products finite"};
+      return {"huge", "A is up to half of FLT_MAX, B is small, products are finite"};
     case Distribution::integers:
-      return {"integers", "from -8 to 8: sums are exact"};
+      return {"integers", "whole numbers from -8 to 8, sums are exact"};
     case Distribution::cancelling:
-      return {"cancelling", "sums cancel to about 2^-10 of their parts"};
+      return {"cancelling", "sums cancel to about 2^-10 of their terms"};
     case Distribution::inf:
-      return {"inf", "uniform, some of A infinite"};
+      return {"inf", "uniform, some elements of A are infinite"};
     case Distribution::nan:
-      return {"nan", "uniform, some of A NaN"};
+      return {"nan", "uniform, some elements of A are NaN"};
     case Distribution::zeros:
-      return {"zeros", "all zero, on which chips run faster"};
+      return {"zeros", "all zeros; chips run faster on them"};
   }
   return {"unknown", ""};
 }
