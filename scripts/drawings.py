@@ -46,7 +46,7 @@ from svg import (
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "drawings"
 RESULTS = ROOT / "results" / "nvidia-h200"
-COPY_TB_S = 4.25  # bytes read and written by a copy within the H200's DRAM: docs/lab/11-split-products.md
+DRAM_TB_S = 4.25  # of an H200, read and written together: docs/lab/11-split-products.md
 
 DRAWINGS: dict[str, Callable[[Drawing], None]] = {}
 CARDS: dict[str, Drawing] = {}
@@ -168,7 +168,7 @@ def h200(d: Drawing) -> None:
     d.arrow([(each, 400), (each, 350)], COPY.line, thick=3, head=9)
     peak = context["dram_peak_gbytes_s"] / 1000
     d.text(each + 14, 372, f"{peak:.2f} TB/s (arithmetic: bus width x clock)", size=12, color=COPY.line)
-    d.text(each + 14, 390, f"{COPY_TB_S} TB/s (lab measurement: a copy)", size=12, color=COPY.line)
+    d.text(each + 14, 390, f"{DRAM_TB_S} TB/s (lab measurement, reads and writes)", size=12, color=COPY.line)
     for y, content in (
         (70, f"{4 * sms} schedulers"),
         (113, f"{sms // 4} MiB"),
