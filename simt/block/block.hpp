@@ -21,12 +21,12 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// The one that runs on this OS thread, or null.
+  /// The block that runs on this OS thread, or null.
   static Block* on_this_thread() { return current_block; }
 
-  /// The launch that the blocks to come belong to, and who watches them, or null; both outlive them.
+  /// Sets the launch of the blocks to come and their watcher, which may be null. Both outlive the blocks.
   void begin(const Launch& launch, Watcher* watcher);
-  /// Throws what a thread throws, and Error where threads are left waiting. `number` counts the grid's blocks.
+  /// Runs a block. Throws what a thread throws, and Error if threads wait for ever. `number` counts the grid's blocks.
   void run(const Index3& block, std::uint64_t number);
 
   // For the thread whose turn it is:
@@ -37,20 +37,21 @@ class Block {
   Copies& copies() { return copies_; }
   TensorOperations& tensor_operations() { return tensor_operations_; }
 
-  /// Whether the code of an instrumented kernel is what runs at the moment, and not the executor's: the linker may have
-  /// given both the same instrumented copy of an inline function.
+  /// Whether an instrumented kernel runs at the moment, and not the executor's own code. The linker may have given both
+  /// the same instrumented copy of an inline function.
   bool watched() const { return context_.watched && in_kernel_; }
   /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
   void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
-  /// The instruction before `code` is about to access memory other than stacks. Ends the launch where that is wrong.
+  /// Tells that the instruction before `code` is about to access memory other than stacks. Ends the launch if the
+  /// access is wrong.
   void access(const Access& access, const void* code);
-  /// Ends the block, of which no more is wanted; never returns. For watchers.
+  /// Ends the block, for a watcher that has seen enough of it. Never returns.
   void stop();
 
  private:
   static constinit thread_local Block* current_block;
 
-  /// Each thread of a block does this.
+  /// The work of each thread of a block.
   void run_thread();
 
   Watcher nobody_;

@@ -9,13 +9,13 @@
 
 namespace simt {
 
-/// Shared by the parts of a block: whose turn it is, who watches, and how to end it.
+/// The state that the parts of a block share: whose turn it is, who watches, and how to end the block.
 struct BlockContext {
   explicit BlockContext(std::function<void()> thread) : scheduler(std::move(thread)) {}
 
   Scheduler scheduler;
-  Watcher* watcher = nullptr;  ///< never null while a block runs: one that does nothing
-  bool watched = false;        ///< by another one
+  Watcher* watcher = nullptr;  ///< never null while a block runs; a watcher that does nothing stands for none
+  bool watched = false;        ///< whether another watcher stands there
   Index3 block;
 
   ThreadNumber current() const { return scheduler.current(); }
@@ -23,7 +23,7 @@ struct BlockContext {
   std::string place_of(ThreadNumber thread) const;
   /// Ends the launch: "block (1,0,0), thread (3,2,0), file:line in function: `what`".
   [[noreturn]] void fail(const std::string& what, Site site) const;
-  /// Fails where there is a complaint about `what`.
+  /// Fails if there is a complaint about `what`.
   void check(const char* what, const Complaint& complaint, Site site) const {
     if (complaint) {
       fail(what + *complaint, site);

@@ -14,14 +14,14 @@ class Copies {
   Copies(BlockContext& context, Mbarriers& mbarriers)
       : context_(context), mbarriers_(mbarriers), queues_(MAX_THREADS_PER_BLOCK) {}
 
-  /// The current thread begins, to which nothing is left of the block before.
+  /// The current thread begins. Copies of the block before are forgotten.
   void begin_thread() { queue().clear(); }
   void start(const Copy& copy, Site site);
   void commit() { queue().commit(); }
   void wait(unsigned pending);
-  /// Arrives there when all copies have: at once.
+  /// Arrives at the mbarrier when all copies have arrived, which is at once here.
   void arrive_at_mbarrier(unsigned address, Site site);
-  /// Done when it is started.
+  /// Starts a bulk copy, which is complete at once here.
   void bulk(const Copy& copy, unsigned destination, unsigned mbarrier, Site site);
 
  private:

@@ -8,14 +8,14 @@
 
 namespace simt {
 
-/// The cp.async copies of one thread that are under way. As late as CUDA allows: bytes arrive when the thread waits for
-/// their group, and never if it does not.
+/// The cp.async copies of one thread that are under way. Bytes arrive as late as CUDA allows: when the thread waits for
+/// their group, and never if it does not wait.
 class CopyQueue {
  public:
   void start(const Copy& copy) { copies_.push_back(copy); }
   void commit() { group_ends_.push_back(copies_.size()); }
 
-  /// Lets all groups arrive but the `pending` youngest; `arrives` is told of each copy.
+  /// Lets all groups arrive except the `pending` youngest. Calls `arrives` for each copy.
   template <class Arrives>
   void wait(std::size_t pending, const Arrives& arrives) {
     if (group_ends_.size() - groups_arrived_ <= pending) {
@@ -38,7 +38,7 @@ class CopyQueue {
     }
   }
 
-  /// Lets all copies so far arrive, those of no group as well, and leaves the groups as they are.
+  /// Lets all copies so far arrive, also those without a group, and leaves the groups as they are.
   template <class Arrives>
   void arrive_all(const Arrives& arrives) {
     arrive(copies_.size(), arrives);

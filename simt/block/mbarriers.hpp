@@ -8,17 +8,18 @@
 
 namespace simt {
 
-/// A barrier in shared memory, of which threads wait for a phase to end. It is kept here: its 8 bytes are not touched.
+/// An mbarrier: a barrier in shared memory on which threads wait for a phase to end. Its state is kept here, and its 8
+/// bytes in shared memory are not touched.
 struct Mbarrier {
   unsigned address = 0;
   unsigned expected = 0;     ///< arrivals in each phase
-  unsigned pending = 0;      ///< in this one
-  std::uint64_t phase = 0;   ///< that is under way
+  unsigned pending = 0;      ///< arrivals that the current phase still needs
+  std::uint64_t phase = 0;   ///< the current phase
   std::int64_t missing = 0;  ///< bytes that are yet to be copied in this phase
-  ThreadList waiting;        ///< for its end
+  ThreadList waiting;        ///< for the end of the phase
 };
 
-/// Those of a block.
+/// The mbarriers of a block.
 class Mbarriers final : public WaitingPlace {
  public:
   explicit Mbarriers(BlockContext& context) : context_(context) {}
@@ -30,20 +31,22 @@ class Mbarriers final : public WaitingPlace {
   void wait(unsigned address, unsigned parity, Site site);
 
   // For copies that arrive at one:
-  /// The current thread is about to use it; fails where it may not. Initialising others moves it elsewhere.
+  /// The mbarrier that the current thread is about to use. Fails if the thread may not use it. The reference is valid
+  /// until another mbarrier is initialised.
   Mbarrier& at(unsigned address, Site site);
-  /// `copies` says whether the arrival announces the thread's copies instead of all else.
+  /// The current thread arrives. `copies`: the arrival announces the thread's copies and nothing else.
   void arrive(Mbarrier& mbarrier, bool copies, Site site);
   void receive(Mbarrier& mbarrier, unsigned bytes, Site site);
 
   std::string describe(unsigned address) const override;
 
  private:
-  /// Null where none was initialised.
+  /// The mbarrier at an address; null if none was initialised there.
   const Mbarrier* find(unsigned address) const;
-  /// Fails where none can be, or is, or is not.
+  /// Fails if there can be no mbarrier at the address, if one is there already (`init`), or if none is there (not
+  /// `init`).
   void check(unsigned address, bool init, Site site) const;
-  /// To be called where an arrival or a copy may have been the last.
+  /// Ends the phase if the last arrival or copy completed it. The caller has just counted one.
   void end_phase_if_complete(Mbarrier& mbarrier, Site site);
 
   BlockContext& context_;

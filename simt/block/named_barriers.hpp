@@ -13,7 +13,7 @@ class NamedBarriers final : public WaitingPlace {
  public:
   explicit NamedBarriers(BlockContext& context) : context_(context) {}
 
-  /// A block begins, to which nothing is left of the one before.
+  /// A block begins. Arrivals of the block before are forgotten.
   void begin() { barriers_ = {}; }
   void sync(unsigned id, unsigned threads, Site site) {
     Barrier& barrier = at(id, threads, site);
@@ -50,9 +50,9 @@ class NamedBarriers final : public WaitingPlace {
     barriers_[id].expected = threads;
     return barriers_[id];
   }
-  /// Fails where a barrier can not be called like this.
+  /// Fails, because the barrier can not be called like this.
   [[gnu::noinline, gnu::cold]] void refuse(unsigned id, unsigned threads, Site site) const;
-  /// `synchronises` says whether the current thread is one of those who meet there.
+  /// Completes a barrier. `synchronises`: the current thread is one of the threads that meet there.
   void complete(unsigned id, bool synchronises);
 
   BlockContext& context_;

@@ -18,8 +18,8 @@
 
 namespace simt {
 
-/// Something that threads wait at, for the message about those that wait for ever. A number tells its instances apart,
-/// such as that of a barrier.
+/// A thing that threads wait at, for the message about threads that wait for ever. A number tells its instances apart,
+/// for example the number of a barrier.
 class WaitingPlace {
  public:
   /// "barrier 1, which 64 of 128 threads reach"
@@ -34,28 +34,27 @@ class WaitingPlace {
 /// Decides which thread of a block runs. Each thread has a fiber, which is kept for the blocks to come; all run on one
 /// OS thread.
 ///
-/// A fiber that has to wait hands over to the next one that is ready; there is nothing in between. Those that are
-/// ready, and those at each barrier, are linked lists in order of arrival, so that completing a barrier moves all its
-/// threads at once.
+/// A fiber that has to wait hands over directly to the next one that is ready. The ready threads, and the threads at
+/// each barrier, are linked lists in order of arrival, so that completing a barrier moves all its threads at once.
 class Scheduler {
  public:
-  /// `thread` is what each thread of every block does.
+  /// `thread` is the work of each thread of every block.
   explicit Scheduler(std::function<void()> thread);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// The threads of the blocks to come.
+  /// Sets the number of threads, along each axis, of the blocks to come.
   void set_extents(const Index3& extents);
   unsigned threads() const { return threads_; }
   const Index3& position(ThreadNumber thread) const { return positions_[thread]; }
 
-  /// Runs the threads of a block until all have finished or one has failed, or the others wait for ever.
+  /// Runs the threads of a block until all have finished, one has failed, or all that are left wait for ever.
   void run();
   bool all_finished() const { return finished_ == threads(); }
   /// The error that a thread threw or was stopped with, once; null where there is none.
   std::exception_ptr take_error() { return std::exchange(error_, nullptr); }
-  /// Threads wait for ever: the first of them.
+  /// The first of the threads that wait for ever. There has to be one.
   ThreadNumber first_stuck() const;
   /// "file:line in function: waits for ever at barrier 1, which ...; thread (3,0,0) has finished"
   std::string describe_stuck() const;
@@ -64,7 +63,7 @@ class Scheduler {
 
   // For the thread whose turn it is:
   ThreadNumber current() const { return current_; }
-  /// Returns when another thread has made this one ready, which has been appended to a list.
+  /// Returns when another thread has made this one ready. This thread has been appended to a list before.
   void wait_at(const WaitingPlace& place, unsigned instance, Site site) {
     Thread& thread = state_[current_];
     thread.place = &place;
@@ -77,7 +76,7 @@ class Scheduler {
     append(ready_, current_);
     wait();
   }
-  /// Ends the block from where nothing may be thrown, and never returns.
+  /// Ends the block at a place where nothing may be thrown. Never returns.
   void freeze(std::exception_ptr error);
 
   void append(ThreadList& list, ThreadNumber thread) { links_.append(list, thread); }
@@ -95,7 +94,7 @@ class Scheduler {
     bool started = false;
     bool finished = false;
     bool frozen = false;  ///< stopped where it can not be unwound
-    Site site;            ///< of its wait; apart from `place`, or GCC puts both together on the stack first
+    Site site;            ///< of its wait; not beside `place`, where GCC would first put both together on the stack
   };
 
   void make_fiber(ThreadNumber number);
@@ -103,7 +102,7 @@ class Scheduler {
   void live();
   /// The first thread that is ready, or MAIN where none is.
   ThreadNumber take_ready() { return ready_.size == 0 ? MAIN : links_.take_first(ready_); }
-  /// Hands over to it until this thread is ready again.
+  /// Hands over to the next ready thread until this one is ready again.
   void wait() {
     hand_over(take_ready());
     if (abandoning_) {
@@ -113,7 +112,7 @@ class Scheduler {
   [[noreturn]] static void throw_abandoned();
   /// A thread hands over to another one, or to MAIN, and goes on when its turn comes.
   void hand_over(ThreadNumber number);
-  /// MAIN does so.
+  /// MAIN hands over to a thread.
   void enter(ThreadNumber number);
   /// Returns the fiber that hands over to this one again.
   Fiber resume(ThreadNumber number);
@@ -146,8 +145,8 @@ class Scheduler {
 #endif
 };
 
-// Here and not in scheduler.cpp, as callers inline it: whatever a change of fibers needs on the stack is touched once a
-// fiber, and a frame more on the way made barriers a third slower.
+// This stands here and not in scheduler.cpp so that callers inline it. Every fiber touches the stack memory of a change
+// of fibers, and one more frame made barriers a third slower.
 inline Scheduler::Fiber Scheduler::resume(ThreadNumber number) {
   previous_ = current_;
   current_ = number;

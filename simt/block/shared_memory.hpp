@@ -5,12 +5,13 @@
 
 namespace simt {
 
-/// How the program's symbol table calls this OS thread's dynamic shared memory, which begins at shared address 0.
+/// The name of this OS thread's dynamic shared memory in the program's symbol table. The memory begins at shared
+/// address 0.
 constexpr std::string_view DYNAMIC_MEMORY_SYMBOL = "simt::(anonymous namespace)::dynamic_memory";
 
-/// Sets all bits of as many bytes of it; more is not to be used.
+/// Sets all bits of the first `bytes` bytes of the dynamic shared memory. The block may not use more.
 void prepare_dynamic_memory(std::size_t bytes);
-/// Where a shared address lies.
+/// The memory at a shared address.
 std::byte* in_shared_memory(unsigned address);
 
 }  // namespace simt

@@ -6,8 +6,8 @@
 
 namespace simt {
 
-/// The stacks of one block's fibers, in one piece of address space of which only what is used takes memory. A page
-/// without access below each turns an overflow into a fault.
+/// The stacks of one block's fibers, in one piece of address space. Only the parts in use take memory. A page without
+/// access below each stack turns an overflow into a fault.
 class Stacks {
  public:
   /// Throws std::bad_alloc.

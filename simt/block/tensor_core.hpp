@@ -13,16 +13,16 @@
 namespace simt {
 
 /// Sets `d` to what lane `lane` holds of A * B + C, 16 x 8. The 13 mantissa bits of A and B that TF32 lacks are
-/// ignored; products are exact and so, but for the last bits of a double, is their sum with C, which is then rounded
-/// towards 0. Hardware cuts off the terms instead, some bits further down, which differs from GPU to GPU.
+/// ignored. Products are exact. Their sum with C is exact except for the last bits of a double, and is then rounded
+/// towards 0. Hardware cuts off the terms instead, some bits further down, and GPUs differ in this.
 void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]);
 
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;
 constexpr unsigned WGMMA_K = 16;
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
-/// Each row of A and each column of B has so many bytes in a tile in shared memory, of which a product takes 16 k. They
-/// follow one another with 128-byte swizzling (PTX ISA, "Strides" and "Swizzling modes").
+/// The bytes of each row of A and each column of B in a tile in shared memory. A product takes 16 elements of each.
+/// Rows and columns follow one another with 128-byte swizzling (PTX ISA, "Strides" and "Swizzling modes").
 constexpr unsigned WGMMA_ROW_BYTES = 128;
 constexpr unsigned WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
 constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a row's
@@ -37,8 +37,8 @@ constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
 /// A warp's rows of D.
 using WgmmaRows = std::array<std::array<float, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
-/// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is where
-/// shared address 0 lies. Products and sums are as those of multiply_tf32.
+/// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is the
+/// memory at shared address 0. Products and sums are like those of multiply_tf32().
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d);
 /// Copies what a lane holds of D from there or to it.
 void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part);

@@ -10,14 +10,14 @@
 
 namespace simt {
 
-/// Products of warps on tensor cores: mma.sync at once, wgmma under way until it is waited for.
+/// Products of warps on tensor cores. mma.sync is complete at once; wgmma is under way until the thread waits for it.
 class TensorOperations {
  public:
   TensorOperations(BlockContext& context, WarpBarriers& warp_barriers)
       : context_(context), warp_barriers_(warp_barriers), committed_(MAX_THREADS_PER_BLOCK) {}
 
   void begin();
-  /// The block has ended: fails where not all warps of a warpgroup did the same.
+  /// The block has ended. Fails if not all warps of a warpgroup did the same.
   void end() const;
   void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
@@ -27,7 +27,7 @@ class TensorOperations {
  private:
   /// A sum of products that wgmma has computed and not all lanes have waited for.
   struct Sum {
-    unsigned lanes = 0;       ///< that have not; without any it is free for the next one
+    unsigned lanes = 0;       ///< lanes that have not waited yet; if 0, the place is free for the next sum
     std::uint32_t group = 0;  ///< of the last wgmma, counted from 1
     std::array<WgmmaD*, WARP> parts{};
     WgmmaRows rows;
@@ -48,16 +48,16 @@ class TensorOperations {
     std::array<Given, WARP> given{};
     std::array<WgmmaD*, WARP> parts{};
     std::vector<Sum> sums;
-    std::uint64_t all_given = 0;  ///< a hash: what the warps of a warpgroup have to agree in
+    std::uint64_t all_given = 0;  ///< a hash of the arguments that all warps of a warpgroup have to agree in
   };
 
   Warp& warp() { return warps_[context_.current() / WARP]; }
   unsigned lane() const { return context_.current() % WARP; }
-  /// All lanes of the warp have given what a product takes.
+  /// Computes a product. All lanes of the warp have given their arguments.
   void multiply(Warp& warp, Site site);
-  /// Tells of what a product reads: `rows` rows (or columns) from the shared address `operand` on.
+  /// Tells the watcher what a product reads: `rows` rows (or columns) from the shared address `operand` on.
   void read(unsigned operand, unsigned rows, std::uint32_t group, Site site) const;
-  /// The sum that the lanes' registers are part of.
+  /// The sum that the lanes' registers belong to.
   Sum& sum_of(Warp& warp, Site site) const;
 
   BlockContext& context_;

@@ -51,7 +51,8 @@ class ThreadLinks {
   std::array<ThreadNumber, MAX_THREADS_PER_BLOCK> next_;
 };
 
-/// The threads that an event concerns, put together only for those who ask: a list and possibly one more.
+/// The threads that an event concerns: a list and possibly one more thread. They are collected only if somebody asks
+/// for them.
 class Threads {
  public:
   Threads(const ThreadLinks& links, const ThreadList& list, std::optional<ThreadNumber> last = std::nullopt)

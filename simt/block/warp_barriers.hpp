@@ -10,7 +10,8 @@ namespace simt {
 
 constexpr unsigned ALL_LANES = 0xFFFFFFFF;
 
-/// Where the lanes of each warp wait for each other: __syncwarp, shuffles, and whatever else warps do together.
+/// The barriers at which the lanes of each warp wait for each other: __syncwarp, shuffles, and everything else that
+/// warps do together.
 class WarpBarriers final : public WaitingPlace {
  public:
   explicit WarpBarriers(BlockContext& context) : context_(context) {}

@@ -8,13 +8,13 @@
 
 namespace simt {
 
-/// An L1 cache in lines whose sectors are filled one by one; the line that was used longest ago goes first. As no line
-/// has a place of its own, blocks that are moved elsewhere fare the same.
+/// An L1 cache in lines whose sectors are filled one by one. The least recently used line is evicted first. Any line
+/// may lie at any place, so blocks that are moved elsewhere have the same hits.
 class L1Model {
  public:
   explicit L1Model(std::size_t bytes) : lines_(std::max<std::size_t>(bytes / LINE_BYTES, 1) + 1) {}
 
-  /// The sectors of `mask` that are not there; they are from now on.
+  /// Returns the sectors of `mask` that are missing, and adds them.
   std::uint8_t read(std::uint64_t line, std::uint8_t mask) {
     Number number = first_with_hash(line);
     while (number != NONE && lines_[number].line != line) {
@@ -36,7 +36,8 @@ class L1Model {
 
  private:
   using Number = std::uint16_t;
-  /// Both ends of the list by age: the oldest line is used after it, the newest before.
+  /// The number of the entry that joins both ends of the list by age: the oldest line follows it, the newest precedes
+  /// it.
   static constexpr Number NONE = 0;
 
   struct Line {

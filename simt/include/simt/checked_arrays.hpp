@@ -17,32 +17,34 @@ struct GlobalArray {
   std::size_t row_bytes = 0;
   std::size_t stride = 0;
   bool writable = false;
-  /// Blocks pass data on to each other in it, by means that are not followed: whether a block waited for what another
-  /// one wrote is not known.
+  /// Blocks pass data to each other in this array, by means that are not followed. So it is not known whether a block
+  /// waited for the data that another block wrote.
   bool passed_between_blocks = false;
-  std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
+  std::size_t unit = sizeof(float);  ///< bytes that a thread writes together or not at all
 
   /// From the first row's begin to the last one's end.
   std::size_t bytes() const { return rows == 0 ? 0 : (rows - 1) * stride + row_bytes; }
 };
 
-/// All memory from cudaMalloc, which the host does not describe any further.
+/// All memory from cudaMalloc. The host does not describe it any further.
 std::vector<GlobalArray> workspaces();
 
-/// While it lives, launches of instrumented kernels are checked, and these arrays and workspaces() are all the global
-/// memory they may use. Launches of others are not affected. One at a time.
+/// While this object lives, launches of instrumented kernels are checked. The kernels may use these arrays and
+/// workspaces(), and no other global memory. Launches of other kernels are not affected. Only one such object may live
+/// at a time.
 class CheckedArrays {
  public:
-  /// Throws std::runtime_error where the program lacks the symbols that tell its shared variables.
+  /// Throws std::runtime_error if the program lacks the symbols of its shared variables.
   explicit CheckedArrays(std::vector<GlobalArray> arrays);
   ~CheckedArrays();
   CheckedArrays(const CheckedArrays&) = delete;
   CheckedArrays& operator=(const CheckedArrays&) = delete;
 
-  /// The one that lives, or null.
+  /// The object that lives, or null.
   static CheckedArrays* current();
 
-  /// Who wrote a unit of an array last: the block's number, thread's and time, packed; 0 for nobody.
+  /// The last writer of a unit of an array: the number of the block, the number of the thread and the time, packed. 0
+  /// stands for none.
   using Writer = std::atomic<std::uint64_t>;
   struct Entry {
     GlobalArray array;
@@ -51,7 +53,7 @@ class CheckedArrays {
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces that there are now.
+  /// Forgets all writers, because a launch waits for the launches before. Adds the workspaces that exist now.
   void begin_launch();
 
  private:

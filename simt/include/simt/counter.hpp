@@ -1,10 +1,11 @@
 #pragma once
 
-// Counts what kernels ask of a GPU: requests, sectors, wavefronts, floating-point operations and barriers, per source
-// line, and what each block asks the L2 for.
+// Counts the requests of kernels to a GPU: requests, sectors, wavefronts, floating-point operations and barriers of
+// each source line, and the requests of each block to the L2.
 //
-// Large launches are not executed whole. A block's first reads tell where in the arrays it works; one that is another
-// one moved elsewhere is only placed there. Some of those are executed all the same, to see that it is true.
+// Large launches are not executed whole. A block's first reads tell at which place of the arrays it works. A block that
+// does the same as another one at another place is not executed, and the counts of the other one are moved there. Some
+// of these blocks are executed as well, as a check.
 
 #include "simt/checked_arrays.hpp"
 #include "simt/executor.hpp"
@@ -57,12 +58,12 @@ struct Words {
 /// Which words of an array a block uses, in order.
 using Footprint = std::vector<Words>;
 
-/// Bytes that a block has of the L1, given the shared memory that it takes and its threads.
+/// The bytes of the L1 that a block has, as a function of its shared memory and its threads.
 using L1Size = std::function<std::size_t(std::size_t smem_bytes, unsigned threads)>;
 
-/// An array that kernels use, and how a block's place in it follows from its places in the arrays that it only reads:
-/// the rows that it moves by are those in array `rows_like`, the columns those in `columns_like`. Of an array that is
-/// only read the block's place is seen, and these are not used.
+/// An array that kernels use. A block's place in an array that it only reads is observed. Its place in another array
+/// follows from those: it moves by as many rows as in array `rows_like`, and by as many columns as in array
+/// `columns_like`.
 struct CountedArray {
   GlobalArray array;
   std::size_t rows_like = 0;
@@ -74,7 +75,7 @@ struct CountingContext;
 /// The name of a block's dynamic shared memory among arrays and shared variables.
 constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
 
-/// A source line's share of a launch, by all its threads.
+/// The counts of a source line in a launch, of all its threads.
 struct LineCounts {
   std::string file;
   unsigned line = 0;               ///< 0 where it is not known
@@ -102,13 +103,13 @@ struct LaunchCounts {
   std::array<Traffic, ACCESS_KINDS> traffic;
   std::array<std::uint64_t, MAX_ARRAYS> bytes_read{};    ///< of each array, by all threads
   std::vector<LineCounts> lines;                         ///< by file and line
-  std::vector<std::unique_ptr<ExecutedBlock>> executed;  ///< those that others are copies of
-  /// All blocks in the order of their number: what they ask the L2 for, and their index in `executed`.
+  std::vector<std::unique_ptr<ExecutedBlock>> executed;  ///< blocks that other blocks are copies of
+  /// All blocks in the order of their numbers: their requests to the L2, and their index in `executed`.
   std::vector<PlacedBlock> placed;
   std::vector<std::uint32_t> like;
 
   bool whole() const { return blocks_executed == blocks; }
-  /// How many different elements of the arrays that are only read the first `count` blocks read.
+  /// The number of different elements that the first `count` blocks read, in the arrays that are only read.
   std::uint64_t elements_read_by_first(std::uint64_t count) const;
 };
 
@@ -119,31 +120,31 @@ class NotCountable : public std::runtime_error {
 };
 
 struct CountingLimits {
-  /// Accesses of threads: launches that are expected to have fewer are executed whole.
+  /// Launches with fewer accesses of threads than this, by estimate, are executed whole.
   double whole_below = 1e8;
-  /// Those with more, of which not all blocks can be predicted, are refused.
+  /// Launches with more are refused if not all of their blocks can be predicted.
   double whole_at_most = 1e9;
   /// How many of the predicted blocks are executed.
   unsigned blocks_to_check = 8;
 };
 
-/// While it lives, launches of instrumented kernels are counted and not checked; others run as ever. What they do in
-/// workspaces() is counted as well. One at a time.
+/// While this object lives, launches of instrumented kernels are counted and not checked. Other kernels run as usual.
+/// Accesses to workspaces() are counted as well. Only one such object may live at a time.
 class Counting {
  public:
-  /// Throws std::runtime_error where the program lacks the symbols that tell its shared variables.
+  /// Throws std::runtime_error if the program lacks the symbols of its shared variables.
   Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits = {});
   ~Counting();
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
 
-  /// The one that lives, or null.
+  /// The object that lives, or null.
   static Counting* current();
 
-  /// The launches so far, once.
+  /// The launches since the last call.
   std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
-  /// Runs a launch, or as much of it as tells what all would do. Throws what run() throws, NotCountable, and
+  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable, and
   /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces.
   void count(const Launch& launch);
 

@@ -2,10 +2,10 @@
 
 // Runs CUDA-shaped kernels on the host's processors.
 //
-// The threads of a block are fibers on one OS thread, which change places only where CUDA's threads wait for each
-// other; blocks are spread over as many OS threads as the machine has processors. A block starts when one of them is
-// free, in the order of the block index. That is how a GPU hands out blocks to its multiprocessors as well, however
-// many it has: which blocks are under way together depends on their number, the order of the starts does not.
+// The threads of a block are fibers on one OS thread. They change places only where CUDA's threads wait for each other.
+// Blocks are spread over as many OS threads as the machine has processors. A block starts when an OS thread is free, in
+// the order of the block index. A GPU hands out blocks to its multiprocessors in the same order, for any number of
+// multiprocessors. That number decides only which blocks run at the same time.
 
 #include <cstddef>
 #include <stdexcept>
@@ -53,11 +53,12 @@ class Stopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Runs every thread of every block and returns when all have finished. Throws what a kernel throws, Error among it:
-/// blocks that have not started then never do. Not to be called by two threads at a time.
+/// Runs every thread of every block and returns when all have finished. Throws what a kernel throws, for example Error.
+/// Blocks that have not started by then never start. Two threads may not call this at the same time.
 void run(const Launch& launch);
 
-/// `stop` is asked before each block starts, from several threads, and ends the launch by Stopped when it says true.
+/// Sets a function that several threads call before each block starts. If it returns true, the launch ends with
+/// Stopped.
 void stop_when(bool (*stop)());
 
 /// How many blocks run at the same time.

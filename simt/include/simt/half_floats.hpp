@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers of 16 bits as tensor cores take them: FP16 and BF16. Not inline: instrumented code would count what they
-// compute.
+// Numbers of 16 bits as tensor cores take them: FP16 and BF16. The functions are not inline, because instrumented code
+// would count their operations.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Replays what blocks ask of a GPU's L2 cache, to predict the bytes that DRAM moves.
+// Replays the requests of blocks to a GPU's L2 cache, to predict the bytes that DRAM moves.
 
 #include "simt/gpu_models.hpp"
 
@@ -11,8 +11,8 @@
 
 namespace simt {
 
-/// Up to eight neighbouring sectors of an array, of which some are read or written together, such as by a warp's
-/// request within a line of 128 bytes. Split by lines only after the shift of PlacedBlock.
+/// Up to eight neighbouring sectors of an array. Some of them are read or written together, for example by a warp's
+/// request within a line of 128 bytes. The access is split into lines only after the shift of PlacedBlock.
 struct SectorAccess {
   std::uint32_t sector = 0;  ///< counted from the array's begin
   std::uint8_t mask = 0;     ///< bit i: `sector` + i is accessed
@@ -20,13 +20,13 @@ struct SectorAccess {
   bool write = false;        ///< of whole sectors
 };
 
-/// The accesses that a block asks the L2 for, in its order.
+/// A block's requests to the L2, in the block's order.
 using BlockTraffic = std::vector<SectorAccess>;
 
 /// A, B, C and a workspace.
 constexpr std::size_t MAX_ARRAYS = 4;
 
-/// A block that does what `traffic` says, moved by so many sectors in each array.
+/// A block with the requests of `traffic`, moved by a number of sectors in each array.
 struct PlacedBlock {
   const BlockTraffic* traffic = nullptr;
   std::array<std::int64_t, MAX_ARRAYS> shift = {};
@@ -40,8 +40,8 @@ struct PlacedLaunch {
   unsigned blocks_per_sm = 1;
 };
 
-/// How the blocks of a multiprocessor share it. An H200 measured close to `in_turn` where the L1's data pipe is the
-/// limit and to `in_step` elsewhere (docs/lab/l2-model.md).
+/// The way in which the blocks of a multiprocessor share it. An H200 measured close to `in_turn` where the L1's data
+/// pipe is the limit and to `in_step` elsewhere (docs/lab/l2-model.md).
 enum class Turns {
   in_step,  ///< they advance together
   in_turn,  ///< the first block of an SM is 1 / blocks_per_sm of its work ahead of the second, and so on

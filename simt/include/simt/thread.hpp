@@ -52,7 +52,7 @@ using WgmmaD = float[64];
 /// are shared addresses of tiles in K-major order with 128-byte swizzling. The product is started and not waited for:
 /// until a wait for `d` all its bits are set, which makes it NaN.
 void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
-/// wgmma.fence: nothing to do, as registers are handed over when a product starts.
+/// wgmma.fence: does nothing, because registers are handed over when a product starts.
 void wgmma_fence(Site site);
 /// wgmma.commit_group: the products since the last commit are a group.
 void wgmma_commit(Site site);
@@ -61,32 +61,34 @@ void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
 
 // ---- Shared memory ----
 
-/// The block's dynamic shared memory, aligned to 1024 bytes. What earlier blocks left in it is gone: all its bits are
-/// set when the block starts, which makes every float a NaN.
+/// The block's dynamic shared memory, aligned to 1024 bytes. The content of earlier blocks is gone: all bits are set
+/// when the block starts, which makes every float a NaN.
 void* dynamic_shared_memory();
 /// Addresses of shared memory as PTX has them, 32 bits wide.
 unsigned shared_address(const void* pointer);
 
 // ---- Copies from global to shared memory ----
 
-/// cp.async: starts a copy of `bytes` bytes that arrives with a wait_for_copies() at last. Without a source it copies
-/// zeros. Both ends are aligned to `bytes`.
+/// cp.async: starts a copy of `bytes` bytes, which arrives with a wait_for_copies() at the latest. Without a source it
+/// writes zeros. Both ends are aligned to `bytes`.
 void copy_async(unsigned destination, const void* source, unsigned bytes, Site site);
 /// cp.async.commit_group: ends this thread's group of copies.
 void commit_copies();
-/// cp.async.wait_group: lets the copies of all groups arrive but the `pending` youngest.
+/// cp.async.wait_group: lets the copies of all groups arrive except the `pending` youngest.
 void wait_for_copies(unsigned pending);
-/// cp.async.bulk: copies bytes that count for the phase under way of the mbarrier. Addresses and size are multiples
-/// of 16.
+/// cp.async.bulk: copies bytes that count for the current phase of the mbarrier. Addresses and size are multiples of
+/// 16.
 void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site);
 
 // ---- Mbarriers, at shared addresses that are multiples of 8 ----
 
-/// mbarrier.init: a phase ends when `arrivals` have come and all the bytes that it expects; the next begins at once.
+/// mbarrier.init: makes an mbarrier. A phase ends when `arrivals` arrivals and all expected bytes have come. The next
+/// begins at once.
 void mbarrier_init(unsigned address, unsigned arrivals, Site site);
-/// mbarrier.arrive: what this thread did so far comes before whatever follows the wait for this phase.
+/// mbarrier.arrive: orders what this thread did so far before everything behind a wait for this phase.
 void mbarrier_arrive(unsigned address, Site site);
-/// cp.async.mbarrier.arrive.noinc: arrives when all of this thread's copies have, which alone it announces.
+/// cp.async.mbarrier.arrive.noinc: arrives when all of this thread's copies have arrived. It announces these copies and
+/// nothing else.
 void mbarrier_arrive_after_copies(unsigned address, Site site);
 /// mbarrier.arrive.expect_tx: arrives, and makes the phase wait for that many bytes of bulk copies.
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
@@ -98,7 +100,7 @@ void mbarrier_wait(unsigned address, unsigned parity, Site site);
 
 /// st.release of 1.
 void raise_flag(unsigned* flag);
-/// ld.acquire until the flag is raised, and lowers it. A wait that the launch's end makes futile throws Stopped.
+/// Repeats ld.acquire until the flag is raised, and lowers it. Throws Stopped if the launch ends before.
 void wait_for_flag(unsigned* flag);
 
 /// Ends the launch with NotSupported.

@@ -7,7 +7,7 @@
 
 namespace simt {
 
-/// One memory instruction of a warp: where each active lane's bytes are. Addresses are multiples of `bytes`.
+/// One memory instruction of a warp: the address of each active lane's bytes. Addresses are multiples of `bytes`.
 struct WarpAccess {
   std::uint32_t active = 0;                    ///< a bit per lane
   unsigned bytes = 0;                          ///< per lane: 1, 2, 4, 8 or 16
@@ -22,15 +22,15 @@ unsigned sectors(const WarpAccess& access);
 /// How often an access passes the data pipe of shared memory.
 struct Wavefronts {
   unsigned taken = 0;
-  unsigned ideal = 0;  ///< where no two lanes stand in each other's way; `taken` exceeds it by the bank conflicts
+  unsigned ideal = 0;  ///< without bank conflicts; `taken` exceeds it by their number
 };
 
 enum class SharedOperation { load, store };
 
 Wavefronts shared_wavefronts(const WarpAccess& access, SharedOperation operation);
 
-/// An asynchronous copy of 4, 8 or 16 bytes per lane, `to` shared memory `from` global: both sides count.
-/// Lanes that are active in `to` alone write zeros.
+/// The wavefronts of an asynchronous copy of 4, 8 or 16 bytes per lane, `from` global memory `to` shared memory. Both
+/// sides count. Lanes that are active only in `to` write zeros.
 Wavefronts copy_wavefronts(const WarpAccess& from, const WarpAccess& to);
 
 }  // namespace simt

@@ -1,8 +1,8 @@
 #pragma once
 
 // Stands in for CUDA's header of the same name when the host's compiler compiles a kernel for the executor: the
-// language extensions, the built-in variables and functions that kernels use, and launching. What is not here does not
-// compile; what compiles and can not be executed calls simt::not_supported().
+// language extensions, the built-in variables and functions that kernels use, and launching. Features of CUDA that are
+// missing here do not compile. Features that compile but can not be executed call simt::not_supported().
 
 #include <simt/thread.hpp>
 
@@ -23,7 +23,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-/// The fibers of a block run on one OS thread, and one block at a time does.
+/// All fibers of a block run on one OS thread, which runs one block at a time.
 #define __shared__ static thread_local
 
 struct uint3 {
