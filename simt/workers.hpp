@@ -1,6 +1,6 @@
 #pragma once
 
-// The OS threads that run blocks, for whatever runs only some blocks of a launch or wants something of each.
+// The OS threads that run blocks, for code that runs only some blocks of a launch or asks each block something.
 
 #include "block/block.hpp"
 #include "simt/executor.hpp"
@@ -13,11 +13,11 @@
 
 namespace simt {
 
-/// Makes an OS thread's watcher at the begin of a launch, on this thread; the block is the one it will watch.
+/// Makes an OS thread's watcher at the begin of a launch, on that thread. The watcher will watch the given block.
 using MakeWatcher = std::function<std::shared_ptr<Watcher>(Block&)>;
 
-/// Runs the blocks `numbers`, all where it is null, in this order. After each, `done` is called by the OS thread that
-/// ran it with its watcher and the position in `numbers`. Throws as run() does.
+/// Runs the blocks `numbers` in this order, or all blocks if it is null. After each block, the OS thread that ran it
+/// calls `done` with its watcher and the position in `numbers`. Throws as run() does.
 void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
                         const std::function<void(Watcher&, std::uint64_t position)>& done);
 
@@ -28,7 +28,8 @@ void run_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers,
                      [&](Watcher& watcher, std::uint64_t position) { done(static_cast<Kind&>(watcher), position); });
 }
 
-/// Whether a block of the launch under way has failed, or stop_when() says so: blocks must not wait for others then.
+/// Whether a block of the current launch has failed, or stop_when() asks to stop. Blocks must not wait for other blocks
+/// then.
 bool launch_ends();
 
 }  // namespace simt

@@ -1,11 +1,11 @@
 #pragma once
 
-// Counts what one block after the other does, all on one OS thread.
+// Counts the work of one block after the other, all on one OS thread.
 //
 // Accesses arrive thread by thread. Each thread keeps a log of them; when all lanes of a warp have reached a barrier or
-// their end, the logs are put together to requests: the n-th access of every lane by the same code is one. Waits at
-// mbarriers do not hold up every lane, so they leave marks in the logs: what lies between two that all lanes share is
-// put together by itself.
+// their end, the logs are put together to requests: the n-th access of every lane by the same code is one. A wait at an
+// mbarrier does not hold up every lane, so it leaves a mark in the log. The parts of the logs between two marks that
+// all lanes share are put together on their own.
 
 #include "simt/counter.hpp"
 #include "simt/l2_model.hpp"
@@ -58,18 +58,19 @@ struct BlockCounts {
   std::uint64_t barriers = 0;
   std::uint64_t accesses = 0;         ///< of threads
   std::size_t smem_bytes = 0;         ///< static and dynamic
-  BlockTraffic l2;                    ///< what passes the L1
+  BlockTraffic l2;                    ///< requests that miss the L1
   std::vector<Footprint> footprints;  ///< of each array
 };
 
-/// How often code ran, by its distance from the program's begin. Kept short: calls come at every branch.
+/// How often code ran, by its distance from the program's begin. The function is short because it is called at every
+/// branch.
 struct CodeRuns {
   std::uintptr_t begin = 0;
-  std::size_t size = 0;  ///< 0 while nobody counts on this OS thread
+  std::size_t size = 0;  ///< 0 while no counter works on this OS thread
   std::uint64_t* runs = nullptr;
   std::vector<const void*>* seen = nullptr;
 
-  /// The code at `code` begins to run, up to the next such call.
+  /// Counts one run of the code from `code` to the next such call.
   void add(const void* code) const {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(code) - begin;
     if (offset < size && runs[offset]++ == 0) {
@@ -90,7 +91,7 @@ class BlockCounter final : public Watcher {
 
   Complaint access(ThreadNumber thread, const Access& access, const void* code) override {
     const std::size_t word = (reinterpret_cast<std::uintptr_t>(access.address) - shared_begin_) / sizeof(float);
-    if (word >= shared_words_.size() || shared_words_[word] != 0) {  // not threadIdx and the like
+    if (word >= shared_words_.size() || shared_words_[word] != 0) {  // skips threadIdx and the like
       log(thread, context_.sites.of_code(code, access.bytes, access.write), access.address);
     }
     return {};
@@ -103,7 +104,7 @@ class BlockCounter final : public Watcher {
     }
   }
   void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override {
-    // As at mbarriers, whose addresses are multiples of 8, lanes go on one by one.
+    // Lanes go on one by one, as at mbarriers. The addresses of mbarriers are multiples of 8, so this number is free.
     mark_wait(thread, barrier * 8 + 1, phase);
   }
   void complete(unsigned /*barrier*/, const Threads& waiting, bool others) override {
@@ -130,11 +131,12 @@ class BlockCounter final : public Watcher {
     return {};
   }
 
-  /// The counts of the block, all of whose threads have finished.
+  /// Returns the counts of the block. All of its threads have finished.
   BlockCounts take();
 
  private:
-  /// A site's number above an address, or NONE above what tells waits apart.
+  /// An entry has a site's number in its upper bits and an address below. The entry of a wait has NONE and a number
+  /// that tells waits apart.
   using Entry = std::uint64_t;
   static constexpr unsigned ADDRESS_BITS = 48;
   static constexpr Entry ADDRESS = (Entry{1} << ADDRESS_BITS) - 1;
@@ -149,7 +151,7 @@ class BlockCounter final : public Watcher {
   };
 
   struct Warp {
-    std::uint32_t lanes = 0;  ///< that the block has
+    std::uint32_t lanes = 0;  ///< the lanes that exist
     std::uint32_t arrived = 0;
     std::uint32_t ended = 0;
     std::uint32_t waited = 0;               ///< lanes with the mark of a wait in their logs
@@ -158,7 +160,7 @@ class BlockCounter final : public Watcher {
     std::vector<std::uint32_t> piece_ends;  ///< of each request
   };
 
-  /// The cost of a request, remembered for the next with the same distances between lanes.
+  /// The cost of a request, which is kept for later requests with the same distances between lanes.
   struct Pattern {
     std::uint32_t active = 0;
     std::uint32_t sectors = 0;
@@ -202,7 +204,7 @@ class BlockCounter final : public Watcher {
     unsigned bytes;
     AccessSites::Number site;
   };
-  /// Copies of so many bytes do not pass through the L1 (cp.async.cg), smaller ones do (.ca).
+  /// Copies of this many bytes bypass the L1 (cp.async.cg). Smaller ones pass through it (.ca).
   static constexpr unsigned COPY_PAST_L1 = 16;
 
   void log(ThreadNumber thread, AccessSites::Number site, const void* address) {
@@ -211,7 +213,7 @@ class BlockCounter final : public Watcher {
     }
     log_of(thread).push_back(Entry{site} << ADDRESS_BITS | (reinterpret_cast<std::uintptr_t>(address) & ADDRESS));
   }
-  /// To add to.
+  /// The log of a thread, to add entries to.
   std::vector<Entry>& log_of(ThreadNumber thread) {
     std::vector<Entry>& log = logs_[thread];
     if (log.capacity() == 0 && !spare_.empty()) {
@@ -224,26 +226,27 @@ class BlockCounter final : public Watcher {
     return {&logs_[static_cast<std::size_t>(&warp - warps_.data()) * WARP], WARP};
   }
   void clear();
-  /// The thread waits for the end of a phase of the mbarrier at the shared address, or goes on as it has ended.
+  /// The thread waits for the end of a phase of the mbarrier at the shared address, or goes on because the phase has
+  /// ended.
   void mark_wait(ThreadNumber thread, unsigned address, std::uint64_t phase);
-  /// All threads of the block have reached a barrier, or some of them ended the phase of an mbarrier: what warps ask
-  /// of the L2 later comes later.
+  /// All threads of the block have reached a barrier, or some of them ended the phase of an mbarrier. Later requests of
+  /// warps to the L2 come behind the earlier ones.
   void end_interval();
   AccessSites::Number site_of_copy(const std::source_location& place, unsigned bytes, bool bulk);
   SiteState& state(AccessSites::Number number);
   void merge_when_complete(Warp& warp);
-  /// Merges up to each mark of a wait that all lanes have.
+  /// Merges the logs up to each mark of a wait that all lanes have.
   void merge_up_to_waits(Warp& warp);
-  /// Takes the marks that are left out of the logs: not all lanes have waited there.
+  /// Removes the remaining marks from the logs, because not all lanes have waited there.
   void drop_waits(Warp& warp);
   /// Puts the logs of the warp's lanes together.
   void merge(Warp& warp);
   void merge_by_occurrence(Warp& warp, std::span<const std::vector<Entry>> logs, std::size_t from);
   void request(Warp& warp, AccessSites::Number number, std::uint32_t active, const Addresses& addresses);
   void global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active, const Addresses& addresses);
-  /// Each lane's copy is a request of its own.
+  /// Adds the bulk copies of a warp. Each lane's copy is a request of its own.
   void bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses);
-  /// The copies go from these addresses to copies_to_.
+  /// The wavefronts of copies from these addresses to copies_to_.
   Wavefronts wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses);
   /// Index of the shared variable at the address, and its begin.
   std::pair<std::uint16_t, std::uint64_t> use_variable(std::uint64_t address);

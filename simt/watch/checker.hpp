@@ -15,8 +15,8 @@
 
 namespace simt {
 
-/// Checks that accesses stay within their arrays, and that each comes after the writes, and each write after the reads,
-/// of other threads. CheckedArrays says what global memory there is.
+/// Checks that accesses stay within their arrays. It also checks that each access comes after the writes of other
+/// threads, and each write after their reads. CheckedArrays describes the global memory.
 class BlockChecker final : public Watcher {
  public:
   BlockChecker();
@@ -47,7 +47,7 @@ class BlockChecker final : public Watcher {
  private:
   static constexpr std::size_t BARRIERS = 16;
 
-  /// The latest uses of 4 bytes of shared memory.
+  /// The latest uses of a word of 4 bytes of shared memory.
   struct Word {
     std::uint64_t block = 0;
     Use written;
@@ -60,8 +60,8 @@ class BlockChecker final : public Watcher {
 
   struct MbarrierClocks {
     ThreadNumber copies = 0;  ///< the number of the bulk copies that arrive there
-    // The arrivals up to this phase pass on the one, those up to the phase before the other. Later phases pass on what
-    // earlier ones did: their arrivals see the earlier ones'.
+    // `arrived` holds what arrivals up to the current phase pass on, the other clock what arrivals up to the phase
+    // before pass on. A later phase passes on what earlier ones did, because its arrivals have seen theirs.
     Clocks::Clock arrived;
     Clocks::Clock ended;
   };
@@ -69,7 +69,7 @@ class BlockChecker final : public Watcher {
   Complaint access_shared(ThreadNumber thread, const Access& access, By by) {
     return access_shared(thread, access, by, {thread, clocks_.now(thread)});
   }
-  /// `use` is what is remembered of it.
+  /// Checks an access to shared memory and remembers `use` of it.
   Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
   Complaint access_global(ThreadNumber thread, const Access& access);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);

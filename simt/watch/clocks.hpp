@@ -11,19 +11,19 @@
 
 namespace simt {
 
-/// When something was done: by the number of a clock and its time; 0 for never.
+/// The moment of a use: the number of a clock and its time. Time 0 stands for never.
 struct Use {
   ThreadNumber thread = 0;
   std::uint32_t when = 0;
 };
 
-/// Which of a block's threads have waited for which others. Each counts the barriers it has passed, and knows up to
-/// which count each other thread's accesses came before its own next ones.
+/// Which of a block's threads have waited for which others. Each thread counts the barriers that it has passed. It
+/// knows for each other thread the count up to which that thread's accesses came before its own next ones.
 ///
-/// Memory that asynchronous copies write which arrive at an mbarrier is known to those alone who wait there, be it the
-/// thread that started them. They have a clock of their own for it, as if another thread did them: copies_of() its
-/// number. So have the bulk copies that arrive at an mbarrier, which counts its phases (add()), and what products of a
-/// warp read while they are under way, which counts their groups (products_of()).
+/// Asynchronous copies have clocks of their own, as if other threads made them: even the thread that started a copy may
+/// read its bytes only after a wait. copies_of() is the number of the clock of a thread's copies. Bulk copies that
+/// arrive at an mbarrier have a clock that counts its phases (add()). The reads of a warp's products under way have a
+/// clock that counts their groups (products_of()).
 class Clocks {
  public:
   using Clock = std::vector<std::uint32_t>;
@@ -31,9 +31,9 @@ class Clocks {
   void begin(std::size_t threads);
   /// `threads` have met at a barrier: all that each did so far comes before all that any does from now on.
   void join(std::span<const ThreadNumber> threads);
-  /// Adds what `thread` did so far, and what it knows to have come before, to what a barrier passes on.
+  /// Adds everything that `thread` did or knows of so far to the clock that a barrier passes on.
   void release(ThreadNumber thread, Clock& passed_on) { release_as(thread, thread, passed_on); }
-  /// Adds its copies, without what else it did.
+  /// Adds the thread's copies alone.
   void release_copies(ThreadNumber thread, Clock& passed_on) { release_as(copies_of(thread), thread, passed_on); }
   /// All that was passed on comes before whatever any of `threads` does from now on.
   void acquire(std::span<const ThreadNumber> threads, const Clock& passed_on);
@@ -44,14 +44,14 @@ class Clocks {
     return static_cast<ThreadNumber>(2 * known_.size() + thread / WARP);
   }
   bool is_of_products(ThreadNumber number) const { return number >= 2 * known_.size() && number < added_; }
-  /// One more clock, whose times are told to pass_on().
+  /// Adds a clock and returns its number. pass_on() gets its times.
   ThreadNumber add();
   bool is_added(ThreadNumber number) const { return number >= added_; }
-  /// That it was done comes before what follows a barrier.
+  /// The use `done` comes before everything that follows a barrier.
   void pass_on(const Use& done, Clock& passed_on) const;
-  /// That it was done comes before all that the thread does from now on.
+  /// The use `done` comes before everything that the thread does from now on.
   void learn(ThreadNumber thread, const Use& done);
-  /// The thread that a number belongs to, be it that of its copies.
+  /// The thread to which a number belongs: its own number or that of its copies.
   ThreadNumber thread_of(ThreadNumber number) const { return static_cast<ThreadNumber>(number % known_.size()); }
   std::uint32_t now(ThreadNumber thread) const { return own_[thread]; }
   bool comes_before(ThreadNumber earlier, std::uint32_t when, ThreadNumber thread) const {

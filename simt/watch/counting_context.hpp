@@ -12,19 +12,20 @@
 
 namespace simt {
 
-/// Where accesses come from, numbered for all OS threads.
+/// The sites that accesses come from, numbered for all OS threads.
 class AccessSites {
  public:
   using Number = std::uint16_t;
   static constexpr Number NONE = 0;
 
   struct Site {
-    const void* code = nullptr;  ///< behind the access; null for a copy, which has a place instead
+    const void* code = nullptr;  ///< the code behind the access; null for a copy, which has a place instead
     std::source_location place;
     unsigned bytes = 0;
     bool write = false;
-    bool copy = false;  ///< writes shared memory; the site with the next number reads global memory for it
-    bool bulk = false;  ///< a bulk copy, of which only what it reads is counted
+    bool copy = false;  ///< whether it is a copy that writes shared memory; the site with the next number is its read
+                        ///< of global memory
+    bool bulk = false;  ///< whether it is a bulk copy; only its reads are counted
   };
 
   AccessSites();

@@ -11,8 +11,8 @@
 
 namespace simt {
 
-/// Finds the first address that each block reads in some arrays, in bytes from their begin. Block after block ends with
-/// the last of them.
+/// Finds the first address that each block reads in some arrays, in bytes from their begin. It ends each block as soon
+/// as the last of these is known.
 class FirstReads final : public Watcher {
  public:
   /// `wanted` has a bit for each array; `stop` ends the block.

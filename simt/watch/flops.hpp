@@ -1,6 +1,6 @@
 #pragma once
 
-// Which floating-point operations the program's machine code makes.
+// The floating-point operations in the program's machine code.
 
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace simt {
 
-/// An instruction that computes, and how many operations it makes: one for each value it adds, subtracts, multiplies or
-/// divides, two for one it multiplies and adds.
+/// An instruction that computes, and its number of operations: one for each value that it adds, subtracts, multiplies
+/// or divides, and two for each multiply-add.
 struct FlopInstruction {
   const void* code = nullptr;
   unsigned flops = 0;
@@ -19,7 +19,7 @@ struct FlopInstruction {
 using Instructions = std::vector<FlopInstruction>;
 
 /// The instructions behind each of the trace calls that return to `codes` (in order), up to the next such call. Nothing
-/// where objdump (binutils) is missing or the processor is not an x86-64.
+/// if objdump (binutils) is missing or the processor is not an x86-64.
 std::optional<std::vector<Instructions>> flops_behind(std::span<const void* const> codes);
 
 }  // namespace simt

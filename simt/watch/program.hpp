@@ -1,6 +1,6 @@
 #pragma once
 
-// The running program: where it lies in memory, and which source lines its code comes from.
+// The running program: its place in memory, and the source lines of its code.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace simt {
 
-/// Where the program itself, not a library, lies in memory, and this OS thread's copy of its thread-local variables.
+/// The place in memory of the program itself, without libraries, and of this OS thread's copy of its thread-local
+/// variables.
 struct Program {
   std::uintptr_t base = 0;
   std::uintptr_t code_begin = 0;
@@ -19,13 +20,13 @@ struct Program {
   std::size_t thread_local_bytes = 0;
 
   static Program find();
-  /// Its file; empty where that can not be told.
+  /// Path of its file; empty if it is not known.
   static std::string path();
   /// The address in the file of a code address in memory.
   std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
 };
 
-/// The lines that a shell command prints. Empty where it can not be run.
+/// The lines that a shell command prints; empty if it can not be run.
 std::vector<std::string> output_of(const std::string& command);
 
 /// A place in a source file; line 0 where it is not known.
@@ -35,8 +36,8 @@ struct SourcePlace {
   unsigned line = 0;
 };
 
-/// For each code address the place it was compiled from, then the one that this was inlined into, and so on outwards.
-/// Empty where the program has no debug information or addr2line (binutils) is missing.
+/// For each code address, the place that it was compiled from, then the place into which that was inlined, and so on
+/// outwards. Empty if the program has no debug information or addr2line (binutils) is missing.
 std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes);
 
 /// "file:line in function, called at ..." of the instruction before `code`.

@@ -10,7 +10,7 @@
 
 namespace simt {
 
-/// The thread-local variables of the program, of which `__shared__` ones are those within functions. The table has the
+/// The thread-local variables of the program. Those within functions are `__shared__` variables. The table has the
 /// layout of every OS thread's copy.
 class SharedVariables {
  public:

@@ -26,17 +26,17 @@ struct Copy {
   unsigned bytes;
 };
 
-/// A mbarrier's phase under way, or one that is waited for.
+/// A phase of an mbarrier: the current one, or one that a thread waits for.
 struct Phase {
   unsigned address = 0;  ///< of the mbarrier
   std::uint64_t number = 0;
 };
 
-/// Why a thread may not do what it is about to, or nothing.
+/// The reason why a thread may not do its next step, or nothing.
 using Complaint = std::optional<std::string>;
 
-/// Follows what the threads of one block after the other do, all on one OS thread. It is told of each event just
-/// before it happens; a complaint ends the launch.
+/// Follows the threads of one block after the other, all on one OS thread. The executor calls it just before each
+/// event. A complaint ends the launch.
 class Watcher {
  public:
   Watcher() = default;
@@ -49,28 +49,28 @@ class Watcher {
   /// The thread has finished.
   virtual void finish(ThreadNumber) {}
 
-  /// `code` is behind the instruction. Memory of stacks and the kernel's arguments are not told of.
+  /// An access to memory other than stacks and the kernel's arguments. `code` is the address behind the instruction.
   virtual Complaint access(ThreadNumber, const Access&, const void* /*code*/) { return {}; }
 
   // ---- Barriers ----
 
   /// The thread has reached a barrier of the block, or else a warp-level operation, and waits for others.
   virtual void arrive(ThreadNumber, bool /*of_block*/) {}
-  /// Lanes of a warp have met: what they did comes before whatever they do.
+  /// Lanes of a warp have met: what they did so far comes before everything that they do from now on.
   virtual void meet(const Threads&) {}
   /// bar.arrive: the thread goes on. `phase` counts how often the barrier has been completed.
   virtual void arrive_without_waiting(ThreadNumber, unsigned /*barrier*/, std::uint64_t /*phase*/) {}
-  /// The barrier is complete with those who waited there; `others` says whether some arrived without.
+  /// The barrier is complete with the threads that waited there. `others` says whether some arrived without waiting.
   virtual void complete(unsigned /*barrier*/, const Threads& /*waiting*/, bool /*others*/) {}
 
   // ---- Mbarriers ----
 
   virtual Complaint mbarrier_init(ThreadNumber, unsigned /*address*/) { return {}; }
-  /// Before each of the following.
+  /// Comes before each of the following events.
   virtual Complaint mbarrier_use(ThreadNumber, unsigned /*address*/) { return {}; }
   /// `copies` says whether the arrival announces the thread's copies instead of all else.
   virtual void mbarrier_arrive(ThreadNumber, unsigned /*address*/, bool /*copies*/) {}
-  /// The phase under way has ended, which these threads waited for.
+  /// The current phase has ended. These threads waited for it.
   virtual void mbarrier_complete(unsigned /*address*/, const Threads& /*waiting*/) {}
   /// `ended` says whether the thread goes on at once.
   virtual void mbarrier_wait(ThreadNumber, const Phase&, bool /*ended*/) {}
@@ -78,11 +78,11 @@ class Watcher {
   // ---- Copies to shared memory ----
 
   virtual Complaint copy_starts(ThreadNumber, const Copy&, Site) { return {}; }
-  /// Its bytes are there; `at_mbarrier` says whether an arrival at an mbarrier announces them.
+  /// A copy's bytes are there. `at_mbarrier` says whether an arrival at an mbarrier announces them.
   virtual Complaint copy_arrives(ThreadNumber, const Copy&, bool /*at_mbarrier*/) { return {}; }
   /// The thread has waited for all its copies.
   virtual void copies_awaited(ThreadNumber) {}
-  /// The copy is done at once, for the phase under way.
+  /// A bulk copy is done at once, in the current phase of its mbarrier.
   virtual Complaint bulk_copy(ThreadNumber, const Copy&, const Phase&, Site) { return {}; }
 
   // ---- wgmma ----

@@ -7,7 +7,7 @@
 
 namespace simt {
 
-/// Memory of zeros, of which only what is used takes any.
+/// A table of zeros. Only the parts in use take memory.
 template <class Value>
 struct FreeMemory {
   void operator()(Value* memory) const { std::free(memory); }
