@@ -1,4 +1,4 @@
-// The host's side of CUDA's runtime, as far as kernels' hosts call it.
+// The calls of CUDA's runtime that the hosts of kernels use.
 
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"

@@ -68,7 +68,7 @@ class Workers {
 
   unsigned count() const { return static_cast<unsigned>(threads_.size()); }
 
-  /// Nobody watches where `make` is empty, and nobody is told of blocks where `done` is.
+  /// Runs a launch. An empty `make` stands for no watcher, and an empty `done` for no call after a block.
   void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
            const std::function<void(Watcher&, std::uint64_t)>& done) {
     std::unique_lock lock(mutex_);
@@ -110,7 +110,7 @@ class Workers {
         lock.lock();
         if (error_ == nullptr) {
           error_ = std::current_exception();
-          failed = true;  // from now on: what blocks that wait for this one throw is not the reason
+          failed = true;  // errors of blocks that wait for this one are not the reason
         }
       }
       if (--busy_ == 0) {

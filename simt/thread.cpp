@@ -1,4 +1,4 @@
-// The functions of thread.hpp, by the part of the block that knows.
+// The functions of thread.hpp. Each calls the part of the block that does the work.
 
 #include "simt/thread.hpp"
 

@@ -16,7 +16,8 @@ extern "C" void note_signal(int) { noted = 1; }
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = note_signal;
-  // Back to the default after the first signal, which is what lets a second one kill; calls under way are restarted.
+  // The first signal restores the default action, so that a second one ends the process. System calls under way are
+  // restarted.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -14,8 +14,8 @@ double median_of_sorted(const std::vector<double>& values) {
 }
 
 /// How many of the smallest and of the largest of n sorted values lie outside the interval: the largest r with
-/// P(binomial(n, 1/2) <= r - 1) <= (1 - confidence) / 2 for each of the two tails, so that the interval from the
-/// r-th smallest (counted from 1) to the r-th largest covers the median often enough; 1 where even that is too much.
+/// P(binomial(n, 1/2) <= r - 1) <= (1 - confidence) / 2 for each of the two tails, so that the interval from the r-th
+/// smallest (counted from 1) to the r-th largest covers the median often enough. The rank is 1 if no rank does.
 std::size_t outer_rank(std::size_t n, double confidence) {
   const double tail = (1.0 - confidence) / 2.0;
   const double count = static_cast<double>(n);
@@ -23,7 +23,7 @@ std::size_t outer_rank(std::size_t n, double confidence) {
   std::size_t rank = 0;
   while (rank < n / 2) {
     const double k = static_cast<double>(rank);
-    // Through logarithms: 2^-n itself underflows for n above 1074.
+    // Logarithms are used because 2^-n itself underflows for n above 1074.
     below += std::exp(std::lgamma(count + 1.0) - std::lgamma(k + 1.0) - std::lgamma(count - k + 1.0) -
                       count * std::log(2.0));
     if (below > tail) {

@@ -1,4 +1,4 @@
-// OpenBLAS: what the host's cores reach with a tuned library.
+// OpenBLAS: the speed that the host's cores reach with a tuned library.
 
 #include "host/kernel.hpp"
 
@@ -21,7 +21,7 @@ void multiply(const Problem& p, void*, cudaStream_t) {
   const auto leading = [](std::int64_t distance) {
     return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
   };
-  // BLAS does not read A and B where alpha is 0; OpenBLAS's kernels for small matrices do.
+  // BLAS must not read A and B if alpha is 0. OpenBLAS's kernels for small matrices read them.
   const std::int64_t depth = p.alpha == 0.0F ? 0 : p.k;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(p.m), static_cast<blasint>(p.n),
               static_cast<blasint>(depth), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb), p.beta, p.c,

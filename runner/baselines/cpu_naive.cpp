@@ -1,4 +1,4 @@
-// The triple loop everybody writes first, on one thread: what the word "naive" is measured against.
+// The triple loop on one thread. The word "naive" is measured against it.
 
 #include "host/kernel.hpp"
 

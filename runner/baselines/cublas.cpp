@@ -1,7 +1,7 @@
-// cuBLAS: the reference everything is compared with, and its TF32 mode as another precision beside it.
+// cuBLAS: the reference that everything is compared with, and its TF32 mode as another precision.
 //
-// cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so C = A B is asked for as
-// C^T = B^T A^T: the operands change places, and nothing is transposed in memory.
+// cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so cuBLAS computes C = A B as C^T
+// = B^T A^T. The operands change places, and nothing is transposed in memory.
 
 #include "device/cublas_handle.hpp"
 #include "host/kernel.hpp"
@@ -15,7 +15,7 @@
 namespace sgemm {
 namespace {
 
-/// Row distances may be 0 for matrices without elements, which cuBLAS refuses.
+/// Matrices without elements may have row distances of 0, which cuBLAS refuses.
 int leading(std::int64_t distance) { return static_cast<int>(std::max<std::int64_t>(distance, 1)); }
 
 void sgemm(cublasHandle_t handle, const Problem& p) {

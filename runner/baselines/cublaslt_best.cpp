@@ -1,5 +1,5 @@
-// cuBLASLt with its choice of algorithm put to the test: every algorithm its heuristic proposes is timed on the
-// operands at hand, with a cold L2 as in the default protocol, and the fastest one is kept and named.
+// cuBLASLt with the fastest of its algorithms. Every algorithm that its heuristic proposes is timed on the operands of
+// the case, with a cold L2 as in the default protocol. The record names the fastest one.
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int MOST_ALGORITHMS = 64;
 constexpr int SAMPLES = 5;
-/// An algorithm whose first sample is this much slower than the best median so far gets no further ones.
+/// An algorithm gets no further samples if its first one takes this many times as long as the best median so far.
 constexpr double HOPELESS = 1.25;
 
 template <auto DESTROY>

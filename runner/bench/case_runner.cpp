@@ -12,7 +12,7 @@
 namespace sgemm {
 namespace {
 
-/// Does the work of a case. Returns what ended it before its end, or nothing.
+/// Does the work of a case. Returns the reason if it ended early, or nothing.
 std::optional<CaseStopped> ending_of(const std::function<void()>& work) {
   try {
     work();

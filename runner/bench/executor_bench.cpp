@@ -14,7 +14,7 @@ namespace {
 
 /// A case that is expected to take longer needs --force.
 constexpr double MOST_SECONDS = 60.0;
-/// Problems with fewer products, of which the slowest kernel does some ten million a second, are not worth an estimate.
+/// Problems with fewer products are not worth an estimate: the slowest kernel does about ten million products a second.
 constexpr double FEW_PRODUCTS = 5e7;
 
 /// "90 s", "25 min", "3.5 h".

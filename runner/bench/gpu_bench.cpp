@@ -100,7 +100,7 @@ class CudaBench final : public GpuBench {
  private:
   class ConfigurationBench;
 
-  /// Does what `work` does and turns errors of the libraries into the case's outcome.
+  /// Calls `work` and turns errors of the libraries into the case's outcome.
   template <class Work>
   auto guarded(const std::string& case_name, const Work& work);
   void note_failure(const std::string& case_name);
@@ -111,7 +111,7 @@ class CudaBench final : public GpuBench {
   void measure_cublas_alone(OperandSet& operands, const Observer& observer);
   Round round_of(OperandSet& operands, std::vector<Contender> contenders);
   SamplingOptions sampling(int contenders) const;
-  /// With the configuration that the tuning file or the kernel chooses.
+  /// Prepares the configuration that the tuning file or the kernel chooses.
   Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OnDevice& state, Owner owner);
@@ -411,7 +411,7 @@ double CudaBench::cublas_rel_err(OperandSet& operands, const Observer& observer,
 
 void CudaBench::note_failure(const std::string& case_name) {
   cudaGetLastError();
-  // An error that stays is returned by every call from now on.
+  // A permanent error comes back from every later call.
   if (!lost() && cudaDeviceSynchronize() != cudaSuccess) {
     lost_after_ = case_name;
   }

@@ -11,7 +11,7 @@
 namespace sgemm {
 namespace {
 
-/// Does what `work` does to the trial. Where that ends it, the trial says how; an end of everything is passed on.
+/// Calls `work` on the trial. If `work` ends the trial, the trial records how. A stop of the whole run is passed on.
 void attempt(Trial& trial, const StopToken& stop, const std::function<void()>& work) {
   try {
     work();

@@ -55,7 +55,7 @@ TuningEntry entry_of(const Json& json) {
   return entry;
 }
 
-/// Also for what can not be looked at, of which reading it tells why.
+/// Whether something is at the path. Also true if that can not be looked at: reading it gives the reason.
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::status(path, error).type() != fs::file_type::not_found;

@@ -20,7 +20,7 @@
 namespace sgemm {
 namespace {
 
-/// Most that any GPU's SMs hold.
+/// The most blocks that an SM of any GPU holds.
 constexpr int MOST_BLOCKS_PER_SM = 32;
 
 constexpr std::string_view DESCRIPTION =
@@ -251,7 +251,7 @@ struct Switch {
 /// "--flag" of "--flag=value".
 std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
-/// The flags of Google Benchmark among what CLI11 did not know; anything else is an error.
+/// The flags of Google Benchmark among the arguments that CLI11 does not know. Any other argument is an error.
 std::vector<std::string> benchmark_flags(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const std::string& argument : app.remaining()) {
@@ -259,7 +259,7 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
       flags.push_back(argument);
     } else if (argument.starts_with('-') && argument != "-" && argument != "--") {
       const std::string name = without_value(argument);
-      Candidate best{name.size() / 2, ""};  // what differs in more than half of its letters is no suggestion
+      Candidate best{name.size() / 2, ""};  // a flag that differs in more than half of its letters is no suggestion
       for (const CLI::Option* const option : app.get_options()) {
         const std::size_t distance = word_distance(name, option->get_name());
         if (distance < best.distance) {
@@ -275,7 +275,7 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
   return flags;
 }
 
-/// The modes, beside `list`, in which a flag means something. Elsewhere it would have no effect, and is a mistake.
+/// The modes, besides `list`, in which a flag has an effect. In all other modes the flag is an error.
 struct Meaning {
   const char* flag;
   std::vector<Mode> modes;
@@ -298,7 +298,7 @@ const std::vector<Meaning>& meanings() {
   return all;
 }
 
-/// The mode that the flags ask for, of which at most one may be given.
+/// The mode that the flags ask for. Two modes are an error.
 Mode mode_of(const CLI::App& app) {
   Mode asked = Mode::measure;
   for (const Mode mode : MODES) {
@@ -316,7 +316,7 @@ Mode mode_of(const CLI::App& app) {
 void refuse_useless_flags(const CLI::App& app, const Options& options) {
   const Mode mode = options.protocol.mode;
   if (mode == Mode::list) {
-    return;  // a line to be run can be asked first what there is
+    return;  // --list may be added to any command line
   }
   for (const Meaning& meaning : meanings()) {
     const auto& modes = meaning.modes;

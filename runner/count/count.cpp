@@ -25,7 +25,7 @@ unsigned blocks_on_sm(const simt::GpuModel& gpu, const Kernel& kernel, std::size
   return kernel.blocks_per_sm > 0 ? std::min(blocks, static_cast<unsigned>(kernel.blocks_per_sm)) : blocks;
 }
 
-/// A, B, and C, in which a block works in the rows of A and the columns of B that it reads.
+/// A, B and C. A block writes to the rows of C that it reads of A, and to the columns that it reads of B.
 std::vector<simt::CountedArray> counted_arrays(const Problem& problem) {
   constexpr std::size_t A = 0;
   constexpr std::size_t B = 1;
@@ -36,7 +36,7 @@ std::vector<simt::CountedArray> counted_arrays(const Problem& problem) {
   return arrays;
 }
 
-/// How the arrays would lie in the GPU's memory.
+/// The places that the arrays would have in the GPU's memory.
 std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt::CountedArray>& arrays) {
   std::array<std::uint64_t, simt::MAX_ARRAYS> first{};
   constexpr std::uint64_t ALIGNMENT = simt::ALLOCATION_ALIGNMENT;
@@ -49,7 +49,7 @@ std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt
   return first;
 }
 
-/// Ends the case where the L2 is asked for more than can be replayed in about a minute.
+/// Ends the case if replaying its requests to the L2 would take more than about a minute.
 void refuse_long_replays(const simt::LaunchCounts& launch) {
   constexpr double ACCESSES_PER_SECOND = 1e8;
   constexpr double MOST_SECONDS = 90.0;

@@ -33,7 +33,7 @@ Device describe(int index) {
   device.memory_bytes = properties.totalGlobalMem;
   device.smem_per_sm_bytes = properties.sharedMemPerMultiprocessor;
   device.smem_per_block_optin_bytes = properties.sharedMemPerBlockOptin;
-  // Attributes, as CUDA 13 dropped the clocks from the properties.
+  // These are attributes, because CUDA 13 dropped the clocks from the properties.
   device.max_sm_clock_mhz = attribute(cudaDevAttrClockRate, index) / 1000;
   device.max_memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, index) / 1000;
   device.memory_bus_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, index);
@@ -62,7 +62,7 @@ DeviceQuery query_device(int index) {
   }
   try {
     CUDA_CHECK(cudaSetDevice(index));
-    CUDA_CHECK(cudaFree(nullptr));  // creates the context: what is wrong with the device shows here
+    CUDA_CHECK(cudaFree(nullptr));  // creates the context, and shows whether the device works
     return {describe(index), ""};
   } catch (const CudaError& error) {
     cudaGetLastError();

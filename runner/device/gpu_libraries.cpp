@@ -12,7 +12,7 @@
 namespace sgemm {
 namespace {
 
-/// 13020 -> "13.2". Nothing for 0, which CUDA says where there is no driver.
+/// 13020 -> "13.2". Nothing for 0, which CUDA returns if there is no driver.
 std::optional<std::string> version_text(int version) {
   if (version == 0) {
     return std::nullopt;

@@ -115,7 +115,7 @@ class Nvml final : public Telemetry {
     clock_ = function<nvml::ClockInfo>("nvmlDeviceGetClockInfo");
     power_ = function<nvml::PowerUsage>("nvmlDeviceGetPowerUsage");
     temperature_ = function<nvml::Temperature>("nvmlDeviceGetTemperature");
-    // The new name came with the 535 drivers; the old one is kept, for how long is not said.
+    // The new name came with the 535 drivers. They keep the old one, but may drop it some day.
     reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksEventReasons");
     if (reasons_ == nullptr) {
       reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");

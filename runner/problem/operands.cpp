@@ -16,7 +16,7 @@ namespace {
 /// 2^-24: the step of the random fractions, which then fit a float exactly.
 constexpr float STEP = 0x1p-24F;
 
-/// An odd multiple of 2^-24 in (-1, 1): symmetric about 0, which it never takes.
+/// An odd multiple of 2^-24 in (-1, 1). The distribution is symmetric about 0 and never takes it.
 float uniform(const CounterRandom& random, std::uint64_t index) {
   const auto fraction = static_cast<std::int32_t>(random(index) >> 40U);  // 24 bits
   return static_cast<float>(2 * fraction + 1 - (std::int32_t{1} << 24U)) * STEP;
@@ -32,7 +32,8 @@ float normal(const CounterRandom& random, std::uint64_t index) {
   return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
-/// Fills the elements of a window, row by row, of a matrix with so many columns; `element` has their index there.
+/// Fills the elements of a window row by row. `element` gets the index of an element in the matrix, which has `columns`
+/// columns.
 template <class Element>
 void fill(std::vector<float>& part, const Window& window, std::size_t columns, const Element& element) {
   constexpr std::size_t SMALLEST_SHARE = std::size_t{1} << 16U;  // below it, starting a thread costs more
@@ -144,9 +145,9 @@ class MatrixMaker {
     fill_with([&](std::uint64_t index) { return scale * u(index); });
   }
 
-  /// With h = k / 2: A(i, k + h) = -A(i, k) and B(k + h, j) = B(k, j) + 2^-10 u. A sum runs up over the first half and
-  /// back over the second, to about 2^-10 of where it was. Where k is odd, the last column of A is zero. C0 is as small
-  /// as the result.
+  /// With h = k / 2: A(i, k + h) = -A(i, k) and B(k + h, j) = B(k, j) + 2^-10 u. A sum grows over the first half and
+  /// shrinks over the second, to about 2^-10 of its peak. If k is odd, the last column of A is zero. C0 is as small as
+  /// the result.
   void fill_cancelling() {
     constexpr float REMAINDER = 0x1p-10F;
     if (which_ == MatrixName::a) {
@@ -175,7 +176,7 @@ class MatrixMaker {
     fill_with([&](std::uint64_t index) {
       const std::uint64_t row = index / columns_;
       const std::uint64_t column = index % columns_;
-      const std::uint64_t chosen = random_(~row);  // counters that no element has
+      const std::uint64_t chosen = random_(~row);  // no element has such a counter
       const bool first = row % ONE_IN == 0 && column == (chosen & 0xFFFFFFFFU) % columns_;
       const bool second = row % (2 * ONE_IN) == 0 && column == (chosen >> 32U) % columns_;
       return first || second ? std::copysign(special, u(index)) : u(index);
@@ -187,7 +188,7 @@ class MatrixMaker {
   std::uint64_t columns_;  ///< of the whole matrix
   CounterRandom random_;
   std::vector<float> part_;
-  std::uint64_t half_depth_;  ///< half of the columns of A, of the rows of B
+  std::uint64_t half_depth_;  ///< half of the columns of A and of the rows of B
 };
 
 struct Names {

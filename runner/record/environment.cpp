@@ -74,7 +74,7 @@ Json describe(const Device& device, const std::string& driver) {
   return json;
 }
 
-/// Without the flag that names the folder of the sources: it changes nothing that is measured.
+/// The flags without the one that names the folder of the sources, which changes nothing that is measured.
 std::string without_source_folder(std::string_view flags) {
   return std::regex_replace(std::string(flags), std::regex("[ ,]-ffile-prefix-map=[^ ,]*"), "");
 }

@@ -26,7 +26,7 @@ void set_if(Json& json, const char* key, const std::optional<Value>& value) {
   json[key] = *value;
 }
 
-/// Nanoseconds are finer than any clock here and keep the files small.
+/// Rounds to nanoseconds, which are finer than any clock here and keep the files small.
 std::vector<double> to_nanoseconds(std::vector<double> times_us) {
   for (double& time : times_us) {
     time = std::round(time * 1e3) / 1e3;
@@ -44,7 +44,7 @@ Json to_json(const TelemetrySample& sample) {
   return json;
 }
 
-/// As Google Benchmark has them: times are per iteration, and each sample counts as one.
+/// Adds times in Google Benchmark's form: per iteration, where each sample counts as one iteration.
 void add_times(Json& json, const Measurement& measurement) {
   json["iterations"] = measurement.timings.kernel_us.size();
   json["real_time"] = measurement.time_us.median;
@@ -147,8 +147,8 @@ Json to_json(const Record& record, int repetitions) {
   Json json;
   json["name"] = record.name;
   json["run_name"] = record.name;
-  // Google Benchmark's compare.py expects times in all records but those of type "aggregate", and compares those that
-  // have the same unit. That is how it passes over cases without a time.
+  // Google Benchmark's compare.py expects times in all records but those of type "aggregate", and compares records with
+  // the same unit. So it passes over cases without a time.
   json["run_type"] = record.measurement ? "iteration" : "aggregate";
   json["repetitions"] = repetitions;
   json["repetition_index"] = record.repetition_index;

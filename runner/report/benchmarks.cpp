@@ -70,7 +70,8 @@ std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(std::string_vie
   return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
 }
 
-/// Stays silent on single runs, which have their row in the table already, and gives what repetitions add to a note.
+/// Says nothing about single runs, which have their row in the table already, and passes the aggregates of repetitions
+/// to a note.
 class AggregateReporter : public benchmark::BenchmarkReporter {
  public:
   explicit AggregateReporter(const std::function<void(const std::string&)>& note) : note_(note) {}
@@ -119,7 +120,7 @@ void report(benchmark::State& state, const Record& record) {
     set_counters(state, record);
     state.SetLabel(record.detail);
   } else if (record.reason.empty()) {
-    state.SetIterationTime(std::numeric_limits<double>::quiet_NaN());  // it ended as it should, and has no time
+    state.SetIterationTime(std::numeric_limits<double>::quiet_NaN());  // the case ended as it should, but has no time
     state.SetLabel(std::string(to_string(record.outcome)));
   } else {
     state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), record.reason).c_str());

@@ -121,7 +121,7 @@ void add_summary(std::vector<std::string>& lines, std::size_t width, const Recor
   }
 }
 
-/// Requests by what makes them, of which each costs so much; first all, then by line.
+/// A table of requests by kind, with the cost of each: first of all lines together, then of each line.
 class RequestTable {
  public:
   RequestTable(std::size_t width, const Counts& counts, double elements) : width_(width), elements_(elements) {

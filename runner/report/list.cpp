@@ -18,7 +18,7 @@ constexpr std::size_t MIN_SUMMARY_WIDTH = 24;  // narrower columns are harder to
 
 bool same_kernel(const Kernel& x, const Kernel& y) { return x.number == y.number && x.name == y.name; }
 
-/// Lines of whole words, each at most `width` long where the words allow it.
+/// Lines of whole words. A line is longer than `width` only if one word is.
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   for (const std::string_view word : split(text, ' ')) {

@@ -11,7 +11,8 @@
 namespace sgemm {
 namespace {
 
-// How long a host may take to enqueue: generous, since a hold that is too long costs a little time and no accuracy.
+// The time that a host may take to enqueue. It is generous, because a hold that is too long costs a little time and no
+// accuracy.
 constexpr double HOLD_US = 20.0;
 constexpr double HOLD_PER_LAUNCH_US = 6.0;
 
@@ -36,7 +37,8 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
                                       const std::vector<int>& order, int launches) {
   problem.reserve(launches);
   pairs_.resize(std::max(pairs_.size(), contenders.size()));
-  // Filling C would evict the operands that a warm sample expects in the L2, so then it is done only where C is read.
+  // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the kernel
+  // reads it.
   const bool refill = flush_ != nullptr || problem.operands(Owner::kernel).beta != 0.0F;
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];

@@ -26,7 +26,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Draws the order of each round. Shuffles by hand: std::shuffle's result is not the same in every standard library.
+/// Draws the order of each round. It shuffles by hand, because std::shuffle gives different results in different
+/// standard libraries.
 class RandomOrder {
  public:
   RandomOrder(int contenders, std::uint64_t seed) : random_(seed), order_(static_cast<std::size_t>(contenders)) {
@@ -41,7 +42,7 @@ class RandomOrder {
   }
 
   void drop(const std::function<bool(int)>& contender) { std::erase_if(order_, contender); }
-  /// Those that are left, in the order of the last round.
+  /// The contenders that are left, in the order of the last round.
   const std::vector<int>& contenders() const { return order_; }
 
  private:

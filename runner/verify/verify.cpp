@@ -13,42 +13,44 @@
 // bound is more than 8 of them away. On data of mean 0 the partial sums are smaller by another sqrt(k). The 4 covers
 // the roundings outside the sum: by alpha, by beta, of their sum, of the operands of a short sum.
 //
-// Where roundings do not average out, K + 4 takes the place of 4 + 2 sqrt(K): the worst case, up to terms of second
-// order. It takes terms of very different sizes: what is added to a much larger partial sum is lost whenever it is
-// below half a unit in the last place of that, and this always takes away. Data of the kind exp(4 z), z normal, exceeds
-// 4 + 2 sqrt(K) from K = 1024 on when summed one by one.
+// If roundings do not average out, K + 4 takes the place of 4 + 2 sqrt(K): the worst case, up to second order. This
+// happens if products have very different sizes. A product below half a unit in the last place of the partial sum is
+// lost, and positive sums always come out too small then. Data of the kind exp(4 z), z normal, exceeds 4 + 2 sqrt(K)
+// from K = 1024 on when summed one by one.
 //
 // TF32 rounds each operand to 10 mantissa bits, a relative error of up to 2^-11 = 2^13 eps, and then adds products in
 // single precision: c(K) = 2 * 2^13 + 4 + 2 sqrt(K).
 //
-// FP32 from operands in two TF32 parts, three products for each and the sums of 16 of them added in single precision:
+// The class fp32_split splits operands into two TF32 terms, makes three products for each product in FP32, and adds the
+// sums of 16 of those in single precision:
 //
 //     c(K) = 92 + 2 sqrt(K)
 //
-// The parts leave out what tensor cores cut off the smaller one, up to 2 eps of each operand, and the product of both
-// smaller parts, up to 2^-22: together 8 eps of a product at worst. Within 16 products tensor cores do not round but
-// cut off. If they keep no more than the 24 bits of the largest term and add four terms to a sum at a time, then all
-// five but the largest lose up to 2 eps of it, and so does the new sum: 10 eps. The 16 products are 6 instructions of
-// two such additions. The first two instructions add smaller parts alone, 2^-10 of the whole at most, and lose next to
-// nothing. Eight additions are left, 80 eps at worst. The rest is 4 + 2 sqrt(K) as above; additions are a sixteenth as
-// many. This holds for operands that are 0 or at least 2^-113: below, the smaller part loses bits to underflow, up to
-// 2^-136 of each operand.
+// Two things are left out. Tensor cores cut off the smaller term, up to 2 eps of each operand. The product of both
+// smaller terms is up to 2^-22. Together that is 8 eps of a product at worst. Within 16 products tensor cores do not
+// round but cut off. We assume that they keep no more than the 24 bits of the largest addend, and add four products to
+// a sum at a time. Then all five addends except the largest lose up to 2 eps of it, and so does the new sum: 10 eps.
+// The 16 products are 6 instructions of two such additions. The first two instructions add products with smaller terms
+// alone, 2^-10 of the whole at most, and lose next to nothing. Eight additions are left, 80 eps at worst. The rest is
+// 4 + 2 sqrt(K) as above, with a sixteenth of the additions. This holds for operands that are 0 or at least 2^-113. In
+// smaller operands the smaller term loses bits to underflow, up to 2^-136 of each operand.
 //
-// FP32 from scaled operands in three BF16 parts, six products for each, or in two FP16 parts and three products, sums
-// of 64 added in single precision:
+// The classes bf16_split and fp16_split split scaled operands into three BF16 terms with six products, or two FP16
+// terms with three products. They add sums of 64 products in single precision:
 //
 //     c(K) = 148 + 2 sqrt(K)
 //
-// Three BF16 parts leave out nothing, and the products that are not made are up to 2 * 2^-24 of the whole, 2 eps. Two
-// FP16 parts leave out up to 2^-23 of each operand, of those below 2^-2 after scaling 2^-25 (which is more, and why the
-// class is not for all operands), and the product of both smaller parts is up to 2^-22: 8 eps again.
-// Scaling by powers of two rounds nothing. Of a sum's instructions those of the largest parts matter, four of 16
-// products. In the model above all of these and the sum but the largest lose up to 2 eps of it, and so does the new
+// Three BF16 terms leave out nothing. The products that are not made are up to 2 * 2^-24 of the whole, 2 eps. Two FP16
+// terms leave out up to 2^-23 of each operand. Of operands below 2^-2 after scaling they leave out up to 2^-25, which
+// is relatively more, so the class is not for all operands. The product of both smaller terms is up to 2^-22: 8 eps
+// again. Scaling by powers of two rounds nothing. The instructions that multiply the largest terms matter, four of 16
+// products for each sum. In the model above all addends except the largest lose up to 2 eps of it, and so does the new
 // sum: 34 eps, 136 in all.
 //
-// This holds where the parts can hold the numbers that count: BF16 parts those from 2^-110 on, FP16 parts those from
-// 2^-3 on, once the largest of 64 neighbours along k is scaled to 2^7 or more. FP16 leaves out up to 2^-25 of smaller
-// numbers. That is no more than the above beside the largest one, but it is for elements that are made of small ones.
+// This holds if the terms can hold the numbers that count. The largest of 64 neighbours along k is scaled to 2^7 or
+// more. Then BF16 terms hold numbers from 2^-110 on, and FP16 terms numbers from 2^-3 on. FP16 leaves out up to 2^-25
+// of smaller numbers. Beside the largest number that is no more than the above, but it is more in elements that are
+// sums of small numbers alone.
 //
 // Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
 // subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once

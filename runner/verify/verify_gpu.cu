@@ -29,7 +29,7 @@ constexpr int WARP = 32;
 constexpr int WARPS = 8;
 constexpr std::int64_t MOST_BLOCKS = 2048;  // enough to fill every GPU so far; each block takes many rows
 
-/// All rows (or columns) below `count`, or those on a list of that length.
+/// The rows (or columns) from 0 to `count` - 1, or those on a list of that length.
 struct Lines {
   const std::int64_t* list;  ///< in device memory; null for all
   std::int64_t count;
@@ -167,13 +167,14 @@ __device__ void compare_element(Tally& tally, double got, double expected, doubl
   tally.add(got, expected, magnitude, bound, index);
 }
 
-/// cuBLAS's result has errors of its own, and single-precision magnitudes may have underflowed.
+/// Compares an element with cuBLAS's result, which has errors of its own. The single-precision magnitudes may have
+/// underflowed.
 __device__ void compare_element(Tally& tally, double got, float expected, float magnitude, const ErrorBound& bound,
                                 std::int64_t index) {
   tally.check(got, expected, bound.of(magnitude), index);
 }
 
-/// Compares C with the expected values; each block writes what it found.
+/// Compares C with the expected values. Each block writes its findings.
 template <class T>
 __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n, Lines rows, Lines columns,
                                const T* values, const T* magnitudes, ErrorBound bound, Tally* found) {

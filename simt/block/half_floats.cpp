@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::uint32_t SIGN = 0x80000000U;
 constexpr std::uint32_t FLOAT_INF = 0x7F800000U;
-constexpr std::uint16_t HALF_NAN = 0x7FFF;  // what GPUs make of each
+constexpr std::uint16_t HALF_NAN = 0x7FFF;  // GPUs turn every NaN into this one
 constexpr unsigned BF16_SHIFT = 16;
 
 constexpr std::uint16_t FP16_INF = 0x7C00;
-constexpr unsigned FP16_SHIFT = 13;                               // mantissa bits that it lacks
+constexpr unsigned FP16_SHIFT = 13;                               // mantissa bits that FP16 lacks
 constexpr std::uint32_t FP16_REBIAS = (127U - 15U) << 23U;        // between exponents
 constexpr std::uint32_t FP16_OVERFLOW = 0x477FF000U;              // 65520, half a step above the largest
 constexpr std::uint32_t FP16_NORMAL = FP16_REBIAS + (1U << 23U);  // the smallest that is no subnormal
@@ -19,7 +19,7 @@ constexpr std::uint32_t FP16_NORMAL = FP16_REBIAS + (1U << 23U);  // the smalles
 std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// Without the lower `shift` bits, to the nearest, ties to even.
+/// Drops the lower `shift` bits and rounds to the nearest, ties to even.
 std::uint32_t rounded(std::uint32_t bits, unsigned shift) {
   return (bits + (1U << (shift - 1)) - 1 + (bits >> shift & 1U)) >> shift;
 }
@@ -54,7 +54,7 @@ float from_fp16(std::uint16_t bits) {
   if (magnitude >= FP16_INF) {
     return float_of(sign | shifted | FLOAT_INF);
   }
-  if (magnitude < 1U << 10U) {  // as if it had the lowest exponent and a leading 1, which is taken away again
+  if (magnitude < 1U << 10U) {  // read it with the lowest exponent and a leading 1, and subtract the 1 again
     return float_of(sign | bits_of(float_of(FP16_NORMAL + shifted) - float_of(FP16_NORMAL)));
   }
   return float_of(sign | (shifted + FP16_REBIAS));

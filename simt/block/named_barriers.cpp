@@ -5,7 +5,7 @@
 namespace simt {
 
 void NamedBarriers::refuse(unsigned id, unsigned threads, Site site) const {
-  // __syncthreads takes blocks that are no whole warps; PTX counts those warps as whole.
+  // __syncthreads accepts blocks whose last warp is not full. PTX counts that warp as full.
   const bool of_block = id == 0 && threads == context_.scheduler.threads();
   if (!of_block && (id >= BARRIERS || threads == 0 || threads % WARP != 0)) {
     context_.fail("a barrier takes a number from 0 to 15 and a multiple of 32 threads, not " + std::to_string(id) +

@@ -14,7 +14,7 @@ namespace {
 /// Thrown through a thread's frames to end it.
 struct Abandoned {};
 
-/// Boost.Context asks for a way to give stacks back; they stay with the scheduler.
+/// Boost.Context needs an allocator that takes stacks back. The scheduler keeps the stacks.
 struct KeepStack {
   static boost::context::stack_context allocate() { return {}; }
   static void deallocate(boost::context::stack_context&) {}
@@ -105,7 +105,7 @@ void Scheduler::live() {
       error_ = std::current_exception();
       failed = true;
     }
-    // Fibers change places outside of the handlers: what is being handled is a property of the OS thread.
+    // Fibers change places outside of the handlers, because the exception being handled belongs to the OS thread.
     thread.finished = true;
     finished_ += failed ? 0 : 1;
     hand_over(failed ? MAIN : take_ready());

@@ -14,8 +14,8 @@ constexpr std::size_t STACK = 256 * 1024;  // frames grow by their red zones
 constexpr std::size_t STACK = 64 * 1024;
 #endif
 constexpr std::size_t STRIDE = PAGE + STACK;
-/// Fibers touch a few cache lines near the top of their stacks. Tops at the same place of every page would all
-/// compete for the same few sets of the cache, so that each is moved down by a few lines more than the one before.
+/// Fibers touch a few cache lines near the top of their stacks. If all tops lay at the same place of a page, they would
+/// compete for the same few sets of the cache. So each top lies a few lines further down than the one before.
 constexpr std::size_t SHIFT = 320;
 
 }  // namespace

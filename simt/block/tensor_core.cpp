@@ -10,15 +10,16 @@
 namespace simt {
 namespace {
 
-/// 16 k of rows of A or columns of B.
+/// 16 elements along k of rows of A or columns of B.
 template <std::size_t COUNT>
 using Operand = std::array<std::array<double, COUNT>, WGMMA_K>;
-/// The operand B of a product: too large for a fiber's stack, and not within its function, as `__shared__` is.
+/// The operand B of a product. It is too large for a fiber's stack. It stands outside of the function because
+/// thread-local variables within functions count as `__shared__`.
 thread_local Operand<WGMMA_COLUMNS> columns;
 
 double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
 
-/// Without branches, for loops.
+/// The function has no branches, so that compilers can vectorise loops over it.
 float rounded_towards_zero(double x) {
   const float nearest = static_cast<float>(x);
   const double magnitude = std::fabs(static_cast<double>(nearest));

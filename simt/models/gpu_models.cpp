@@ -40,10 +40,10 @@ constexpr GpuModel model(std::string_view id, std::string_view name, const Capab
           cc.smem_reserved};
 }
 
-// SMs and L2: for the H200 what the driver says (cudaDeviceProp; the data sheet's 50 MB are the H100's), for the others
-// NVIDIA's architecture white papers on GH100, GA100, AD102 ("NVIDIA Ada GPU Architecture", and the L40S data sheet),
-// GA102 and Turing. The white papers on GA100 and GH100 tell of two partitions; of the others nothing of the sort is
-// known.
+// Sources of SMs and L2: for the H200 the driver (cudaDeviceProp; the 50 MB of the data sheet are those of the H100),
+// for the others NVIDIA's architecture white papers on GH100, GA100, AD102 ("NVIDIA Ada GPU Architecture", and the L40S
+// data sheet), GA102 and Turing. The white papers on GA100 and GH100 describe two partitions. Partitions of the other
+// chips are not known.
 constexpr std::array MODELS{
     model("h200", "NVIDIA H200", CC_90, 132, 60 * MB, 2),
     model("h100", "NVIDIA H100 SXM", CC_90, 132, 50 * MB, 2),

@@ -30,7 +30,8 @@ unsigned count(unsigned sectors) {
   return BITS[sectors];
 }
 
-/// A set-associative cache of lines of which any sectors may be there; the least recently used line goes first.
+/// A set-associative cache of lines. Any sectors of a line may be present. The least recently used line is evicted
+/// first.
 class Cache {
  public:
   explicit Cache(std::uint64_t bytes)
@@ -41,8 +42,8 @@ class Cache {
     __builtin_prefetch(&states_[set_of(hashed)]);
   }
 
-  /// Makes the line the most recently used and its sectors present and, if so said, dirty. Returns which of them were
-  /// not present before; adds to `written_back` the dirty sectors of the line that made room.
+  /// Makes the line the most recently used one and its sectors present, and also dirty if `dirty`. Returns the sectors
+  /// that were not present before. Adds the dirty sectors of an evicted line to `written_back`.
   unsigned use(std::uint32_t line, std::uint32_t hashed, unsigned sectors, bool dirty, std::uint64_t& written_back) {
     const std::size_t set = set_of(hashed);
     auto& tags = tags_[set].of_way;
@@ -81,16 +82,16 @@ class Cache {
   std::vector<States> states_;
 };
 
-/// An L2 of partitions. A line has its home in one of them, through which all partitions get it from DRAM; each keeps
-/// copies of what its own SMs read. Writes go home.
+/// An L2 of partitions. A line has its home in one of them, and all partitions get it from DRAM through its home. Each
+/// partition keeps copies of the lines that its own SMs read. Writes go to the home.
 class L2 {
  public:
-  /// Only the lines of one in `sample` sets are followed, chosen as good as at random, and stand for all.
+  /// Only the lines of one in `sample` sets are followed, and stand for all. The sets are chosen nearly at random.
   L2(const GpuModel& gpu, std::uint32_t sample)
       : sample_(sample), partitions_(gpu.l2_partitions, Cache(gpu.l2_bytes / gpu.l2_partitions)) {}
 
-  /// An access to some sectors of a line by an SM of a partition. The host's memory gets some time to find the sets:
-  /// what is asked for is done so many calls later.
+  /// An access to some sectors of a line by an SM of a partition. The access is carried out some calls later, so that
+  /// the host's memory has time to find the sets.
   void access(unsigned partition, std::uint32_t line, unsigned sectors, bool write) {
     const std::uint32_t hashed = hash(line);
     if (std::uint64_t{hashed} * sample_ >> 32U != 0) {
@@ -104,7 +105,7 @@ class L2 {
     partitions_[home].prefetch(hashed);
   }
 
-  /// `asked` has the sectors that the whole launch asks for.
+  /// `asked` has the sectors that the whole launch requests.
   L2Traffic finish(const L2Traffic& asked) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       perform(waiting_[next_++ % waiting_.size()]);
@@ -176,7 +177,7 @@ L2Traffic sectors_of(const BlockTraffic& traffic) {
   return sum;
 }
 
-/// Large launches are sampled, down to one set in 16, which still are thousands.
+/// Large launches are sampled, down to one set in 16. That still leaves thousands of sets.
 std::uint32_t sample_for(std::uint64_t accesses) {
   constexpr std::uint64_t MOST = 100'000'000;
   std::uint32_t sample = 1;
@@ -204,7 +205,7 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
     asked.read_sectors += of_block->second.read_sectors;
     asked.written_sectors += of_block->second.written_sectors;
   }
-  // Every block takes so many ticks.
+  // The number of ticks that every block takes.
   const std::uint64_t ticks = std::max<std::uint64_t>(longest / ACCESSES_AT_A_TIME, launch.blocks_per_sm);
   // Lines are counted from the first array's.
   const std::uint64_t origin =

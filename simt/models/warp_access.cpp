@@ -13,10 +13,10 @@ constexpr unsigned ROW_BYTES = BANKS * BANK_BYTES;
 
 bool active(const WarpAccess& access, unsigned lane) { return (access.active >> lane & 1U) != 0; }
 
-/// The parts of a warp that are worked off one after the other.
+/// The number of parts of a warp that are served one after the other.
 unsigned parts_of(unsigned bytes_per_lane) { return std::max(bytes_per_lane / BANK_BYTES, 1U); }
 
-/// Whether lanes whose numbers differ in `bit` alone have the same address wherever both are active.
+/// Whether lanes whose numbers differ only in `bit` have the same address if both are active.
 bool shared_by_pairs(const WarpAccess& access, unsigned bit) {
   for (unsigned lane = 0; lane < LANES; ++lane) {
     const unsigned other = lane ^ bit;
@@ -27,7 +27,8 @@ bool shared_by_pairs(const WarpAccess& access, unsigned bit) {
   return true;
 }
 
-/// Most different words of a bank that the lanes from `begin` to before `end` want: what they take alone.
+/// The largest number of different words in one bank that the lanes from `begin` to before `end` access. They take as
+/// many wavefronts.
 unsigned most_words_of_a_bank(const WarpAccess& access, unsigned begin, unsigned end) {
   std::array<std::uint64_t, LANES * 4> words;  // 16 bytes are four of them
   auto words_end = words.begin();
@@ -48,8 +49,8 @@ unsigned most_words_of_a_bank(const WarpAccess& access, unsigned begin, unsigned
   return most;
 }
 
-/// Those lanes in `lanes` that come first in their slot, where a row of all banks has a slot for each lane that
-/// it can serve. Lanes that do not access anything are in no other's way.
+/// The lanes in `lanes` that come first in their slot. A row of all banks has a slot for each lane that it can serve.
+/// Lanes without an access block no other lane.
 std::uint32_t first_of_slots(const WarpAccess& access, std::uint32_t lanes) {
   std::uint32_t taken_slots = 0;
   for (unsigned lane = 0; lane < LANES; ++lane) {
@@ -72,8 +73,8 @@ unsigned wavefronts_through_l1(const WarpAccess& from, const WarpAccess& to, std
   return wavefronts;
 }
 
-/// Copies of 16 bytes come from the L2. Those of a wavefront have one line in common on each side, and may change
-/// places within 64 bytes all in the same way.
+/// Copies of 16 bytes come from the L2. The copies of one wavefront have one line in common on each side. They may
+/// change places within 64 bytes if all do it in the same way.
 unsigned wavefronts_past_l1(const WarpAccess& from, const WarpAccess& to) {
   std::vector<std::array<std::uint64_t, 3>> moves;
   for (unsigned lane = 0; lane < LANES; ++lane) {
@@ -100,9 +101,9 @@ unsigned sectors(const WarpAccess& access) {
   return static_cast<unsigned>(std::unique(touched.begin(), end) - touched.begin());
 }
 
-// The data pipe hands out 128 bytes at a time, one word per lane. 8 bytes per lane are worked off by halves of the warp
-// and 16 by quarters, each on its own. Loads where pairs of lanes share an address need half as many parts (NVIDIA in
-// its developer forum, "Unexpected shared memory bank conflict"). An H200's counters agree for all 660 patterns tried.
+// The data pipe hands out 128 bytes at a time, one word per lane. It serves 8 bytes per lane by halves of the warp and
+// 16 by quarters, each on its own. Loads where pairs of lanes share an address need half as many parts (NVIDIA in its
+// developer forum, "Unexpected shared memory bank conflict"). An H200's counters agree for all 660 patterns tried.
 Wavefronts shared_wavefronts(const WarpAccess& access, SharedOperation operation) {
   unsigned parts = parts_of(access.bytes);
   if (operation == SharedOperation::load && parts > 1 && (shared_by_pairs(access, 1) || shared_by_pairs(access, 2))) {
@@ -118,8 +119,8 @@ Wavefronts shared_wavefronts(const WarpAccess& access, SharedOperation operation
   return result;
 }
 
-// Found by trying patterns on an H200: all 134 with 4 and 8 bytes agree with its counters, and with 16 bytes those
-// whose lanes write different addresses in some regular order.
+// This rule was found by trying patterns on an H200. All 134 patterns with 4 and 8 bytes agree with its counters. With
+// 16 bytes the patterns agree whose lanes write different addresses in some regular order.
 Wavefronts copy_wavefronts(const WarpAccess& from, const WarpAccess& to) {
   const unsigned parts = parts_of(to.bytes);
   const std::uint32_t part = parts == 1 ? ~0U : (1U << LANES / parts) - 1;

@@ -1,6 +1,6 @@
-// The functions that instrumented code calls: the compiler's thread sanitizer puts a call before every access, and its
-// coverage one at the begin of each piece of straight code. The program is not linked to the sanitizer's runtime, so
-// the names are free to be defined here; their meaning is the compiler's.
+// The functions that instrumented code calls. The compiler's thread sanitizer puts a call before every access, and its
+// coverage puts one at the begin of each basic block. The program is not linked to the sanitizer's runtime, so these
+// names can be defined here. The compiler gives them their meaning.
 
 #include "block/block.hpp"
 #include "watch/block_counter.hpp"

@@ -235,7 +235,7 @@ void BlockCounter::merge(Warp& warp) {
   if (lanes == 0) {
     return;
   }
-  // Mostly all lanes did the same.
+  // In most cases all lanes did the same.
   std::size_t merged = 0;
   for (bool in_step = same_size; in_step && merged < entries; merged += in_step ? 1 : 0) {
     const Entry leader = logs[first_lane(lanes)][merged];
@@ -296,7 +296,7 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
   SiteState& site = state(number);
   if (site.site.copy) {
     if (site.site.write) {
-      // Their sources come next, and make one request with them.
+      // The sources of these copies come next. A source and its destination make one request.
       const std::uint64_t begin = use_variable(addresses[first_lane(active)]).second;
       copies_to_ = relative(active, site.site.bytes, addresses, begin);
       copies_to_hash_ = pattern_of(site, active, addresses, begin, true).hash;
@@ -468,7 +468,7 @@ const BlockCounter::Pattern& BlockCounter::pattern_of(SiteState& site, std::uint
     highest = std::max(highest, from_first);
     distance[lane] = static_cast<std::uint32_t>(from_first);
   });
-  // Distances that do not fit in 32 bits are told apart by the farthest.
+  // Patterns whose distances do not fit in 32 bits are told apart by the farthest lane.
   if (pattern.active == active && pattern.lowest == lowest && pattern.highest == highest &&
       pattern.distance == distance) {
     return pattern;
@@ -503,7 +503,7 @@ const BlockCounter::Pattern& BlockCounter::pattern_of(SiteState& site, std::uint
 }
 
 void BlockCounter::end_interval() {
-  // The requests of the warps one by one in turn.
+  // Takes the requests of the warps one by one in turn.
   std::size_t rounds = 0;
   for (const Warp& warp : warps_) {
     rounds = std::max(rounds, warp.piece_ends.size());
@@ -524,8 +524,8 @@ void BlockCounter::end_interval() {
 
 BlockTraffic BlockCounter::through_l1(std::size_t l1_bytes) const {
   constexpr unsigned ARRAY_SHIFT = 40;
-  // Parts of a line that are asked for one soon after the other count as one access: the L2 does not care, and there
-  // are fewer to replay.
+  // Requests for parts of one line that follow each other soon count as one access. The L2 model gives the same result,
+  // and has fewer accesses to replay.
   constexpr std::size_t SOON = 16;
   L1Model l1(l1_bytes);
   BlockTraffic traffic;

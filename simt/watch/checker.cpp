@@ -83,7 +83,8 @@ Complaint BlockChecker::mbarrier_use(ThreadNumber thread, unsigned address) {
 }
 
 Complaint BlockChecker::use_mbarrier(ThreadNumber thread, unsigned address, bool init) {
-  // Initialising counts as a write and all else as a read: what comes without a barrier after the former is a race.
+  // Initialising counts as a write and every other use as a read. So a use without a barrier after the initialisation
+  // is a race.
   const std::byte* const at = in_shared_memory(address);
   if (Complaint wrong = access_shared(thread, {at, MBARRIER_BYTES, init, true}, By::mbarrier)) {
     return wrong;
@@ -121,7 +122,7 @@ Complaint BlockChecker::copy_starts(ThreadNumber thread, const Copy& copy, Site 
       return wrong;
     }
   }
-  // It may write from now on.
+  // The copy may write from now on.
   if (Complaint wrong = access_shared(thread, {copy.destination, copy.bytes, true, true}, By::code)) {
     return wrong;
   }
@@ -150,7 +151,7 @@ Complaint BlockChecker::bulk_copy(ThreadNumber thread, const Copy& copy, const P
   if (Complaint wrong = access_global(thread, {static_cast<const std::byte*>(copy.source), copy.bytes, false, true})) {
     return wrong;
   }
-  // Arriving there is all that it does for others: nobody learns of what else the thread did.
+  // The copy's arrival tells other threads about the copy alone, and not about anything else that the thread did.
   MbarrierClocks& clocks = mbarriers_.at(phase.address);
   const Use use{clocks.copies, static_cast<std::uint32_t>(phase.number + 1)};
   if (Complaint wrong = access_shared(thread, {copy.destination, copy.bytes, true, true}, By::code, use)) {

@@ -5,7 +5,7 @@
 namespace simt {
 namespace {
 
-/// `clock` has at least as many times.
+/// Sets each time of `clock` to the later of both. `clock` has at least as many times as `other`.
 void to_later(Clocks::Clock& clock, const Clocks::Clock& other) {
   std::transform(other.begin(), other.end(), clock.begin(), clock.begin(),
                  [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
@@ -81,7 +81,7 @@ void Clocks::acquire(std::span<const ThreadNumber> threads, const Clock& passed_
   std::shared_ptr<const Clock> before;
   std::shared_ptr<const Clock> after;
   for (const ThreadNumber thread : threads) {
-    if (known_[thread] != before) {  // those who knew the same still do
+    if (known_[thread] != before) {  // threads that shared the old knowledge keep it
       before = known_[thread];
       const auto clock = std::make_shared<Clock>(*before);
       to_later(*clock, passed_on);

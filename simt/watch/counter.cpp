@@ -28,7 +28,7 @@ constexpr std::int64_t SECTOR = SECTOR_BYTES;
 
 Counting* current_counting = nullptr;
 
-/// Distances between what two blocks do in each array, in bytes.
+/// The distance between the accesses of two blocks in each array, in bytes.
 using Shift = std::array<std::int64_t, MAX_ARRAYS>;
 
 /// Rows and columns of an array that a block uses, in bytes, the ends excluded.
@@ -53,10 +53,10 @@ struct Extent {
   }
 };
 
-/// Where each block lies compared to block 0. Those with the same `edge` are copies of each other.
+/// The place of a block, relative to block 0. Blocks with the same `edge` are copies of each other.
 struct Place {
   Shift shift{};
-  /// By how much the block reaches beyond the arrays if it is like block 0, and how its lines are cut.
+  /// The distances by which the block would reach beyond the arrays if it were like block 0, and the cuts of its lines.
   std::vector<std::int64_t> edge;
 };
 
@@ -74,7 +74,7 @@ bool equal_but_moved(const Footprint& words, const Footprint& from, std::int64_t
   });
 }
 
-/// How `block` differs from `from` moved by `shift`, or nothing.
+/// The difference between `block` and `from` moved by `shift`, or nothing.
 std::optional<std::string> difference(const BlockCounts& block, const BlockCounts& from, const Shift& shift) {
   if (!std::equal(block.sites.begin(), block.sites.end(), from.sites.begin(), from.sites.end(),
                   [](const SiteTraffic& x, const SiteTraffic& y) { return x.same_counts(y); })) {
@@ -100,7 +100,7 @@ Shift operator-(const Shift& x, const Shift& y) {
 /// The floating-point instructions behind trace calls, as far as they were asked for.
 class Flops {
  public:
-  /// Forgets the code of the blocks that computes nothing, such as that which finds a block's place.
+  /// Forgets code without arithmetic, for example the code that finds a block's place.
   void keep_computing(std::vector<BlockCounts>& blocks);
   bool known() const { return known_; }
   const Instructions& behind(const void* code) const { return behind_.at(code); }
@@ -130,7 +130,7 @@ void Flops::keep_computing(std::vector<BlockCounts>& blocks) {
   }
 }
 
-/// Puts numbers of blocks together to what the launch does.
+/// Adds the counts of blocks up to the counts of the launch.
 class Sum {
  public:
   void add(const BlockCounts& block, std::uint64_t times) {
@@ -147,7 +147,7 @@ class Sum {
     }
   }
 
-  /// Fills in all but what lies in single blocks.
+  /// Fills in everything except the data of single blocks.
   void write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const;
 
  private:
@@ -155,7 +155,7 @@ class Sum {
   std::map<const void*, std::uint64_t> code_;
 };
 
-/// The place in the file of the function that all was inlined into: there the reader looks for it.
+/// The place in the file of the function into which everything was inlined, where a reader looks for it.
 SourcePlace place_in_kernel(const std::vector<SourcePlace>& places) {
   if (places.empty()) {
     return {};
@@ -299,7 +299,7 @@ class LaunchCounter {
     }
   }
 
-  /// Returns why that can not be done.
+  /// Returns the reason if that is not possible.
   std::optional<std::string> run_samples();
   std::optional<std::vector<Place>> find_places();
 
@@ -370,7 +370,7 @@ std::optional<std::vector<Place>> LaunchCounter::find_places() {
 }
 
 std::optional<std::string> LaunchCounter::run_samples() {
-  // Such a block may wait for one that would not be executed.
+  // Such a block may wait for a block that would not be executed.
   if (std::any_of(arrays_.begin(), arrays_.end(),
                   [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
     return "its blocks have a workspace in which they may depend on each other";

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view TRACE_CALL = "<__sanitizer_cov_trace_pc";
 
-/// The operations that "addps", "vfmadd231ss" and the like make; 0 for all else. `operands` tell the width of packed
-/// ones.
+/// The number of operations of "addps", "vfmadd231ss" and the like; 0 for all other instructions. `operands` tells the
+/// width of packed instructions.
 unsigned flops_of(std::string_view mnemonic, std::string_view operands) {
   if (mnemonic.starts_with('v')) {
     mnemonic.remove_prefix(1);
@@ -47,7 +47,7 @@ unsigned flops_of(std::string_view mnemonic, std::string_view operands) {
   return flops * bytes / (type[1] == 's' ? 4 : 8);
 }
 
-/// A line of objdump's that shows an instruction: "  40117a:\tmulss  %xmm1,%xmm0".
+/// A line of objdump's output that shows an instruction: "  40117a:\tmulss  %xmm1,%xmm0".
 struct Instruction {
   std::uintptr_t address = 0;
   std::string_view mnemonic;
@@ -75,7 +75,8 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<cons
   std::vector<Instructions> result(codes.size());
   const Program program = Program::find();
   const std::string path = Program::path();
-  // Code of a kernel lies together, its helpers possibly far away: what lies near is disassembled at once.
+  // The code of a kernel lies together, but its helpers may lie far away. Code that lies near is disassembled in one
+  // call.
   constexpr std::uintptr_t NEAR = 1U << 16U;
   constexpr std::uintptr_t LONGEST_BLOCK = 1U << 14U;
   for (std::size_t first = 0; first < codes.size();) {

@@ -108,7 +108,7 @@ std::vector<std::string> output_of(const std::string& command) {
 }
 
 std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes) {
-  // It takes a while to read the debug information, and a program's code stays where it is.
+  // The results are kept: reading the debug information takes a while, and a program's code stays where it is.
   static std::mutex mutex;
   static std::map<const void*, Places> known;
   const std::lock_guard lock(mutex);

@@ -24,7 +24,7 @@ std::string demangled(const char* name) {
   return text ? text.get() : name;
 }
 
-/// Behind the last "::" outside of brackets.
+/// The part of a name behind the last "::" outside of brackets.
 std::string last_part(const std::string& name) {
   const std::size_t at = name.rfind("::");
   return at == std::string::npos ? name : name.substr(at + 2);
