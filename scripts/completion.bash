@@ -9,8 +9,8 @@ _runner_words() {
       "$1" --list=json | sed -n 's/^ *"id": "\(.*\)",*$/\1/p' | sort -u
       printf '%s\n' all chapters baselines
       ;;
-    --data) "$1" --help | sed -n '/^Operands,/,/^GPUs/s/^  \([a-z0-9]*\) .*/\1/p' ;;
-    --gpu-model) "$1" --help | sed -n '/^GPUs to count/,/^Flags/s/^  \([a-z0-9]*\) .*/\1/p' ;;
+    --data) "$1" --help | sed -n '/^Operands/,/^GPUs/s/^  \([a-z0-9]*\) .*/\1/p' ;;
+    --gpu-model) "$1" --help | sed -n '/^GPUs/,/^Flags/s/^  \([a-z0-9]*\) .*/\1/p' ;;
     --l2) printf '%s\n' cold warm ;;
     --time) printf '%s\n' kernel end-to-end ;;
     --device) printf '%s\n' 0 cpu ;;
@@ -36,7 +36,7 @@ _runner() {
     mapfile -t COMPREPLY < <(compgen -W "$("$runner" --help | grep -o -- '--[a-z][a-z0-9-]*' | sort -u)" -- "$word")
     return
   fi
-  # Lists are separated by commas: what stands before the last one is kept.
+  # Commas separate the items of a list. The items before the last comma stay.
   last=${word##*,}
   list=${word%"$last"}
   mapfile -t COMPREPLY < <(compgen -P "$list" -W "$(_runner_words "$runner" "$flag")" -- "$last")

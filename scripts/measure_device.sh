@@ -16,7 +16,7 @@
 #
 #   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...]
 #
-# A step that fails does not keep the next from running; the exit status is then 1. Nothing is installed.
+# If a step fails, the next one runs all the same, and the exit status is 1. Nothing is installed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -36,7 +36,7 @@ Kernel = str | int
 Size = int | tuple[int, int, int]
 
 
-# What expressions come to.
+# The values of expressions.
 
 
 class Quantity(float):
@@ -359,7 +359,7 @@ def read_expression(expression: str) -> ast.Expression:
     return tree
 
 
-# Where the markers stand on a page.
+# The markers of a page.
 
 
 def blank(text: str) -> str:
@@ -538,7 +538,7 @@ def typed_numbers(text: str) -> list[Problem]:
     return sorted(set(problems))
 
 
-# What scripts/tables.py asks.
+# The functions that scripts/tables.py calls.
 
 
 class Filled(NamedTuple):

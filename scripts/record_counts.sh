@@ -29,7 +29,7 @@ count() {
   mv "$new/$name" "$folder/$name"
 }
 
-# Not 09: its blocks hand sums to each other, so that samples of them can not stand for all, and all are too many.
+# 09 is left out. Its blocks hand sums to each other, so samples of blocks can not stand for all, and all are too many.
 for size in "${sizes[@]}"; do
   count "counts_$size.json" --kernel '1:*,2:*,3:*,4:*,5:*,6:*,7:*,8:*,10:*' --sizes "$size"
 done

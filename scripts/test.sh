@@ -5,8 +5,8 @@
 #   scripts/test.sh --all    every shape of every kernel, with sanitizers as well, the builds with and without CUDA both
 #                            tested, clang-tidy over all files: hours
 #
-# Where nvcc is, the short run has no build without CUDA beside the one with sanitizers, which is one. That one has the
-# unit tests of the runner's parts, and no others are built.
+# Where nvcc is, the short run makes two builds: one with CUDA, and one with sanitizers and without CUDA. Only the latter
+# has the unit tests of the runner's parts.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -91,8 +91,8 @@ base_commit() {
   printf '%s' "$base"
 }
 
-# clang-tidy takes seconds a file, and tens of them with its static analyzer: that runs in the long run, over all files,
-# and the other checks over those that changed.
+# clang-tidy takes seconds a file, and tens of seconds with its static analyzer. The long run runs all checks over all
+# files. The short run leaves the analyzer out, and checks the files that changed.
 files_to_tidy() {
   if [ -n "$all" ]; then
     git ls-files 'runner/*.cpp' 'simt/*.cpp'
@@ -101,7 +101,7 @@ files_to_tidy() {
   fi
 }
 
-# Without precompiled headers, which are GCC's: so it finds as well what a file forgot to include.
+# The precompiled headers are GCC's, so clang-tidy goes without. It finds includes that a file forgot then.
 tidy() {
   local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=

@@ -40,11 +40,11 @@ Sizes, separated by commas:
   256:8192:256                  from 256 to 8192 in steps of 256
   4096x128x64                   M = 4096, N = 128, K = 64
 
-Kinds of operands. --accuracy takes several, separated by commas, or all:
+Operands; --accuracy takes several separated by commas, or all:
 {data}
-GPUs that --count knows:
+GPUs that --count counts for:
 {gpus}
-The runner passes flags of Google Benchmark (--benchmark_filter=REGEX, ...) on.
+Flags of Google Benchmark (--benchmark_filter=REGEX, ...) work as well.
 
 Examples:
   runner --kernel 5 --sizes 256:8192
