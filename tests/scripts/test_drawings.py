@@ -119,6 +119,12 @@ def test_pages_embed_drawings_that_exist(path: Path) -> None:
         assert name in NAMES
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_drawing_is_on_a_page(name: str) -> None:
+    pages = (drawings.ROOT / "docs").glob("*.md")
+    assert any(f"(drawings/{name}.svg)" in path.read_text() for path in pages)
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (2, 4), (64, 32), (5, 9), (1, 7)])
 def test_the_curve_passes_every_tile_once(rows: int, columns: int) -> None:
     tiles = [drawings.hilbert_tile(i, rows, columns) for i in range(rows * columns)]
