@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(TILE* TILE) smem_strip_tiled_kernel(Problem p)
 
 const Registration registered =
     Chapter(3, "smem_strip_tiled")
-        .summary("a column of A's tile and a row of B's in shared memory per step of k")
+        .summary("strips of A and B in shared memory, one of each per step of k")
         .source("MMUL notes, kernel 3")
         .launcher([](const Problem& p, cudaStream_t stream) {
           launch(smem_strip_tiled_kernel, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
