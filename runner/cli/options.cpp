@@ -56,7 +56,7 @@ Examples:
   runner --tune --sizes 256:8192,4096x128x4096
 
 Exit status:
-  0    at least one case was measured, executed, compared or counted; others may be skipped or not supported
+  0    at least one case was measured, executed, compared or counted; no case went wrong
   1    a case was incorrect or failed, or with --tune a configuration
   2    the usage was wrong or the output can not be written; nothing was measured
   3    no case could be measured, executed, compared or counted
