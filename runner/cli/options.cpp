@@ -232,7 +232,7 @@ void declare_values(CLI::App& app, Options& options) {
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
-  value("--tuning", "FILE", "tuning file to read, or to write with --tune [results/<device>/tuning.json]",
+  value("--tuning", "FILE", "tuning file to read; --tune writes it [results/<device>/tuning.json]",
         [&](Flag, Text text) { options.tuning_file = text; });
   value("--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
         [&](Flag flag, Text text) { options.list_format = parse_choice(flag, text, LIST_FORMATS); })
