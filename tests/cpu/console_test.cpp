@@ -189,6 +189,7 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
   for (const char* const part :
        {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2048 per element of C", "64 arrivals of warps",
         "DRAM, in step      48.0 kB read, 12.8 kB written, 35320.5 FLOP/B, 50.0 % L2 hits",
+        "DRAM, in turn      72.0 kB read, 12.8 kB written, 25324.1 FLOP/B, 25.0 % L2 hits",
         "   all  global load              1000     2.50", "   all  shared load              2000",
         "  06_coarse_2d.cu\n    56  FLOPs", "    93  global load   A"}) {
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
@@ -198,12 +199,14 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
   whole.rel_err = 3.2e-7;
   whole.counts->blocks_executed = 4;
   whole.counts->flops.reset();
+  whole.counts->reads_per_element = {9.5, 9.996, 99.96};
   report.clear();
   for (const std::string& line : count_report(whole, 0)) {
     report += line + '\n';
   }
   EXPECT_NE(report.find("all 4 executed; verified, relative error 3.2e-07"), std::string::npos) << report;
   EXPECT_NE(report.find("not known: objdump (binutils) is missing"), std::string::npos) << report;
+  EXPECT_NE(report.find("A 9.50, B 10.0, C 100"), std::string::npos) << "three digits each in\n" << report;
 }
 
 TEST(Console, SummaryCountsOutcomes) {

@@ -338,6 +338,7 @@ TEST(Options, BadTuning) {
   EXPECT_EQ(error({"--count", "--tune"}), "--count and --tune are two things to do: give one of them");
   EXPECT_EQ(error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
   EXPECT_EQ(error({"--tuning", "a", "--count"}), "--tuning has no effect with --count");
+  EXPECT_EQ(error({"--no-tuning", "--count"}), "--no-tuning has no effect with --count");
   EXPECT_EQ(error({"--tuning", "a", "--check"}), "--tuning is about times on a GPU: not with --check");
   EXPECT_EQ(error({"--tuning", "a", "--device", "cpu"}), "--tuning is about times on a GPU: not with --device cpu");
   for (const Arguments& useless : {Arguments{"--time", "kernel"},
@@ -357,6 +358,8 @@ TEST(Options, BadTuning) {
 TEST(Options, FlagsWithoutAValue) {
   EXPECT_FALSE(options({}).force);
   EXPECT_TRUE(options({"--force"}).force);
+  EXPECT_TRUE(options({"--force", "--accuracy"}).force);
+  EXPECT_TRUE(options({"--force", "--count"}).force);
   EXPECT_EQ(error({"--force=no"}), "--force takes no value");
   EXPECT_EQ(error({"--force", "--force"}), "--force is given more than once");
 }

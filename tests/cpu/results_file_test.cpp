@@ -132,6 +132,23 @@ TEST_F(ResultsFileTest, SaysHowItWasCalledAndNotWhereItWasBuilt) {
   EXPECT_EQ(context.at("build").dump().find(SGEMM_SOURCE_DIR), std::string::npos);
 }
 
+TEST_F(ResultsFileTest, OnlyAColdL2IsFlushed) {
+  Protocol protocol;
+  for (const auto& [l2, bytes] : {std::pair(L2State::cold, 1U << 28U), std::pair(L2State::warm, 0U)}) {
+    protocol.l2 = l2;
+    const nlohmann::ordered_json context =
+        describe_environment({}, protocol, {fake_device(), ""}, {"580.1", 1U << 28U, 2.1, 0.03});
+    EXPECT_EQ(context.at("protocol").at("flush_bytes"), bytes) << to_string(l2);
+  }
+}
+
+TEST_F(ResultsFileTest, IsReadableByEveryone) {
+  write_atomically("out", "text");
+  constexpr fs::perms READABLE =
+      fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read;
+  EXPECT_EQ(fs::status("out").permissions(), READABLE);
+}
+
 TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
   ResultsFile file("out.json", context_without_device());
   for (int i = 0; i < 3; ++i) {

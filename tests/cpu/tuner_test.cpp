@@ -134,6 +134,12 @@ TEST(Tuner, NothingIsBestWhereNothingIsRight) {
   EXPECT_FALSE(best(trials));
 }
 
+TEST(Tuner, AnInterruptEndsTheCaseAndNotOneConfiguration) {
+  FakeBench bench;
+  const StopToken interrupted([] { return true; });
+  EXPECT_THROW(try_all(named({"10 us"}), bench, {1, true, 1.0, 1, interrupted}, [](std::string_view) {}), CaseStopped);
+}
+
 TEST(Tuner, ErrorsWhileTimingEndTheCase) {
   class Failing final : public TuningBench {
     Prepared prepare(const Configuration&) override { return {}; }

@@ -286,6 +286,21 @@ TEST(VerifierTest, MeasuresTheErrorOfAWrongElement) {
   }
 }
 
+TEST(VerifierTest, ErrorsAreInUnitsOfTheTermsScaledByAlphaAndBeta) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    HostCase host({1, 2, 2, -0.25F, 0.5F});
+    host.a.assign({2.0F, -1.0F});
+    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // A B = (4 2), |A| |B| = (8 18)
+    host.c.assign({4.0F, -2.0F});             // the sums of the terms' magnitudes are (4 5.5)
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
+    c.assign({1.0F, -1.0F});  // instead of (1 -1.5)
+    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 5.5);
+    EXPECT_DOUBLE_EQ(*wrong.condition, std::sqrt((16.0 + 30.25) / (1.0 + 2.25)));
+  }
+}
+
 /// A problem with operands of one distribution, and the result of a plain loop over k.
 struct DistributedCase {
   DistributedCase(Distribution distribution, const Size& size, Roundings roundings = Roundings::independent)

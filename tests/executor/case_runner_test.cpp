@@ -97,6 +97,10 @@ TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
   EXPECT_EQ(record.counts->blocks_executed, record.counts->blocks);
   EXPECT_EQ(record.counts->blocks_per_sm, 1U);
 
+  protocol_.verify = false;
+  EXPECT_FALSE(run(chapter("01_naive")).verified);
+  protocol_.verify = true;
+
   const Record sampled = run(chapter("01_naive"), {1024, 1024, 64});
   EXPECT_EQ(sampled.outcome, Outcome::counted) << sampled.reason;
   EXPECT_FALSE(sampled.verified) << "only some blocks ran";

@@ -157,6 +157,11 @@ TEST(ExecutedChapters, LastRoundIsDividedWithTheOneBefore) {
   expect_right(ReferenceCase({1409, 2049, 130}), kernel_named("12_fp16x3"), "128x128 stream-k");
 }
 
+// 128 tiles of 64x128 for 132 SMs, of two k-tiles each: shares begin with a tile and lack its last k-tile alone.
+TEST(ExecutedChapters, ShareThatLacksOneKTileIsCompleted) {
+  expect_right(ReferenceCase({1000, 1000, 128}), kernel_named("09_every_shape"), "64x128 stream-k");
+}
+
 // 154 tiles of 128x256 for 132 SMs, of three k-tiles each: a ring of two slots is not back where it began.
 TEST(ExecutedChapters, GoOnFromTileToTile) {
   const ReferenceCase expected({1665, 2561, 130});

@@ -4,10 +4,12 @@
 #include "base/build_info.hpp"
 #include "host/kernel.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sgemm {
@@ -57,6 +59,12 @@ const Registration wrong_later(cpu_kernel("wrong_later", [launches = std::make_s
 }));
 
 const Registration failing(cpu_kernel("failing", [](const Problem&) { throw std::runtime_error("out of order"); }));
+
+const Registration endless(cpu_kernel("endless", [](const Problem&) {
+  while (true) {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}));
 
 const Registration right(cpu_kernel("right", multiply));
 

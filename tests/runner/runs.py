@@ -61,10 +61,13 @@ def run_runner(folder: Path, *arguments: str, runner: Path = RUNNER) -> Run:
     return Run(done, path)
 
 
-def interrupt_runner(folder: Path, *arguments: str, cases: int, number: signal.Signals) -> Run:
-    """Runs the runner, and sends it a signal soon after the file holds so many cases: in the middle of the next."""
+def interrupt_runner(
+    folder: Path, *arguments: str, cases: int, number: signal.Signals, times: int = 1, runner: Path = RUNNER
+) -> Run:
+    """Runs the runner, and sends it a signal soon after the file holds so many cases: in the middle of the next. Sends
+    it again, so many times in all, to a runner that goes on."""
     path = folder / "results.json"
-    command = [str(RUNNER), *arguments, "--out", str(path)]
+    command = [str(runner), *arguments, "--out", str(path)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -73,8 +76,10 @@ def interrupt_runner(folder: Path, *arguments: str, cases: int, number: signal.S
                 assert process.poll() is None, f"it ended by itself: {process.communicate()}"
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-            time.sleep(0.3)
-            process.send_signal(number)
+            for _ in range(times):
+                time.sleep(0.3)
+                assert process.poll() is None, f"it ended early: {process.communicate()}"
+                process.send_signal(number)
             stdout, stderr = process.communicate(timeout=60)
         finally:
             process.kill()

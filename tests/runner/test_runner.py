@@ -147,6 +147,16 @@ def test_status_130_of_a_run_that_is_interrupted_while_a_kernel_is_executed(tmp_
     assert [case["outcome"] for case in done.cases] == ["executed", "skipped"]
 
 
+@without_misbehaving_kernels
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_a_case_that_does_not_heed_the_first(tmp_path, number):
+    arguments = ("--kernel", "endless", "--sizes", "32")
+    done = interrupt_runner(tmp_path, *arguments, cases=0, number=number, times=2, runner=MISBEHAVING)
+    assert done.status == -number, done.stderr
+    assert done.results["interrupted"] is True, "the file was not completed"
+    assert done.cases == []
+
+
 # ---- Results file ----
 
 
@@ -225,31 +235,33 @@ CASES = ["sgemm/cpu_naive/16x16x16", "sgemm/cpu_naive/2000x2000x2000"]  # measur
 TWO_CASES = ("--kernel", "cpu_naive", "--sizes", "16,2000", *QUICK)
 
 
-def check_json(text: str) -> None:
+def check_json(text: str, time_us: float) -> None:
+    """`time_us` is the median of the case that was measured."""
     document = json.loads(text)
     assert document["context"]["executable"] == str(RUNNER)
     measured, skipped = document["benchmarks"]
     assert [measured["name"], skipped["name"]] == CASES
-    assert measured["real_time"] > 0
+    assert measured["real_time"] == pytest.approx(time_us, rel=1e-3)
     assert measured["gflops"] > 0
     assert "error_occurred" not in measured or not measured["error_occurred"]
     assert skipped["error_occurred"]
     assert skipped["error_message"].startswith("skipped: ")
 
 
-def check_csv(text: str) -> None:
+def check_csv(text: str, time_us: float) -> None:
     lines = text.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("name,"))
     measured, skipped = csv.DictReader(io.StringIO("\n".join(lines[start:])))
     assert [measured["name"], skipped["name"]] == CASES
-    assert float(measured["real_time"]) > 0
+    assert float(measured["real_time"]) == pytest.approx(time_us, rel=1e-3)
     assert float(measured["gflops"]) > 0
     assert skipped["error_occurred"] == "true"
 
 
-def check_console(text: str) -> None:
+def check_console(text: str, time_us: float) -> None:
     rows = [line for line in text.splitlines() if line.startswith("sgemm/")]
     assert [row.split()[0] for row in rows] == CASES
+    assert float(rows[0].split()[1]) == pytest.approx(time_us, rel=0.05)
     assert "gflops=" in rows[0]
     assert "skipped: " in rows[1]
 
@@ -261,7 +273,7 @@ CHECKS = {"json": check_json, "csv": check_csv, "console": check_console}
 def test_google_benchmark_prints_its_formats(run, form):
     done = run(*TWO_CASES, f"--benchmark_format={form}")
     assert done.status == 0, done.stderr
-    CHECKS[form](done.stdout)
+    CHECKS[form](done.stdout, done.cases[0]["real_time"])
     assert [case["name"] for case in done.cases] == CASES
 
 
@@ -269,13 +281,14 @@ def test_google_benchmark_prints_its_formats(run, form):
 def test_google_benchmark_writes_its_formats_beside_the_table(run, tmp_path, form):
     done = run(*TWO_CASES, "--benchmark_out=google.txt", f"--benchmark_out_format={form}")
     assert done.status == 0, done.stderr
-    CHECKS[form]((tmp_path / "google.txt").read_text(encoding="utf-8"))
+    CHECKS[form]((tmp_path / "google.txt").read_text(encoding="utf-8"), done.cases[0]["real_time"])
     assert "1 measured, 1 skipped" in done.stdout
 
 
 def test_google_benchmark_writes_json_unless_told_otherwise(run, tmp_path):
-    assert run(*TWO_CASES, "--benchmark_out=google.json").status == 0
-    check_json((tmp_path / "google.json").read_text(encoding="utf-8"))
+    done = run(*TWO_CASES, "--benchmark_out=google.json")
+    assert done.status == 0, done.stderr
+    check_json((tmp_path / "google.json").read_text(encoding="utf-8"), done.cases[0]["real_time"])
 
 
 def test_repetitions_are_cases_with_aggregates_below_the_table(run):

@@ -41,5 +41,22 @@ std::vector<KernelAndGroup> checked_kernels_and_groups() {
 INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups()),
                          [](const auto& info) { return test_name(info.param); });
 
+/// Two panels of B for one of A, and more k-tiles than a ring has slots: a slot of A is read twice before it is filled
+/// again.
+TEST(CheckedChapters, SlotsThatTwoPanelsReadAreFilledOnceBothHaveDone) {
+  const HostCase host({8, 160, 400});
+  Matrix c = host.c;
+  const Problem problem = host.problem(c);
+  const simt::CheckedArrays arrays(arrays_of(problem));
+  for (const Kernel& kernel : kernels()) {
+    const Build& build = kernel.build(Target::for_checks);
+    if (kernel.number >= 11 && build) {
+      SCOPED_TRACE(kernel.id());
+      const Prepared prepared = kernel.tunable ? prepare_named(build, problem, "128x256") : build.prepare(problem);
+      EXPECT_NO_THROW(prepared(problem, nullptr));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sgemm::test
