@@ -91,7 +91,7 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   const std::optional<TuningFile> tuning = tuning_for_run(options, query);
   catch_interrupts();
   const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.force};
-  CaseRunner runner(options.protocol, query, {any_gpu_kernel, counting, options.force, tuning}, StopToken(interrupted));
+  CaseRunner runner(options.protocol, query, {any_gpu_kernel, counting, options.force, tuning, options.ranks}, StopToken(interrupted));
   const bool executing = any_gpu_kernel && !runner.gpu_error().empty();
   if (executing && !options.on_executor) {
     std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner.gpu_error());

@@ -3,6 +3,7 @@
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
+#include "ranks/team.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>
@@ -16,6 +17,8 @@ GpuLibraries gpu_libraries() { return {}; }
 std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, std::optional<TuningFile>) {
   throw std::logic_error("there is no device to be opened");
 }
+
+std::unique_ptr<Team> make_gpu_team(std::optional<int>) { throw std::logic_error("there are no GPUs to be ranks"); }
 
 std::unique_ptr<Reference> compute_gpu_reference(const Problem&, std::uint64_t, const Coverage&, Roundings) {
   throw std::logic_error("there is no GPU for a reference");

@@ -98,6 +98,9 @@ struct Kernel {
   /// The number of blocks that an SM of compute capability 9.0 holds, where registers may be the limit; 0 if it is not
   /// known. Predictions without a device use it. With a device, a build's `resources` has the number.
   int blocks_per_sm = 0;
+  /// The id of the kernel that each GPU runs on its part of a product for several GPUs. It is empty for kernels of one
+  /// GPU. A kernel with a local one has no builds of its own.
+  std::string local_kernel;
   bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
   double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why this kernel can not run a problem on any device, or nothing.

@@ -4,6 +4,7 @@
 #include "bench/counting_bench.hpp"
 #include "bench/cpu_bench.hpp"
 #include "bench/executor_bench.hpp"
+#include "bench/ranks_bench.hpp"
 #include "simt/executor.hpp"
 
 #include <new>
@@ -45,9 +46,13 @@ CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const
   cpu_ = std::make_unique<CpuBench>(protocol, gpu_.get(), stop);
   executor_ = std::make_unique<ExecutorBench>(protocol, gpu_.get(), stop, settings.force);
   counting_ = std::make_unique<CountingBench>(protocol, gpu_.get(), stop, settings.counting);
+  ranks_ = std::make_unique<RanksBench>(protocol, settings.ranks, gpu_ ? query.device : std::nullopt, stop);
 }
 
 Bench& CaseRunner::bench_of(const Kernel& kernel) {
+  if (!kernel.local_kernel.empty()) {
+    return *ranks_;
+  }
   if (protocol_.mode == Mode::count) {
     return *counting_;
   }
@@ -72,8 +77,10 @@ void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observe
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);
-  if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
-    throw CaseStopped(Outcome::not_supported, *reason);
+  if (item.kernel->unsupported) {
+    if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
+      throw CaseStopped(Outcome::not_supported, *reason);
+    }
   }
   work(operands);
 }

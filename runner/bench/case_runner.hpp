@@ -8,6 +8,7 @@
 #include "count/count.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
+#include "ranks/team.hpp"
 #include "record/environment.hpp"
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
@@ -28,6 +29,7 @@ class CaseRunner {
     CountingOptions counting;  ///< in the mode `count`
     bool force = false;        ///< run what the executor is expected to take minutes for
     std::optional<TuningFile> tuning;
+    RankOptions ranks;  ///< for products on several GPUs
   };
 
   /// The protocol outlives the runner. If the GPU can not be prepared, gpu_error() says why, and GPU kernels run on the
@@ -58,6 +60,7 @@ class CaseRunner {
   std::unique_ptr<Bench> cpu_;
   std::unique_ptr<Bench> executor_;
   std::unique_ptr<Bench> counting_;
+  std::unique_ptr<Bench> ranks_;
   std::unique_ptr<OperandSet> operands_;  // the last member: its device memory is freed before the device is closed
 };
 

@@ -22,6 +22,8 @@ namespace {
 
 /// The most blocks that an SM of any GPU holds.
 constexpr int MOST_BLOCKS_PER_SM = 32;
+/// Most that a product is spread over.
+constexpr int MOST_GPUS = 64;
 
 constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
@@ -89,6 +91,23 @@ Number parse_number(std::string_view flag, const std::string& text, bool (*accep
 float parse_factor(std::string_view flag, const std::string& text) {
   return parse_number<float>(
       flag, text, [](float x) { return std::isfinite(x); }, "a finite single-precision number");
+}
+
+Grid parse_grid(std::string_view flag, const std::string& text) {
+  constexpr std::string_view EXPECTED = "of the form 2x4, rows times columns of GPUs";
+  const std::vector<std::string_view> sides = split(text, 'x');
+  if (sides.size() != 2) {
+    reject(flag, text, EXPECTED);
+  }
+  const auto side = [&](std::string_view digits) {
+    return parse_number<int>(
+        flag, std::string(digits), [](int x) { return x >= 1 && x <= MOST_GPUS; }, EXPECTED);
+  };
+  const Grid grid{side(sides[0]), side(sides[1])};
+  if (grid.size() > MOST_GPUS) {
+    reject(flag, text, fmt::format("a grid of {} GPUs at most", MOST_GPUS));
+  }
+  return grid;
 }
 
 template <class Choices>
@@ -214,6 +233,16 @@ void declare_values(CLI::App& app, Options& options) {
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
+  app.option_defaults()->group("Products on several GPUs");
+  value("--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS),
+        [&](Flag flag, Text text) {
+          options.ranks.gpus = parse_number<int>(
+              flag, text, [](int x) { return x >= 1 && x <= MOST_GPUS; },
+              fmt::format("a whole number between 1 and {}", MOST_GPUS));
+        });
+  value("--grid", "PxQ", "rows and columns in which they share C [those that receive least]",
+        [&](Flag flag, Text text) { options.ranks.grid = parse_grid(flag, text); });
+
   app.option_defaults()->group("What to count");
   value("--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model),
         [&](Flag flag, Text text) {
@@ -289,6 +318,8 @@ const std::vector<Meaning>& meanings() {
       {"--no-verify", {Mode::measure, Mode::count}},
       {"--check", {Mode::measure, Mode::accuracy}},
       {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--gpus", {Mode::measure, Mode::accuracy}},
+      {"--grid", {Mode::measure, Mode::accuracy}},
       {"--gpu-model", {Mode::count}},
       {"--blocks-per-sm", {Mode::count}},
       {"--out", {Mode::measure, Mode::accuracy, Mode::count}},
@@ -425,6 +456,14 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
   }
   options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
+  RankOptions& ranks = options.ranks;
+  if (ranks.grid && ranks.gpus.value_or(ranks.grid->size()) != ranks.grid->size()) {
+    throw UsageError(fmt::format("--grid {}x{} takes {} GPUs, --gpus says {}", ranks.grid->rows, ranks.grid->columns,
+                                 ranks.grid->size(), *ranks.gpus));
+  }
+  if (ranks.grid) {
+    ranks.gpus = ranks.grid->size();
+  }
   options.benchmark_flags = benchmark_flags(app);
   refuse_useless_flags(app, options);
   return result;

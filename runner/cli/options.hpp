@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ranks/team.hpp"
 #include "record/protocol.hpp"
 
 #include <optional>
@@ -20,6 +21,7 @@ struct Options {
   bool on_executor = false;                ///< GPU kernels run on the executor: with --device cpu, --check and --count
   std::string gpu_model = "h200";          ///< whose caches --count models: an id of simt::gpu_models()
   std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
+  RankOptions ranks;                       ///< for products on several GPUs
   bool force = false;                      ///< cases that would take the executor long are run
   std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device

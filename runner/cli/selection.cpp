@@ -115,6 +115,9 @@ Term parse_term(std::string_view text) {
                                fmt::join(variants, ", ")));
 }
 
+/// Groups leave kernels of several GPUs out: they take the GPUs from all else on the machine.
+bool of_one_gpu(const Kernel& kernel) { return kernel.local_kernel.empty(); }
+
 /// Sets `selected[i]` for every kernel that the term names.
 void select(std::string_view text, const std::vector<Kernel>& available, std::vector<bool>& selected) {
   const auto mark = [&](const auto& wanted) {
@@ -127,9 +130,9 @@ void select(std::string_view text, const std::vector<Kernel>& available, std::ve
     return any;
   };
   if (text == "all") {
-    mark([](const Kernel&) { return true; });
+    mark(of_one_gpu);
   } else if (text == "chapters") {
-    mark([](const Kernel& kernel) { return kernel.number > 0; });
+    mark([](const Kernel& kernel) { return kernel.number > 0 && of_one_gpu(kernel); });
   } else if (text == "baselines") {
     mark([](const Kernel& kernel) { return kernel.number <= 0; });
   } else {

@@ -15,9 +15,9 @@ namespace sgemm {
 ///     coarse_1d, 05_coarse_1d  a kernel by name, default variant
 ///     1:uncoalesced            one variant, after a number, range or name
 ///     5:default, 5:*           the default variant, all variants
-///     chapters                 every chapter, all variants
+///     chapters                 every chapter for one GPU, all variants
 ///     baselines                every kernel that is not a chapter: cuBLAS and the CPU among them
-///     all                      everything
+///     all                      all of these
 ///
 /// Two numbers with a colon between them are a range. So a variant whose name is a number needs its kernel's name
 /// before the colon. Throws UsageError when a term names nothing; the message lists the nearest kernels, or the

@@ -48,6 +48,7 @@ struct RankMessage {
 struct RankReply {
   bool stopped = false;
   Outcome outcome = Outcome::failed;  ///< where it was stopped
+  bool waited_for_others = false;     ///< whether all that stopped it was that another rank was not ready
   std::array<char, 400> reason{};     ///< why, with a 0 at the end
   double begin_us = 0.0;              ///< of a run, on the rank's own clock
   double end_us = 0.0;

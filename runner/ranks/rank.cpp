@@ -50,6 +50,7 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
         restore(message.order == RankOrder::run_fresh);
         others_wait = false;
         if (!ready(true)) {
+          reply.waited_for_others = true;
           throw CaseStopped(Outcome::failed, "another rank was not ready");
         }
         run(message.order, reply);

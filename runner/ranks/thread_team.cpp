@@ -6,12 +6,15 @@
 namespace sgemm {
 
 RankParts host_parts() {
-  return {[](int) { return make_host_rank_device(); },
+  return {"host copies", [](int) { return make_host_rank_device(); },
           [](int, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); }};
 }
 
 ThreadTeam::ThreadTeam(int ranks, const RankParts& parts)
-    : members_(static_cast<std::size_t>(ranks)), meeting_(ranks), replies_(members_.size()) {
+    : exchange_(parts.exchange_name),
+      members_(static_cast<std::size_t>(ranks)),
+      meeting_(ranks),
+      replies_(members_.size()) {
   const auto panels_of_rank = [this](int rank) { return members_[static_cast<std::size_t>(rank)].rank->panels(); };
   for (int i = 0; i < ranks; ++i) {
     Member& member = members_[static_cast<std::size_t>(i)];

@@ -6,6 +6,7 @@
 #include "ranks/job.hpp"
 #include "ranks/rank.hpp"
 #include "ranks/rank_device.hpp"
+#include "ranks/team.hpp"
 
 #include <atomic>
 #include <barrier>
@@ -15,13 +16,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace sgemm {
 
-/// Called for each rank before the threads start.
+/// The functions are called for each rank before the threads start.
 struct RankParts {
+  std::string_view exchange_name;  ///< Team::exchange()
   std::function<std::unique_ptr<RankDevice>(int rank)> device;
   std::function<std::unique_ptr<Exchange>(int rank, PanelsOf panels_of_rank)> exchange;
 };
@@ -29,16 +32,17 @@ struct RankParts {
 /// Ranks on the executor.
 RankParts host_parts();
 
-class ThreadTeam {
+class ThreadTeam final : public Team {
  public:
   ThreadTeam(int ranks, const RankParts& parts);
-  ~ThreadTeam();
+  ~ThreadTeam() override;
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  /// Gives all ranks an order and waits for their replies, which stand by rank. Between two calls no rank is at work,
-  /// so that what a rank wrote under one order may be read by others under the next.
-  std::vector<RankReply> all(const RankMessage& message);
+  int size() const override { return static_cast<int>(members_.size()); }
+  /// Between two calls no rank is at work, so what a rank wrote under one order may be read by others under the next.
+  std::vector<RankReply> all(const RankMessage& message) override;
+  std::string_view exchange() const override { return exchange_; }
 
  private:
   struct Member {
@@ -51,6 +55,7 @@ class ThreadTeam {
   /// Returns when all ranks have called, with whether all are ready.
   bool all_ready(bool ready);
 
+  std::string_view exchange_;
   std::vector<Member> members_;
   std::barrier<> meeting_;
   std::atomic<bool> refused_ = false;

@@ -97,6 +97,22 @@ void add_samples(Json& json, const Measurement& measurement) {
   json["launches_per_sample"] = measurement.timings.launches_per_sample;
 }
 
+Json to_json(const Spread& spread) {
+  Json json;
+  json["gpus"] = spread.gpus;
+  json["grid"] = std::to_string(spread.grid.rows) + "x" + std::to_string(spread.grid.columns);
+  json["exchange"] = spread.exchange;
+  json["received_bytes"] = spread.received_bytes;
+  set_if(json, "of_ceiling", spread.of_ceiling);
+  if (spread.of_ceiling_ci) {
+    json["of_ceiling_ci"] = {spread.of_ceiling_ci->low, spread.of_ceiling_ci->high};
+  }
+  if (!spread.ceiling_us.empty()) {
+    json["ceiling_samples_us"] = to_nanoseconds(spread.ceiling_us);
+  }
+  return json;
+}
+
 }  // namespace
 
 Measurement measurement_of(Timings timings, const Size& size) {
@@ -188,6 +204,9 @@ Json to_json(const Record& record, int repetitions) {
   set_if(json, "occupancy", record.occupancy);
   if (record.measurement) {
     add_samples(json, *record.measurement);
+  }
+  if (record.spread) {
+    json["spread"] = to_json(*record.spread);
   }
   if (record.counts) {
     json["counts"] = to_json(*record.counts);

@@ -5,6 +5,7 @@
 #include "count/count.hpp"
 #include "device/telemetry.hpp"
 #include "host/kernel.hpp"
+#include "many_gpus/grid.hpp"
 #include "problem/case.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sgemm {
 
@@ -37,6 +39,20 @@ struct Measurement {
 
 /// Summary, speed and paired ratio of `timings`. Optional fields that need other facts stay empty.
 Measurement measurement_of(Timings timings, const Size& size);
+
+/// How a product was spread over GPUs.
+struct Spread {
+  int gpus = 1;
+  Grid grid;
+  std::string exchange;         ///< how pieces travelled, see Team::exchange()
+  double received_bytes = 0.0;  ///< for one product, by the GPU that receives most
+  /// Microseconds that the GPUs take for the same blocks of C when all operands are in place. Nothing that exchanges
+  /// operands is faster. These samples took turns with those of the product.
+  std::vector<double> ceiling_us;
+  /// Median of the ratios of paired samples, ceiling over product, with its interval. Present where the case was timed.
+  std::optional<double> of_ceiling;
+  std::optional<Interval> of_ceiling_ci;
+};
 
 /// One case: one kernel on one problem, and how it ended.
 struct Record {
@@ -65,6 +81,7 @@ struct Record {
   std::optional<double> occupancy;  ///< resident warps over the most an SM holds, 0 to 1
   std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
+  std::optional<Spread> spread;                                          ///< of products on several GPUs
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's

@@ -286,6 +286,7 @@ Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full) {
   verdict.non_finite_wrong = tally.non_finite_wrong;
   verdict.max_bound_ratio = tally.max_bound_ratio;
   verdict.componentwise_err = tally.max_scaled_error;
+  verdict.reference_squares = tally.reference_squares;
   if (tally.error_squares > 0.0) {
     verdict.rel_err = std::sqrt(tally.error_squares / tally.reference_squares);  // Inf against a reference of zeros
   }
@@ -300,6 +301,41 @@ Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full) {
     verdict.first_wrong_bound = tally.first_wrong_bound;
   }
   return verdict;
+}
+
+void Verdict::join(const Verdict& other) {
+  if (other.compared == 0) {
+    return;
+  }
+  if (compared == 0) {
+    *this = other;
+    return;
+  }
+  const double squares = reference_squares + other.reference_squares;
+  const auto joined = [&](double mine, double others) {
+    return std::sqrt((mine * mine * reference_squares + others * others * other.reference_squares) / squares);
+  };
+  if (squares > 0.0) {
+    rel_err = joined(rel_err, other.rel_err);
+    condition = joined(condition.value_or(0.0), other.condition.value_or(0.0));
+  } else {
+    rel_err = std::max(rel_err, other.rel_err);
+  }
+  reference_squares = squares;
+  max_bound_ratio = std::max(max_bound_ratio, other.max_bound_ratio);
+  componentwise_err = std::max(componentwise_err, other.componentwise_err);
+  if (wrong == 0) {
+    first_wrong_row = other.first_wrong_row;
+    first_wrong_col = other.first_wrong_col;
+    first_wrong_value = other.first_wrong_value;
+    first_wrong_expected = other.first_wrong_expected;
+    first_wrong_bound = other.first_wrong_bound;
+  }
+  full = full && other.full;
+  compared += other.compared;
+  wrong += other.wrong;
+  non_finite += other.non_finite;
+  non_finite_wrong += other.non_finite_wrong;
 }
 
 std::string Verdict::describe() const {

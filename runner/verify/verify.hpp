@@ -47,6 +47,7 @@ struct Verdict {
   /// How much larger the terms are than the sums that they leave: ||alpha| |A| |B| + |beta| |C0||_F / |C_ref|_F. Absent
   /// against a reference of zeros.
   std::optional<double> condition;
+  double reference_squares = 0.0;  ///< |C_ref|_F^2: the weight of this part where verdicts of parts are joined
 
   std::int64_t first_wrong_row = -1;
   std::int64_t first_wrong_col = -1;
@@ -55,6 +56,9 @@ struct Verdict {
   double first_wrong_bound = 0.0;
 
   bool correct() const { return wrong == 0 && compared > 0; }
+  /// Makes this the verdict of the C that consists of its own elements and of `other`'s. A verdict that compared
+  /// nothing changes nothing.
+  void join(const Verdict& other);
   /// One line for people: "17 of 4096 elements wrong, first C[3][5] = nan, expected 0.25 (bound 1e-06)".
   std::string describe() const;
 };

@@ -1,4 +1,4 @@
-// One product on all GPUs of a machine, or of several.
+// Chapter 14: many_gpus, one product on all GPUs of a machine
 //
 //                 columns q of B                    The GPU at (p, q) of a P x Q grid computes one block of C. It owns
 //                 +-----+                           one block of A and one of B, and needs
@@ -16,6 +16,12 @@
 // one GPU, as it stands there: 09 in FP32, 11 and 12 on tensor cores.
 
 #include "many_gpus/product.hpp"
+
+#include "common/problem.hpp"
+#include "host/kernel.hpp"
+
+#include <string>
+#include <vector>
 
 namespace sgemm {
 
@@ -46,4 +52,29 @@ void multiply(const std::vector<LocalProduct>& products, const PanelMemory& memo
   }
 }
 
+namespace {
+
+Kernel chapter(const std::string& variant, const std::string& local, const std::string& summary, AccuracyClass accuracy,
+               int min_compute_capability) {
+  Kernel kernel;
+  kernel.number = 14;
+  kernel.name = "many_gpus";
+  kernel.variant = variant;
+  kernel.summary = summary;
+  kernel.source = "van de Geijn and Watts 1997";
+  kernel.accuracy = accuracy;
+  kernel.min_compute_capability = min_compute_capability;
+  kernel.local_kernel = local;
+  kernel.unsupported = nullptr;  // asking would make the operands in one place
+  return kernel;
+}
+
+const Registration fp32(chapter("", "09_every_shape", "several GPUs exchange blocks while chapter 09 multiplies",
+                                AccuracyClass::fp32, 80));
+const Registration bf16x6(chapter("bf16x6", "11_bf16x6", "several GPUs exchange blocks while chapter 11 multiplies",
+                                  AccuracyClass::bf16_split, 90));
+const Registration fp16x3(chapter("fp16x3", "12_fp16x3", "several GPUs exchange blocks while chapter 12 multiplies",
+                                  AccuracyClass::fp16_split, 90));
+
+}  // namespace
 }  // namespace sgemm

@@ -1,0 +1,182 @@
+#include "bench/ranks_bench.hpp"
+
+#include "base/outcome.hpp"
+#include "base/statistics.hpp"
+#include "ranks/thread_team.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+const Kernel& local_kernel(const Kernel& kernel) {
+  return *std::find_if(kernels().begin(), kernels().end(),
+                       [&](const Kernel& x) { return x.id() == kernel.local_kernel; });
+}
+
+/// Throws CaseStopped with the rank and its reason where one was stopped. A rank that others waited for comes first.
+void expect_done(const std::vector<RankReply>& replies) {
+  const auto worst = std::max_element(replies.begin(), replies.end(), [](const RankReply& x, const RankReply& y) {
+    const auto weight = [](const RankReply& reply) { return reply.stopped ? reply.waited_for_others ? 1 : 2 : 0; };
+    return weight(x) < weight(y);
+  });
+  if (worst->stopped) {
+    throw CaseStopped(worst->outcome, fmt::format("rank {}: {}", worst - replies.begin(), worst->reason.data()));
+  }
+}
+
+/// Frees the ranks' memory at the end of a case, whatever its end is.
+class Job {
+ public:
+  explicit Job(Team& team) : team_(team) {}
+  ~Job() { team_.all({RankOrder::tear_down, {}}); }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+ private:
+  Team& team_;
+};
+
+std::string received_text(double bytes) {
+  constexpr double MB = 1e6;
+  constexpr double KB = 1e3;
+  return bytes >= MB ? fmt::format("{:.1f} MB", bytes / MB) : fmt::format("{:.1f} kB", bytes / KB);
+}
+
+}  // namespace
+
+RanksBench::RanksBench(const Protocol& protocol, const RankOptions& options, const std::optional<Device>& device,
+                       StopToken stop)
+    : protocol_(protocol),
+      options_(options),
+      device_(device),
+      stop_(stop),
+      telemetry_(device ? Telemetry::open(device->pci_bus_id) : nullptr) {}
+
+Team& RanksBench::team() {
+  if (!team_) {
+    if (device_) {
+      team_ = make_gpu_team(options_.gpus);
+    } else {
+      team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts());
+    }
+  }
+  return *team_;
+}
+
+std::vector<RankReply> RanksBench::order(RankOrder what) {
+  std::vector<RankReply> replies = team().all({what, {}});
+  expect_done(replies);
+  return replies;
+}
+
+void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
+  const Kernel& local = local_kernel(kernel);
+  if (protocol_.mode == Mode::count || protocol_.check) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
+                                                          protocol_.check ? "--check" : "--count", local.id()));
+  }
+  if (protocol_.time == TimeMode::end_to_end) {
+    throw CaseStopped(Outcome::not_supported, "operands are where they are needed: no copies from the host are timed");
+  }
+  if (device_ && local.min_compute_capability > device_->compute_capability) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
+                                                          capability_text(local.min_compute_capability),
+                                                          capability_text(device_->compute_capability)));
+  }
+  if (operands.shape.m * operands.shape.n == 0) {
+    throw CaseStopped(Outcome::not_supported, "there is nothing to compute");
+  }
+}
+
+void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  operands.device.reset();  // kernels before this one may have filled GPU 0
+  observer("preparing");
+  const Kernel& local = local_kernel(kernel);
+  RankJob job;
+  job.shape = operands.shape;
+  job.data = operands.data;
+  job.seed = protocol_.seed;
+  job.grid = options_.grid.value_or(best_grid(operands.shape, team().size()));
+  job.local_kernel = static_cast<int>(&local - kernels().data());
+  job.accuracy = kernel.accuracy;
+  job.cold_l2 = protocol_.l2 == L2State::cold;
+  job.verify = protocol_.verify;
+  job.alone = device_ && protocol_.mode == Mode::measure;
+  const Job ended(team());
+  const std::vector<RankReply> ready = team().all({RankOrder::set_up, job});
+  expect_done(ready);
+
+  Spread spread;
+  spread.gpus = team().size();
+  spread.grid = job.grid;
+  spread.exchange = team().exchange();
+  for (const RankReply& reply : ready) {
+    spread.received_bytes = std::max(spread.received_bytes, reply.received_bytes);
+  }
+  record.detail =
+      fmt::format("{} {} as {}x{}, {} on each", spread.gpus, device_ ? spread.gpus == 1 ? "GPU" : "GPUs" : "ranks",
+                  job.grid.rows, job.grid.columns, local.id());
+  record.spread = spread;
+  if (protocol_.verify || !job.alone) {
+    compute_and_check(RankOrder::run_fresh, "", observer, record);
+  }
+  if (!job.alone) {
+    record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;
+    return;
+  }
+  measure(observer, operands.size, record);
+}
+
+void RanksBench::compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record) {
+  stop_.check();
+  observer(device_ ? "computing" : "executing");
+  order(run);
+  if (!protocol_.verify) {
+    return;
+  }
+  stop_.check();
+  observer("verifying");
+  Verdict verdict;
+  for (const RankReply& reply : order(RankOrder::check)) {
+    verdict.join(reply.verdict);
+  }
+  record.judge(verdict, when);
+}
+
+void RanksBench::measure(const Observer& observer, const Size& size, Record& record) {
+  const Round round = [this](const std::vector<int>& turns, int) {
+    std::vector<double> times(2, 0.0);
+    for (const int contender : turns) {
+      times[static_cast<std::size_t>(contender)] =
+          span_us(order(contender == 0 ? RankOrder::run : RankOrder::run_alone));
+    }
+    return times;
+  };
+  if (telemetry_) {
+    record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
+  }
+  Timings timings = take_samples(round, {2, false, protocol_.max_seconds, protocol_.seed, stop_}, observer);
+  if (telemetry_) {
+    record.telemetry->second = telemetry_->sample();
+  }
+  if (protocol_.verify) {
+    // The last sample may be the ceiling's, so the product is computed once more.
+    compute_and_check(RankOrder::run, "after timing: ", observer, record);
+  }
+  Spread& spread = *record.spread;
+  const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
+  spread.of_ceiling = ratio.median;
+  spread.of_ceiling_ci = ratio.ci;
+  spread.ceiling_us = std::exchange(timings.rival_us, {});
+  record.measurement = measurement_of(std::move(timings), size);
+  record.note = fmt::format("  {}: {:.3f} of what the GPUs reach without an exchange; each receives {} at most",
+                            record.detail, *spread.of_ceiling, received_text(spread.received_bytes));
+}
+
+}  // namespace sgemm

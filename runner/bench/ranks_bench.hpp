@@ -1,0 +1,38 @@
+#pragma once
+
+#include "bench/bench.hpp"
+#include "device/device.hpp"
+#include "device/telemetry.hpp"
+#include "ranks/team.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace sgemm {
+
+/// Runs kernels that spread a product over several GPUs. On GPUs they are timed beside their ceiling: the same blocks
+/// of C from operands that are all in place. Without one, ranks are executed and verified.
+class RanksBench : public Bench {
+ public:
+  /// The protocol outlives the bench. `device` is the GPU of rank 0; nothing for ranks on the executor.
+  RanksBench(const Protocol& protocol, const RankOptions& options, const std::optional<Device>& device, StopToken stop);
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  /// The ranks, which the first case starts.
+  Team& team();
+  std::vector<RankReply> order(RankOrder what);
+  void compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record);
+  void measure(const Observer& observer, const Size& size, Record& record);
+
+  const Protocol& protocol_;
+  const RankOptions options_;
+  const std::optional<Device> device_;
+  const StopToken stop_;
+  std::unique_ptr<Telemetry> telemetry_;
+  std::unique_ptr<Team> team_;
+};
+
+}  // namespace sgemm
