@@ -1,0 +1,141 @@
+// Products on several GPUs from the command line to their records, with ranks on the executor.
+
+#include "base/outcome.hpp"
+#include "bench/case_runner.hpp"
+#include "cli/options.hpp"
+#include "cli/selection.hpp"
+#include "record/record.hpp"
+#include "usage_message.hpp"
+#include "verify/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+Options parse(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"./runner"};
+  for (const std::string& argument : arguments) {
+    argv.push_back(argument.c_str());
+  }
+  return parse_options(static_cast<int>(argv.size()), argv.data(), "").options;
+}
+
+TEST(RankOptionsTest, TheGridSaysHowManyGpus) {
+  EXPECT_FALSE(parse({}).ranks.gpus.has_value());
+  EXPECT_EQ(parse({"--gpus", "3"}).ranks.gpus, 3);
+  const RankOptions ranks = parse({"--grid", "2x3"}).ranks;
+  EXPECT_EQ(ranks.gpus, 6);
+  EXPECT_EQ(ranks.grid, (Grid{2, 3}));
+  EXPECT_EQ(parse({"--grid", "2x3", "--gpus", "6"}).ranks.gpus, 6);
+}
+
+TEST(RankOptionsTest, RefusesGridsThatAreNone) {
+  EXPECT_EQ(usage_message([] { parse({"--grid", "2x3", "--gpus", "4"}); }), "--grid 2x3 takes 6 GPUs, --gpus says 4");
+  for (const char* const grid : {"2", "2x", "x2", "2x3x1", "0x2", "-1x2", "2X2", "9x9", "two"}) {
+    EXPECT_NE(usage_message([&] { parse({"--grid", grid}); }), "(no UsageError)") << grid;
+  }
+  for (const char* const gpus : {"0", "-1", "65", "1.5", "all"}) {
+    EXPECT_NE(usage_message([&] { parse({"--gpus", gpus}); }), "(no UsageError)") << gpus;
+  }
+  EXPECT_EQ(usage_message([] { parse({"--gpus", "2", "--count"}); }), "--gpus has no effect with --count");
+}
+
+TEST(RankSelectionTest, GroupsLeaveProductsOnSeveralGpusOut) {
+  for (const char* const group : {"all", "chapters"}) {
+    for (const Kernel* const kernel : select_kernels(group, kernels())) {
+      EXPECT_TRUE(kernel->local_kernel.empty()) << group << ": " << kernel->id();
+    }
+  }
+  EXPECT_EQ(select_kernels("many_gpus:*", kernels()).size(), 3U);
+}
+
+TEST(RankSelectionTest, EveryLocalKernelIsThereAndPromisesTheSame) {
+  for (const Kernel* const kernel : select_kernels("many_gpus:*", kernels())) {
+    const auto local = std::find_if(kernels().begin(), kernels().end(),
+                                    [&](const Kernel& x) { return x.id() == kernel->local_kernel; });
+    ASSERT_NE(local, kernels().end()) << kernel->local_kernel;
+    EXPECT_EQ(local->accuracy, kernel->accuracy) << kernel->id();
+    EXPECT_EQ(local->min_compute_capability, kernel->min_compute_capability) << kernel->id();
+  }
+}
+
+Verdict part(double rel_err, double reference_squares, std::int64_t wrong) {
+  Verdict verdict;
+  verdict.full = true;
+  verdict.compared = 10;
+  verdict.wrong = wrong;
+  verdict.rel_err = rel_err;
+  verdict.condition = 10.0 * rel_err;
+  verdict.reference_squares = reference_squares;
+  verdict.max_bound_ratio = rel_err;
+  verdict.componentwise_err = rel_err;
+  verdict.first_wrong_row = wrong > 0 ? 7 : -1;
+  return verdict;
+}
+
+TEST(VerdictTest, JoinsPartsByTheirWeight) {
+  Verdict all;
+  all.join({});
+  EXPECT_EQ(all.compared, 0);
+  all.join(part(3.0, 1.0, 0));
+  all.join({});
+  all.join(part(1.0, 3.0, 2));
+  EXPECT_EQ(all.compared, 20);
+  EXPECT_EQ(all.wrong, 2);
+  EXPECT_EQ(all.first_wrong_row, 7);
+  EXPECT_TRUE(all.full);
+  EXPECT_DOUBLE_EQ(all.rel_err, std::sqrt((9.0 + 3.0) / 4.0));
+  EXPECT_DOUBLE_EQ(*all.condition, 10.0 * std::sqrt((9.0 + 3.0) / 4.0));
+  EXPECT_DOUBLE_EQ(all.max_bound_ratio, 3.0);
+  EXPECT_DOUBLE_EQ(all.componentwise_err, 3.0);
+  EXPECT_DOUBLE_EQ(all.reference_squares, 4.0);
+}
+
+class RanksBenchTest : public testing::Test {
+ protected:
+  Record run(const std::string& kernel, const Size& size, const RankOptions& ranks) {
+    CaseRunner::Settings settings;
+    settings.ranks = ranks;
+    CaseRunner runner(protocol, {std::nullopt, "--device cpu"}, settings);
+    return runner.run({select_kernels(kernel, kernels()).front(), size, {}}, [](std::string_view) {});
+  }
+
+  Protocol protocol;
+};
+
+TEST_F(RanksBenchTest, ExecutesAndTellsWhatTravelled) {
+  protocol.beta = 0.5F;
+  const Record record = run("many_gpus", {250, 130, 77}, {6, Grid{2, 3}});
+  EXPECT_EQ(record.outcome, Outcome::executed) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_LT(*record.rel_err, 1e-6);
+  ASSERT_TRUE(record.spread.has_value());
+  EXPECT_EQ(record.spread->gpus, 6);
+  EXPECT_EQ(record.spread->exchange, "host copies");
+  // Rank 0 receives most: it computes 125 x 43 elements of C, and owns 25 of 77 columns of A and 38 of 77 rows of B.
+  EXPECT_EQ(record.spread->received_bytes, 4.0 * (125 * (77 - 25) + 43 * (77 - 38)));
+  EXPECT_EQ(to_json(record, 1)["spread"]["grid"], "2x3");
+  EXPECT_FALSE(to_json(record, 1)["spread"].contains("of_ceiling"));
+}
+
+TEST_F(RanksBenchTest, TakesTheGridThatReceivesLeast) {
+  EXPECT_EQ(run("many_gpus", {96, 96, 96}, {}).spread->grid, (Grid{2, 2}));
+  EXPECT_EQ(run("many_gpus", {96, 96, 96}, {1, {}}).spread->received_bytes, 0.0);
+}
+
+TEST_F(RanksBenchTest, SaysWhatItCanNotDo) {
+  EXPECT_EQ(run("many_gpus", {0, 5, 5}, {}).outcome, Outcome::not_supported);
+  protocol.check = true;
+  const Record checked = run("many_gpus:fp16x3", {64, 64, 64}, {});
+  EXPECT_EQ(checked.outcome, Outcome::not_supported);
+  EXPECT_EQ(checked.reason, "--check looks at one GPU: take 12_fp16x3, which each of them runs");
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,53 @@
+"""Products on several ranks, from outside: ranks are threads on the executor."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import pytest
+
+from runs import RUNNER, run_runner
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return partial(run_runner, tmp_path, "--device", "cpu", "--kernel", "many_gpus")
+
+
+def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
+    """What the page of chapter 14 says of the GPU that receives most, where the grid divides M, N and K."""
+    return 4 * (m / rows * k * (columns - 1) / columns + k * n / columns * (rows - 1) / rows)
+
+
+@pytest.mark.parametrize("grid", ["1x1", "1x2", "2x2", "1x3", "2x3"])
+def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
+    done = run("--grid", grid, "--sizes", "96,250x130x77")
+    assert done.status == 0, done.stderr
+    assert [case["verified"] for case in done.cases] == [True, True]
+    rows, columns = map(int, grid.split("x"))
+    spread = done.cases[0]["spread"]
+    assert spread == {
+        "gpus": rows * columns,
+        "grid": grid,
+        "exchange": "host copies",
+        "received_bytes": received_bytes(96, 96, 96, rows, columns),
+    }
+
+
+def test_a_grid_of_another_number_of_gpus_is_refused(run):
+    done = run("--grid", "2x2", "--gpus", "3", "--sizes", "64")
+    assert done.status == 2
+    assert done.stderr == "runner: --grid 2x2 takes 4 GPUs, --gpus says 3\n"
+    assert not done.path.exists()
+
+
+def test_checking_names_the_kernel_to_check(run):
+    done = run("--check", "--sizes", "64")
+    assert done.status == 3
+    assert "take 09_every_shape" in done.cases[0]["reason"]
