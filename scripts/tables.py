@@ -541,6 +541,25 @@ class Blocks:
         head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
         return f"{table(head, list(dict.fromkeys(rows)), left=4)}\n\n{rule}" if rows else f"None. {rule}"
 
+    def many_gpus(self, *files: str) -> str:
+        """A row for each product that was spread over GPUs, of files given as "FOLDER/FILE" below results/."""
+        shown: dict[tuple, Row] = {}
+        for file in files:
+            for row in load([self._folders.path.parent / file]).itertuples():
+                if isinstance(getattr(row, "spread", None), dict) and row.measured:
+                    shown[row.kernel, row.shape, row.spread["gpus"]] = row
+        if not shown:
+            raise ResultsError(f"no file of {', '.join(files)} holds a product on several GPUs")
+        rows = []
+        for (kernel, shape, gpus), row in sorted(shown.items(), key=lambda item: (item[0][0], item[0][1], item[0][2])):
+            spread, alone = row.spread, shown.get((kernel, shape, 1))
+            faster = "" if alone is None else hundredths(alone.microseconds / row.microseconds)
+            received = maybe(in_bytes, spread["received_bytes"] or None)
+            cells = [f"`{kernel}`", shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
+            rows.append([*cells, share(spread["of_ceiling"]), received, error_size(row.rel_err)])
+        head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
+        return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
+
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
         path = self._folders.path / "charts" / f"{name}.png"
