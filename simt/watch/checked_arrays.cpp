@@ -21,7 +21,7 @@ std::vector<GlobalArray> workspaces() {
 }
 
 CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
-  SharedVariables::of_program();
+  SharedVariables::current();
   for (GlobalArray& array : arrays) {
     add(std::move(array));
   }

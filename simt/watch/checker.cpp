@@ -30,9 +30,7 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
 }  // namespace
 
 BlockChecker::BlockChecker()
-    : variables_(SharedVariables::of_program()),
-      shared_(Program::find().thread_local_data),
-      words_(variables_.bytes() / WORD) {}
+    : variables_(SharedVariables::current()), shared_(variables_.begin()), words_(variables_.bytes() / WORD) {}
 
 void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   dynamic_bytes_ = launch.dynamic_smem;

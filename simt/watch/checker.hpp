@@ -21,6 +21,9 @@ class BlockChecker final : public Watcher {
  public:
   BlockChecker();
 
+  /// Whether launches still come from where they came from when it was made.
+  bool knows_current_variables() const { return &variables_ == &SharedVariables::current(); }
+
   void begin(const Launch& launch, std::uint64_t block) override;
   Complaint access(ThreadNumber thread, const Access& access, const void* code) override;
 

@@ -1,7 +1,6 @@
 #include "watch/shared_variables.hpp"
 
 #include "block/shared_memory.hpp"
-#include "watch/program.hpp"
 
 #include <cxxabi.h>
 #include <elf.h>
@@ -11,7 +10,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 
 namespace simt {
@@ -32,13 +33,43 @@ std::string last_part(const std::string& name) {
 
 }  // namespace
 
-const SharedVariables& SharedVariables::of_program() {
-  static const SharedVariables variables;
-  return variables;
+const SharedVariables& SharedVariables::current() {
+  static std::mutex mutex;
+  static std::map<const Program*, SharedVariables> known;  // none is forgotten: blocks' watchers refer to them
+  const std::lock_guard lock(mutex);
+  const Program* const program = &Program::current();
+  auto place = known.find(program);
+  if (place == known.end()) {
+    place = known.emplace(program, SharedVariables(*program)).first;
+  }
+  return place->second;
 }
 
-SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes + WORD - 1) / WORD) {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
+SharedVariables::SharedVariables(const Program& program) {
+  const Program& itself = Program::itself();
+  const std::ptrdiff_t end =
+      std::max(static_cast<std::ptrdiff_t>(itself.thread_local_bytes),
+               program.thread_local_distance + static_cast<std::ptrdiff_t>(program.thread_local_bytes));
+  distance_ = std::min<std::ptrdiff_t>(program.thread_local_distance, 0);
+  words_.resize((static_cast<std::size_t>(end - distance_) + WORD - 1) / WORD);
+  add(itself);
+  if (&program != &itself) {
+    add(program);
+  }
+  if (variables_.empty()) {
+    throw std::runtime_error("the program has been stripped of the symbols that tell its shared variables");
+  }
+  for (std::size_t index = 0; index < variables_.size(); ++index) {
+    const Variable& variable = variables_[index];
+    const std::size_t behind = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
+    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
+              words_.begin() + static_cast<std::ptrdiff_t>(behind), static_cast<std::uint16_t>(index + 1));
+  }
+}
+
+void SharedVariables::add(const Program& program) {
+  const auto first = static_cast<std::size_t>(program.thread_local_distance - distance_);
+  std::ifstream file(program.path, std::ios::binary);
   const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
   const auto at = [&](std::size_t offset) { return image.data() + offset; };
   const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(image.data());
@@ -57,17 +88,9 @@ SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes 
       const std::string text = demangled(name);
       const bool in_function = std::string_view(name).starts_with("_ZZ");
       variables_.push_back({text == DYNAMIC_MEMORY_SYMBOL ? std::string(DYNAMIC_SHARED_MEMORY) : last_part(text),
-                            symbols[s].st_value, symbols[s].st_size, in_function || text == DYNAMIC_MEMORY_SYMBOL});
+                            first + symbols[s].st_value, symbols[s].st_size,
+                            in_function || text == DYNAMIC_MEMORY_SYMBOL});
     }
-  }
-  if (variables_.empty()) {
-    throw std::runtime_error("the program has been stripped of the symbols that tell its shared variables");
-  }
-  for (std::size_t index = 0; index < variables_.size(); ++index) {
-    const Variable& variable = variables_[index];
-    const std::size_t end = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
-    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
-              words_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<std::uint16_t>(index + 1));
   }
 }
 
