@@ -20,6 +20,7 @@
 #include "report/list.hpp"
 #include "report/tuning_run.hpp"
 #include "simt/gpu_models.hpp"
+#include "user/user_kernels.hpp"
 
 #include <unistd.h>
 
@@ -58,6 +59,18 @@ DeviceQuery device_of(const Options& options) {
   }
   const Protocol& protocol = options.protocol;
   return {std::nullopt, protocol.check ? "--check" : protocol.mode == Mode::count ? "--count" : "--device cpu"};
+}
+
+/// Files are compiled for the target that they are going to run on.
+std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
+                                     const DeviceQuery& query) {
+  const Protocol& protocol = options.protocol;
+  const Target target = protocol.check || protocol.mode == Mode::count ? Target::for_checks
+                        : query.device                                 ? Target::for_gpu
+                                                                       : Target::for_executor;
+  UserOptions user = options.user;
+  user.compile.compute_capability = query.device ? query.device->compute_capability : 0;
+  return user_kernels(files, target, user);
 }
 
 std::size_t longest(const std::vector<Case>& plan, std::string (*text)(const Case&)) {
@@ -177,8 +190,21 @@ ExitStatus run(int argc, char** argv) {
     print_list(std::cout, kernels(), options.list_format, static_cast<int>(terminal_width()));
     return ALL_WELL;
   }
-  const std::vector<const Kernel*> selected = select_kernels(options.kernels, kernels());
+  if (options.new_kernel) {
+    write_new_kernel(*options.new_kernel);
+    std::cout << fmt::format("{} is there: --kernel {} takes it\n", *options.new_kernel, *options.new_kernel);
+    return ALL_WELL;
+  }
+  const KernelTerms terms = kernel_terms(options.kernels);
+  std::vector<const Kernel*> selected;
+  if (!terms.names.empty()) {
+    selected = select_kernels(terms.names, kernels());
+  }
   const DeviceQuery device = device_of(options);
+  const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);
+  for (const Kernel& kernel : of_files) {
+    selected.push_back(&kernel);
+  }
   const std::vector<Size> sizes =
       parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, device.device.has_value()));
   if (mode == Mode::tune) {
@@ -206,7 +232,7 @@ int main(int argc, char** argv) {
   try {
     return sgemm::run(argc, argv);
   } catch (const sgemm::UsageError& error) {
-    std::cerr << "runner: " << error.what() << '\n';
+    std::cerr << error.details() << "runner: " << error.what() << '\n';
     return sgemm::BAD_USAGE;
   } catch (const std::exception& error) {
     std::cerr << "runner: " << error.what() << '\n';

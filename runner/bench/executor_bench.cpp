@@ -4,8 +4,10 @@
 #include "bench/configuration_choice.hpp"
 #include "problem/checked_operands.hpp"
 #include "simt/checked_arrays.hpp"
+#include "simt/kernel_library.hpp"
 
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -46,13 +48,13 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
 }
 
 Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
-  if (!protocol_.check) {
-    Prepared prepared = kernel.build(Target::for_executor).prepare(problem);
-    prepared(problem, nullptr);
-    return prepared;
+  const Build& build = kernel.build(protocol_.check ? Target::for_checks : Target::for_executor);
+  simt::launch_from_library(build.library ? build.library() : nullptr);
+  std::optional<simt::CheckedArrays> arrays;
+  if (protocol_.check) {
+    arrays.emplace(arrays_of(problem));
   }
-  const simt::CheckedArrays arrays(arrays_of(problem));
-  Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
+  Prepared prepared = build.prepare(problem);
   prepared(problem, nullptr);
   return prepared;
 }

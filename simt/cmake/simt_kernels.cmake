@@ -11,12 +11,17 @@ else()
   message(STATUS "Kernels can not be checked by this build: that takes GCC without sanitizers")
 endif()
 
+# Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
+set(SIMT_OPTIONS -fno-strict-aliasing -Wno-unknown-pragmas)
+# At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
+set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
+  -g1)
+
 # simt_add_kernels(TARGET SOURCE.cu...): an object library of kernels for the executor.
 function(simt_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   add_library(${target} OBJECT ${ARGN})
-  # Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
-  target_compile_options(${target} PRIVATE -fno-strict-aliasing -Wno-unknown-pragmas)
+  target_compile_options(${target} PRIVATE ${SIMT_OPTIONS})
   target_link_libraries(${target} PRIVATE simt::simt simt::cuda_headers)
 endfunction()
 
@@ -24,8 +29,5 @@ endfunction()
 # can be: for simt::CheckedArrays and simt::Counting. Messages name lines in paths relative to the build folder.
 function(simt_add_checked_kernels target)
   simt_add_kernels(${target} ${ARGN})
-  target_compile_definitions(${target} PRIVATE SIMT_CHECKED)
-  # At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
-  target_compile_options(${target} PRIVATE -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
-    -g1 -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+  target_compile_options(${target} PRIVATE ${SIMT_CHECKED_OPTIONS} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
 endfunction()
