@@ -217,6 +217,11 @@ void declare_values(CLI::App& app, Options& options) {
       options.user.compile.nvcc_flags.emplace_back(word);
     }
   });
+  value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300, with --force no limit]",
+        [&](Flag flag, Text text) {
+          options.timeout = parse_number<double>(
+              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+        });
   value("--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else",
         [&](Flag, Text text) { options.new_kernel = text; });
 
@@ -315,6 +320,7 @@ const std::vector<Meaning>& meanings() {
       {"--requires", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--include", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--nvcc-flags", {Mode::measure, Mode::accuracy}},
+      {"--timeout", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},
       {"--max-seconds", {Mode::measure, Mode::tune}},

@@ -46,6 +46,7 @@ struct Record {
   std::string kernel;
   int number = -1;
   std::string variant;
+  std::optional<KernelFile> file;  ///< that the kernel comes from; nothing for one of the program
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   Size size;
@@ -78,5 +79,8 @@ struct Record {
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
 nlohmann::ordered_json to_json(const Record& record, int repetitions);
+/// The record of `item` that to_json() made this of, but for what JSON can not hold: the console's note, errors that
+/// are no numbers, and fractions of nanoseconds. Throws nlohmann::json::exception for any other JSON.
+Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
 
 }  // namespace sgemm

@@ -149,9 +149,12 @@ Words flags_for(Target target, const UserFile& file, const CompileOptions& optio
                    "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
     append(words, options.nvcc_flags);
   } else {
-    append(words, {"-std=c++20", "-fPIC", "-ftls-model=initial-exec", "-w"});
+    // Variables of templates would otherwise be one for all libraries that have a template of that name.
+    append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-ftls-model=initial-exec", "-w"});
     append(words, target == Target::for_checks ? words_of(SGEMM_CHECKED_OPTIONS) : Words{"-O2"});
     append(words, words_of(SGEMM_EXECUTOR_OPTIONS));
+    // Messages name lines as the file was named.
+    words.push_back(fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()));
     append(words, {fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)});
   }
   const fs::path folder = fs::path(file.path).parent_path();
