@@ -594,7 +594,8 @@ BlockCounts BlockCounter::take() {
   counts.smem_bytes = dynamic_smem_;
   for (const std::uint16_t index : variables_used_) {
     if (index != Memory::ELSEWHERE && variables_.all()[index].name != DYNAMIC_SHARED_MEMORY) {
-      counts.smem_bytes += variables_.all()[index].bytes;
+      const SharedVariables::Variable& variable = variables_.all()[index];
+      counts.smem_bytes += variable.placed ? static_bytes() : variable.bytes;
     }
   }
   counts.l2 = through_l1(context_.l1_bytes(counts.smem_bytes, static_cast<unsigned>(threads_)));

@@ -51,6 +51,10 @@ void CheckedArrays::begin_launch() {
   for (GlobalArray& workspace : workspaces()) {
     add(std::move(workspace));
   }
+  for (const DeviceVariable* const variable : device_variables()) {
+    const std::size_t bytes = variable->bytes();
+    add({variable->name(), variable->address(), 1, bytes, bytes, variable->writable(), true, 1});
+  }
 }
 
 }  // namespace simt

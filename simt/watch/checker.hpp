@@ -53,6 +53,7 @@ class BlockChecker final : public Watcher {
     Use written;
     Use first_read;  ///< since it was written
     Use last_read;
+    bool atomically = false;  ///< written by an atomic operation
     bool copying = false;
     bool mbarrier = false;
   };
@@ -77,6 +78,8 @@ class BlockChecker final : public Watcher {
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   /// "thread (3,2,0) wrote, and no barrier lies in between".
   std::string unordered_text(const Use& earlier, bool write) const;
+  /// ", 4 bytes beyond the end of shared values": where an access missed all shared memory.
+  std::string nearest_text(const Access& access) const;
   std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
