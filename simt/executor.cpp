@@ -24,11 +24,11 @@ namespace {
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
 
-/// Kept for the launches to come from the same library: its table of shared memory is large.
+/// Kept for the launches to come: its table of shared memory is large.
 thread_local std::shared_ptr<BlockChecker> block_checker;
 
 std::shared_ptr<Watcher> checker_of_this_thread(Block&) {
-  if (!block_checker || !block_checker->knows_current_variables()) {
+  if (!block_checker) {
     block_checker = std::make_shared<BlockChecker>();
   }
   return block_checker;

@@ -71,8 +71,6 @@ struct Build {
   std::shared_ptr<void> (*allocate)(std::size_t bytes) = nullptr;
   /// Resources on the current device for an aligned problem; empty but for chapters on a GPU.
   std::function<Resources()> resources;
-  /// The shared library that the build lies in, as dlopen() returned it; empty where that is the program.
-  std::function<void*()> library;
   /// The architecture that has to be compiled for as well, "sm_90a", before the build can run; empty where it was.
   std::string missing_code;
 

@@ -42,10 +42,6 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 constexpr int CONNECTION = 3;
 
-/// Room for the shared variables of users' kernels: simt/kernel_library.hpp.
-constexpr std::string_view ROOM_FOR_VARIABLES = "glibc.rtld.optional_static_tls=4194304";
-constexpr const char* TUNABLES_VARIABLE = "GLIBC_TUNABLES";
-
 /// A process that was asked to end has so long for it.
 constexpr auto GRACE = std::chrono::seconds(2);
 constexpr auto POLL = std::chrono::milliseconds(50);
@@ -92,16 +88,9 @@ std::optional<std::string> take_line(std::string& text) {
 /// The environment of a case's process.
 std::vector<std::string> environment_of_process() {
   std::vector<std::string> variables;
-  std::string tunables{ROOM_FOR_VARIABLES};
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (text.starts_with(fmt::format("{}=", TUNABLES_VARIABLE))) {
-      tunables = fmt::format("{}:{}", text.substr(text.find('=') + 1), ROOM_FOR_VARIABLES);
-    } else {
-      variables.emplace_back(text);
-    }
+    variables.emplace_back(*variable);
   }
-  variables.push_back(fmt::format("{}={}", TUNABLES_VARIABLE, tunables));
   variables.push_back(fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION));
   return variables;
 }

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
-#include "simt/kernel_library.hpp"
 
 namespace sgemm {
 
@@ -19,9 +18,7 @@ void CountingBench::require(const Kernel& kernel, OperandSet&) {
 
 void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const Problem problem = operands.fresh();
-  const Build& build = kernel.build(Target::for_checks);
-  simt::launch_from_library(build.library ? build.library() : nullptr);
-  const Prepared prepared = build.prepare(problem);
+  const Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
   describe_own_choice(kernel, prepared.configuration, record);
   record.counts = count(kernel, prepared, problem, options_, observer);
   if (protocol_.verify && record.counts->blocks_executed == record.counts->blocks) {

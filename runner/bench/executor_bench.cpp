@@ -4,7 +4,6 @@
 #include "bench/configuration_choice.hpp"
 #include "problem/checked_operands.hpp"
 #include "simt/checked_arrays.hpp"
-#include "simt/kernel_library.hpp"
 
 #include <chrono>
 #include <optional>
@@ -49,7 +48,6 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
 
 Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
   const Build& build = kernel.build(protocol_.check ? Target::for_checks : Target::for_executor);
-  simt::launch_from_library(build.library ? build.library() : nullptr);
   std::optional<simt::CheckedArrays> arrays;
   if (protocol_.check) {
     arrays.emplace(arrays_of(problem));

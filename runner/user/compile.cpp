@@ -4,6 +4,7 @@
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
 #include "record/results_file.hpp"
+#include "simt/plain_cuda.hpp"
 #include "user/wrapper.hpp"
 
 #include <unistd.h>
@@ -127,6 +128,7 @@ std::string command_text(const Words& words) {
 /// The files of one compilation, in the cache's folder.
 struct Files {
   fs::path source;
+  fs::path translations;  ///< a folder
   fs::path object;
   fs::path unfinished;  ///< the library, until it is whole
   fs::path library;
@@ -137,8 +139,29 @@ Files files_in(const fs::path& folder, const UserFile& file, Target target, cons
   const std::string name = fmt::format("{}-{}-{:016x}", fs::path(file.path).stem().string(), word_for(target),
                                        std::hash<std::string>()(recipe));
   const std::string own = fmt::format("{}.{}", name, getpid());
-  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")), folder / (own + ".o"),
+  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")), folder / (own + ".d"), folder / (own + ".o"),
           folder / (own + ".so"), folder / (name + ".so"), folder / (name + ".recipe")};
+}
+
+/// The file's name and when it was changed, by which another version of a program differs.
+std::string state_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  return fmt::format("{} of {}", file.string(), fs::last_write_time(file, error).time_since_epoch().count());
+}
+
+/// The source for the host's compiler.
+std::string translated(const UserFile& file, const std::string& wrapper, const CompileOptions& options,
+                       const fs::path& folder) {
+  try {
+    const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
+    fs::create_directories(folder);
+    const simt::TranslatedFile translation = simt::translate_with_includes(file.path, include_folders, folder);
+    return fmt::format("#include <cuda_runtime.h>\n#include \"{}\"\n{}", translation.path.string(),
+                       simt::translate(wrapper, file.path));
+  } catch (const simt::TranslationError& error) {
+    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
+  }
 }
 
 /// The compiler with all flags but the names of files.
@@ -150,7 +173,7 @@ Words flags_for(Target target, const UserFile& file, const CompileOptions& optio
     append(words, options.nvcc_flags);
   } else {
     // Variables of templates would otherwise be one for all libraries that have a template of that name.
-    append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-ftls-model=initial-exec", "-w"});
+    append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
     append(words, target == Target::for_checks ? words_of(SGEMM_CHECKED_OPTIONS) : Words{"-O2"});
     append(words, words_of(SGEMM_EXECUTOR_OPTIONS));
     // Messages name lines as the file was named.
@@ -177,26 +200,26 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Words flags = flags_for(target, file, options);
-  std::error_code error;
-  const fs::path compiler = fs::canonical(flags.front(), error);
-  const auto changed = fs::last_write_time(compiler, error).time_since_epoch().count();
-  const std::string text = fmt::format("#include <cuda_runtime.h>\n#line 1 \"{}\"\n{}{}", file.path, file.text,
-                                       wrapper_of(file, target));
-  const std::string recipe = fmt::format("{}\n{} of {}\n{}\n{}", command_text(flags), compiler.string(), changed, text,
-                                         file.all_text);
+  const std::string wrapper = wrapper_of(file, target);
+  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
+                                         target == Target::for_gpu ? "" : state_of("/proc/self/exe"), file.all_text,
+                                         wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, command_text(flags)};
+  std::error_code error;
   if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
     return compiled;
   }
   const auto remove_unfinished = [&files](const void*) {
-    for (const fs::path& path : {files.source, files.object, files.unfinished}) {
+    for (const fs::path& path : {files.source, files.object, files.unfinished, files.translations}) {
       std::error_code ignored;
-      fs::remove(path, ignored);
+      fs::remove_all(path, ignored);
     }
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
-  write_atomically(files.source, text);
+  write_atomically(files.source, target == Target::for_gpu
+                                     ? fmt::format("#line 1 \"{}\"\n{}{}", file.path, file.text, wrapper)
+                                     : translated(file, wrapper, options, files.translations));
   Words words = flags;
   if (target == Target::for_gpu) {
     append(words, {"-shared", "-o", files.unfinished.string(), files.source.string()});

@@ -29,11 +29,12 @@ UserProblem problem_of(const Problem& p) {
 
 }  // namespace
 
-UserLibrary::UserLibrary(const std::filesystem::path& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (handle_ == nullptr) {
+UserLibrary::UserLibrary(const std::filesystem::path& path) {
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
     throw std::runtime_error(fmt::format("can not load the compiled file: {}", dlerror()));
   }
-  const auto find = [&](std::string_view name) { return dlsym(handle_, std::string(name).c_str()); };
+  const auto find = [&](std::string_view name) { return dlsym(handle, std::string(name).c_str()); };
   launch_ = reinterpret_cast<UserLaunchFunction*>(find(LAUNCH_SYMBOL));
   requirement_ = reinterpret_cast<UserRequirementFunction*>(find(REQUIREMENT_SYMBOL));
   if (launch_ == nullptr || requirement_ == nullptr) {

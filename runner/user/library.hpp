@@ -15,8 +15,6 @@ class UserLibrary {
   /// Throws std::runtime_error where it can not be loaded.
   explicit UserLibrary(const std::filesystem::path& path);
 
-  /// As dlopen() returned it.
-  void* handle() const { return handle_; }
   /// Whether the file's requirement holds for a problem.
   bool meets_requirement(const Problem& problem) const;
   /// Enqueues the product, as the file says. Throws std::runtime_error on a launch error, and on the executor what the
@@ -24,7 +22,6 @@ class UserLibrary {
   void launch(const Problem& problem, cudaStream_t stream) const;
 
  private:
-  void* handle_ = nullptr;
   UserLaunchFunction* launch_ = nullptr;
   UserRequirementFunction* requirement_ = nullptr;
 };

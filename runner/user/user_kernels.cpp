@@ -52,9 +52,6 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
     const auto launch = [&library, file](const Problem& p, void*, cudaStream_t stream) { library.launch(p, stream); };
     return std::vector{Configuration{"", 0, launch}};
   };
-  if (target != Target::for_gpu) {
-    build.library = [file, target] { return file->library(target).handle(); };
-  }
   return build;
 }
 

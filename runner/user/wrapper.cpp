@@ -77,14 +77,13 @@ std::string wrapper_of(const UserFile& file, Target target) {
   text += fmt::format(
       "{}{}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
-      ,
+      "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
   if (target == Target::for_gpu) {
-    text += "  cudaGetLastError();\n";
     text += consent_of(parts);
   }
   text += fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
-  text += target != Target::for_gpu ? "  return 0;\n}\n" :
+  text +=
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"
       "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n"
       "  return static_cast<int>(sgemm_error);\n}\n";

@@ -9,7 +9,10 @@
 #include "simt/executor.hpp"
 #include "watch/watcher.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace simt {
 
@@ -44,6 +47,11 @@ class Block {
   void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
   /// The instruction before `code` is about to access memory other than stacks. Ends the launch where that is wrong.
   void access(const Access& access, const void* code);
+  /// The current thread is about to change this variable atomically; fails where it may not.
+  void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
+  /// Waits for all threads; returns how many of them brought a predicate that holds.
+  unsigned count_at_barrier(bool predicate, Site site);
+  [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
   /// Ends the block, of which no more is wanted; never returns. For watchers.
   void stop();
 
@@ -53,10 +61,14 @@ class Block {
   /// Each thread of a block does this.
   void run_thread();
 
+  bool is_argument(const void* address) const;
+
   Watcher nobody_;
   const Launch* launch_ = nullptr;
   bool in_kernel_ = false;
   bool stopped_ = false;
+  std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn
+  std::vector<std::uint8_t> counting_calls_;  ///< of each thread, which of them is its next
   BlockContext context_;
   WarpBarriers warp_barriers_;
   NamedBarriers named_barriers_;

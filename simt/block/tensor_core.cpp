@@ -68,6 +68,35 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
   }
 }
 
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
+                                        unsigned lane, const std::array<float, 4>& c) {
+  const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
+  const auto element = [&](std::uint32_t bits, unsigned number) -> double {
+    if (format == MmaFormat::tf32) {
+      return as_tf32(std::bit_cast<float>(bits));
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<std::uint16_t>(bits >> 16U * number));
+  };
+  // Of rows a register of A holds neighbouring k, of columns one of B does: of four groups of lanes one after the
+  // other. The next register of A is eight rows further down, and the one after the next 4 * per_register k further.
+  std::array<float, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    const unsigned half = i / 2;    // of the rows
+    const unsigned row = lane / 4;  // in it
+    const unsigned col = lane % 4 * 2 + i % 2;
+    double sum = c[i];
+    for (unsigned at = 0; at < k; ++at) {
+      const unsigned group = at / (4 * per_register);
+      const unsigned q = at / per_register % 4;
+      sum += element(operands[row * 4 + q].a[group * 2 + half], at % per_register) *
+             element(operands[col * 4 + q].b[group], at % per_register);
+    }
+    d[i] = rounded_towards_zero(sum);
+  }
+  return d;
+}
+
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(format, a, shared, rows);

@@ -45,10 +45,25 @@ void TensorOperations::end() const {
   }
 }
 
-void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+void TensorOperations::check_whole_warp(Site site) const {
   if (context_.current() / WARP * WARP + WARP > context_.scheduler.threads()) {
     context_.fail("tensor cores take whole warps of 32 threads", site);
   }
+}
+
+std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
+                                           const std::array<float, 4>& c, Site site) {
+  check_whole_warp(site);
+  Warp& own = warp();
+  own.registers[lane()] = operands;
+  warp_barriers_.sync(ALL_LANES, site);
+  const std::array<float, 4> d = multiply_registers(format, k, own.registers, lane(), c);
+  warp_barriers_.sync(ALL_LANES, site);
+  return d;
+}
+
+void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  check_whole_warp(site);
   Warp& own = warp();
   own.operands[lane()] = operands;
   warp_barriers_.sync(ALL_LANES, site);

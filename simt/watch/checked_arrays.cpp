@@ -21,7 +21,7 @@ std::vector<GlobalArray> workspaces() {
 }
 
 CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
-  SharedVariables::current();
+  SharedVariables::of_program();
   for (GlobalArray& array : arrays) {
     add(std::move(array));
   }
@@ -50,6 +50,10 @@ void CheckedArrays::begin_launch() {
   }
   for (GlobalArray& workspace : workspaces()) {
     add(std::move(workspace));
+  }
+  for (const DeviceVariable* const variable : device_variables()) {
+    const std::size_t bytes = variable->bytes();
+    add({variable->name(), variable->address(), 1, bytes, bytes, variable->writable(), true, 1});
   }
 }
 

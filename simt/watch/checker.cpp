@@ -30,7 +30,9 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
 }  // namespace
 
 BlockChecker::BlockChecker()
-    : variables_(SharedVariables::current()), shared_(variables_.begin()), words_(variables_.bytes() / WORD) {}
+    : variables_(SharedVariables::of_program()),
+      shared_(Program::find().thread_local_data),
+      words_(variables_.bytes() / WORD) {}
 
 void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   dynamic_bytes_ = launch.dynamic_smem;
@@ -177,6 +179,31 @@ std::string BlockChecker::block_text(std::uint64_t block) const {
   return "block " + position_text(block, grid_extents_);
 }
 
+std::string BlockChecker::nearest_text(const Access& access) const {
+  const std::byte* const begin = access.address;
+  const std::byte* const end = begin + access.bytes;
+  std::ptrdiff_t least = PTRDIFF_MAX;
+  std::string text;
+  const auto consider = [&](const std::byte* first, std::size_t bytes, const std::string& name) {
+    const std::byte* const behind = first + bytes;
+    const std::ptrdiff_t before = first - begin;
+    const std::ptrdiff_t beyond = end - behind;
+    if (const std::ptrdiff_t distance = std::max(before, beyond); distance > 0 && distance < least) {
+      least = distance;
+      text = ", " + std::to_string(distance) +
+             (beyond > before ? " bytes beyond the end of " : " bytes before the begin of ") + name;
+    }
+  };
+  for (const PlacedVariable& placed : placed_variables()) {
+    consider(placed.begin, placed.variable->bytes, std::string("shared ") + placed.variable->name);
+  }
+  if (dynamic_bytes_ > 0) {
+    consider(in_shared_memory(0), dynamic_bytes_,
+             "the " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory");
+  }
+  return text;
+}
+
 std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
   if (clocks_.is_added(earlier.thread)) {
     return "a bulk copy wrote, and no wait for its mbarrier lies in between";
@@ -199,35 +226,41 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
       return std::nullopt;  // threadIdx and the like
     }
     const bool dynamic = variable != nullptr && variable->name == DYNAMIC_SHARED_MEMORY;
-    if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_)) {
-      return describe(access) + ", outside of shared memory";
+    const SharedVariable* const placed =
+        variable != nullptr && variable->placed ? placed_variable_at(shared_ + offset) : nullptr;
+    if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_) ||
+        (variable->placed && placed == nullptr)) {
+      return describe(access) + ", outside of shared memory" + nearest_text(access);
     }
     Word& word = words_[offset / WORD];
     if (word.block != generation_) {
       word = {};
       word.block = generation_;
     }
-    const std::string of = " of " + std::string(dynamic ? "" : "shared ") + variable->name;
+    const auto of = [&] {
+      return " of " + std::string(dynamic ? "" : "shared ") + (placed != nullptr ? placed->name : variable->name);
+    };
     if (word.mbarrier && by != By::mbarrier) {
-      return describe(access) + of + ", which an mbarrier is kept in";
+      return describe(access) + of() + ", which an mbarrier is kept in";
     }
     if (word.copying && by != By::copy) {
-      return describe(access) + of + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+      return describe(access) + of() + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
              " is under way: it has not been waited for";
     }
-    if (!access.write && word.written.when == 0) {
-      return describe(access) + of + ", which nobody has written";
+    if ((!access.write || access.atomic) && word.written.when == 0) {
+      return describe(access) + of() + ", which nobody has written";
     }
-    if (unordered(word.written, thread)) {
-      return describe(access) + of + ", which " + unordered_text(word.written, true);
+    if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
+      return describe(access) + of() + ", which " + unordered_text(word.written, true);
     }
     if (access.write) {
       for (const Use& read : {word.first_read, word.last_read}) {
         if (unordered(read, thread)) {
-          return describe(access) + of + ", which " + unordered_text(read, false);
+          return describe(access) + of() + ", which " + unordered_text(read, false);
         }
       }
       word.written = use;
+      word.atomically = access.atomic;
       word.first_read = {};
       word.last_read = {};
     } else {
@@ -241,8 +274,10 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
 }
 
 Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access) {
+  // A word's last writer: whether by an atomic operation, the block's number, the thread's, its time.
   constexpr unsigned THREAD_BITS = 10;
   constexpr unsigned TIME_BITS = 22;
+  constexpr std::uint64_t ATOMIC = std::uint64_t{1} << 63U;
   for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
     const GlobalArray& array = entry.array;
     const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
@@ -258,13 +293,13 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
     const std::size_t end = offset + access.bytes;
     for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
       const std::uint64_t self = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
-                                 clocks_.now(thread) % (1U << TIME_BITS);
+                                 clocks_.now(thread) % (1U << TIME_BITS) | (access.atomic ? ATOMIC : 0);
       const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
                                                  : entry.writers[unit].load(std::memory_order_relaxed);
-      if (earlier == 0) {
+      if (earlier == 0 || (access.atomic && (earlier & ATOMIC) != 0)) {
         continue;
       }
-      const std::uint64_t block = (earlier >> (THREAD_BITS + TIME_BITS)) - 1;
+      const std::uint64_t block = ((earlier & ~ATOMIC) >> (THREAD_BITS + TIME_BITS)) - 1;
       if (block != block_ && array.passed_between_blocks) {
         continue;
       }

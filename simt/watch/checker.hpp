@@ -21,9 +21,6 @@ class BlockChecker final : public Watcher {
  public:
   BlockChecker();
 
-  /// Whether launches still come from where they came from when it was made.
-  bool knows_current_variables() const { return &variables_ == &SharedVariables::current(); }
-
   void begin(const Launch& launch, std::uint64_t block) override;
   Complaint access(ThreadNumber thread, const Access& access, const void* code) override;
 
@@ -56,6 +53,7 @@ class BlockChecker final : public Watcher {
     Use written;
     Use first_read;  ///< since it was written
     Use last_read;
+    bool atomically = false;  ///< written by an atomic operation
     bool copying = false;
     bool mbarrier = false;
   };
@@ -80,6 +78,8 @@ class BlockChecker final : public Watcher {
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   /// "thread (3,2,0) wrote, and no barrier lies in between".
   std::string unordered_text(const Use& earlier, bool write) const;
+  /// ", 4 bytes beyond the end of shared values": where an access missed all shared memory.
+  std::string nearest_text(const Access& access) const;
   std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);

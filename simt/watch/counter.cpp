@@ -206,7 +206,7 @@ void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& 
     }
     std::string name;
     if (counted.memory.index != Memory::ELSEWHERE) {
-      name = counted.memory.shared ? SharedVariables::current().all()[counted.memory.index].name
+      name = counted.memory.shared ? SharedVariables::of_program().all()[counted.memory.index].name
                                    : counts.arrays[counted.memory.index].array.name;
     }
     LineCounts& line = line_at(place, counted.kind, name);
@@ -476,7 +476,7 @@ std::uint64_t LaunchCounts::elements_read_by_first(std::uint64_t count) const {
 
 Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits)
     : context_(std::make_unique<CountingContext>()), limits_(limits), arrays_(std::move(arrays)) {
-  SharedVariables::current();
+  SharedVariables::of_program();
   context_->l1_bytes = std::move(l1_bytes);
   current_counting = this;
 }

@@ -7,7 +7,7 @@
 namespace simt {
 
 AccessSites::AccessSites() : sites_(1) {
-  const Program& program = Program::current();
+  const Program program = Program::find();
   begin_ = program.code_begin;
   size_ = program.code_end - program.code_begin;
   of_code_ = zeroed_table<Number>(size_);

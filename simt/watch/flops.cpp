@@ -73,8 +73,8 @@ struct Instruction {
 std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<const void* const> codes) {
 #ifdef __x86_64__
   std::vector<Instructions> result(codes.size());
-  const Program& program = Program::current();
-  const std::string& path = program.path;
+  const Program program = Program::find();
+  const std::string path = Program::path();
   // Code of a kernel lies together, its helpers possibly far away: what lies near is disassembled at once.
   constexpr std::uintptr_t NEAR = 1U << 16U;
   constexpr std::uintptr_t LONGEST_BLOCK = 1U << 14U;

@@ -1,13 +1,9 @@
 #include "watch/program.hpp"
 
-#include "simt/kernel_library.hpp"
-
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <climits>
 #include <cstdio>
@@ -16,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <sstream>
-#include <stdexcept>
 #include <string_view>
 
 namespace simt {
@@ -27,8 +22,8 @@ using Places = std::vector<SourcePlace>;
 /// Asks addr2line.
 std::vector<Places> look_up(std::span<const void* const> codes) {
   std::vector<Places> places(codes.size());
-  const Program& program = Program::current();
-  const std::string& path = program.path;
+  const std::string path = Program::path();
+  const Program program = Program::find();
   // A command line has room for some thousands of addresses.
   constexpr std::size_t AT_ONCE = 2000;
   for (std::size_t first = 0; first < codes.size() && !path.empty(); first += AT_ONCE) {
@@ -66,119 +61,33 @@ std::vector<Places> look_up(std::span<const void* const> codes) {
   return places;
 }
 
-/// Takes down where the object of `info` lies.
-void describe(const dl_phdr_info& info, Program& program) {
-  program.base = info.dlpi_addr;
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info.dlpi_phdr[i];
-    if (part.p_type == PT_TLS) {
-      program.thread_local_bytes = part.p_memsz;
-    } else if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
-      program.code_begin = info.dlpi_addr + part.p_vaddr;
-      program.code_end = program.code_begin + part.p_memsz;
-    }
-  }
-}
+}  // namespace
 
-Program find_itself() {
+Program Program::find() {
   Program program;
-  std::array<char, PATH_MAX> path{};
-  program.path = realpath("/proc/self/exe", path.data()) == nullptr ? "" : path.data();
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* result) {
-        describe(*info, *static_cast<Program*>(result));
+        auto& found = *static_cast<Program*>(result);
+        found.base = info->dlpi_addr;
+        found.thread_local_data = static_cast<const std::byte*>(info->dlpi_tls_data);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& part = info->dlpi_phdr[i];
+          if (part.p_type == PT_TLS) {
+            found.thread_local_bytes = part.p_memsz;
+          } else if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
+            found.code_begin = info->dlpi_addr + part.p_vaddr;
+            found.code_end = found.code_begin + part.p_memsz;
+          }
+        }
         return 1;  // the program comes first
       },
       &program);
   return program;
 }
 
-/// Whether the library's thread-local variables lie at one distance from the program's in all OS threads.
-bool has_static_variables(const link_map& library) {
-  for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_STATIC_TLS) != 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// What the compiler calls for a thread-local variable of a library.
-struct VariableIndex {
-  std::size_t module = 0;
-  std::size_t offset = 0;
-};
-extern "C" void* __tls_get_addr(VariableIndex*);
-
-Program find_library(void* handle) {
-  Program program;
-  link_map* library = nullptr;
-  VariableIndex variables;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &library) != 0 || dlinfo(handle, RTLD_DI_TLS_MODID, &variables.module) != 0) {
-    throw std::runtime_error(dlerror());
-  }
-  program.path = library->l_name;
-  struct Search {
-    const link_map& library;
-    Program& program;
-  } search{*library, program};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* state) {
-        const Search& search = *static_cast<Search*>(state);
-        if (info->dlpi_addr != search.library.l_addr || search.program.path != info->dlpi_name) {
-          return 0;
-        }
-        describe(*info, search.program);
-        return 1;
-      },
-      &search);
-  if (program.thread_local_bytes > 0) {
-    if (!has_static_variables(*library)) {
-      throw std::runtime_error(program.path + " was not compiled with -ftls-model=initial-exec");
-    }
-    program.thread_local_distance =
-        static_cast<const std::byte*>(__tls_get_addr(&variables)) - Program::thread_local_data();
-  }
-  return program;
-}
-
-/// Null for the program itself.
-std::atomic<const Program*> current_library{nullptr};
-
-}  // namespace
-
-void launch_from_library(void* handle) {
-  static std::map<void*, Program> known;  // none is forgotten
-  if (handle == nullptr) {
-    current_library = nullptr;
-    return;
-  }
-  auto place = known.find(handle);
-  if (place == known.end()) {
-    place = known.emplace(handle, find_library(handle)).first;
-  }
-  current_library = &place->second;
-}
-
-const Program& Program::itself() {
-  static const Program program = find_itself();
-  return program;
-}
-
-const Program& Program::current() {
-  const Program* const library = current_library;
-  return library == nullptr ? itself() : *library;
-}
-
-const std::byte* Program::thread_local_data() {
-  const std::byte* data = nullptr;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* result) {
-        *static_cast<const std::byte**>(result) = static_cast<const std::byte*>(info->dlpi_tls_data);
-        return 1;  // the program comes first
-      },
-      &data);
-  return data;
+std::string Program::path() {
+  std::array<char, PATH_MAX> path{};
+  return realpath("/proc/self/exe", path.data()) == nullptr ? "" : path.data();
 }
 
 std::vector<std::string> output_of(const std::string& command) {
@@ -235,7 +144,7 @@ std::string source_line(const void* code) {
     text << " in " << place.function;
   }
   if (text.tellp() == 0) {
-    text << "0x" << std::hex << Program::current().in_file(instruction);
+    text << "0x" << std::hex << Program::find().in_file(instruction);
   }
   return text.str();
 }

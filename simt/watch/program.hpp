@@ -1,7 +1,6 @@
 #pragma once
 
-// The code that launches come from, the program's own or a library's: where it lies in memory, and which source lines
-// it was compiled from.
+// The running program: where it lies in memory, and which source lines its code comes from.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,22 +10,17 @@
 
 namespace simt {
 
-/// The program, or the library that launch_from_library() chose.
+/// Where the program itself, not a library, lies in memory, and this OS thread's copy of its thread-local variables.
 struct Program {
-  std::string path;  ///< its file; empty where that can not be told
   std::uintptr_t base = 0;
   std::uintptr_t code_begin = 0;
   std::uintptr_t code_end = 0;
-  /// Where its thread-local variables begin: in every OS thread so far behind those of the program itself.
-  std::ptrdiff_t thread_local_distance = 0;
+  const std::byte* thread_local_data = nullptr;
   std::size_t thread_local_bytes = 0;
 
-  /// The one that launches come from.
-  static const Program& current();
-  /// The one that main() is in, which holds the executor.
-  static const Program& itself();
-  /// This OS thread's thread-local variables of the program itself.
-  static const std::byte* thread_local_data();
+  static Program find();
+  /// Its file; empty where that can not be told.
+  static std::string path();
   /// The address in the file of a code address in memory.
   std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
 };

@@ -1,6 +1,7 @@
 #include "watch/shared_variables.hpp"
 
 #include "block/shared_memory.hpp"
+#include "watch/program.hpp"
 
 #include <cxxabi.h>
 #include <elf.h>
@@ -10,9 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 
 namespace simt {
@@ -33,43 +32,13 @@ std::string last_part(const std::string& name) {
 
 }  // namespace
 
-const SharedVariables& SharedVariables::current() {
-  static std::mutex mutex;
-  static std::map<const Program*, SharedVariables> known;  // none is forgotten: blocks' watchers refer to them
-  const std::lock_guard lock(mutex);
-  const Program* const program = &Program::current();
-  auto place = known.find(program);
-  if (place == known.end()) {
-    place = known.emplace(program, SharedVariables(*program)).first;
-  }
-  return place->second;
+const SharedVariables& SharedVariables::of_program() {
+  static const SharedVariables variables;
+  return variables;
 }
 
-SharedVariables::SharedVariables(const Program& program) {
-  const Program& itself = Program::itself();
-  const std::ptrdiff_t end =
-      std::max(static_cast<std::ptrdiff_t>(itself.thread_local_bytes),
-               program.thread_local_distance + static_cast<std::ptrdiff_t>(program.thread_local_bytes));
-  distance_ = std::min<std::ptrdiff_t>(program.thread_local_distance, 0);
-  words_.resize((static_cast<std::size_t>(end - distance_) + WORD - 1) / WORD);
-  add(itself);
-  if (&program != &itself) {
-    add(program);
-  }
-  if (variables_.empty()) {
-    throw std::runtime_error("the program has been stripped of the symbols that tell its shared variables");
-  }
-  for (std::size_t index = 0; index < variables_.size(); ++index) {
-    const Variable& variable = variables_[index];
-    const std::size_t behind = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
-    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
-              words_.begin() + static_cast<std::ptrdiff_t>(behind), static_cast<std::uint16_t>(index + 1));
-  }
-}
-
-void SharedVariables::add(const Program& program) {
-  const auto first = static_cast<std::size_t>(program.thread_local_distance - distance_);
-  std::ifstream file(program.path, std::ios::binary);
+SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes + WORD - 1) / WORD) {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
   const auto at = [&](std::size_t offset) { return image.data() + offset; };
   const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(image.data());
@@ -87,10 +56,22 @@ void SharedVariables::add(const Program& program) {
       const char* const name = names + symbols[s].st_name;
       const std::string text = demangled(name);
       const bool in_function = std::string_view(name).starts_with("_ZZ");
-      variables_.push_back({text == DYNAMIC_MEMORY_SYMBOL ? std::string(DYNAMIC_SHARED_MEMORY) : last_part(text),
-                            first + symbols[s].st_value, symbols[s].st_size,
-                            in_function || text == DYNAMIC_MEMORY_SYMBOL});
+      const bool placed = text == STATIC_MEMORY_SYMBOL;
+      variables_.push_back({text == DYNAMIC_MEMORY_SYMBOL ? std::string(DYNAMIC_SHARED_MEMORY)
+                            : placed                      ? std::string(STATIC_SHARED_MEMORY)
+                                                          : last_part(text),
+                            symbols[s].st_value, symbols[s].st_size,
+                            in_function || placed || text == DYNAMIC_MEMORY_SYMBOL, placed});
     }
+  }
+  if (variables_.empty()) {
+    throw std::runtime_error("the program has been stripped of the symbols that tell its shared variables");
+  }
+  for (std::size_t index = 0; index < variables_.size(); ++index) {
+    const Variable& variable = variables_[index];
+    const std::size_t end = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
+    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
+              words_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<std::uint16_t>(index + 1));
   }
 }
 

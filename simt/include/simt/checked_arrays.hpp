@@ -51,14 +51,15 @@ class CheckedArrays {
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces that there are now.
+  /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces and the variables in device
+  /// memory that there are now.
   void begin_launch();
 
  private:
   void add(GlobalArray array);
 
   std::vector<Entry> entries_;
-  std::size_t arrays_ = 0;  ///< how many of the entries are no workspaces
+  std::size_t arrays_ = 0;  ///< how many of the entries the host described
 };
 
 }  // namespace simt

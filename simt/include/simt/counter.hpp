@@ -73,6 +73,7 @@ struct CountingContext;
 
 /// The name of a block's dynamic shared memory among arrays and shared variables.
 constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
+constexpr std::string_view STATIC_SHARED_MEMORY = "static shared memory";
 
 /// A source line's share of a launch, by all its threads.
 struct LineCounts {
