@@ -49,6 +49,10 @@ std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& opera
   return InExecutor()->tensor_operations().mma(format, k, operands, c, site);
 }
 
+void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {
+  InExecutor()->tensor_operations().warp_product(format, extents, a, b, c, site);
+}
+
 void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
   InExecutor()->tensor_operations().wgmma(format, d, a, b, accumulate, site);
 }
@@ -95,6 +99,14 @@ void mbarrier_arrive(unsigned address, Site site) { InExecutor()->mbarriers().ar
 
 void mbarrier_arrive_after_copies(unsigned address, Site site) {
   InExecutor()->copies().arrive_at_mbarrier(address, site);
+}
+
+void mbarrier_announce_copies(unsigned address, Site site) {
+  InExecutor()->copies().announce_at_mbarrier(address, site);
+}
+
+unsigned mbarrier_parity(unsigned address, Site site) {
+  return static_cast<unsigned>(InExecutor()->mbarriers().at(address, site).phase % 2);
 }
 
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site) {

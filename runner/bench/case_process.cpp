@@ -179,7 +179,8 @@ CaseProcess::Message CaseProcess::receive() {
     }
     if (stopped && now - *stopped > GRACE) {
       kill(process_, SIGKILL);
-    } else if (seconds_per_case_ && !stopped && std::chrono::duration<double>(now - begin).count() > *seconds_per_case_) {
+    } else if (seconds_per_case_ && !stopped &&
+               std::chrono::duration<double>(now - begin).count() > *seconds_per_case_) {
       kill(process_, SIGKILL);
       end();
       throw CaseStopped(Outcome::failed,

@@ -276,7 +276,7 @@ void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, 
   stop_.check();
   observer("verifying");
   const Problem problem = on_device(operands).problem.operands(Owner::kernel, launch);
-  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when);
+  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when, protocol_.beta);
 }
 
 void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

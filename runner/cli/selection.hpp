@@ -17,8 +17,8 @@ struct KernelTerms {
 /// Which terms of a --kernel expression name files: names_file() says so.
 KernelTerms kernel_terms(std::string_view expression);
 
-/// The kernels of `available` that a --kernel expression without files names: terms separated by commas, each kernel once, in the
-/// order of `available`. The result points into `available`.
+/// The kernels of `available` that a --kernel expression without files names: terms separated by commas, each kernel
+/// once, in the order of `available`. The result points into `available`.
 ///
 ///     5                        chapter 5, default variant; 0 is cuBLAS
 ///     1-7, 1:7                 every chapter from 1 to 7, default variants; 0-7 adds cuBLAS

@@ -100,6 +100,13 @@ void add_samples(Json& json, const Measurement& measurement) {
   json["launches_per_sample"] = measurement.timings.launches_per_sample;
 }
 
+/// What NaN where none belongs says of a C that held nothing.
+std::string explanation(const Verdict& verdict, float beta) {
+  const bool was_nan = std::isnan(verdict.first_wrong_value) && !std::isnan(verdict.first_wrong_expected);
+  return beta == 0.0F && was_nan ? "; as beta is 0, C held NaN before, and has been read there or not been written"
+                                 : "";
+}
+
 template <class Value>
 void get_if(const Json& json, const char* key, std::optional<Value>& value) {
   if (json.contains(key)) {
@@ -192,7 +199,7 @@ Record::Record(const Case& item)
       size(item.size),
       data(item.data) {}
 
-void Record::judge(const Verdict& verdict, std::string_view when) {
+void Record::judge(const Verdict& verdict, std::string_view when, float beta) {
   rel_err = verdict.rel_err;
   max_bound_ratio = verdict.max_bound_ratio;
   verified = verdict.correct();
@@ -201,7 +208,7 @@ void Record::judge(const Verdict& verdict, std::string_view when) {
   }
   const bool excused = errors && !errors->promised;
   if (!verdict.correct() && !excused) {
-    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe());
+    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe() + explanation(verdict, beta));
   }
 }
 

@@ -69,8 +69,8 @@ struct Record {
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
   /// Takes down what a comparison found. Throws CaseStopped (incorrect) where C is wrong and the kernel's class
-  /// promises better; `when` leads the reason.
-  void judge(const Verdict& verdict, std::string_view when);
+  /// promises better; `when` leads the reason, and `beta` may help to explain it.
+  void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
   /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }

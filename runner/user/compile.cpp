@@ -61,18 +61,19 @@ std::optional<fs::path> find_program(const std::string& name) {
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;
   const char* const chosen = std::getenv(gpu ? "NVCC" : "CXX");
-  const std::array<std::string, 3> names{chosen == nullptr ? "" : chosen,
-                                         gpu ? SGEMM_CUDA_COMPILER_FILE : SGEMM_CXX_COMPILER_FILE, gpu ? "nvcc" : "g++"};
+  const std::array<std::string, 3> names{
+      chosen == nullptr ? "" : chosen, gpu ? SGEMM_CUDA_COMPILER_FILE : SGEMM_CXX_COMPILER_FILE, gpu ? "nvcc" : "g++"};
   for (const std::string& name : names) {
     if (const auto found = name.empty() ? std::nullopt : find_program(name)) {
       return *found;
     }
   }
-  throw UsageError(
-      gpu ? "a .cu file is compiled by nvcc for a GPU, and there is none: put the CUDA Toolkit's nvcc on PATH or name it "
-            "in $NVCC, or run on the CPU with --device cpu"
-          : "a .cu file is compiled by g++ for the CPU, and there is none: install g++ (apt-get install g++) or name it "
-            "in $CXX");
+  throw UsageError(gpu ? "a .cu file is compiled by nvcc for a GPU, and there is none: put the CUDA Toolkit's nvcc on "
+                         "PATH or name it "
+                         "in $NVCC, or run on the CPU with --device cpu"
+                       : "a .cu file is compiled by g++ for the CPU, and there is none: install g++ (apt-get install "
+                         "g++) or name it "
+                         "in $CXX");
 }
 
 /// "sm_90a": with the instructions that a GPU has and its successors lack, where there are such.
@@ -104,8 +105,9 @@ fs::path cache_folder() {
       return folder;
     }
   }
-  throw UsageError(fmt::format("can not write compiled kernels to {}, nor to {}: set XDG_CACHE_HOME to a folder of yours",
-                               SGEMM_USER_KERNELS_FOLDER, users.string()));
+  throw UsageError(
+      fmt::format("can not write compiled kernels to {}, nor to {}: set XDG_CACHE_HOME to a folder of yours",
+                  SGEMM_USER_KERNELS_FOLDER, users.string()));
 }
 
 std::string content_of(const fs::path& path) {
@@ -118,7 +120,8 @@ std::string command_text(const Words& words) {
   Words quoted;
   for (const std::string& word : words) {
     const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || std::string_view("_-+=./,:@%").find(static_cast<char>(c)) != std::string_view::npos;
+      return std::isalnum(c) != 0 ||
+             std::string_view("_-+=./,:@%").find(static_cast<char>(c)) != std::string_view::npos;
     });
     quoted.push_back(plain && !word.empty() ? word : fmt::format("'{}'", word));
   }
@@ -139,8 +142,12 @@ Files files_in(const fs::path& folder, const UserFile& file, Target target, cons
   const std::string name = fmt::format("{}-{}-{:016x}", fs::path(file.path).stem().string(), word_for(target),
                                        std::hash<std::string>()(recipe));
   const std::string own = fmt::format("{}.{}", name, getpid());
-  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")), folder / (own + ".d"), folder / (own + ".o"),
-          folder / (own + ".so"), folder / (name + ".so"), folder / (name + ".recipe")};
+  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")),
+          folder / (own + ".d"),
+          folder / (own + ".o"),
+          folder / (own + ".so"),
+          folder / (name + ".so"),
+          folder / (name + ".recipe")};
 }
 
 /// The file's name and when it was changed, by which another version of a program differs.
@@ -174,8 +181,7 @@ Words flags_for(Target target, const UserFile& file, const CompileOptions& optio
   } else {
     // Variables of templates would otherwise be one for all libraries that have a template of that name.
     append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
-    append(words, target == Target::for_checks ? words_of(SGEMM_CHECKED_OPTIONS) : Words{"-O2"});
-    append(words, words_of(SGEMM_EXECUTOR_OPTIONS));
+    append(words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
     // Messages name lines as the file was named.
     words.push_back(fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()));
     append(words, {fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)});
@@ -201,9 +207,9 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Words flags = flags_for(target, file, options);
   const std::string wrapper = wrapper_of(file, target);
-  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
-                                         target == Target::for_gpu ? "" : state_of("/proc/self/exe"), file.all_text,
-                                         wrapper);
+  const std::string recipe =
+      fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
+                  target == Target::for_gpu ? "" : state_of("/proc/self/exe"), file.all_text, wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, command_text(flags)};
   std::error_code error;

@@ -59,11 +59,12 @@ std::string plain_name(std::string_view written) {
       break;
     }
   }
-  constexpr std::array LONG_NAMES{std::pair{"da", "a"},      std::pair{"db", "b"},      std::pair{"dc", "c"},
-                                  std::pair{"mata", "a"},    std::pair{"matb", "b"},    std::pair{"matc", "c"},
-                                  std::pair{"ld_a", "lda"},  std::pair{"ld_b", "ldb"},  std::pair{"ld_c", "ldc"},
-                                  std::pair{"stride_a", "lda"}, std::pair{"stride_b", "ldb"}, std::pair{"stride_c", "ldc"},
-                                  std::pair{"st", "stream"}, std::pair{"s", "stream"}};
+  constexpr std::array LONG_NAMES{
+      std::pair{"da", "a"},         std::pair{"db", "b"},         std::pair{"dc", "c"},
+      std::pair{"mata", "a"},       std::pair{"matb", "b"},       std::pair{"matc", "c"},
+      std::pair{"ld_a", "lda"},     std::pair{"ld_b", "ldb"},     std::pair{"ld_c", "ldc"},
+      std::pair{"stride_a", "lda"}, std::pair{"stride_b", "ldb"}, std::pair{"stride_c", "ldc"},
+      std::pair{"st", "stream"},    std::pair{"s", "stream"}};
   for (const auto& [longer, name_of_it] : LONG_NAMES) {
     if (name == longer) {
       return name_of_it;
@@ -75,8 +76,7 @@ std::string plain_name(std::string_view written) {
 /// Names of the problem by the plain names of parameters.
 const std::map<std::string, std::string>& names_of(Type type) {
   static const std::map<Type, std::map<std::string, std::string>> names{
-      {Type::size,
-       {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
+      {Type::size, {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
       {Type::scalar, {{"alpha", "alpha"}, {"beta", "beta"}}},
       {Type::input, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
       {Type::output, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
@@ -90,10 +90,9 @@ std::vector<std::string> usual_order(Type type, std::size_t count) {
   const std::vector<std::string> sizes{"M", "N", "K", "lda", "ldb", "ldc"};
   switch (type) {
     case Type::size:
-      return count == 1 ? std::vector<std::string>{"N"}
-             : count == 3 || count == 6
-                 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
-                 : std::vector<std::string>{};
+      return count == 1                 ? std::vector<std::string>{"N"}
+             : count == 3 || count == 6 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
+                                        : std::vector<std::string>{};
     case Type::scalar:
       return count == 2 ? std::vector<std::string>{"alpha", "beta"} : std::vector<std::string>{};
     case Type::input:
@@ -163,9 +162,9 @@ std::string suggestion(const Function& kernel) {
     name += fmt::format("<{}>", fmt::join(parameters, ", "));
   }
   const std::optional<Arguments> arguments = arguments_for(kernel);
-  return fmt::format("--launch '{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})'", name,
-                     arguments ? fmt::format("{}", fmt::join(arguments->values, ", "))
-                               : "M, N, K, alpha, A, B, beta, C");
+  return fmt::format(
+      "--launch '{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})'", name,
+      arguments ? fmt::format("{}", fmt::join(arguments->values, ", ")) : "M, N, K, alpha, A, B, beta, C");
 }
 
 [[noreturn]] void reject(const Scan& scan, const std::string& path, const std::string& why) {
@@ -255,8 +254,7 @@ std::optional<Arguments> arguments_for(const Function& function) {
   if (sizes == 1) {
     arguments.values[places[Type::size].front()] = "N";
     conditions.emplace_back("M == N && N == K");
-  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") ||
-             !contains(arguments.values, "K")) {
+  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") || !contains(arguments.values, "K")) {
     return std::nullopt;
   }
   if (!contains(arguments.values, "alpha")) {

@@ -18,8 +18,8 @@ struct PlacedText {
 
 /// How a file's product is started, in terms of M N K alpha beta A B C lda ldb ldc stream workspace.
 struct UserLaunch {
-  PlacedText statement;                    ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
-  std::optional<PlacedText> requirement;   ///< a condition on the problem, or nothing
+  PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
+  std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing
 
   /// Whether the distance between rows is taken from lda, ldb and ldc. A launch without them knows no padding.
   bool uses_leading_dimensions() const;

@@ -38,8 +38,8 @@ UserLibrary::UserLibrary(const std::filesystem::path& path) {
   launch_ = reinterpret_cast<UserLaunchFunction*>(find(LAUNCH_SYMBOL));
   requirement_ = reinterpret_cast<UserRequirementFunction*>(find(REQUIREMENT_SYMBOL));
   if (launch_ == nullptr || requirement_ == nullptr) {
-    throw std::runtime_error(fmt::format("{} lacks the runner's functions: remove it, so that it is compiled again",
-                                         path.string()));
+    throw std::runtime_error(
+        fmt::format("{} lacks the runner's functions: remove it, so that it is compiled again", path.string()));
   }
 }
 

@@ -10,7 +10,8 @@
 namespace sgemm {
 namespace {
 
-constexpr std::string_view NEW_KERNEL = R"(// C = alpha * A * B + beta * C: A is M x K, B is K x N, C is M x N, all row-major in single precision.
+constexpr std::string_view NEW_KERNEL =
+    R"(// C = alpha * A * B + beta * C: A is M x K, B is K x N, C is M x N, all row-major in single precision.
 //
 //   ./runner --kernel {0} --device cpu --check --sizes 100,257x130x9    right, and within its arrays?
 //   ./runner --kernel cublas,1,{0} --sizes 256:4096                     how fast, on a GPU?

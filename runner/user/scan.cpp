@@ -17,7 +17,9 @@ struct Token {
   std::string_view text;
   int line = 0;
 
-  bool is_word() const { return is_word_letter(text.front()) && std::isdigit(static_cast<unsigned char>(text[0])) == 0; }
+  bool is_word() const {
+    return is_word_letter(text.front()) && std::isdigit(static_cast<unsigned char>(text[0])) == 0;
+  }
 };
 
 struct Comment {
@@ -59,7 +61,8 @@ class Lexer {
     } else if (c == '#' && line_is_empty_) {
       skip_preprocessor_line();
     } else if (rest.starts_with("R\"")) {
-      const std::string end = fmt::format("){}\"", rest.substr(2, rest.find('(') - std::min(rest.find('('), std::size_t{2})));
+      const std::string end =
+          fmt::format("){}\"", rest.substr(2, rest.find('(') - std::min(rest.find('('), std::size_t{2})));
       skip(std::min(rest.find(end), rest.size() - end.size()) + end.size());
     } else if (c == '"' || c == '\'') {
       skip_literal(c);
@@ -183,7 +186,7 @@ std::vector<Parameter> parameters_of(const Tokens& tokens, std::size_t begin, st
 
 /// Words that a bracket may follow without being a function's list of parameters.
 bool is_attribute(std::string_view word) {
-  constexpr std::array ATTRIBUTES{"__launch_bounds__", "__attribute__", "__align__", "alignas",
+  constexpr std::array ATTRIBUTES{"__launch_bounds__", "__attribute__", "__align__",  "alignas",
                                   "decltype",          "noexcept",      "__declspec", "__cluster_dims__"};
   return std::find(ATTRIBUTES.begin(), ATTRIBUTES.end(), word) != ATTRIBUTES.end();
 }
@@ -314,9 +317,8 @@ std::vector<Directive> directives(const std::vector<Comment>& comments, std::str
 std::string trimmed(std::string_view text) {
   constexpr std::string_view SPACES = " \t\r\n";
   const std::size_t first = text.find_first_not_of(SPACES);
-  return first == std::string_view::npos
-             ? ""
-             : std::string(text.substr(first, text.find_last_not_of(SPACES) - first + 1));
+  return first == std::string_view::npos ? ""
+                                         : std::string(text.substr(first, text.find_last_not_of(SPACES) - first + 1));
 }
 
 bool Function::needs_template_arguments() const {

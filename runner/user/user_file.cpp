@@ -78,7 +78,8 @@ FileTerm parse_file_term(std::string_view term) {
       return {std::string(term.substr(0, at + ending.size() - 1)), std::string(term.substr(at + ending.size()))};
     }
   }
-  if (colon != std::string_view::npos && !fs::exists(term, error) && fs::is_regular_file(term.substr(0, colon), error)) {
+  if (colon != std::string_view::npos && !fs::exists(term, error) &&
+      fs::is_regular_file(term.substr(0, colon), error)) {
     return {std::string(term.substr(0, colon)), std::string(term.substr(colon + 1))};
   }
   return {std::string(term), ""};
@@ -88,8 +89,8 @@ UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
                         const std::vector<std::string>& include_folders) {
   std::error_code error;
   if (!fs::exists(term.path, error)) {
-    throw UsageError(fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", term.path,
-                                 term.path));
+    throw UsageError(
+        fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", term.path, term.path));
   }
   const std::optional<std::string> text = content_of(term.path);
   if (!text) {

@@ -82,7 +82,8 @@ std::string wrapper_of(const UserFile& file, Target target) {
   if (target == Target::for_gpu) {
     text += consent_of(parts);
   }
-  text += fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
+  text +=
+      fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
   text +=
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"
       "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n"

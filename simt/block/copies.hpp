@@ -21,6 +21,8 @@ class Copies {
   void wait(unsigned pending);
   /// Arrives there when all copies have: at once.
   void arrive_at_mbarrier(unsigned address, Site site);
+  /// The same for a phase that does not count it as an arrival.
+  void announce_at_mbarrier(unsigned address, Site site);
   /// Done when it is started.
   void bulk(const Copy& copy, unsigned destination, unsigned mbarrier, Site site);
 

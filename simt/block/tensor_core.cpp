@@ -97,6 +97,28 @@ std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std:
   return d;
 }
 
+void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
+                        const std::array<const void*, WARP>& b, unsigned lane, float* c) {
+  const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {
+    const void* const elements = of[number % WARP];
+    const unsigned index = number / WARP;
+    if (format == MmaFormat::tf32) {
+      return as_tf32(static_cast<const float*>(elements)[index]);
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<const std::uint16_t*>(elements)[index]);
+  };
+  for (unsigned number = lane; number < extents.m * extents.n; number += WARP) {
+    const unsigned row = number / extents.n;
+    const unsigned column = number % extents.n;
+    double sum = c[number / WARP];
+    for (unsigned k = 0; k < extents.k; ++k) {
+      sum += element(a, row * extents.k + k) * element(b, k * extents.n + column);
+    }
+    c[number / WARP] = rounded_towards_zero(sum);
+  }
+}
+
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(format, a, shared, rows);

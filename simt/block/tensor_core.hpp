@@ -21,6 +21,10 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
 std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
                                         unsigned lane, const std::array<float, 4>& c);
 
+/// simt::warp_product() for one lane: where each lane's elements of A and B lie, and its own of C.
+void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
+                        const std::array<const void*, WARP>& b, unsigned lane, float* c);
+
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;
 constexpr unsigned WGMMA_K = 16;

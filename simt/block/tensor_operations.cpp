@@ -62,6 +62,21 @@ std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const M
   return d;
 }
 
+void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b,
+                                    float* c, Site site) {
+  check_whole_warp(site);
+  const auto pointers = [&](const void* mine) {
+    std::array<const void*, WARP> all{};
+    const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
+    std::ranges::transform(given, all.begin(), [](std::uint64_t bits) { return reinterpret_cast<const void*>(bits); });
+    return all;
+  };
+  const std::array<const void*, WARP> all_of_a = pointers(a);
+  const std::array<const void*, WARP> all_of_b = pointers(b);
+  multiply_fragments(format, extents, all_of_a, all_of_b, lane(), c);
+  warp_barriers_.sync(ALL_LANES, site);
+}
+
 void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
   check_whole_warp(site);
   Warp& own = warp();

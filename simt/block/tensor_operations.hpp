@@ -22,6 +22,7 @@ class TensorOperations {
   void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
   std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                            Site site);
+  void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
   void wgmma_wait(unsigned pending, WgmmaD& d, Site site);

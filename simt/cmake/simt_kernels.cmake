@@ -11,17 +11,23 @@ else()
   message(STATUS "Kernels can not be checked by this build: that takes GCC without sanitizers")
 endif()
 
-# Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
-set(SIMT_OPTIONS -fno-strict-aliasing -Wno-unknown-pragmas)
-# At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
-set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
-  -g1)
+# simt_kernel_options(VARIABLE [CHECKED]): what compiles kernels; CHECKED with every access to memory observed.
+function(simt_kernel_options variable)
+  # Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
+  set(options -fno-strict-aliasing -Wno-unknown-pragmas)
+  if(CHECKED IN_LIST ARGN)
+    # At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
+    list(APPEND options -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra -g1)
+  endif()
+  set(${variable} ${options} PARENT_SCOPE)
+endfunction()
 
 # simt_add_kernels(TARGET SOURCE.cu...): an object library of kernels for the executor.
 function(simt_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   add_library(${target} OBJECT ${ARGN})
-  target_compile_options(${target} PRIVATE ${SIMT_OPTIONS})
+  simt_kernel_options(options)
+  target_compile_options(${target} PRIVATE ${options})
   target_link_libraries(${target} PRIVATE simt::simt simt::cuda_headers)
 endfunction()
 
@@ -29,5 +35,26 @@ endfunction()
 # can be: for simt::CheckedArrays and simt::Counting. Messages name lines in paths relative to the build folder.
 function(simt_add_checked_kernels target)
   simt_add_kernels(${target} ${ARGN})
-  target_compile_options(${target} PRIVATE ${SIMT_CHECKED_OPTIONS} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+  simt_kernel_options(options CHECKED)
+  target_compile_options(${target} PRIVATE ${options} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+endfunction()
+
+# simt_translate(VARIABLE SOURCE.cu...): sets the variable to C++ files that the build makes of plain CUDA, with
+# kernel<<<>>>() and all (PLAIN_CUDA.md), for one of the functions above. Options of the compiler's for such files are
+# the caller's: warnings that a project wants of its own code may not suit what others wrote.
+function(simt_translate variable)
+  set(translations)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(GET path STEM name)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.translated)
+    add_custom_command(OUTPUT ${folder}/${name}.cpp
+      COMMAND simt::simt_translate ${path} ${folder} --depfile ${folder}/${name}.d
+      DEPENDS ${path} simt::simt_translate
+      DEPFILE ${folder}/${name}.d
+      COMMENT "Translating ${source} for the executor"
+      VERBATIM)
+    list(APPEND translations ${folder}/${name}.cpp)
+  endforeach()
+  set(${variable} ${translations} PARENT_SCOPE)
 endfunction()

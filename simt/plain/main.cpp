@@ -4,7 +4,9 @@
 
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +14,9 @@
 namespace {
 
 constexpr std::string_view USAGE =
-    "usage: simt-translate SOURCE.cu FOLDER [-I INCLUDE_FOLDER]...\n"
-    "Translates the source and the files that it includes into FOLDER, and prints the translation's path.\n";
+    "usage: simt-translate SOURCE.cu FOLDER [-I INCLUDE_FOLDER]... [--depfile FILE]\n"
+    "Translates the source and the files that it includes into FOLDER, and prints the path of the source's translation.\n"
+    "The depfile tells make or ninja which files were read.\n";
 
 int usage(const std::string& what) {
   std::cerr << "simt-translate: " << what << '\n' << USAGE;
@@ -25,17 +28,22 @@ int usage(const std::string& what) {
 int main(int argc, char** argv) {
   std::vector<std::string> names;
   std::vector<std::filesystem::path> include_folders;
+  std::string depfile;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--help") {
       std::cout << USAGE;
       return 0;
     }
-    if (argument == "-I") {
+    if (argument == "-I" || argument == "--depfile") {
       if (++i == argc) {
-        return usage("-I takes a folder");
+        return usage(argument + " takes a value");
       }
-      include_folders.emplace_back(argv[i]);
+      if (argument == "-I") {
+        include_folders.emplace_back(argv[i]);
+      } else {
+        depfile = argv[i];
+      }
     } else if (argument.starts_with('-')) {
       return usage("no such option: " + argument);
     } else {
@@ -46,7 +54,19 @@ int main(int argc, char** argv) {
     return usage("takes a source and a folder");
   }
   try {
-    std::cout << simt::translate_with_includes(names[0], include_folders, names[1]).path.string() << '\n';
+    const simt::TranslatedFile translated = simt::translate_with_includes(names[0], include_folders, names[1]);
+    std::cout << translated.path.string() << '\n';
+    if (!depfile.empty()) {
+      std::ofstream file(depfile);
+      file << translated.path.string() << ':';
+      for (const std::filesystem::path& read : translated.files) {
+        file << ' ' << read.string();
+      }
+      file << '\n';
+      if (!file.flush()) {
+        throw std::runtime_error("cannot write " + depfile);
+      }
+    }
   } catch (const simt::TranslationError& error) {
     std::cerr << error.what() << '\n';
     return 2;

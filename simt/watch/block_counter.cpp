@@ -47,8 +47,8 @@ std::uint64_t hash_of(std::uint32_t active, std::uint64_t phase, const std::arra
 BlockCounter::BlockCounter(CountingContext& context)
     : context_(context),
       variables_(SharedVariables::of_program()),
-      program_(Program::find()),
-      shared_begin_(reinterpret_cast<std::uintptr_t>(program_.thread_local_data)),
+      program_(context.program),
+      shared_begin_(reinterpret_cast<std::uintptr_t>(Program::find().thread_local_data)),
       shared_words_(variables_.bytes() / WORD),
       logs_(MAX_THREADS_PER_BLOCK),
       runs_(zeroed_table<std::uint64_t>(program_.code_end - program_.code_begin)),

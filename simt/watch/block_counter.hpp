@@ -62,7 +62,7 @@ struct BlockCounts {
   std::vector<Footprint> footprints;  ///< of each array
 };
 
-/// How often code ran, by its distance from the program's begin. Kept short: calls come at every branch.
+/// How often code ran, by its distance from the begin of what is counted. Kept short: calls come at every branch.
 struct CodeRuns {
   std::uintptr_t begin = 0;
   std::size_t size = 0;  ///< 0 while nobody counts on this OS thread
@@ -259,7 +259,7 @@ class BlockCounter final : public Watcher {
 
   CountingContext& context_;
   const SharedVariables& variables_;
-  const Program program_;
+  const Program& program_;  ///< whose code is counted
   const std::uint64_t shared_begin_;        ///< this OS thread's thread-local variables
   std::vector<std::uint8_t> shared_words_;  ///< whether each word of them is shared memory
   std::size_t threads_ = 0;

@@ -19,6 +19,49 @@ std::string describe(const Access& access) {
   return text.str();
 }
 
+/// "row 3, column 5 of A", counted from the begin of the array, before which numbers are negative.
+std::string place_text(const std::byte* address, const GlobalArray& array) {
+  const auto offset = address - static_cast<const std::byte*>(array.begin);
+  if (array.rows == 1 && array.unit == 1) {
+    return "byte " + std::to_string(offset) + " of " + array.name;
+  }
+  const auto stride = static_cast<std::ptrdiff_t>(array.stride);
+  const std::ptrdiff_t row = (offset >= 0 ? offset : offset - stride + 1) / stride;
+  const std::ptrdiff_t column = (offset - row * stride) / static_cast<std::ptrdiff_t>(array.unit);
+  return "row " + std::to_string(row) + ", column " + std::to_string(column) + " of " + array.name;
+}
+
+/// "reads 4 bytes at row 3, column 5 of A".
+std::string describe(const Access& access, const GlobalArray& array) {
+  return (access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at " +
+         place_text(access.address, array);
+}
+
+/// ", which has 100 rows of 70".
+std::string extents_text(const GlobalArray& array) {
+  return ", which has " + std::to_string(array.rows) + (array.rows == 1 ? " row of " : " rows of ") +
+         std::to_string(array.row_bytes / array.unit);
+}
+
+/// An access that no array holds, told by the array that it is next to.
+std::string describe_outside(const Access& access, const std::vector<CheckedArrays::Entry>& entries) {
+  constexpr std::ptrdiff_t NEXT_TO = 1 << 16;
+  const GlobalArray* nearest = nullptr;
+  std::ptrdiff_t least = NEXT_TO;
+  for (const CheckedArrays::Entry& entry : entries) {
+    const auto* const begin = static_cast<const std::byte*>(entry.array.begin);
+    const std::ptrdiff_t distance = std::max(begin - access.address, access.address - (begin + entry.bytes));
+    if (distance < least) {
+      least = distance;
+      nearest = &entry.array;
+    }
+  }
+  if (nearest == nullptr) {
+    return describe(access) + ", outside of all arrays";
+  }
+  return describe(access, *nearest) + extents_text(*nearest) + ": outside of all arrays";
+}
+
 /// The position that has `number` among those of `extents`, x running fastest.
 std::string position_text(std::uint64_t number, const Index3& extents) {
   const std::uint64_t row = number / extents.x;
@@ -46,6 +89,7 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
 }
 
 Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* /*code*/) {
+  CheckedArrays::current()->observe();
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
     return describe(access) + ", which is not aligned to them";
   }
@@ -285,10 +329,10 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
       continue;
     }
     if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
-      return describe(access) + ", beyond the end of a row of " + array.name;
+      return describe(access, array) + ", beyond the end of a row of " + array.name + extents_text(array);
     }
     if (access.write && !array.writable) {
-      return describe(access) + ", in " + array.name + ", which is an input";
+      return describe(access, array) + ", which is an input";
     }
     const std::size_t end = offset + access.bytes;
     for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
@@ -296,6 +340,9 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
                                  clocks_.now(thread) % (1U << TIME_BITS) | (access.atomic ? ATOMIC : 0);
       const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
                                                  : entry.writers[unit].load(std::memory_order_relaxed);
+      if (earlier == 0 && array.undefined && !access.write) {
+        return describe(access, array) + ", which holds nothing before the kernel has written it";
+      }
       if (earlier == 0 || (access.atomic && (earlier & ATOMIC) != 0)) {
         continue;
       }
@@ -306,13 +353,13 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
       const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
       const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
       if (block != block_ || unordered(use, thread)) {
-        return describe(access) + " of " + array.name + ", which " + block_text(block) + ", " + thread_text(writer) +
+        return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(writer) +
                " wrote, and no barrier lies in between";
       }
     }
     return std::nullopt;
   }
-  return describe(access) + ", outside of all arrays";
+  return describe_outside(access, CheckedArrays::current()->entries());
 }
 
 }  // namespace simt

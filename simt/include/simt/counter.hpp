@@ -149,7 +149,8 @@ class Counting {
   void count(const Launch& launch);
 
  private:
-  std::unique_ptr<CountingContext> context_;
+  std::unique_ptr<CountingContext> context_;  ///< of the latest launch; null before the first
+  L1Size l1_bytes_;
   CountingLimits limits_;
   std::vector<CountedArray> arrays_;
   std::vector<LaunchCounts> launches_;

@@ -62,6 +62,16 @@ struct MmaRegisters {
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site);
 
+struct MmaExtents {
+  unsigned m;
+  unsigned n;
+  unsigned k;
+};
+
+/// Adds A * B to C, all of which a warp holds together: element i of a lane is number 32 i + lane of its matrix, row by
+/// row. `a` and `b` are floats for TF32 and of 16 bits otherwise.
+void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
+
 /// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];
 
@@ -119,6 +129,10 @@ void mbarrier_init(unsigned address, unsigned arrivals, Site site);
 void mbarrier_arrive(unsigned address, Site site);
 /// cp.async.mbarrier.arrive.noinc: arrives when all of this thread's copies have, which alone it announces.
 void mbarrier_arrive_after_copies(unsigned address, Site site);
+/// cp.async.mbarrier.arrive: the phase under way announces this thread's copies so far, without an arrival of its own.
+void mbarrier_announce_copies(unsigned address, Site site);
+/// Of the number of the phase under way.
+unsigned mbarrier_parity(unsigned address, Site site);
 /// mbarrier.arrive.expect_tx: arrives, and makes the phase wait for that many bytes of bulk copies.
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
 /// mbarrier.try_wait.parity, again and again: waits until the latest phase of that parity has ended. The phase before
