@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 #include "bench/case_runner.hpp"
 #include "record/results_file.hpp"
+#include "simt/executor.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -264,6 +265,7 @@ void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
   setrlimit(RLIMIT_CORE, &no_core);
   unsetenv(CONNECTION_VARIABLE);
   fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
+  simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   on_exit(tell_of_exit, nullptr);
   serving = true;
   const GpuFacts facts = runner.gpu_facts();

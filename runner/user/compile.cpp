@@ -157,10 +157,16 @@ std::string state_of(const fs::path& path) {
   return fmt::format("{} of {}", file.string(), fs::last_write_time(file, error).time_since_epoch().count());
 }
 
+/// Throws TranslationError, at the text's own place, where it is not understood.
+void check_translation(const PlacedText& text) {
+  simt::translate(std::string(static_cast<std::size_t>(text.line - 1), '\n') + text.text, text.file);
+}
+
 /// The source for the host's compiler.
 std::string translated(const UserFile& file, const std::string& wrapper, const CompileOptions& options,
                        const fs::path& folder) {
   try {
+    check_translation(file.launch.statement);
     const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
     fs::create_directories(folder);
     const simt::TranslatedFile translation = simt::translate_with_includes(file.path, include_folders, folder);
@@ -182,8 +188,9 @@ Words flags_for(Target target, const UserFile& file, const CompileOptions& optio
     // Variables of templates would otherwise be one for all libraries that have a template of that name.
     append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
     append(words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
-    // Messages name lines as the file was named.
-    words.push_back(fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()));
+    // Messages name lines as the file was named. In DWARF 5, addr2line 2.40 takes the first #line's file for the
+    // compiler's own.
+    append(words, {fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()), "-gdwarf-4"});
     append(words, {fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)});
   }
   const fs::path folder = fs::path(file.path).parent_path();

@@ -49,6 +49,15 @@ std::string consent_of(const std::optional<LaunchParts>& parts) {
       parts->configuration[2], parts->kernel);
 }
 
+/// A call that is never made: without it, a compiler tells of wrong arguments from within the templates that launch.
+std::string check_of(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
+  if (!parts) {
+    return "";
+  }
+  return fmt::format("#ifndef __CUDACC__\n  if (false)\n{}    {}{}\n#endif\n", line_directive(statement), parts->kernel,
+                     statement.text.substr(statement.text.find(">>>") + 3));
+}
+
 }  // namespace
 
 std::string wrapper_of(const UserFile& file, Target target) {
@@ -79,6 +88,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
+  text += check_of(statement, parts);
   if (target == Target::for_gpu) {
     text += consent_of(parts);
   }

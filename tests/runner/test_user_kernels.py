@@ -157,7 +157,7 @@ def test_check_names_lines_rows_and_columns(run):
     beyond = RIGHT.replace("row < M && column < N", "row <= M && column < N")
     done = run({"dir/beyond.cu": beyond}, "--check")
     assert done.status == 1
-    assert "dir/beyond.cu:6 in sgemm(" in done.cases[0]["reason"]
+    assert "dir/beyond.cu:7 in sgemm(" in done.cases[0]["reason"]
     assert "reads 4 bytes at row 20, column 0 of A, which has 20 rows of 20" in done.cases[0]["reason"]
 
 
@@ -174,7 +174,7 @@ def test_check_pads_rows_where_the_launch_names_the_distances(run):
 def test_c_must_not_be_read_where_beta_is_0(run):
     reads = RIGHT.replace("beta == 0 ? alpha * sum : ", "")
     done = run({"reads.cu": reads}, "--check")
-    assert "reads.cu:7 in" in done.cases[0]["reason"]
+    assert "reads.cu:8 in" in done.cases[0]["reason"]
     assert "row 0, column 0 of C, which holds nothing before the kernel has written it" in done.cases[0]["reason"]
     done = run({"reads.cu": reads})
     assert done.outcomes == {"reads.cu": "incorrect"}
@@ -227,7 +227,7 @@ BAD_FILES = {
     "no kernel": ("int x = 3;\n", "there is no kernel in it"),
     "no launch": (KERNEL, "--launch 'sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha"),
     "two kernels": (KERNEL + KERNEL.replace("sgemm", "other"), "my.cu:11: __global__ other(int M"),
-    "what does not compile": (RIGHT.replace("float sum", "flaot sum"), "my.cu:5:5: error: "),
+    "what does not compile": (RIGHT.replace("float sum", "flaot sum"), "my.cu:6:5: error: "),
     "a requirement that does not parse": (RIGHT + "// requires: M %\n", "my.cu:"),
 }
 
@@ -269,8 +269,8 @@ def test_status_2_of_missing_files_and_functions(run):
 @pytest.mark.parametrize(
     ("launch", "reason"),
     [
-        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "the launch failed: "),
-        ("sgemm<<<dim3(0, 1), 32>>>(M, N, K, alpha, A, B, beta, C)", "the launch failed: "),
+        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "2048 threads (64 x 32 x 1) in a block, which may have 1024"),
+        ("sgemm<<<dim3(0, 1), 32>>>(M, N, K, alpha, A, B, beta, C)", "a grid of 0 x 1 x 1 blocks"),
         ("(void)M", "no access to memory was observed"),
     ],
 )
