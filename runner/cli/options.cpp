@@ -35,10 +35,10 @@ Kernels, separated by commas (--list shows them):
   all  chapters  baselines      groups, all variants
   my.cu  my.cu:sgemm            a file of your own, or one of its kernels
 
-A file of your own is plain CUDA. It says in a comment how its product is launched, or --launch does, unless it has a
-host function (M, N, K, alpha, A, B, beta, C) for that:
-  launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha, A, B, beta, C)
-  requires: M % 128 == 0 && beta == 0
+A file of your own is plain CUDA. A comment in it, or --launch, says how its product is launched,
+unless it has a host function (M, N, K, alpha, A, B, beta, C) for that:
+  launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, A, B, C)
+  requires: M % 128 == 0 && alpha == 1 && beta == 0
 Names of the problem: M N K alpha beta A B C lda ldb ldc stream workspace
 
 Sizes, separated by commas:
@@ -204,7 +204,7 @@ void declare_values(CLI::App& app, Options& options) {
   app.option_defaults()->group("A kernel of your own");
   value("--launch", "CODE", "how a file's product is launched, see below [the file says so]",
         [&](Flag, Text text) { options.user.launch.launch = text; });
-  value("--requires", "CODE", "the problems that it can compute, as a C++ condition [all, unless the file says so]",
+  value("--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]",
         [&](Flag, Text text) { options.user.launch.requirement = text; });
   value("--include", "FOLDERS", "where files that it includes are, separated by commas [beside it]",
         [&](Flag, Text text) {
@@ -217,7 +217,7 @@ void declare_values(CLI::App& app, Options& options) {
       options.user.compile.nvcc_flags.emplace_back(word);
     }
   });
-  value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300, with --force no limit]",
+  value("--timeout", "S", "seconds that a case may take [on a GPU 60 and the sampling, on the CPU 300]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");

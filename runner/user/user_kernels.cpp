@@ -77,12 +77,17 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
   return kernel;
 }
 
-/// The file's name, or the whole path where two files have the same name.
+/// The file's name; where two files have the same name, the whole path, with hyphens for what separates folders.
 std::string name_of(const std::string& path, const std::set<std::string>& paths) {
   const auto last_part = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
   const auto same = std::count_if(paths.begin(), paths.end(),
                                   [&](const std::string& other) { return last_part(other) == last_part(path); });
-  return same > 1 ? path : last_part(path);
+  if (same == 1) {
+    return last_part(path);
+  }
+  std::string name = path;
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
 }
 
 }  // namespace

@@ -36,11 +36,13 @@ std::string error(std::string_view source, const std::string& chosen = "") {
 TEST(Arguments, AreFoundByName) {
   EXPECT_EQ(arguments("int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C"),
             "M, N, K, alpha, A, B, beta, C");
-  EXPECT_EQ(arguments("float* C, const float* A, const float* B, size_t k, size_t n, size_t m, float beta, float alpha"),
-            "C, A, B, K, N, M, beta, alpha");
-  EXPECT_EQ(arguments("const float* d_B, int ldb, const float* d_A, int lda, float* d_C, int ldc, int64_t m, int64_t n, "
-                      "int64_t k, const float alpha, const float beta, cudaStream_t s"),
-            "B, ldb, A, lda, C, ldc, M, N, K, alpha, beta, stream");
+  EXPECT_EQ(
+      arguments("float* C, const float* A, const float* B, size_t k, size_t n, size_t m, float beta, float alpha"),
+      "C, A, B, K, N, M, beta, alpha");
+  EXPECT_EQ(
+      arguments("const float* d_B, int ldb, const float* d_A, int lda, float* d_C, int ldc, int64_t m, int64_t n, "
+                "int64_t k, const float alpha, const float beta, cudaStream_t s"),
+      "B, ldb, A, lda, C, ldc, M, N, K, alpha, beta, stream");
   EXPECT_EQ(arguments("float* matA, float* matB, float* matC, unsigned M, unsigned N, unsigned K"),
             "A, B, C, M, N, K | alpha == 1 && beta == 0");
 }
@@ -87,8 +89,9 @@ TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
 }
 
 TEST(FindLaunch, OneOfSeveralIsChosenByName) {
-  const std::string two = "__global__ void a(float* C) {}\n__global__ void b(float* C) {}\n// launch: a<<<1, 1>>>(C)\n"
-                          "// launch: b<<<1, 1>>>(C)\n";
+  const std::string two =
+      "__global__ void a(float* C) {}\n__global__ void b(float* C) {}\n// launch: a<<<1, 1>>>(C)\n"
+      "// launch: b<<<1, 1>>>(C)\n";
   EXPECT_EQ(launch_of(two, {}, "b").statement.text, "b<<<1, 1>>>(C);");
   EXPECT_EQ(error(two), "my.cu: it has 2 launch lines: choose a kernel of it, my.cu:NAME");
   EXPECT_EQ(error(two, "c"), "my.cu: there is no function 'c' in it");

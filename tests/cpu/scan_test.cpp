@@ -20,9 +20,10 @@ std::vector<std::string> signatures(std::string_view source) {
 using Texts = std::vector<std::string>;
 
 TEST(Scan, FindsKernelsAndHostFunctions) {
-  EXPECT_EQ(signatures("__global__ void k(int M, const float* A, float *C) { C[0] = A[M]; }\n"
-                       "static inline void run(int M, float const * __restrict__ A) { if (M) { k<<<1, 1>>>(M, A, A); } }"),
-            (Texts{"kernel k(int M, const float * A, float * C)", "run(int M, float const * __restrict__ A)"}));
+  EXPECT_EQ(
+      signatures("__global__ void k(int M, const float* A, float *C) { C[0] = A[M]; }\n"
+                 "static inline void run(int M, float const * __restrict__ A) { if (M) { k<<<1, 1>>>(M, A, A); } }"),
+      (Texts{"kernel k(int M, const float * A, float * C)", "run(int M, float const * __restrict__ A)"}));
 }
 
 TEST(Scan, PassesOverDeclarationsClassesVariablesAndBodies) {
@@ -65,8 +66,8 @@ TEST(Scan, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
 }
 
 TEST(Scan, ReadsTextThatIsCutOffOrIsNoSource) {
-  for (const std::string_view text : {"", "{", "}", "void f(", "void f() {", "template <", "\"", "'", "/*", "R\"", "R\"(",
-                                      "#define", "\\", "namespace", "(((", "void f() {}}}}"}) {
+  for (const std::string_view text : {"", "{", "}", "void f(", "void f() {", "template <", "\"", "'", "/*", "R\"",
+                                      "R\"(", "#define", "\\", "namespace", "(((", "void f() {}}}}"}) {
     EXPECT_NO_THROW(scan(text)) << text;
   }
 }

@@ -126,7 +126,7 @@ def test_files_are_kept_apart(run):
     right = RIGHT.replace("\n__global__", "\n" + template + "\n__global__", 1).replace("sum +=", "sum += sgemm_(1) *")
     wrong = right.replace("value = T;", "value = T + 1;")
     done = run({"a/same.cu": right, "b/same.cu": wrong})
-    assert done.outcomes == {"a/same.cu": "executed", "b/same.cu": "incorrect"}
+    assert done.outcomes == {"a-same.cu": "executed", "b-same.cu": "incorrect"}
 
 
 def test_included_files_are_found_and_their_changes_too(run, tmp_path):
