@@ -159,9 +159,11 @@ std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, 
 /// Of a clock that goes on while other threads run.
 long long nanoseconds();
 
+// Texts are no std::string: that one's functions would be compiled as parts of a kernel.
+
 /// Ends the launch with Error: "block ..., thread ..., file:line in function: `what`".
-[[noreturn]] void fail(const std::string& what, Site site);
+[[noreturn]] void fail(const char* what, Site site);
 /// Ends the launch with NotSupported.
-[[noreturn]] void not_supported(const std::string& what);
+[[noreturn]] void not_supported(const char* what);
 
 }  // namespace simt
