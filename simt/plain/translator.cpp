@@ -40,6 +40,9 @@ class Translator {
         if (!scopes_.empty()) {
           scopes_.pop_back();
         }
+      } else if (token.is("__noinline__") && !is(before(at), "(")) {
+        // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
+        texts_[at] = "__attribute__((__noinline__))";
       } else if (token.is("<<<")) {
         launch(at);
       } else if (token.is("__shared__")) {
