@@ -43,6 +43,8 @@ class Translator {
       } else if (token.is("__noinline__") && !is(before(at), "(")) {
         // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
         texts_[at] = "__attribute__((__noinline__))";
+      } else if (token.is("__restrict__") || token.is("__restrict")) {
+        texts_[at] = "";  // lambdas do not take such pointers over, and nothing here depends on it
       } else if (token.is("<<<")) {
         launch(at);
       } else if (token.is("__shared__")) {

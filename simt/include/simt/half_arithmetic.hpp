@@ -113,23 +113,26 @@ SIMT_HALF simt::Half2<F> __hmin2(simt::Half2<F> a, simt::Half2<F> b) { return {_
 
 // ---- Conversions, whose names have the format in them ----
 
-#define SIMT_HALF_CONVERSIONS(HALF, HALF2, half, halves)                               \
-  inline HALF __float2##half(float x) { return HALF(x); }                              \
-  inline HALF __float2##half##_rn(float x) { return HALF(x); }                         \
-  inline HALF __double2##half(double x) { return HALF(x); }                            \
-  inline HALF __int2##half##_rn(int x) { return HALF(x); }                             \
-  inline float __##half##2float(HALF x) { return x.value(); }                          \
-  inline HALF2 __float2##halves##_rn(float x) { return {HALF(x), HALF(x)}; }           \
-  inline HALF2 __floats2##halves##_rn(float x, float y) { return {HALF(x), HALF(y)}; } \
-  inline HALF2 __float22##halves##_rn(float2 a) { return {HALF(a.x), HALF(a.y)}; }     \
-  inline HALF2 __##half##2##halves(HALF x) { return {x, x}; }                          \
-  inline HALF2 __halves2##halves(HALF x, HALF y) { return {x, y}; }                    \
-  inline HALF2 make_##halves(HALF x, HALF y) { return {x, y}; }                        \
-  inline HALF __low2##half(HALF2 a) { return a.x; }                                    \
-  inline HALF __high2##half(HALF2 a) { return a.y; }                                   \
-  inline HALF2 __low2##halves(HALF2 a) { return {a.x, a.x}; }                          \
-  inline HALF2 __high2##halves(HALF2 a) { return {a.y, a.y}; }                         \
-  inline float __low2float(HALF2 a) { return a.x.value(); }                            \
-  inline float __high2float(HALF2 a) { return a.y.value(); }                           \
-  inline unsigned short __##half##_as_ushort(HALF x) { return x.bits; }                \
+#define SIMT_HALF_CONVERSIONS(HALF, HALF2, half, halves)                                        \
+  inline HALF __float2##half(float x) { return HALF(x); }                                       \
+  inline HALF __float2##half##_rn(float x) { return HALF(x); }                                  \
+  inline HALF __double2##half(double x) { return HALF(x); }                                     \
+  inline HALF __int2##half##_rn(int x) { return HALF(x); }                                      \
+  inline int __##half##2int_rz(HALF x) { return static_cast<int>(x.value()); }                  \
+  inline int __##half##2int_rn(HALF x) { return static_cast<int>(__builtin_rintf(x.value())); } \
+  inline HALF __uint2##half##_rn(unsigned x) { return HALF(x); }                                \
+  inline float __##half##2float(HALF x) { return x.value(); }                                   \
+  inline HALF2 __float2##halves##_rn(float x) { return {HALF(x), HALF(x)}; }                    \
+  inline HALF2 __floats2##halves##_rn(float x, float y) { return {HALF(x), HALF(y)}; }          \
+  inline HALF2 __float22##halves##_rn(float2 a) { return {HALF(a.x), HALF(a.y)}; }              \
+  inline HALF2 __##half##2##halves(HALF x) { return {x, x}; }                                   \
+  inline HALF2 __halves2##halves(HALF x, HALF y) { return {x, y}; }                             \
+  inline HALF2 make_##halves(HALF x, HALF y) { return {x, y}; }                                 \
+  inline HALF __low2##half(HALF2 a) { return a.x; }                                             \
+  inline HALF __high2##half(HALF2 a) { return a.y; }                                            \
+  inline HALF2 __low2##halves(HALF2 a) { return {a.x, a.x}; }                                   \
+  inline HALF2 __high2##halves(HALF2 a) { return {a.y, a.y}; }                                  \
+  inline float __low2float(HALF2 a) { return a.x.value(); }                                     \
+  inline float __high2float(HALF2 a) { return a.y.value(); }                                    \
+  inline unsigned short __##half##_as_ushort(HALF x) { return x.bits; }                         \
   inline HALF __ushort_as_##half(unsigned short bits) { return HALF::of_bits(bits); }

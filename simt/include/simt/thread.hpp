@@ -156,6 +156,9 @@ enum class AtomicType : std::uint8_t { i32, u32, i64, u64, f32, f64 };
 std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                      std::uint64_t expected, Site site);
 
+/// Where element `index` of a linear texture lies, of so many bytes; null outside of it.
+const void* texel(unsigned long long texture, int index, std::size_t bytes);
+
 /// Of a clock that goes on while other threads run.
 long long nanoseconds();
 
