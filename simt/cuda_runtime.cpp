@@ -89,6 +89,21 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
       return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = simt::MAX_THREADS_PER_BLOCK;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = simt::MAX_STATIC_SMEM;
+      return cudaSuccess;
+    case cudaDevAttrWarpSize:
+      *value = simt::WARP;
+      return cudaSuccess;
+    case cudaDevAttrL2CacheSize:
+      *value = cudaDeviceProp().l2CacheSize;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(cudaDeviceProp().sharedMemPerMultiprocessor);
+      return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = simt::MAX_DYNAMIC_SMEM;
       return cudaSuccess;
@@ -149,6 +164,26 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::strncpy(properties->name, "simt", sizeof properties->name);
   properties->multiProcessorCount = static_cast<int>(simt::find_gpu_model("h200")->sms);
   return cudaSuccess;
+}
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description, const cudaResourceViewDesc*) {
+  if (resource->resType != cudaResourceTypeLinear || description->readMode != cudaReadModeElementType) {
+    return last_error = cudaErrorNotSupported;
+  }
+  *texture = reinterpret_cast<std::uintptr_t>(new cudaResourceDesc(*resource));
+  return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+  delete reinterpret_cast<cudaResourceDesc*>(texture);
+  return cudaSuccess;
+}
+
+const void* simt::texel(unsigned long long texture, int index, std::size_t bytes) {
+  const auto& linear = reinterpret_cast<const cudaResourceDesc*>(texture)->res.linear;
+  const bool inside = index >= 0 && (static_cast<std::size_t>(index) + 1) * bytes <= linear.sizeInBytes;
+  return inside ? static_cast<const std::byte*>(linear.devPtr) + static_cast<std::size_t>(index) * bytes : nullptr;
 }
 
 struct CUevent_st {

@@ -152,11 +152,11 @@ bool is_shared(const void* pointer) {
 
 long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-void fail(const std::string& what, Site site) {
+void fail(const char* what, Site site) {
   const InExecutor in_executor;
   in_executor->fail(what, site);
 }
 
-void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }
+void not_supported(const char* what) { throw NotSupported(std::string("the executor does not model ") + what); }
 
 }  // namespace simt

@@ -62,8 +62,8 @@ std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const M
   return d;
 }
 
-void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b,
-                                    float* c, Site site) {
+void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
+                                    Site site) {
   check_whole_warp(site);
   const auto pointers = [&](const void* mine) {
     std::array<const void*, WARP> all{};

@@ -11,23 +11,17 @@ else()
   message(STATUS "Kernels can not be checked by this build: that takes GCC without sanitizers")
 endif()
 
-# simt_kernel_options(VARIABLE [CHECKED]): what compiles kernels; CHECKED with every access to memory observed.
-function(simt_kernel_options variable)
-  # Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
-  set(options -fno-strict-aliasing -Wno-unknown-pragmas)
-  if(CHECKED IN_LIST ARGN)
-    # At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
-    list(APPEND options -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra -g1)
-  endif()
-  set(${variable} ${options} PARENT_SCOPE)
-endfunction()
+# Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
+set(SIMT_OPTIONS -fno-strict-aliasing -Wno-unknown-pragmas)
+# At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
+set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
+  -g1)
 
 # simt_add_kernels(TARGET SOURCE.cu...): an object library of kernels for the executor.
 function(simt_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   add_library(${target} OBJECT ${ARGN})
-  simt_kernel_options(options)
-  target_compile_options(${target} PRIVATE ${options})
+  target_compile_options(${target} PRIVATE ${SIMT_OPTIONS})
   target_link_libraries(${target} PRIVATE simt::simt simt::cuda_headers)
 endfunction()
 
@@ -35,8 +29,7 @@ endfunction()
 # can be: for simt::CheckedArrays and simt::Counting. Messages name lines in paths relative to the build folder.
 function(simt_add_checked_kernels target)
   simt_add_kernels(${target} ${ARGN})
-  simt_kernel_options(options CHECKED)
-  target_compile_options(${target} PRIVATE ${options} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+  target_compile_options(${target} PRIVATE ${SIMT_CHECKED_OPTIONS} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
 endfunction()
 
 # simt_translate(VARIABLE SOURCE.cu...): sets the variable to C++ files that the build makes of plain CUDA, with

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view USAGE =
     "usage: simt-translate SOURCE.cu FOLDER [-I INCLUDE_FOLDER]... [--depfile FILE]\n"
-    "Translates the source and the files that it includes into FOLDER, and prints the path of the source's translation.\n"
+    "Translates the source and the files that it includes into FOLDER, and prints the path of the source's "
+    "translation.\n"
     "The depfile tells make or ninja which files were read.\n";
 
 int usage(const std::string& what) {

@@ -14,8 +14,8 @@ std::vector<std::string> shared_object_options(bool checked) {
 #ifdef __GNUC__
   options.emplace_back("-fno-gnu-unique");
 #endif
-  // As simt_kernel_options() in cmake/simt_kernels.cmake has them.
-  std::istringstream words(checked ? SIMT_CHECKED_KERNEL_OPTIONS : SIMT_KERNEL_OPTIONS);
+  // As cmake/simt_kernels.cmake has them.
+  std::istringstream words(checked ? SIMT_OPTIONS " " SIMT_CHECKED_OPTIONS : SIMT_OPTIONS);
   for (std::string word; words >> word;) {
     options.push_back(word);
   }

@@ -40,6 +40,11 @@ class Translator {
         if (!scopes_.empty()) {
           scopes_.pop_back();
         }
+      } else if (token.is("__noinline__") && !is(before(at), "(")) {
+        // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
+        texts_[at] = "__attribute__((__noinline__))";
+      } else if (token.is("__restrict__") || token.is("__restrict")) {
+        texts_[at] = "";  // lambdas do not take such pointers over, and nothing here depends on it
       } else if (token.is("<<<")) {
         launch(at);
       } else if (token.is("__noinline__") && !is(before(at), "(")) {
@@ -64,7 +69,6 @@ class Translator {
     throw TranslationError(place(at) + ": " + what);
   }
   std::string place(Position at) const { return path_ + ':' + std::to_string(tokens_[at].line); }
-  std::string new_name(const char* what) { return std::string("simt_") + what + '_' + std::to_string(++names_); }
 
   // ---- Walking ----
 
@@ -94,6 +98,14 @@ class Translator {
 
   static bool opens(const Token& token) { return token.is("(") || token.is("[") || token.is("{"); }
   static bool closes(const Token& token) { return token.is(")") || token.is("]") || token.is("}"); }
+
+  /// 1 where template arguments begin, -1 where they end, 0 elsewhere, as in "<<".
+  int angle(Position at) const {
+    if (is(at, "<")) {
+      return is(at + 1, "<") || (at > 0 && is(at - 1, "<")) ? 0 : 1;
+    }
+    return is(at, ">") ? -1 : 0;
+  }
 
   /// The bracket that closes the one at `open`.
   Position closing(Position open) const {
@@ -236,7 +248,7 @@ class Translator {
           if (closes(tokens_[at])) {
             at = opening(at);
           } else {
-            depth += is(at, ">") ? 1 : is(at, "<") ? -1 : 0;
+            depth -= angle(at);
           }
           if (depth == 0) {
             break;
@@ -324,7 +336,7 @@ class Translator {
     if (names.empty()) {
       fail(at, "this __shared__ declaration names no variable");
     }
-    const std::string type = new_name("shared");
+    const std::string type = "simt_shared_" + std::string(tokens_[names.front()].text);
     if (dynamic) {
       declare_dynamic(begin, names.front(), end, type);
       return end;
@@ -334,10 +346,10 @@ class Translator {
     }
     before_[begin] += "struct " + type + " { ";
     texts_[end] = "; };";
-    for (const Position name : names) {
-      const std::string text(tokens_[name].text);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string text(tokens_[names[i]].text);
       texts_[end] += " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type +
-                     ">(\"" + text + "\");";
+                     ", " + std::to_string(i) + ">(\"" + text + "\");";
     }
     return end;
   }
@@ -390,7 +402,7 @@ class Translator {
       } else if (is(at, "=") && angles == 0) {
         initialised = true;
       } else if (!initialised && (is(at, "<") || is(at, ">"))) {
-        angles += is(at, "<") ? 1 : -1;
+        angles += angle(at);
       } else if (!initialised && angles == 0 && is_identifier(at)) {
         last = at;
       }
@@ -417,7 +429,7 @@ class Translator {
                  is(here, "class") || is(here, "union") || is(here, "using")) {
         return;
       } else if (is(here, "<") || is(here, ">")) {
-        angles += is(here, "<") ? 1 : -1;
+        angles += angle(here);
       } else if (angles == 0 && (is(here, "(") || is(here, "{"))) {
         return;
       } else if (angles == 0 && (is(here, ";") || is(here, "=") || is(here, "["))) {
@@ -439,7 +451,7 @@ class Translator {
     texts_[end] = ";";
     for (const Position name : declared_names(begin, end)) {
       const std::string text(tokens_[name].text);
-      texts_[end] += " static const simt::DeviceVariable " + new_name("variable") + "(\"" + text + "\", &" + text +
+      texts_[end] += " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text +
                      ", sizeof " + text + (constant ? ", false);" : ", true);");
     }
   }
@@ -475,7 +487,6 @@ class Translator {
   std::vector<bool> scopes_;         ///< of open braces: whether it is a namespace's
   bool in_macro_ = false;
   Position registered_ = 0;  ///< the end of the latest declaration of variables in device memory
-  unsigned names_ = 0;
 };
 
 }  // namespace

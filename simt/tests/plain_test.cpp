@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -99,15 +100,21 @@ TEST(PlainCuda, FaultsAreFoundAndNamed) {
 
 TEST(PlainCuda, IsCounted) {
   Arrays arrays;
-  simt::Counting counting({{arrays.described()[0]}, {arrays.described()[1]}},
+  const std::vector<simt::GlobalArray> described = arrays.described();
+  simt::Counting counting({{described[0]}, {described[1]}},
                           [](std::size_t, unsigned) { return std::size_t{128} * 1024; });
   for (const PlainFeature& feature : table_of<PlainFeature>("simt_checked_plain_features.so", "plain_features")) {
-    if (std::string_view(feature.name) == "intrinsics") {
+    if (std::string(feature.name) == "fused") {
       feature.run(arrays.in, arrays.out);
     }
   }
-  ASSERT_EQ(counting.launches().size(), 1U);
-  EXPECT_GT(counting.launches()[0].flops.value_or(0), 2U * 2U * PLAIN_ELEMENTS);
+  const std::vector<simt::LaunchCounts> launches = counting.take();
+  ASSERT_EQ(launches.size(), 1U);
+  EXPECT_EQ(launches[0].flops, 2U * PLAIN_ELEMENTS);
+  EXPECT_EQ(launches[0].bytes_read[0], sizeof arrays.in);
+  ASSERT_FALSE(launches[0].lines.empty());
+  EXPECT_NE(launches[0].lines[0].file.find("fused.cu"), std::string::npos) << launches[0].lines[0].file;
+  EXPECT_EQ(launches[0].lines[0].line, 3U);
 }
 
 #endif

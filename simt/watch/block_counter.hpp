@@ -259,7 +259,7 @@ class BlockCounter final : public Watcher {
 
   CountingContext& context_;
   const SharedVariables& variables_;
-  const Program& program_;  ///< whose code is counted
+  const Program& program_;                  ///< whose code is counted
   const std::uint64_t shared_begin_;        ///< this OS thread's thread-local variables
   std::vector<std::uint8_t> shared_words_;  ///< whether each word of them is shared memory
   std::size_t threads_ = 0;

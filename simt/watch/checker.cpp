@@ -75,7 +75,8 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
 BlockChecker::BlockChecker()
     : variables_(SharedVariables::of_program()),
       shared_(Program::find().thread_local_data),
-      words_(variables_.bytes() / WORD) {}
+      words_(variables_.bytes() / WORD),
+      bytes_(zeroed_table<Word>(words_.size() * WORD)) {}
 
 void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   dynamic_bytes_ = launch.dynamic_smem;
@@ -261,10 +262,11 @@ std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
 
 Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use) {
   const auto begin = static_cast<std::size_t>(access.address - shared_);
-  if (begin >= variables_.bytes() || begin + access.bytes > variables_.bytes()) {
+  const std::size_t end = begin + access.bytes;
+  if (begin >= variables_.bytes() || end > variables_.bytes()) {
     return describe(access) + ", outside of shared memory";
   }
-  for (std::size_t offset = begin; offset < begin + access.bytes; offset += WORD) {
+  for (std::size_t offset = begin; offset < end; offset = (offset / WORD + 1) * WORD) {
     const SharedVariables::Variable* const variable = variables_.at(offset);
     if (variable != nullptr && !variable->shared) {
       return std::nullopt;  // threadIdx and the like
@@ -281,39 +283,64 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
       word = {};
       word.block = generation_;
     }
-    const auto of = [&] {
-      return " of " + std::string(dynamic ? "" : "shared ") + (placed != nullptr ? placed->name : variable->name);
-    };
-    if (word.mbarrier && by != By::mbarrier) {
-      return describe(access) + of() + ", which an mbarrier is kept in";
-    }
-    if (word.copying && by != By::copy) {
-      return describe(access) + of() + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
-             " is under way: it has not been waited for";
-    }
-    if ((!access.write || access.atomic) && word.written.when == 0) {
-      return describe(access) + of() + ", which nobody has written";
-    }
-    if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
-      return describe(access) + of() + ", which " + unordered_text(word.written, true);
-    }
-    if (access.write) {
-      for (const Use& read : {word.first_read, word.last_read}) {
-        if (unordered(read, thread)) {
-          return describe(access) + of() + ", which " + unordered_text(read, false);
-        }
+    const std::string_view name = placed != nullptr ? placed->name : std::string_view(variable->name);
+    const std::size_t end_in_word = std::min(end, (offset / WORD + 1) * WORD);
+    const bool whole = end_in_word - offset == WORD;
+    if (whole && !word.in_bytes) {
+      if (Complaint wrong = use_word(word, thread, access, by, use, name)) {
+        return wrong;
       }
-      word.written = use;
-      word.atomically = access.atomic;
-      word.first_read = {};
-      word.last_read = {};
-    } else {
-      word.last_read = use;
-      if (word.first_read.when == 0) {
-        word.first_read = word.last_read;
+      continue;
+    }
+    Word* const bytes = &bytes_[offset / WORD * WORD];
+    if (!word.in_bytes) {
+      std::fill_n(bytes, WORD, word);
+      word.in_bytes = true;
+    }
+    for (std::size_t byte = offset; byte < end_in_word; ++byte) {
+      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, name)) {
+        return wrong;
       }
+    }
+    if (whole && access.write) {
+      word = bytes[0];
     }
   }
+  return std::nullopt;
+}
+
+Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
+                                 const std::string_view name) {
+  const auto of = [&] { return (name == DYNAMIC_SHARED_MEMORY ? " of " : " of shared ") + std::string(name); };
+  if (word.mbarrier && by != By::mbarrier) {
+    return describe(access) + of() + ", which an mbarrier is kept in";
+  }
+  if (word.copying && by != By::copy) {
+    return describe(access) + of() + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+           " is under way: it has not been waited for";
+  }
+  if ((!access.write || access.atomic) && word.written.when == 0) {
+    return describe(access) + of() + ", which nobody has written";
+  }
+  if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
+    return describe(access) + of() + ", which " + unordered_text(word.written, true);
+  }
+  if (!access.write) {
+    word.last_read = use;
+    if (word.first_read.when == 0) {
+      word.first_read = word.last_read;
+    }
+    return std::nullopt;
+  }
+  for (const Use& read : {word.first_read, word.last_read}) {
+    if (unordered(read, thread)) {
+      return describe(access) + of() + ", which " + unordered_text(read, false);
+    }
+  }
+  word.written = use;
+  word.atomically = access.atomic;
+  word.first_read = {};
+  word.last_read = {};
   return std::nullopt;
 }
 

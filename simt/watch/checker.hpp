@@ -5,12 +5,14 @@
 #include "watch/clocks.hpp"
 #include "watch/shared_variables.hpp"
 #include "watch/watcher.hpp"
+#include "watch/zeroed_table.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simt {
@@ -56,6 +58,7 @@ class BlockChecker final : public Watcher {
     bool atomically = false;  ///< written by an atomic operation
     bool copying = false;
     bool mbarrier = false;
+    bool in_bytes = false;  ///< its bytes have been accessed one by one, and each has a Word of its own
   };
   enum class By : std::uint8_t { code, copy, mbarrier };
 
@@ -72,6 +75,9 @@ class BlockChecker final : public Watcher {
   }
   /// `use` is what is remembered of it.
   Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
+  /// The part of it that concerns one word, or one byte of one that is accessed in bytes.
+  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
+                     const std::string_view name);
   Complaint access_global(ThreadNumber thread, const Access& access);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
   Word& word_at(const std::byte* address);
@@ -97,6 +103,7 @@ class BlockChecker final : public Watcher {
   std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address
   std::vector<ThreadNumber> meeting_;
   std::vector<Word> words_;
+  ZeroedTable<Word> bytes_;  ///< four for each word
 };
 
 }  // namespace simt

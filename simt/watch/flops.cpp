@@ -121,8 +121,8 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] const Program&
         behind = nullptr;
       } else if (behind != nullptr) {
         const bool call = instruction->mnemonic.starts_with("call") || instruction->mnemonic.starts_with("jmp");
-        if (const unsigned flops = call ? flops_of_call(instruction->operands)
-                                        : flops_of(instruction->mnemonic, instruction->operands)) {
+        if (const unsigned flops =
+                call ? flops_of_call(instruction->operands) : flops_of(instruction->mnemonic, instruction->operands)) {
           behind->push_back({reinterpret_cast<const void*>(program.base + instruction->address), flops});
         }
       }

@@ -174,7 +174,20 @@ std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const>
 std::string source_line(const void* code) {
   // The address is that of the next instruction.
   const void* const instruction = static_cast<const std::byte*>(code) - 1;
-  const Places places = source_places({&instruction, 1}).front();
+  Places places = source_places({&instruction, 1}).front();
+  // What a function of CUDA's is made of tells nobody anything: the place that called it does, nor does a second place
+  // on the same line, of a lambda that inline assembly became.
+  const auto told_by_next = [](const SourcePlace& place, const SourcePlace& next) {
+    return place.file.find("/include/simt/") != std::string::npos ||
+           (place.file == next.file && place.line == next.line && place.function.find("lambda") != std::string::npos);
+  };
+  for (std::size_t i = 0; i + 1 < places.size();) {
+    if (told_by_next(places[i], places[i + 1])) {
+      places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
   std::ostringstream text;
   for (const SourcePlace& place : places) {
     text << (text.tellp() > 0 ? ", called at " : "") << place.file << ':';

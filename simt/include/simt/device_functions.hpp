@@ -102,6 +102,13 @@ SIMT_STORE(__stwb)
 SIMT_STORE(__stwt)
 #undef SIMT_STORE
 
+/// Zeros outside of the texture.
+template <class T>
+T tex1Dfetch(unsigned long long texture, int index) {
+  const void* const element = simt::texel(texture, index, sizeof(T));
+  return element == nullptr ? T{} : *static_cast<const T*>(element);
+}
+
 inline std::size_t __cvta_generic_to_shared(const void* pointer) { return simt::shared_address(pointer); }
 inline void* __cvta_shared_to_generic(std::size_t address) {
   return static_cast<unsigned char*>(simt::dynamic_shared_memory()) + static_cast<int>(address);

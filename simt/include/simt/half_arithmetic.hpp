@@ -19,8 +19,7 @@ struct Half {
   Half() = default;
   /// From every number, rounded to the nearest.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Half(T value) : bits(rounded(static_cast<float>(value))) {}
+  requires std::is_arithmetic_v<T> Half(T value) : bits(rounded(static_cast<float>(value))) {}
 
   static Half of_bits(std::uint16_t bits) {
     Half half;
@@ -119,6 +118,9 @@ SIMT_HALF simt::Half2<F> __hmin2(simt::Half2<F> a, simt::Half2<F> b) { return {_
   inline HALF __float2##half##_rn(float x) { return HALF(x); }                                  \
   inline HALF __double2##half(double x) { return HALF(x); }                                     \
   inline HALF __int2##half##_rn(int x) { return HALF(x); }                                      \
+  inline int __##half##2int_rz(HALF x) { return static_cast<int>(x.value()); }                  \
+  inline int __##half##2int_rn(HALF x) { return static_cast<int>(__builtin_rintf(x.value())); } \
+  inline HALF __uint2##half##_rn(unsigned x) { return HALF(x); }                                \
   inline float __##half##2float(HALF x) { return x.value(); }                                   \
   inline HALF2 __float2##halves##_rn(float x) { return {HALF(x), HALF(x)}; }                    \
   inline HALF2 __floats2##halves##_rn(float x, float y) { return {HALF(x), HALF(y)}; }          \

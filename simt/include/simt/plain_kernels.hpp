@@ -63,8 +63,9 @@ void launch_kernel(const Kernel& kernel, const Configuration& configuration, con
        sizeof call});
 }
 
-/// A __shared__ variable of the kernel; `Key` is a type of its own for each declaration, with the variable's alignment.
-template <class T, class Key>
+/// A __shared__ variable of the kernel: number NUMBER of a declaration, which has a type `Key` of its own with the
+/// alignment.
+template <class T, class Key, int NUMBER>
 __attribute__((noinline, no_sanitize("thread"))) T& shared_variable(const char* name, Site site = Site::current()) {
   static SharedVariable variable{name, sizeof(T), alignof(Key), 0};
   return *static_cast<T*>(place_of(variable, site));

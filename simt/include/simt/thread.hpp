@@ -156,12 +156,17 @@ enum class AtomicType : std::uint8_t { i32, u32, i64, u64, f32, f64 };
 std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                      std::uint64_t expected, Site site);
 
+/// Where element `index` of a linear texture lies, of so many bytes; null outside of it.
+const void* texel(unsigned long long texture, int index, std::size_t bytes);
+
 /// Of a clock that goes on while other threads run.
 long long nanoseconds();
 
+// Texts are no std::string: that one's functions would be compiled as parts of a kernel.
+
 /// Ends the launch with Error: "block ..., thread ..., file:line in function: `what`".
-[[noreturn]] void fail(const std::string& what, Site site);
+[[noreturn]] void fail(const char* what, Site site);
 /// Ends the launch with NotSupported.
-[[noreturn]] void not_supported(const std::string& what);
+[[noreturn]] void not_supported(const char* what);
 
 }  // namespace simt

@@ -14,7 +14,7 @@ void shared_into_next(const float* in, float* out) { shared_into_next_kernel<<<1
 __global__ void missing_barrier_kernel(const float* in, float* out) {
   __shared__ float values[64];
   values[threadIdx.x] = in[threadIdx.x];
-  out[threadIdx.x] = values[63 - threadIdx.x];
+  out[threadIdx.x] = values[threadIdx.x == 0 ? 0 : threadIdx.x - 1];
 }
 void missing_barrier(const float* in, float* out) { missing_barrier_kernel<<<1, 64>>>(in, out); }
 
@@ -79,9 +79,9 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
        "faults.cu:10 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},
       {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
       {"missing_barrier", missing_barrier, "of shared values, which thread ("},
-      {"unwritten", unwritten, "faults.cu:24 in "},
+      {"unwritten", unwritten, "faults.cu:23 in "},
       {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
-      {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (0,0,0) wrote"},
+      {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
       {"copy_not_awaited", copy_not_awaited, "of dynamic shared memory, to which an asynchronous copy"},
       {"too_many_threads", too_many_threads,

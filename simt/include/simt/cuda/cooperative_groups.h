@@ -14,9 +14,7 @@ namespace cooperative_groups {
 class thread_block {
  public:
   void sync(simt::Site site = simt::Site::current()) const { simt::block_barrier(site); }
-  unsigned thread_rank() const {
-    return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-  }
+  unsigned thread_rank() const { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
   unsigned size() const { return blockDim.x * blockDim.y * blockDim.z; }
   unsigned num_threads() const { return size(); }
   dim3 thread_index() const { return threadIdx; }
@@ -48,6 +46,10 @@ class thread_block_tile {
   static_assert(SIZE >= 1 && SIZE <= simt::WARP && (SIZE & (SIZE - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
  public:
+  thread_block_tile() = default;
+  template <class Other>
+  thread_block_tile(const thread_block_tile<SIZE, Other>&) {}
+
   void sync(simt::Site site = simt::Site::current()) const { simt::warp_barrier(mask(), site); }
   static unsigned thread_rank() { return thread_block().thread_rank() % SIZE; }
   static constexpr unsigned size() { return SIZE; }

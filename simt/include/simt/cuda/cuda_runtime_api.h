@@ -9,6 +9,8 @@
 
 /// Tells sources which of the two headers they were compiled with.
 #define SIMT_CUDA_RUNTIME 1
+/// By this one the helpers of CUDA's samples, which others copy, know that cudaError_t is declared.
+#define __DRIVER_TYPES_H__
 
 enum cudaError {
   cudaSuccess = 0,
@@ -63,6 +65,11 @@ enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 /// There is one, number 0.
@@ -118,7 +125,44 @@ inline cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::s
 /// Rows of `row_bytes`, which begin a pitch apart, in bytes.
 cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
                          std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind);
+constexpr int cudaCpuDeviceId = -1;
+inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+
+// ---- Textures: linear memory, read as it is by tex1Dfetch() ----
+
+enum cudaChannelFormatKind { cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat };
+struct cudaChannelFormatDesc {
+  int x, y, z, w;
+  cudaChannelFormatKind f;
+};
+enum cudaResourceType {
+  cudaResourceTypeArray,
+  cudaResourceTypeMipmappedArray,
+  cudaResourceTypeLinear,
+  cudaResourceTypePitch2D,
+};
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  union {
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t sizeInBytes;
+    } linear;
+  } res;
+};
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+struct cudaTextureDesc {
+  cudaTextureReadMode readMode;
+  int normalizedCoords;
+};
+struct cudaResourceViewDesc;
+using cudaTextureObject_t = unsigned long long;
+/// cudaErrorNotSupported for all but cudaResourceTypeLinear and cudaReadModeElementType.
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description, const cudaResourceViewDesc* view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
 
 // C++ has these for pointers and variables of every type.
 template <class T>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Stands in for CUDA's header of the same name: matrices that a warp holds together and multiplies. Which element a lane
-// holds is left open by CUDA, and differs here from what GPUs do; code that relies on it is wrong there as well. A
+// Stands in for CUDA's header of the same name: matrices that a warp holds together and multiplies. Which element a
+// lane holds is left open by CUDA, and differs here from what GPUs do; code that relies on it is wrong there as well. A
 // product's sums are as those of mma.sync (simt/MODEL.md).
 
 #include <simt/thread.hpp>

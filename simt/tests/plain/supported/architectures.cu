@@ -10,7 +10,7 @@ __global__ void architectures_kernel(const float* in, float* out) {
   const float added = 2;
 #endif
 #if 0
-  this isn't code
+  this is no code (
 #endif
   assert(in != nullptr);
   if (in[threadIdx.x] < 0) printf("thread %d: '%f'\n", threadIdx.x, in[threadIdx.x]);
