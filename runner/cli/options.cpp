@@ -217,7 +217,7 @@ void declare_values(CLI::App& app, Options& options) {
       options.user.compile.nvcc_flags.emplace_back(word);
     }
   });
-  value("--timeout", "S", "seconds that a case may take [on a GPU 60 and the sampling, on the CPU 300]",
+  value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");

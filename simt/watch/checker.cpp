@@ -367,7 +367,7 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
                                  clocks_.now(thread) % (1U << TIME_BITS) | (access.atomic ? ATOMIC : 0);
       const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
                                                  : entry.writers[unit].load(std::memory_order_relaxed);
-      if (earlier == 0 && array.undefined && !access.write) {
+      if (earlier == 0 && entry.defined && !entry.defined[unit] && (!access.write || access.atomic)) {
         return describe(access, array) + ", which holds nothing before the kernel has written it";
       }
       if (earlier == 0 || (access.atomic && (earlier & ATOMIC) != 0)) {

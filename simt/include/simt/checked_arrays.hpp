@@ -48,6 +48,7 @@ class CheckedArrays {
   struct Entry {
     GlobalArray array;
     std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
+    std::unique_ptr<bool[]> defined;    ///< for every unit whether it holds something; null where all do
     std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
