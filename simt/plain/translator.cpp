@@ -263,9 +263,9 @@ class Translator {
     }
     before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] const auto&... simt_arguments) { ";
     texts_[at] = "(simt_arguments...); }, simt::Configuration(";
-    texts_[end] = ")";
-    texts_[end + 1] = "";
-    texts_[end + 2] = "";
+    texts_[end].assign(1, ')');
+    texts_[end + 1].clear();
+    texts_[end + 2].clear();
     texts_[open] = arguments ? ", " : "";
   }
 
