@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 
 namespace simt {
 
@@ -155,6 +156,15 @@ long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epo
 void fail(const char* what, Site site) {
   const InExecutor in_executor;
   in_executor->fail(what, site);
+}
+
+void fail_about_local(const char* variable, bool before) {
+  // What unwinds the thread's frames has a reason of its own, which comes first.
+  if (std::uncaught_exceptions() == 0) {
+    const InExecutor in_executor;
+    in_executor->freeze(std::string("has written ") + (before ? "before" : "beyond the end of") +
+                        " its local variable " + variable);
+  }
 }
 
 void not_supported(const char* what) { throw NotSupported(std::string("the executor does not model ") + what); }

@@ -48,18 +48,25 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
 }
 
 Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
-  if (!protocol_.check) {
-    Prepared prepared = kernel.build(Target::for_executor).prepare(problem);
+  const Build& build = kernel.build(protocol_.check ? Target::for_checks : Target::for_executor);
+  if (!protocol_.check && !kernel.file) {
+    Prepared prepared = build.prepare(problem);
     prepared(problem, nullptr);
     return prepared;
   }
-  const GuardedOperands guarded(problem, kernel.takes_padding);
-  const simt::CheckedArrays arrays(arrays_of(guarded.problem()));
-  Prepared prepared = kernel.build(Target::for_checks).prepare(guarded.problem());
+  const GuardedOperands guarded(problem, protocol_.check && kernel.takes_padding);
+  std::optional<simt::CheckedArrays> arrays;
+  if (protocol_.check) {
+    arrays.emplace(arrays_of(guarded.problem()));
+  }
+  Prepared prepared = build.prepare(guarded.problem());
   prepared(guarded.problem(), nullptr);
-  if (!arrays.observed_any()) {
+  if (arrays && !arrays->observed_any()) {
     throw CaseStopped(Outcome::failed,
                       "no access to memory was observed: nothing was launched, or what was launched is not checked");
+  }
+  if (const std::optional<std::string> damage = guarded.damage()) {
+    throw CaseStopped(Outcome::failed, *damage);
   }
   guarded.copy_result();
   return prepared;

@@ -1,8 +1,10 @@
 #include "problem/guarded_operands.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace sgemm {
@@ -22,6 +24,17 @@ void copy_rows(const float* from, std::int64_t from_stride, float* to, std::int6
   for (std::int64_t row = 0; row < rows; ++row) {
     std::copy_n(from + row * from_stride, columns, to + row * to_stride);
   }
+}
+
+/// Whether two matrices have the same bits.
+bool same_rows(const float* x, std::int64_t x_stride, const float* y, std::int64_t y_stride, std::int64_t rows,
+               std::int64_t columns) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (std::memcmp(x + row * x_stride, y + row * y_stride, static_cast<std::size_t>(columns) * sizeof(float)) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -44,6 +57,30 @@ GuardedOperands::GuardedOperands(const Problem& original, bool padded) : origina
   problem_.a = begin + a;
   problem_.b = begin + b;
   problem_.c = begin + c;
+}
+
+std::optional<std::string> GuardedOperands::damage() const {
+  if (!same_rows(original_.a, original_.lda, problem_.a, problem_.lda, original_.m, original_.k)) {
+    return "writes to A, which is an input";
+  }
+  if (!same_rows(original_.b, original_.ldb, problem_.b, problem_.ldb, original_.k, original_.n)) {
+    return "writes to B, which is an input";
+  }
+  // What is no part of a matrix has been NaN since the begin.
+  const auto is_part = [&](const float* at, const float* begin, std::int64_t stride, std::int64_t rows,
+                           std::int64_t columns) {
+    const std::int64_t offset = at - begin;
+    return offset >= 0 && offset < rows * stride && offset % stride < columns;
+  };
+  for (const float& element : memory_) {
+    const float* const at = &element;
+    if (!std::isnan(element) && !is_part(at, problem_.a, problem_.lda, original_.m, original_.k) &&
+        !is_part(at, problem_.b, problem_.ldb, original_.k, original_.n) &&
+        !is_part(at, problem_.c, problem_.ldc, original_.m, original_.n)) {
+      return "writes outside of A, B and C";
+    }
+  }
+  return std::nullopt;
 }
 
 void GuardedOperands::copy_result() const {

@@ -2,6 +2,8 @@
 
 #include "common/problem.hpp"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace sgemm {
@@ -14,6 +16,8 @@ class GuardedOperands {
   GuardedOperands(const Problem& original, bool padded);
 
   const Problem& problem() const { return problem_; }
+  /// What a kernel has written that is not C, as "writes to A, which is an input"; or nothing.
+  std::optional<std::string> damage() const;
   /// Copies C back.
   void copy_result() const;
 

@@ -111,6 +111,10 @@ unsigned Block::count_at_barrier(bool predicate, Site site) {
   return counts_[call];
 }
 
+void Block::freeze(const std::string& what) {
+  context_.scheduler.freeze(std::make_exception_ptr(Error(context_.place_of(context_.current()) + ' ' + what)));
+}
+
 void Block::stop() {
   stopped_ = true;
   context_.scheduler.freeze(nullptr);

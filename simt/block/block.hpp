@@ -52,6 +52,8 @@ class Block {
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
   [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
+  /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
+  void freeze(const std::string& what);
   /// Ends the block, of which no more is wanted; never returns. For watchers.
   void stop();
 

@@ -66,7 +66,6 @@ std::string type_named(std::string_view name) {
 }
 
 struct Operand {
-  std::string name;        ///< "%[name]", or empty
   std::string constraint;  ///< without "=" and "+"
   bool written = false;
   bool read = false;
@@ -149,14 +148,6 @@ class Instruction {
 
   /// The C++ expression of a register or an immediate operand.
   std::string expression(const std::string& text) const {
-    if (text.starts_with("%[")) {
-      const std::string name = text.substr(2, text.size() - 3);
-      const auto found = std::ranges::find(asm_operands_, name, &Operand::name);
-      if (found == asm_operands_.end()) {
-        throw Unknown{};
-      }
-      return register_of(static_cast<std::size_t>(found - asm_operands_.begin()));
-    }
     if (text.starts_with("%%") ||
         (text.starts_with('%') && text.size() > 1 && std::isdigit(static_cast<unsigned char>(text[1])) == 0)) {
       return special(text.substr(text.find_last_of('%') + 1));
@@ -672,16 +663,6 @@ class Parser {
   void read_operands(bool outputs) {
     for (skip_space(); !half_colon_ && more() && !is_colon(); skip_space()) {
       Operand operand;
-      if (tokens_[at_].is("[")) {
-        ++at_;
-        skip_space();
-        operand.name = more() ? tokens_[at_].text : "";
-        while (more() && !tokens_[at_].is("]")) {
-          ++at_;
-        }
-        ++at_;
-        skip_space();
-      }
       if (!more() || tokens_[at_].kind != TokenKind::string) {
         fail("an operand of inline assembly begins with its constraint");
       }

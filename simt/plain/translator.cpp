@@ -5,6 +5,7 @@
 #include "plain/translator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -15,6 +16,15 @@ namespace simt {
 namespace {
 
 using Position = std::size_t;
+
+/// For a string literal.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  }
+  return result;
+}
 
 /// Rewrites tokens where they stand: no end of a line is lost or moved, so that lines stay what they are.
 class Translator {
@@ -35,7 +45,7 @@ class Translator {
       } else if (token.kind == TokenKind::end_of_macro) {
         in_macro_ = false;
       } else if (token.is("{") && !in_macro_) {
-        scopes_.push_back(in_namespace() && opens_namespace(at));
+        scopes_.push_back({in_namespace() && opens_namespace(at), in_device_code() || opens_device_code(at)});
       } else if (token.is("}") && !in_macro_) {
         if (!scopes_.empty()) {
           scopes_.pop_back();
@@ -45,7 +55,10 @@ class Translator {
         texts_[at] = "__attribute__((__noinline__))";
       } else if (token.is("__restrict__") || token.is("__restrict")) {
         texts_[at] = "";  // lambdas do not take such pointers over, and nothing here depends on it
-      } else if (token.is("<<<")) {
+      } else if (token.kind == TokenKind::identifier && in_device_code() && begins_after_another(at)) {
+        guard_local(at);
+      }
+      if (token.is("<<<")) {
         launch(at);
       } else if (token.is("__noinline__") && !is(before(at), "(")) {
         texts_[at] = "__attribute__((noinline))";  // as a macro it would be replaced in the host's own headers
@@ -142,7 +155,10 @@ class Translator {
     return at;
   }
 
-  bool in_namespace() const { return !in_macro_ && std::ranges::find(scopes_, false) == scopes_.end(); }
+  bool in_namespace() const {
+    return !in_macro_ && std::ranges::find(scopes_, false, &Scope::of_namespace) == scopes_.end();
+  }
+  bool in_device_code() const { return !in_macro_ && !scopes_.empty() && scopes_.back().device_code; }
 
   /// The first token of the statement or declaration that this one belongs to.
   Position statement_begin(Position at) const {
@@ -173,6 +189,24 @@ class Translator {
       }
     }
     return false;
+  }
+
+  bool opens_device_code(Position brace) const {
+    bool device = false;
+    for (Position at = statement_begin(brace); at < brace; ++at) {
+      if (is(at, "constexpr") || is(at, "struct") || is(at, "class")) {
+        return false;
+      }
+      device = device || is(at, "__global__") || is(at, "__device__");
+    }
+    return device;
+  }
+
+  /// Whether another statement ends before this token, or a block of them begins.
+  bool begins_after_another(Position at) const {
+    const Position previous = before(at);
+    return previous < tokens_.size() && (is(previous, ";") || is(previous, "{") || is(previous, "}") ||
+                                         tokens_[previous].kind == TokenKind::directive);
   }
 
   bool begins_statement(Position at) const {
@@ -231,9 +265,9 @@ class Translator {
     }
     before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] const auto&... simt_arguments) { ";
     texts_[at] = "(simt_arguments...); }, simt::Configuration(";
-    texts_[end] = ")";
-    texts_[end + 1] = "";
-    texts_[end + 2] = "";
+    texts_[end].assign(1, ')');
+    texts_[end + 1].clear();
+    texts_[end + 2].clear();
     texts_[open] = arguments ? ", " : "";
   }
 
@@ -410,6 +444,78 @@ class Translator {
     return names;
   }
 
+  // ---- Local variables ----
+
+  /// Puts guards around the array or the vector that is declared here, so that the checks notice writes beyond it.
+  /// Declarations of several variables and types with template arguments are left as they are.
+  void guard_local(Position begin) {
+    static constexpr std::array<std::string_view, 26> NO_TYPES{
+        "return", "delete",   "throw",   "else",      "case",       "goto", "new",      "using",    "typedef",
+        "static", "extern",   "struct",  "constexpr", "if",         "for",  "while",    "do",       "switch",
+        "break",  "continue", "default", "template",  "__shared__", "asm",  "co_await", "namespace"};
+    Position name = tokens_.size();
+    unsigned words = 0;
+    Position at = begin;
+    for (; is_identifier(at) || is(at, "::") || is(at, "*"); at = solid(at + 1)) {
+      if (std::ranges::find(NO_TYPES, tokens_[at].text) != NO_TYPES.end()) {
+        return;
+      }
+      words += is_identifier(at) && !is(name, "::") ? 1 : 0;
+      name = at;
+    }
+    if (words < 2 || !is_identifier(name) || is(before(name), "::")) {
+      return;
+    }
+    const bool array = is(at, "[");
+    for (; is(at, "["); at = solid(closing(at) + 1)) {
+      if (solid(at + 1) == closing(at)) {
+        return;  // as many as the initialiser has
+      }
+    }
+    const Position initialiser = is(at, "=") ? at : tokens_.size();
+    if (is(at, "=")) {
+      if (array && !is(solid(at + 1), "{")) {
+        return;
+      }
+      while (!ends(at) && !is(at, ";") && !is(at, ",")) {
+        at = opens(tokens_[at]) ? closing(at) + 1 : at + 1;
+      }
+    }
+    if (!is(at, ";") || (!array && !(is_vector(begin) && address_is_taken(name, at)))) {
+      return;
+    }
+    const std::string text(tokens_[name].text);
+    const std::string guarded =
+        "simt::Guarded<simt_type_" + text + ", \"" + text + " (" + escaped(place(name)) + ")\"> simt_guarded_" + text;
+    before_[begin] += "typedef ";
+    texts_[name] = "simt_type_" + text;
+    if (initialiser < tokens_.size()) {
+      texts_[initialiser] = "; " + guarded + " = {.value =";
+      texts_[at] = "};";
+    } else {
+      texts_[at] = "; " + guarded + ";";
+    }
+    texts_[at] += " auto& " + text + " = simt_guarded_" + text + ".value;";
+  }
+
+  bool is_vector(Position type) const {
+    static constexpr std::array<std::string_view, 9> VECTORS{"float2", "float3", "float4",  "int2", "int4",
+                                                             "uint2",  "uint4",  "double2", "half2"};
+    return std::ranges::find(VECTORS, tokens_[type].text) != VECTORS.end();
+  }
+
+  /// Whether "&name" follows in the scope that is open behind `from`.
+  bool address_is_taken(Position name, Position from) const {
+    int depth = 0;
+    for (Position at = from; at < tokens_.size() && depth >= 0; ++at) {
+      depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
+      if (is(at, "&") && is(solid(at + 1), tokens_[name].text)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   // ---- __device__ and __constant__ ----
 
   /// Tells the executor of a variable in device memory. Functions and class members are left as they are.
@@ -484,7 +590,11 @@ class Translator {
   const IncludeName& include_name_;
   std::vector<std::string> texts_;   ///< of the tokens
   std::vector<std::string> before_;  ///< what is put before them
-  std::vector<bool> scopes_;         ///< of open braces: whether it is a namespace's
+  struct Scope {
+    bool of_namespace = false;
+    bool device_code = false;  ///< of a kernel or a __device__ function
+  };
+  std::vector<Scope> scopes_;  ///< of open braces
   bool in_macro_ = false;
   Position registered_ = 0;  ///< the end of the latest declaration of variables in device memory
 };
@@ -492,11 +602,7 @@ class Translator {
 }  // namespace
 
 std::string translate_file(std::string_view source, const std::string& path, const IncludeName& include_name) {
-  std::string quoted_path;
-  for (const char c : path) {
-    quoted_path += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  }
-  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + quoted_path + "\"\n" +
+  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
          Translator(source, path, include_name).run();
 }
 

@@ -34,12 +34,13 @@ CheckedArrays* CheckedArrays::current() { return current_arrays; }
 
 void CheckedArrays::add(GlobalArray array) {
   const std::size_t bytes = array.bytes();
-  Entry entry{std::move(array), nullptr, nullptr, bytes};
+  Entry entry{std::move(array), nullptr, nullptr, nullptr, bytes};
   if (entry.array.writable) {
     entry.writers = std::make_unique<Writer[]>(entry.units());
     if (entry.array.undefined) {
       entry.defined = std::make_unique<bool[]>(entry.units());
     }
+    entry.writing_code = std::make_unique<std::atomic<const void*>[]>(entry.units());
   }
   entries_.push_back(std::move(entry));
 }

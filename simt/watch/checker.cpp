@@ -62,6 +62,11 @@ std::string describe_outside(const Access& access, const std::vector<CheckedArra
   return describe(access, *nearest) + extents_text(*nearest) + ": outside of all arrays";
 }
 
+/// "; it wrote at file:line in function", of the instruction before `code`; empty where that is null.
+std::string code_text(const void* code, bool write) {
+  return code == nullptr ? "" : std::string("; it ") + (write ? "wrote" : "read") + " at " + source_line(code);
+}
+
 /// The position that has `number` among those of `extents`, x running fastest.
 std::string position_text(std::uint64_t number, const Index3& extents) {
   const std::uint64_t row = number / extents.x;
@@ -89,13 +94,14 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   mbarriers_.clear();
 }
 
-Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* /*code*/) {
+Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* code) {
   CheckedArrays::current()->observe();
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
     return describe(access) + ", which is not aligned to them";
   }
   const auto offset = static_cast<std::size_t>(access.address - shared_);
-  return offset < variables_.bytes() ? access_shared(thread, access, By::code) : access_global(thread, access);
+  return offset < variables_.bytes() ? access_shared(thread, access, By::code, code)
+                                     : access_global(thread, access, code);
 }
 
 // ---- Order ----
@@ -249,7 +255,7 @@ std::string BlockChecker::nearest_text(const Access& access) const {
   return text;
 }
 
-std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
+std::string BlockChecker::unordered_text(const Use& earlier, const void* code, bool write) const {
   if (clocks_.is_added(earlier.thread)) {
     return "a bulk copy wrote, and no wait for its mbarrier lies in between";
   }
@@ -257,10 +263,12 @@ std::string BlockChecker::unordered_text(const Use& earlier, bool write) const {
     return "wgmma reads in warp " + std::to_string(earlier.thread - clocks_.products_of(0)) +
            ", and no wait for it lies in between";
   }
-  return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between";
+  return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between" +
+         code_text(code, write);
 }
 
-Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use) {
+Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use,
+                                      const void* code) {
   const auto begin = static_cast<std::size_t>(access.address - shared_);
   const std::size_t end = begin + access.bytes;
   if (begin >= variables_.bytes() || end > variables_.bytes()) {
@@ -287,7 +295,7 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
     const std::size_t end_in_word = std::min(end, (offset / WORD + 1) * WORD);
     const bool whole = end_in_word - offset == WORD;
     if (whole && !word.in_bytes) {
-      if (Complaint wrong = use_word(word, thread, access, by, use, name)) {
+      if (Complaint wrong = use_word(word, thread, access, by, use, code, name)) {
         return wrong;
       }
       continue;
@@ -298,7 +306,7 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
       word.in_bytes = true;
     }
     for (std::size_t byte = offset; byte < end_in_word; ++byte) {
-      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, name)) {
+      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, code, name)) {
         return wrong;
       }
     }
@@ -310,7 +318,7 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
 }
 
 Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
-                                 const std::string_view name) {
+                                 const void* code, std::string_view name) {
   const auto of = [&] { return (name == DYNAMIC_SHARED_MEMORY ? " of " : " of shared ") + std::string(name); };
   if (word.mbarrier && by != By::mbarrier) {
     return describe(access) + of() + ", which an mbarrier is kept in";
@@ -323,28 +331,32 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
     return describe(access) + of() + ", which nobody has written";
   }
   if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
-    return describe(access) + of() + ", which " + unordered_text(word.written, true);
+    return describe(access) + of() + ", which " + unordered_text(word.written, word.written_by, true);
   }
   if (!access.write) {
     word.last_read = use;
+    word.last_read_by = code;
     if (word.first_read.when == 0) {
-      word.first_read = word.last_read;
+      word.first_read = use;
+      word.first_read_by = code;
     }
     return std::nullopt;
   }
-  for (const Use& read : {word.first_read, word.last_read}) {
-    if (unordered(read, thread)) {
-      return describe(access) + of() + ", which " + unordered_text(read, false);
-    }
+  if (unordered(word.first_read, thread)) {
+    return describe(access) + of() + ", which " + unordered_text(word.first_read, word.first_read_by, false);
+  }
+  if (unordered(word.last_read, thread)) {
+    return describe(access) + of() + ", which " + unordered_text(word.last_read, word.last_read_by, false);
   }
   word.written = use;
+  word.written_by = code;
   word.atomically = access.atomic;
   word.first_read = {};
   word.last_read = {};
   return std::nullopt;
 }
 
-Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access) {
+Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access, const void* code) {
   // A word's last writer: whether by an atomic operation, the block's number, the thread's, its time.
   constexpr unsigned THREAD_BITS = 10;
   constexpr unsigned TIME_BITS = 22;
@@ -370,6 +382,10 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
       if (earlier == 0 && entry.defined && !entry.defined[unit] && (!access.write || access.atomic)) {
         return describe(access, array) + ", which holds nothing before the kernel has written it";
       }
+      const void* const earlier_code = entry.writing_code[unit].load(std::memory_order_relaxed);
+      if (access.write) {
+        entry.writing_code[unit].store(code, std::memory_order_relaxed);
+      }
       if (earlier == 0 || (access.atomic && (earlier & ATOMIC) != 0)) {
         continue;
       }
@@ -381,7 +397,7 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access)
       const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
       if (block != block_ || unordered(use, thread)) {
         return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(writer) +
-               " wrote, and no barrier lies in between";
+               " wrote, and no barrier lies in between" + code_text(earlier_code, true);
       }
     }
     return std::nullopt;

@@ -55,6 +55,10 @@ class BlockChecker final : public Watcher {
     Use written;
     Use first_read;  ///< since it was written
     Use last_read;
+    // The code behind these; null where a copy or a product did it.
+    const void* written_by = nullptr;
+    const void* first_read_by = nullptr;
+    const void* last_read_by = nullptr;
     bool atomically = false;  ///< written by an atomic operation
     bool copying = false;
     bool mbarrier = false;
@@ -70,20 +74,20 @@ class BlockChecker final : public Watcher {
     Clocks::Clock ended;
   };
 
-  Complaint access_shared(ThreadNumber thread, const Access& access, By by) {
-    return access_shared(thread, access, by, {thread, clocks_.now(thread)});
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const void* code = nullptr) {
+    return access_shared(thread, access, by, {thread, clocks_.now(thread)}, code);
   }
-  /// `use` is what is remembered of it.
-  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
+  /// `use` is what is remembered of it, and the code.
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use, const void* code = nullptr);
   /// The part of it that concerns one word, or one byte of one that is accessed in bytes.
-  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
-                     const std::string_view name);
-  Complaint access_global(ThreadNumber thread, const Access& access);
+  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use, const void* code,
+                     std::string_view name);
+  Complaint access_global(ThreadNumber thread, const Access& access, const void* code = nullptr);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
   Word& word_at(const std::byte* address);
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   /// "thread (3,2,0) wrote, and no barrier lies in between".
-  std::string unordered_text(const Use& earlier, bool write) const;
+  std::string unordered_text(const Use& earlier, const void* code, bool write) const;
   /// ", 4 bytes beyond the end of shared values": where an access missed all shared memory.
   std::string nearest_text(const Access& access) const;
   std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"

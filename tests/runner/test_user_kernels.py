@@ -182,6 +182,15 @@ def test_c_must_not_be_read_where_beta_is_0(run):
     assert run({"reads.cu": reads}, "--beta", "1", "--check").status == 0
 
 
+def test_a_kernel_that_writes_an_input_leaves_others_alone(run):
+    writes = RIGHT.replace("float sum = 0;", "float sum = 0; const_cast<float*>(A)[row * K] = 7;")
+    done = run({"writes.cu": writes, "right.cu": RIGHT})
+    assert done.outcomes == {"writes.cu": "failed", "right.cu": "executed"}
+    assert done.cases[0]["reason"] == "writes to A, which is an input"
+    done = run({"writes.cu": RIGHT.replace("float sum = 0;", "float sum = 0; C[M * N] = 7;")})
+    assert done.cases[0]["reason"] == "writes outside of A, B and C"
+
+
 # ---- What ends the process of a case ----
 
 CRASHES = {

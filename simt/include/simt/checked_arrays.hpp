@@ -48,8 +48,10 @@ class CheckedArrays {
   struct Entry {
     GlobalArray array;
     std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
-    std::unique_ptr<bool[]> defined;    ///< for every unit whether it holds something; null where all do
-    std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
+    /// The code of that write, for messages; null for a copy's.
+    std::unique_ptr<std::atomic<const void*>[]> writing_code;
+    std::unique_ptr<bool[]> defined;  ///< for every unit whether it holds something; null where all do
+    std::size_t bytes = 0;            ///< from the first row's begin to the last one's end
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
   const std::vector<Entry>& entries() const { return entries_; }

@@ -71,6 +71,44 @@ __attribute__((noinline, no_sanitize("thread"))) T& shared_variable(const char* 
   return *static_cast<T*>(place_of(variable, site));
 }
 
+/// A string as a template argument.
+template <std::size_t SIZE>
+struct Text {
+  char characters[SIZE];
+  consteval Text(const char (&text)[SIZE]) {
+    for (std::size_t i = 0; i < SIZE; ++i) {
+      characters[i] = text[i];
+    }
+  }
+};
+
+/// A local variable of a kernel: an array, or a vector whose address is taken. When it ends, the checks look at what
+/// surrounds it. Guards are volatile, so that they are neither left out nor taken for something that others can reach:
+/// accesses to local variables are not observed one by one, which would slow the checks down many times over.
+template <class T, Text NAME>
+struct Guarded {
+#ifdef SIMT_CHECKED
+  static constexpr std::uint64_t GUARD = 0xFFFFD1CEFFFFD1CE;  ///< two NaNs, for those who read it
+  volatile std::uint64_t before[4] = {GUARD, GUARD, GUARD, GUARD};
+  T value;
+  volatile std::uint64_t behind[4] = {GUARD, GUARD, GUARD, GUARD};
+
+  ~Guarded() {
+    std::uint64_t changed_before = 0;
+    std::uint64_t changed_behind = 0;
+    for (int i = 0; i < 4; ++i) {
+      changed_before |= before[i] ^ GUARD;
+      changed_behind |= behind[i] ^ GUARD;
+    }
+    if (changed_before != 0 || changed_behind != 0) {
+      fail_about_local(NAME.characters, changed_before != 0);
+    }
+  }
+#else
+  T value;
+#endif
+};
+
 /// extern __shared__ T name[]; outside of functions: what the name does in expressions.
 template <class T>
 struct DynamicSharedMemory;

@@ -166,6 +166,8 @@ long long nanoseconds();
 
 /// Ends the launch with Error: "block ..., thread ..., file:line in function: `what`".
 [[noreturn]] void fail(const char* what, Site site);
+/// The same, from where nothing may be thrown: the thread has written before or behind its local variable.
+void fail_about_local(const char* variable, bool before);
 /// Ends the launch with NotSupported.
 [[noreturn]] void not_supported(const char* what);
 

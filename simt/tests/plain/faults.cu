@@ -44,6 +44,23 @@ __global__ void copy_not_awaited_kernel(const float* in, float* out) {
 }
 void copy_not_awaited(const float* in, float* out) { copy_not_awaited_kernel<<<1, 64, 256>>>(in, out); }
 
+__global__ void local_beyond_end_kernel(const float* in, float* out, int count) {
+  float values[4] = {0, 0, 0, 0};
+  for (int i = 0; i < count; ++i) {
+    values[i] = in[i];
+  }
+  out[threadIdx.x] = values[threadIdx.x % 4];
+}
+void local_beyond_end(const float* in, float* out) { local_beyond_end_kernel<<<1, 1>>>(in, out, 5); }
+
+__device__ void set(int* values, int at) { values[at] = 7; }
+__global__ void vector_before_begin_kernel(float* out, int at) {
+  int4 vector = make_int4(1, 2, 3, 4);
+  set(reinterpret_cast<int*>(&vector), at);
+  out[threadIdx.x] = vector.x;
+}
+void vector_before_begin(const float*, float* out) { vector_before_begin_kernel<<<1, 1>>>(out, -1); }
+
 __global__ void nothing_kernel() {}
 void too_many_threads(const float*, float*) { nothing_kernel<<<1, dim3(33, 32)>>>(); }
 void no_blocks(const float*, float*) { nothing_kernel<<<0, 32>>>(); }
@@ -84,6 +101,10 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
       {"copy_not_awaited", copy_not_awaited, "of dynamic shared memory, to which an asynchronous copy"},
+      {"race_with_both_lines", missing_barrier, "; it wrote at "},
+      {"local_beyond_end", local_beyond_end,
+       "thread (0,0,0) has written beyond the end of its local variable values ("},
+      {"vector_before_begin", vector_before_begin, "has written before its local variable vector ("},
       {"too_many_threads", too_many_threads,
        "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
       {"no_blocks", no_blocks, "a launch of a grid of 0 x 1 x 1 blocks"},

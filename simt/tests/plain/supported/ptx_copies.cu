@@ -37,8 +37,8 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
   CP_ASYNC_CA(to, in + thread * 4, 16);
   COMMIT();
   const int bytes = thread < 8 ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%[dst]], [%[src]], 16, %[n];" ::[dst] "r"(address_in_shared(other + thread * 4)),
-               [src] "l"(in), [n] "r"(bytes)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)),
+               "l"(in), "r"(bytes)
                : "memory");
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group %0;" ::"n"(0));
