@@ -1,5 +1,6 @@
 // The host's side of CUDA's runtime, as far as kernels' hosts call it.
 
+#include "block/block.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
 
@@ -247,6 +248,10 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
 }
 
 void check_launch(const cudaLaunchConfig_t& launch, Site site) {
+  if (Block::on_this_thread() != nullptr) {
+    throw NotSupported("the executor does not model launches by kernels (" + std::string(site.file_name()) + ':' +
+                       std::to_string(site.line()) + ')');
+  }
   const auto fail = [&](const std::string& what) {
     throw Error(std::string(site.file_name()) + ':' + std::to_string(site.line()) + ": a launch " + what);
   };

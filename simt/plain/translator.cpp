@@ -45,7 +45,7 @@ class Translator {
       } else if (token.kind == TokenKind::end_of_macro) {
         in_macro_ = false;
       } else if (token.is("{") && !in_macro_) {
-        scopes_.push_back({in_namespace() && opens_namespace(at), in_device_code() || opens_device_code(at)});
+        scopes_.push_back({in_namespace() && opens_namespace(at), opens_device_code(at)});
       } else if (token.is("}") && !in_macro_) {
         if (!scopes_.empty()) {
           scopes_.pop_back();
@@ -191,10 +191,15 @@ class Translator {
     return false;
   }
 
+  /// Whether statements follow that a GPU would run. Those of a function that the compiler may evaluate do not count.
   bool opens_device_code(Position brace) const {
-    bool device = false;
+    bool device = in_device_code();
     for (Position at = statement_begin(brace); at < brace; ++at) {
-      if (is(at, "constexpr") || is(at, "struct") || is(at, "class")) {
+      if (is(at, "(")) {
+        at = std::min(closing(at), brace);
+      } else if (is(at, "constexpr") && !is(before(at), "if")) {
+        return false;
+      } else if (is(at, "struct") || is(at, "class") || is(at, "union") || is(at, "enum")) {
         return false;
       }
       device = device || is(at, "__global__") || is(at, "__device__");
@@ -452,7 +457,7 @@ class Translator {
     static constexpr std::array<std::string_view, 26> NO_TYPES{
         "return", "delete",   "throw",   "else",      "case",       "goto", "new",      "using",    "typedef",
         "static", "extern",   "struct",  "constexpr", "if",         "for",  "while",    "do",       "switch",
-        "break",  "continue", "default", "template",  "__shared__", "asm",  "co_await", "namespace"};
+        "break",  "continue", "default", "template",  "__shared__", "asm",  "register", "namespace"};
     Position name = tokens_.size();
     unsigned words = 0;
     Position at = begin;

@@ -39,12 +39,4 @@ TranslatedFile translate_with_includes(const std::filesystem::path& source,
                                        const std::vector<std::filesystem::path>& include_folders,
                                        const std::filesystem::path& output);
 
-/// What a C++ compiler needs to make of a translation a shared object that a running program loads: all options but the
-/// compiler's name, the optimisation of unchecked kernels, the translation, include folders and the output. The program
-/// links simt with its symbols exported (CMake's ENABLE_EXPORTS); dlopen() with RTLD_NOW | RTLD_LOCAL.
-///
-/// `checked` observes every access, for CheckedArrays and Counting. Folders of the headers are the caller's to name:
-/// include/ and include/simt/cuda/, in this order before all others.
-std::vector<std::string> shared_object_options(bool checked);
-
 }  // namespace simt

@@ -82,6 +82,9 @@ void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1,
 __global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
 void grid_barrier(const float*, float*) { grid_barrier_kernel<<<1, 32>>>(); }
 
+__global__ void launching_kernel() { grid_barrier_kernel<<<1, 32>>>(); }
+void launch_by_kernel(const float*, float*) { launching_kernel<<<1, 1>>>(); }
+
 void cublas(const float*, float*) {
   cublasHandle_t handle;
   cublasCreate(&handle);
@@ -112,6 +115,7 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"grid_barrier", grid_barrier, "barriers of a whole grid"},
+      {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
       {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},
   };
   return {faults, sizeof faults / sizeof faults[0]};
