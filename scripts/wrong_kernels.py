@@ -58,8 +58,12 @@ def summary(reason: str) -> str:
     return re.sub(r"0x[0-9a-f]+", "an address", text).replace("|", "or")
 
 
-def rows(runner: Path) -> list[str]:
-    files = sorted(path.name for path in FOLDER.glob("*.cu"))
+def all_files() -> list[str]:
+    return sorted(path.name for path in FOLDER.glob("*.cu"))
+
+
+def rows(runner: Path, files: list[str]) -> list[str]:
+    """The table's lines for these files."""
     checked: dict[str, list[dict]] = {file: [] for file in files}
     verified: dict[str, list[dict]] = {file: [] for file in files}
     for factors in FACTORS:
@@ -69,7 +73,14 @@ def rows(runner: Path) -> list[str]:
             verified[file] += cases
     lines = []
     for file in files:
-        what = (FOLDER / file).read_text(encoding="utf-8").splitlines()[0].removeprefix("// ").rstrip(".")
+        what = (
+            (FOLDER / file)
+            .read_text(encoding="utf-8")
+            .splitlines()[0]
+            .removeprefix("// Wrong: ")
+            .removeprefix("// Right: ")
+            .rstrip(".")
+        )
         found = summary(first_reason(checked[file], "failed"))
         wrong = first_reason(verified[file], "failed") or first_reason(verified[file], "incorrect")
         lines.append(f"| [{file}]({file}) | {what} | {found or 'nothing'} | {'found' if wrong else 'nothing'} |\n")
@@ -81,7 +92,7 @@ def main() -> None:
     parser.add_argument("--runner", type=Path, default=ROOT / "build" / "runner")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options = parser.parse_args()
-    text = HEAD + "".join(rows(options.runner.resolve()))
+    text = HEAD + "".join(rows(options.runner.resolve(), all_files()))
     if options.check:
         sys.exit(0 if PAGE.read_text(encoding="utf-8") == text else f"{PAGE} is not what the kernels give now")
     PAGE.write_text(text, encoding="utf-8")

@@ -104,8 +104,8 @@ struct Kernel {
   /// predictions without a device: a build's `resources` has what the device says.
   int blocks_per_sm = 0;
   bool takes_padding = true;  ///< whether rows of operands may lie further apart than they are long
-  bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
-  double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
+  bool tunable = false;       ///< whether problems have several configurations, chosen by prediction or --tune
+  double most_products = 0;   ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why a problem can not be run by this kernel on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
   std::optional<KernelFile> file;  ///< nothing for a kernel of the program

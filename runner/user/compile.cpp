@@ -211,6 +211,8 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 
 }  // namespace
 
+bool can_compile_checks() { return SGEMM_SIMT_CHECKS; }
+
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Words flags = flags_for(target, file, options);
   const std::string wrapper = wrapper_of(file, target);

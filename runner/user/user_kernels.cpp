@@ -71,8 +71,10 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
       return "requires " + loaded->file().launch.requirement->text;
     };
   }
-  for (const Target each : {Target::for_gpu, Target::for_executor, Target::for_checks}) {
-    kernel.build(each) = build_of(loaded, each);
+  kernel.build(Target::for_gpu) = build_of(loaded, Target::for_gpu);
+  kernel.build(Target::for_executor) = build_of(loaded, Target::for_executor);
+  if (can_compile_checks()) {
+    kernel.build(Target::for_checks) = build_of(loaded, Target::for_checks);
   }
   return kernel;
 }
@@ -96,6 +98,9 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   std::set<std::string> paths;
   for (const std::string& term : terms) {
     paths.insert(parse_file_term(term).path);
+  }
+  if (target == Target::for_checks && !can_compile_checks()) {
+    target = Target::for_executor;  // cases say that they can not be checked
   }
   std::set<std::string> known;
   std::vector<Kernel> kernels;

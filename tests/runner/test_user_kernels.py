@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import wrong_kernels
 from runs import RUNNER, interrupt_runner, run_runner
 
 pytestmark = pytest.mark.skipif(
@@ -111,11 +112,10 @@ def test_the_command_line_launches(run):
 
 
 def test_a_column_major_kernel_gets_swapped_operands(run):
-    launch = "// launch: sgemm<<<dim3(ceil_div(M, 16), ceil_div(N, 16)), dim3(16, 16)>>>(N, M, K, alpha, B, A, beta, C)\n"
     kernel = KERNEL.replace("A[row * K + k] * B[k * N + column]", "A[k * M + row] * B[column * K + k]")
     kernel = kernel.replace("C[row * N + column]", "C[column * M + row]")
-    done = run({"columns.cu": launch.replace("ceil_div(M, 16), ceil_div(N, 16)", "CEIL_DIV(M, 16), CEIL_DIV(N, 16)") + kernel},
-               "--check", sizes="33x17x9")  # fmt: skip
+    launch = "sgemm<<<dim3(CEIL_DIV(M, 16), CEIL_DIV(N, 16)), dim3(16, 16)>>>(N, M, K, alpha, B, A, beta, C)"
+    done = run({"columns.cu": kernel}, "--check", "--launch", launch, sizes="33x17x9")
     assert done.status == 0, done.stdout
 
 
@@ -123,7 +123,8 @@ def test_files_are_kept_apart(run):
     """Two files with functions, variables and templates of the same names, one of them wrong."""
     template = "template <int T> __device__ float factor() { static const float value = T; return value; }\n"
     template += "__device__ float sgemm_(float x) { return x * factor<1>(); }\n"
-    right = RIGHT.replace("\n__global__", "\n" + template + "\n__global__", 1).replace("sum +=", "sum += sgemm_(1) *")
+    right = RIGHT.replace("\n__global__", "\n" + template + "\n__global__", 1)
+    right = right.replace("sum +=", "sum += sgemm_(1) *")
     wrong = right.replace("value = T;", "value = T + 1;")
     done = run({"a/same.cu": right, "b/same.cu": wrong})
     assert done.outcomes == {"a-same.cu": "executed", "b-same.cu": "incorrect"}
@@ -163,8 +164,7 @@ def test_check_names_lines_rows_and_columns(run):
 
 def test_check_pads_rows_where_the_launch_names_the_distances(run):
     text = LAUNCH.replace("A, B, beta, C", "A, lda, B, ldb, beta, C, ldc")
-    text += KERNEL.replace("const float* A, const float* B, float beta, float* C",
-                           "const float* A, int lda, const float* B, int ldb, float beta, float* C, int ldc")  # fmt: skip
+    text += KERNEL.replace("* A,", "* A, int lda,").replace("* B,", "* B, int ldb,").replace("* C)", "* C, int ldc)")
     text = text.replace("row * K", "row * lda").replace("k * N", "k * ldb").replace("row * N", "row * ldc")
     assert run({"my.cu": text}, "--check").status == 0
     done = run({"my.cu": text.replace("k < K", "k <= K")}, "--check")
@@ -197,14 +197,18 @@ CRASHES = {
     "null.cu": ("sum = 0;", "sum = *(volatile float*)nullptr;", r"crashed: Segmentation fault \(signal 11\)"),
     "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
     "abort.cu": ("sum = 0;", "sum = 0; abort();", r"crashed: Aborted \(signal 6\)"),
-    "hang.cu": ("sum = 0;", "sum = 0; while (*(volatile float*)C != 1234.5f);", r"took longer than 2 s, which --timeout"),
+    "hang.cu": (
+        "sum = 0;",
+        "sum = 0; while (*(volatile float*)C != 1234.5f);",
+        r"took longer than 2 s, which --timeout",
+    ),
 }
 
 
 def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
     files = {name: "#include <cstdlib>\n" + RIGHT.replace(old, new) for name, (old, new, _) in CRASHES.items()}
-    done = run({**files, "right.cu": RIGHT}, "--timeout", "2", "--no-verify", kernels="1," + ",".join(files) + ",right.cu",
-               sizes="20,24")  # fmt: skip
+    kernels = ",".join(["1", *files, "right.cu"])
+    done = run({**files, "right.cu": RIGHT}, "--timeout", "2", "--no-verify", kernels=kernels, sizes="20,24")
     assert done.status == 1, done.stderr
     assert done.results["interrupted"] is False
     assert len(done.cases) == 2 * (len(files) + 2)
@@ -227,6 +231,18 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
     assert done.results["interrupted"] is True
     assert [case["outcome"] for case in done.cases] == ["executed", "skipped"]
     assert done.cases[1]["reason"] == "interrupted"
+
+
+# ---- Kernels that are wrong in one way ----
+
+
+@pytest.mark.parametrize(
+    "file", ["edge_of_k_not_guarded", "forgets_beta", "no_barrier_before", "split_without_atomics", "right_split"]
+)
+def test_the_table_of_wrong_kernels_is_true_for(file):
+    page = wrong_kernels.PAGE.read_text(encoding="utf-8")
+    for row in wrong_kernels.rows(RUNNER, [f"{file}.cu"]):
+        assert row in page
 
 
 # ---- Bad input ----
@@ -278,7 +294,7 @@ def test_status_2_of_missing_files_and_functions(run):
 @pytest.mark.parametrize(
     ("launch", "reason"),
     [
-        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "2048 threads (64 x 32 x 1) in a block, which may have 1024"),
+        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "2048 threads (64 x 32 x 1) in a block"),
         ("sgemm<<<dim3(0, 1), 32>>>(M, N, K, alpha, A, B, beta, C)", "a grid of 0 x 1 x 1 blocks"),
         ("(void)M", "no access to memory was observed"),
     ],

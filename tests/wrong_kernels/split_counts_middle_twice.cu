@@ -7,8 +7,8 @@ __global__ void scale(int M, int N, float beta, float* C, int ldc) {
   }
 }
 
-__global__ void add(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb,
-                    float* C, int ldc) {
+__global__ void add(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float* C,
+                    int ldc) {
   const int row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
   const int half = (K + 1) / 2;
   float sum = 0.0f;
@@ -20,8 +20,8 @@ __global__ void add(int M, int N, int K, float alpha, const float* A, int lda, c
   }
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
-           float* C, int ldc) {
+void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta, float* C,
+           int ldc) {
   scale<<<dim3((N + 31) / 32, M), 32>>>(M, N, beta, C, ldc);
   add<<<dim3((N + 31) / 32, M, 2), 32>>>(M, N, K, alpha, A, lda, B, ldb, C, ldc);
 }

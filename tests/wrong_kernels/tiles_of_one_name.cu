@@ -7,7 +7,7 @@
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
                       float* C, int ldc) {
   __shared__ float a[TILE][TILE];
-  float (*const b)[TILE] = a;
+  float(*const b)[TILE] = a;
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = blockIdx.y * TILE + y;
   const int column = blockIdx.x * TILE + x;

@@ -7,8 +7,8 @@
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
                       float* C, int ldc) {
   extern __shared__ float memory[];
-  float (*const a)[TILE] = reinterpret_cast<float (*)[TILE]>(memory);
-  float (*const b)[TILE] = a + TILE;
+  float(*const a)[TILE] = reinterpret_cast<float(*)[TILE]>(memory);
+  float(*const b)[TILE] = a + TILE;
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = blockIdx.y * TILE + y;
   const int column = blockIdx.x * TILE + x;
