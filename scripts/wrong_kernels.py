@@ -33,9 +33,9 @@ kernel runs, **verification** whether the result of an unchecked run differs fro
 """
 
 FOOT = """
-Two of them pass on the CPU. The sizes at which `index_overflows.cu` goes wrong take too long there. `keeps_a_counter.cu`
-is right in its first launch, and the CPU makes one launch of a case; on a GPU the result of the last timed launch is
-verified as well.
+Two of them pass on the CPU. The sizes at which `index_overflows.cu` goes wrong take too long there. The kernel of
+`keeps_a_counter.cu` is right in its first launch, and the CPU makes one launch of a case. On a GPU the result of the
+last launch is verified as well.
 """
 
 
