@@ -3,8 +3,6 @@
 
 #include "plain/inline_assembly.hpp"
 
-#include "simt/plain_cuda.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -19,6 +17,11 @@ namespace {
 
 /// The instruction is none of those that are known here.
 struct Unknown {};
+
+/// The statement is not understood.
+struct NotUnderstood {
+  std::string what;
+};
 
 std::string trimmed(std::string_view text) {
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
@@ -558,6 +561,10 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
+std::string refusal(const std::string& what, const std::string& place) {
+  return "simt::not_supported(" + quoted(what + " (" + place + ")") + ")";
+}
+
 std::string instructions(const std::string& assembly, const std::vector<Operand>& operands, const std::string& place) {
   std::string result;
   std::string text;
@@ -571,7 +578,7 @@ std::string instructions(const std::string& assembly, const std::vector<Operand>
     try {
       result += statement(one, operands);
     } catch (const Unknown&) {
-      result += "simt::not_supported(" + quoted("the instruction " + mnemonic_of(one) + " (" + place + ")") + "); ";
+      result += refusal("the instruction " + mnemonic_of(one), place) + "; ";
     }
   };
   for (std::size_t i = 0; i < assembly.size(); ++i) {
@@ -615,7 +622,7 @@ class Parser {
     std::string assembly;
     for (skip_space(); more() && !is_colon(); skip_space()) {
       if (tokens_[at_].kind != TokenKind::string) {
-        fail("a macro in the text of inline assembly is not supported: " + std::string(tokens_[at_].text));
+        throw NotUnderstood{"a macro in the text of inline assembly, " + std::string(tokens_[at_].text)};
       }
       assembly += text_of_literal(tokens_[at_++].text);
     }
@@ -638,7 +645,6 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw TranslationError(place_ + ": " + what); }
   bool more() const { return at_ < tokens_.size(); }
   bool is_colon() const { return tokens_[at_].is(":") || tokens_[at_].is("::"); }
   void skip_space() {
@@ -664,7 +670,7 @@ class Parser {
     for (skip_space(); !half_colon_ && more() && !is_colon(); skip_space()) {
       Operand operand;
       if (!more() || tokens_[at_].kind != TokenKind::string) {
-        fail("an operand of inline assembly begins with its constraint");
+        throw NotUnderstood{"an operand of inline assembly without a constraint"};
       }
       operand.constraint = text_of_literal(tokens_[at_++].text);
       operand.written = outputs;
@@ -672,7 +678,7 @@ class Parser {
       std::erase_if(operand.constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
       skip_space();
       if (!more() || !tokens_[at_].is("(")) {
-        fail("an operand of inline assembly has an expression in parentheses");
+        throw NotUnderstood{"an operand of inline assembly without an expression in parentheses"};
       }
       const std::size_t begin = at_ + 1;
       int depth = 0;
@@ -695,7 +701,7 @@ class Parser {
                                                           {"d", "double"},        {"n", "long long"}};
     const auto found = types.find(operand.constraint);
     if (found == types.end()) {
-      fail("inline assembly has no constraint \"" + operand.constraint + "\" (but h, r, l, f, d, n)");
+      throw NotUnderstood{"the constraint " + operand.constraint + " of an operand of inline assembly"};
     }
     return found->second;
   }
@@ -710,7 +716,11 @@ class Parser {
 }  // namespace
 
 std::string translate_assembly(std::span<const Token> tokens, const std::string& place) {
-  return Parser(tokens, place).run();
+  try {
+    return Parser(tokens, place).run();
+  } catch (const NotUnderstood& error) {
+    return refusal(error.what, place);
+  }
 }
 
 }  // namespace simt
