@@ -117,6 +117,12 @@ class Instruction {
     if (base == "ldmatrix") {
       return ldmatrix();
     }
+    if (base == "stmatrix") {
+      return stmatrix();
+    }
+    if (base == "red" || base == "atom") {
+      return atomic();
+    }
     if (base == "mbarrier") {
       return mbarrier();
     }
@@ -301,8 +307,11 @@ class Instruction {
   }
 
   std::string copy() const {
-    if (parts_.size() < 3 || parts_[1] != "async" || has("bulk")) {
+    if (parts_.size() < 3 || parts_[1] != "async") {
       throw Unknown{};
+    }
+    if (has("bulk")) {
+      return bulk_copy();
     }
     if (parts_[2] == "commit_group") {
       return "simt::commit_copies()";
@@ -322,6 +331,16 @@ class Instruction {
     const bool has_source_bytes = arguments_.size() > 3 && !argument(3).empty();
     return "simt::ptx::cp_async(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), " + value(2) + ", " +
            (has_source_bytes ? value(3) : value(2)) + ", simt_site)";
+  }
+
+  std::string bulk_copy() const {
+    // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes, of a cluster of one block
+    if (parts_.size() < 6 || !parts_[3].starts_with("shared::") || parts_[4] != "global" ||
+        parts_[5] != "mbarrier::complete_tx::bytes") {
+      throw Unknown{};
+    }
+    return "simt::bulk_copy(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), static_cast<unsigned>(" +
+           value(2) + "), " + shared(3) + ", simt_site)";
   }
 
   std::string cvta() const {
@@ -416,6 +435,41 @@ class Instruction {
       text += "; simt::ptx::set<std::uint32_t>(" + targets[i] + ", simt_rows[" + std::to_string(i) + "])";
     }
     return "{ " + text + "; }";
+  }
+
+  std::string stmatrix() const {
+    if (!has("m8n8") || !has("b16") || !is_shared()) {
+      throw Unknown{};
+    }
+    const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
+    if (std::to_string(registers(1).size()) != count) {
+      throw Unknown{};
+    }
+    return "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + ", " +
+           (has("trans") ? "true" : "false") + ", simt_site)";
+  }
+
+  /// red.global.add.f32 [a], b and atom.global.add.u32 d, [a], b, of one number each.
+  std::string atomic() const {
+    static const std::map<std::string, std::string> operations{{"add", "add"},      {"min", "min"}, {"max", "max"},
+                                                               {"and", "and_"},     {"or", "or_"},  {"xor", "xor_"},
+                                                               {"exch", "exchange"}};
+    static const std::map<std::string, std::string> types{{"u32", "u32"}, {"b32", "u32"}, {"s32", "i32"},
+                                                          {"u64", "u64"}, {"b64", "u64"}, {"s64", "i64"},
+                                                          {"f32", "f32"}, {"f64", "f64"}};
+    const auto operation =
+        std::ranges::find_if(parts_, [&](const std::string& part) { return operations.contains(part); });
+    const auto type = types.find(parts_.back());
+    const bool returns = parts_.front() == "atom";
+    if (operation == parts_.end() || type == types.end() || has("v2") || has("v4") || has("v8") ||
+        arguments_.size() != (returns ? 3U : 2U)) {
+      throw Unknown{};
+    }
+    const std::string bits = type->second.ends_with("64") ? "std::uint64_t" : "std::uint32_t";
+    const std::string call = "simt::atomic(simt::AtomicOperation::" + operations.at(*operation) +
+                             ", simt::AtomicType::" + type->second + ", " + pointer(returns ? 1 : 0) + ", " +
+                             as(bits, returns ? 2 : 1) + ", 0, simt_site)";
+    return returns ? assign(bits, "static_cast<" + bits + ">(" + call + ")") : call;
   }
 
   std::string mbarrier() const {

@@ -83,7 +83,10 @@ void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1,
 __global__ void macro_in_assembly_kernel() { asm volatile("wgmma.fence" SUFFIX); }
 void macro_in_assembly(const float*, float*) { macro_in_assembly_kernel<<<1, 32>>>(); }
 
-__global__ void constraint_kernel(float* out) { asm volatile("mov.b32 %0, 1;" : "=C"(out[0])); }
+__global__ void constraint_kernel(float* out) {
+  out[0] = 0;
+  asm volatile("mov.b32 %0, 1;" : "=C"(out[0]));
+}
 void constraint(const float*, float* out) { constraint_kernel<<<1, 32>>>(out); }
 
 __global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
