@@ -152,7 +152,8 @@ class Lexer {
   std::size_t end_of_raw(std::size_t quote) const {
     const std::size_t open = source_.find('(', quote);
     if (open != source_.npos) {
-      const std::string close = ")" + std::string(source_.substr(quote + 1, open - quote - 1)) + '"';
+      std::string close(1, ')');
+      close.append(source_.substr(quote + 1, open - quote - 1)).push_back('"');
       return end_behind(close, open);
     }
     return source_.size();

@@ -60,6 +60,8 @@ class Translator {
       }
       if (token.is("<<<")) {
         launch(at);
+      } else if (token.is("__noinline__") && !is(before(at), "(")) {
+        texts_[at] = "__attribute__((noinline))";  // as a macro it would be replaced in the host's own headers
       } else if (token.is("__shared__")) {
         at = shared_variable(at);
       } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {

@@ -34,9 +34,12 @@ CheckedArrays* CheckedArrays::current() { return current_arrays; }
 
 void CheckedArrays::add(GlobalArray array) {
   const std::size_t bytes = array.bytes();
-  Entry entry{std::move(array), nullptr, nullptr, bytes};
+  Entry entry{std::move(array), nullptr, nullptr, nullptr, bytes};
   if (entry.array.writable) {
     entry.writers = std::make_unique<Writer[]>(entry.units());
+    if (entry.array.undefined) {
+      entry.defined = std::make_unique<bool[]>(entry.units());
+    }
     entry.writing_code = std::make_unique<std::atomic<const void*>[]>(entry.units());
   }
   entries_.push_back(std::move(entry));
@@ -46,7 +49,10 @@ void CheckedArrays::begin_launch() {
   entries_.resize(arrays_);
   for (Entry& entry : entries_) {
     for (std::size_t unit = 0; entry.writers && unit < entry.units(); ++unit) {
-      entry.writers[unit].store(0, std::memory_order_relaxed);
+      const bool written = entry.writers[unit].exchange(0, std::memory_order_relaxed) != 0;
+      if (entry.defined) {
+        entry.defined[unit] = entry.defined[unit] || written;
+      }
     }
   }
   for (GlobalArray& workspace : workspaces()) {

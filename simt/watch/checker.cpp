@@ -19,8 +19,51 @@ std::string describe(const Access& access) {
   return text.str();
 }
 
+/// "row 3, column 5 of A", counted from the begin of the array, before which numbers are negative.
+std::string place_text(const std::byte* address, const GlobalArray& array) {
+  const auto offset = address - static_cast<const std::byte*>(array.begin);
+  if (array.rows == 1 && array.unit == 1) {
+    return "byte " + std::to_string(offset) + " of " + array.name;
+  }
+  const auto stride = static_cast<std::ptrdiff_t>(array.stride);
+  const std::ptrdiff_t row = (offset >= 0 ? offset : offset - stride + 1) / stride;
+  const std::ptrdiff_t column = (offset - row * stride) / static_cast<std::ptrdiff_t>(array.unit);
+  return "row " + std::to_string(row) + ", column " + std::to_string(column) + " of " + array.name;
+}
+
+/// "reads 4 bytes at row 3, column 5 of A".
+std::string describe(const Access& access, const GlobalArray& array) {
+  return (access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at " +
+         place_text(access.address, array);
+}
+
+/// ", which has 100 rows of 70".
+std::string extents_text(const GlobalArray& array) {
+  return ", which has " + std::to_string(array.rows) + (array.rows == 1 ? " row of " : " rows of ") +
+         std::to_string(array.row_bytes / array.unit);
+}
+
+/// An access that no array holds, told by the array that it is next to.
+std::string describe_outside(const Access& access, const std::vector<CheckedArrays::Entry>& entries) {
+  constexpr std::ptrdiff_t NEXT_TO = 1 << 16;
+  const GlobalArray* nearest = nullptr;
+  std::ptrdiff_t least = NEXT_TO;
+  for (const CheckedArrays::Entry& entry : entries) {
+    const auto* const begin = static_cast<const std::byte*>(entry.array.begin);
+    const std::ptrdiff_t distance = std::max(begin - access.address, access.address - (begin + entry.bytes));
+    if (distance < least) {
+      least = distance;
+      nearest = &entry.array;
+    }
+  }
+  if (nearest == nullptr) {
+    return describe(access) + ", outside of all arrays";
+  }
+  return describe(access, *nearest) + extents_text(*nearest) + ": outside of all arrays";
+}
+
 /// "; it wrote at file:line in function", of the instruction before `code`; empty where that is null.
-std::string place_text(const void* code, bool write) {
+std::string code_text(const void* code, bool write) {
   return code == nullptr ? "" : std::string("; it ") + (write ? "wrote" : "read") + " at " + source_line(code);
 }
 
@@ -52,6 +95,7 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
 }
 
 Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* code) {
+  CheckedArrays::current()->observe();
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
     return describe(access) + ", which is not aligned to them";
   }
@@ -220,7 +264,7 @@ std::string BlockChecker::unordered_text(const Use& earlier, const void* code, b
            ", and no wait for it lies in between";
   }
   return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between" +
-         place_text(code, write);
+         code_text(code, write);
 }
 
 Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use,
@@ -324,10 +368,10 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
       continue;
     }
     if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
-      return describe(access) + ", beyond the end of a row of " + array.name;
+      return describe(access, array) + ", beyond the end of a row of " + array.name + extents_text(array);
     }
     if (access.write && !array.writable) {
-      return describe(access) + ", in " + array.name + ", which is an input";
+      return describe(access, array) + ", which is an input";
     }
     const std::size_t end = offset + access.bytes;
     for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
@@ -335,6 +379,9 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
                                  clocks_.now(thread) % (1U << TIME_BITS) | (access.atomic ? ATOMIC : 0);
       const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
                                                  : entry.writers[unit].load(std::memory_order_relaxed);
+      if (earlier == 0 && entry.defined && !entry.defined[unit] && (!access.write || access.atomic)) {
+        return describe(access, array) + ", which holds nothing before the kernel has written it";
+      }
       const void* const earlier_code = entry.writing_code[unit].load(std::memory_order_relaxed);
       if (access.write) {
         entry.writing_code[unit].store(code, std::memory_order_relaxed);
@@ -349,13 +396,13 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
       const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
       const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
       if (block != block_ || unordered(use, thread)) {
-        return describe(access) + " of " + array.name + ", which " + block_text(block) + ", " + thread_text(writer) +
-               " wrote, and no barrier lies in between" + place_text(earlier_code, true);
+        return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(writer) +
+               " wrote, and no barrier lies in between" + code_text(earlier_code, true);
       }
     }
     return std::nullopt;
   }
-  return describe(access) + ", outside of all arrays";
+  return describe_outside(access, CheckedArrays::current()->entries());
 }
 
 }  // namespace simt

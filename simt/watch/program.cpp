@@ -46,7 +46,11 @@ std::vector<Places> look_up(const Program& program, std::span<const std::uintptr
         line.erase(std::min(line.find(" (discriminator"), line.size()));
         const std::size_t colon = line.rfind(':');
         if (!line.starts_with('?') && colon != std::string::npos) {
-          place.file = line.substr(line.starts_with("./") ? 2 : 0, colon - (line.starts_with("./") ? 2 : 0));
+          std::size_t begin = 0;
+          while (line.compare(begin, 2, "./") == 0) {
+            begin += 2;
+          }
+          place.file = line.substr(begin, colon - begin);
           place.line = 0;
           std::from_chars(line.data() + colon + 1, line.data() + line.size(), place.line);
           places[index - 1].push_back(place);
