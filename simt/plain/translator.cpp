@@ -40,7 +40,8 @@ class Translator {
   std::string run() {
     for (Position at = 0; at < tokens_.size(); ++at) {
       follow_scopes(at);
-      if (tokens_[at].kind == TokenKind::identifier && in_device_code() && begins_after_another(at)) {
+      if (tokens_[at].kind == TokenKind::identifier && in_device_code() && !scopes_.back().of_switch &&
+          begins_after_another(at)) {
         guard_local(at);
       }
       at = rewrite(at);
@@ -65,7 +66,8 @@ class Translator {
     } else if (token.kind == TokenKind::end_of_macro) {
       in_macro_ = false;
     } else if (token.is("{") && !in_macro_) {
-      scopes_.push_back({in_namespace() && opens_namespace(at), opens_device_code(at)});
+      scopes_.push_back(
+          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
     } else if (token.is("}") && !in_macro_ && !scopes_.empty()) {
       scopes_.pop_back();
     }
@@ -606,6 +608,7 @@ class Translator {
   struct Scope {
     bool of_namespace = false;
     bool device_code = false;  ///< of a kernel or a __device__ function
+    bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
   };
   std::vector<Scope> scopes_;  ///< of open braces
   bool in_macro_ = false;
