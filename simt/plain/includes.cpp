@@ -45,11 +45,11 @@ bool is_of_cuda(std::string_view name) {
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file || fs::is_directory(path)) {
-    throw fs::filesystem_error("cannot be read", path, std::make_error_code(std::errc::no_such_file_or_directory));
+    throw fs::filesystem_error("cannot read", path,
+                               std::make_error_code(file ? std::errc::is_a_directory : std::errc::permission_denied));
   }
-  return text;
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class Closure {
@@ -79,7 +79,7 @@ class Closure {
     std::ofstream file(result, std::ios::binary);
     file << text;
     if (!file.flush()) {
-      throw fs::filesystem_error("cannot be written", result, std::make_error_code(std::errc::io_error));
+      throw fs::filesystem_error("cannot write", result, std::make_error_code(std::errc::io_error));
     }
     return result;
   }
@@ -115,7 +115,7 @@ class Closure {
 TranslatedFile translate_with_includes(const fs::path& source, const std::vector<fs::path>& include_folders,
                                        const fs::path& output) {
   if (!fs::exists(source)) {
-    throw fs::filesystem_error("cannot be read", source, std::make_error_code(std::errc::no_such_file_or_directory));
+    throw fs::filesystem_error("cannot read", source, std::make_error_code(std::errc::no_such_file_or_directory));
   }
   Closure closure(include_folders, output);
   const fs::path result = closure.add(source);

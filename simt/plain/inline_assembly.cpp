@@ -3,8 +3,6 @@
 
 #include "plain/inline_assembly.hpp"
 
-#include "simt/plain_cuda.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -19,6 +17,11 @@ namespace {
 
 /// The instruction is none of those that are known here.
 struct Unknown {};
+
+/// The statement is not understood.
+struct NotUnderstood {
+  std::string what;
+};
 
 std::string trimmed(std::string_view text) {
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
@@ -113,6 +116,12 @@ class Instruction {
     }
     if (base == "ldmatrix") {
       return ldmatrix();
+    }
+    if (base == "stmatrix") {
+      return stmatrix();
+    }
+    if (base == "red" || base == "atom") {
+      return atomic();
     }
     if (base == "mbarrier") {
       return mbarrier();
@@ -298,8 +307,11 @@ class Instruction {
   }
 
   std::string copy() const {
-    if (parts_.size() < 3 || parts_[1] != "async" || has("bulk")) {
+    if (parts_.size() < 3 || parts_[1] != "async") {
       throw Unknown{};
+    }
+    if (has("bulk")) {
+      return bulk_copy();
     }
     if (parts_[2] == "commit_group") {
       return "simt::commit_copies()";
@@ -319,6 +331,16 @@ class Instruction {
     const bool has_source_bytes = arguments_.size() > 3 && !argument(3).empty();
     return "simt::ptx::cp_async(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), " + value(2) + ", " +
            (has_source_bytes ? value(3) : value(2)) + ", simt_site)";
+  }
+
+  std::string bulk_copy() const {
+    // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes, of a cluster of one block
+    if (parts_.size() < 6 || !parts_[3].starts_with("shared::") || parts_[4] != "global" ||
+        parts_[5] != "mbarrier::complete_tx::bytes") {
+      throw Unknown{};
+    }
+    return "simt::bulk_copy(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), static_cast<unsigned>(" +
+           value(2) + "), " + shared(3) + ", simt_site)";
   }
 
   std::string cvta() const {
@@ -413,6 +435,41 @@ class Instruction {
       text += "; simt::ptx::set<std::uint32_t>(" + targets[i] + ", simt_rows[" + std::to_string(i) + "])";
     }
     return "{ " + text + "; }";
+  }
+
+  std::string stmatrix() const {
+    if (!has("m8n8") || !has("b16") || !is_shared()) {
+      throw Unknown{};
+    }
+    const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
+    if (std::to_string(registers(1).size()) != count) {
+      throw Unknown{};
+    }
+    return "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + ", " +
+           (has("trans") ? "true" : "false") + ", simt_site)";
+  }
+
+  /// red.global.add.f32 [a], b and atom.global.add.u32 d, [a], b, of one number each.
+  std::string atomic() const {
+    static const std::map<std::string, std::string> operations{{"add", "add"},      {"min", "min"}, {"max", "max"},
+                                                               {"and", "and_"},     {"or", "or_"},  {"xor", "xor_"},
+                                                               {"exch", "exchange"}};
+    static const std::map<std::string, std::string> types{{"u32", "u32"}, {"b32", "u32"}, {"s32", "i32"},
+                                                          {"u64", "u64"}, {"b64", "u64"}, {"s64", "i64"},
+                                                          {"f32", "f32"}, {"f64", "f64"}};
+    const auto operation =
+        std::ranges::find_if(parts_, [&](const std::string& part) { return operations.contains(part); });
+    const auto type = types.find(parts_.back());
+    const bool returns = parts_.front() == "atom";
+    if (operation == parts_.end() || type == types.end() || has("v2") || has("v4") || has("v8") ||
+        arguments_.size() != (returns ? 3U : 2U)) {
+      throw Unknown{};
+    }
+    const std::string bits = type->second.ends_with("64") ? "std::uint64_t" : "std::uint32_t";
+    const std::string call = "simt::atomic(simt::AtomicOperation::" + operations.at(*operation) +
+                             ", simt::AtomicType::" + type->second + ", " + pointer(returns ? 1 : 0) + ", " +
+                             as(bits, returns ? 2 : 1) + ", 0, simt_site)";
+    return returns ? assign(bits, "static_cast<" + bits + ">(" + call + ")") : call;
   }
 
   std::string mbarrier() const {
@@ -558,6 +615,10 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
+std::string refusal(const std::string& what, const std::string& place) {
+  return "simt::not_supported(" + quoted(what + " (" + place + ")") + ")";
+}
+
 std::string instructions(const std::string& assembly, const std::vector<Operand>& operands, const std::string& place) {
   std::string result;
   std::string text;
@@ -571,7 +632,7 @@ std::string instructions(const std::string& assembly, const std::vector<Operand>
     try {
       result += statement(one, operands);
     } catch (const Unknown&) {
-      result += "simt::not_supported(" + quoted("the instruction " + mnemonic_of(one) + " (" + place + ")") + "); ";
+      result += refusal("the instruction " + mnemonic_of(one), place) + "; ";
     }
   };
   for (std::size_t i = 0; i < assembly.size(); ++i) {
@@ -615,7 +676,7 @@ class Parser {
     std::string assembly;
     for (skip_space(); more() && !is_colon(); skip_space()) {
       if (tokens_[at_].kind != TokenKind::string) {
-        fail("a macro in the text of inline assembly is not supported: " + std::string(tokens_[at_].text));
+        throw NotUnderstood{"a macro in the text of inline assembly, " + std::string(tokens_[at_].text)};
       }
       assembly += text_of_literal(tokens_[at_++].text);
     }
@@ -638,7 +699,6 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw TranslationError(place_ + ": " + what); }
   bool more() const { return at_ < tokens_.size(); }
   bool is_colon() const { return tokens_[at_].is(":") || tokens_[at_].is("::"); }
   void skip_space() {
@@ -664,7 +724,7 @@ class Parser {
     for (skip_space(); !half_colon_ && more() && !is_colon(); skip_space()) {
       Operand operand;
       if (!more() || tokens_[at_].kind != TokenKind::string) {
-        fail("an operand of inline assembly begins with its constraint");
+        throw NotUnderstood{"an operand of inline assembly without a constraint"};
       }
       operand.constraint = text_of_literal(tokens_[at_++].text);
       operand.written = outputs;
@@ -672,7 +732,7 @@ class Parser {
       std::erase_if(operand.constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
       skip_space();
       if (!more() || !tokens_[at_].is("(")) {
-        fail("an operand of inline assembly has an expression in parentheses");
+        throw NotUnderstood{"an operand of inline assembly without an expression in parentheses"};
       }
       const std::size_t begin = at_ + 1;
       int depth = 0;
@@ -695,7 +755,7 @@ class Parser {
                                                           {"d", "double"},        {"n", "long long"}};
     const auto found = types.find(operand.constraint);
     if (found == types.end()) {
-      fail("inline assembly has no constraint \"" + operand.constraint + "\" (but h, r, l, f, d, n)");
+      throw NotUnderstood{"the constraint " + operand.constraint + " of an operand of inline assembly"};
     }
     return found->second;
   }
@@ -710,7 +770,11 @@ class Parser {
 }  // namespace
 
 std::string translate_assembly(std::span<const Token> tokens, const std::string& place) {
-  return Parser(tokens, place).run();
+  try {
+    return Parser(tokens, place).run();
+  } catch (const NotUnderstood& error) {
+    return refusal(error.what, place);
+  }
 }
 
 }  // namespace simt

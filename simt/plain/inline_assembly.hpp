@@ -7,9 +7,9 @@
 
 namespace simt {
 
-/// A C++ expression that does what an asm statement does, on one line. `tokens` are those between its parentheses. An
-/// instruction that the executor does not know becomes a call of simt::not_supported(), which names it and `place`
-/// ("file:line") if a kernel gets there. Throws TranslationError where the statement itself is none.
+/// A C++ expression that does what an asm statement does, on one line. `tokens` are those between its parentheses. What
+/// is not understood becomes a call of simt::not_supported(), which names it and `place` ("file:line") if a kernel gets
+/// there.
 std::string translate_assembly(std::span<const Token> tokens, const std::string& place);
 
 }  // namespace simt

@@ -39,36 +39,12 @@ class Translator {
 
   std::string run() {
     for (Position at = 0; at < tokens_.size(); ++at) {
-      const Token& token = tokens_[at];
-      if (token.kind == TokenKind::directive) {
-        directive(at);
-      } else if (token.kind == TokenKind::end_of_macro) {
-        in_macro_ = false;
-      } else if (token.is("{") && !in_macro_) {
-        scopes_.push_back({in_namespace() && opens_namespace(at), opens_device_code(at)});
-      } else if (token.is("}") && !in_macro_) {
-        if (!scopes_.empty()) {
-          scopes_.pop_back();
-        }
-      } else if (token.is("__noinline__") && !is(before(at), "(")) {
-        // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
-        texts_[at] = "__attribute__((__noinline__))";
-      } else if (token.is("__restrict__") || token.is("__restrict")) {
-        texts_[at] = "";  // lambdas do not take such pointers over, and nothing here depends on it
-      } else if (token.kind == TokenKind::identifier && in_device_code() && begins_after_another(at)) {
+      follow_scopes(at);
+      if (tokens_[at].kind == TokenKind::identifier && in_device_code() && !scopes_.back().of_switch &&
+          begins_after_another(at)) {
         guard_local(at);
       }
-      if (token.is("<<<")) {
-        launch(at);
-      } else if (token.is("__noinline__") && !is(before(at), "(")) {
-        texts_[at] = "__attribute__((noinline))";  // as a macro it would be replaced in the host's own headers
-      } else if (token.is("__shared__")) {
-        at = shared_variable(at);
-      } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
-        device_variable(at);
-      } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
-        at = assembly(at);
-      }
+      at = rewrite(at);
     }
     std::string result;
     for (Position at = 0; at < tokens_.size(); ++at) {
@@ -82,6 +58,40 @@ class Translator {
     throw TranslationError(place(at) + ": " + what);
   }
   std::string place(Position at) const { return path_ + ':' + std::to_string(tokens_[at].line); }
+
+  void follow_scopes(Position at) {
+    const Token& token = tokens_[at];
+    if (token.kind == TokenKind::directive) {
+      directive(at);
+    } else if (token.kind == TokenKind::end_of_macro) {
+      in_macro_ = false;
+    } else if (token.is("{") && !in_macro_) {
+      scopes_.push_back(
+          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
+    } else if (token.is("}") && !in_macro_ && !scopes_.empty()) {
+      scopes_.pop_back();
+    }
+  }
+
+  /// Rewrites what begins here. Returns its last token, or this one.
+  Position rewrite(Position at) {
+    const Token& token = tokens_[at];
+    if (token.is("<<<")) {
+      launch(at);
+    } else if (token.is("__shared__")) {
+      return shared_variable(at);
+    } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
+      device_variable(at);
+    } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
+      return assembly(at);
+    } else if (token.is("__noinline__") && !is(before(at), "(")) {
+      // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
+      texts_[at] = "__attribute__((__noinline__))";
+    } else if (token.is("__restrict__") || token.is("__restrict")) {
+      texts_[at].clear();  // lambdas do not take such pointers over, and nothing here depends on it
+    }
+    return at;
+  }
 
   // ---- Walking ----
 
@@ -598,6 +608,7 @@ class Translator {
   struct Scope {
     bool of_namespace = false;
     bool device_code = false;  ///< of a kernel or a __device__ function
+    bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
   };
   std::vector<Scope> scopes_;  ///< of open braces
   bool in_macro_ = false;

@@ -81,8 +81,9 @@ __global__ void unmodelled_kernel(float*) { simt::not_supported("thread block cl
 
 __global__ void aligned_kernel(float* out) {
   __shared__ __align__(16384) float values[32];
-  values[threadIdx.x] = 1.0F;
-  *out = static_cast<float>(reinterpret_cast<std::uintptr_t>(values) % 16384);
+  auto address = reinterpret_cast<std::uintptr_t>(values);
+  asm volatile("" : "+r"(address));  // the compiler would take the alignment for granted
+  *out = static_cast<float>(address % 16384);
 }
 
 __global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }

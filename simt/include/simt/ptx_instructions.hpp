@@ -143,28 +143,60 @@ inline PackedHalves mma(MmaFormat format, unsigned k, const std::array<std::uint
   return {packed_f16x2(d[1], d[0]), packed_f16x2(d[3], d[2])};
 }
 
-/// Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i; each lane gets two elements of each matrix.
-template <unsigned COUNT>
-std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site site) {
-  constexpr unsigned ALIGNMENT = 16;
-  if (row % ALIGNMENT != 0) {
-    fail("ldmatrix takes rows that are aligned to 16 bytes", site);
+/// Where the rows of 8 x 8 matrices lie, of which lanes 8 i to 8 i + 7 give those of matrix i. A lane has two elements
+/// of each: neighbours in a row, or of transposed matrices in a column.
+class MatrixRows {
+ public:
+  MatrixRows(unsigned row, bool transposed, Site site) : transposed_(transposed) {
+    constexpr unsigned ALIGNMENT = 16;
+    if (row % ALIGNMENT != 0) {
+      fail("ldmatrix and stmatrix take rows that are aligned to 16 bytes", site);
+    }
+    rows_ = gather(0xFFFFFFFFU, row, site);
   }
-  const std::array<std::uint64_t, WARP> rows = gather(0xFFFFFFFFU, row, site);
-  const unsigned own = lane();
-  std::array<std::uint32_t, COUNT> result;
-  for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
-    const auto at = [&](unsigned number, unsigned element) {
-      return shared_pointer(static_cast<unsigned>(rows[matrix * 8 + number]) + element * 2);
-    };
-    if (transposed) {
-      result[matrix] = load<std::uint16_t>(at(own % 4 * 2, own / 4)) |
-                       static_cast<std::uint32_t>(load<std::uint16_t>(at(own % 4 * 2 + 1, own / 4))) << 16U;
+
+  std::uint32_t load_pair(unsigned matrix) const {
+    if (!transposed_) {
+      return load<std::uint32_t>(at(matrix, own_ / 4, own_ % 4 * 2));
+    }
+    return load<std::uint16_t>(at(matrix, own_ % 4 * 2, own_ / 4)) |
+           static_cast<std::uint32_t>(load<std::uint16_t>(at(matrix, own_ % 4 * 2 + 1, own_ / 4))) << 16U;
+  }
+  void store_pair(unsigned matrix, std::uint32_t pair) const {
+    if (!transposed_) {
+      store(at(matrix, own_ / 4, own_ % 4 * 2), pair);
     } else {
-      result[matrix] = load<std::uint32_t>(at(own / 4, own % 4 * 2));
+      store(at(matrix, own_ % 4 * 2, own_ / 4), static_cast<std::uint16_t>(pair));
+      store(at(matrix, own_ % 4 * 2 + 1, own_ / 4), static_cast<std::uint16_t>(pair >> 16U));
     }
   }
+
+ private:
+  void* at(unsigned matrix, unsigned row, unsigned element) const {
+    return shared_pointer(static_cast<unsigned>(rows_[matrix * 8 + row]) + element * 2);
+  }
+
+  std::array<std::uint64_t, WARP> rows_{};
+  bool transposed_;
+  unsigned own_ = lane();
+};
+
+template <unsigned COUNT>
+std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site site) {
+  const MatrixRows rows(row, transposed, site);
+  std::array<std::uint32_t, COUNT> result;
+  for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
+    result[matrix] = rows.load_pair(matrix);
+  }
   return result;
+}
+
+template <unsigned COUNT>
+void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs, bool transposed, Site site) {
+  const MatrixRows rows(row, transposed, site);
+  for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
+    rows.store_pair(matrix, pairs[matrix]);
+  }
 }
 
 }  // namespace simt::ptx

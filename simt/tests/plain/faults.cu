@@ -79,6 +79,16 @@ __global__ void unknown_instruction_kernel() {
 }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
+#define SUFFIX ".sync.aligned;"
+__global__ void macro_in_assembly_kernel() { asm volatile("wgmma.fence" SUFFIX); }
+void macro_in_assembly(const float*, float*) { macro_in_assembly_kernel<<<1, 32>>>(); }
+
+__global__ void constraint_kernel(float* out) {
+  out[0] = 0;
+  asm volatile("mov.b32 %0, 1;" : "=C"(out[0]));
+}
+void constraint(const float*, float* out) { constraint_kernel<<<1, 32>>>(out); }
+
 __global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
 void grid_barrier(const float*, float*) { grid_barrier_kernel<<<1, 32>>>(); }
 
@@ -114,6 +124,8 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"much_dynamic_smem", much_dynamic_smem, "300000 bytes of dynamic shared memory, of which a block may have 232448"},
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
+      {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
+      {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
       {"grid_barrier", grid_barrier, "barriers of a whole grid"},
       {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
       {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},

@@ -34,6 +34,15 @@ __global__ void locals_kernel(const float* in, float* out) {
     bytes[k] = static_cast<unsigned char>(k);
     tile.at(k) = part[0];
   }
+  switch (threadIdx.x) {
+    case 64:
+      float never[2];
+      never[0] = 1;
+      unused = never[0];
+      break;
+    default:
+      unused = 0;
+  }
   auto twice = [&](int i) {
     float copy[2] = {acc[0][i], acc[1][i]};
     return copy[0] + copy[1];

@@ -43,6 +43,14 @@ __global__ void ptx_matrices_kernel(float* out) {
       : "+f"(tf[0]), "+f"(tf[1]), "+f"(tf[2]), "+f"(tf[3])
       : "r"(i0), "r"(i8), "r"(j));
   const half2 lower = *reinterpret_cast<half2*>(&half_sums[0]);
+  // What stmatrix stores, another ldmatrix reads back.
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
+                   (unsigned)__cvta_generic_to_shared(&b[lane % 16][0])),
+               "r"(rb[0]), "r"(rb[1]));
+  __syncwarp();
+  unsigned again[2];
+  LDMATRIX_X2_T(again[0], again[1], (unsigned)__cvta_generic_to_shared(&b[lane % 16][0]));
+  if (again[0] != rb[0] || again[1] != rb[1]) d[1] = -1;
   out[lane] = d[1] + 1000 * d[3];
   out[32 + lane] = __low2float(lower) + __high2float(lower) + 1000 * tf[3];
 }
