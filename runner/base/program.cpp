@@ -24,6 +24,7 @@ ProgramResult run_program(const std::vector<std::string>& words) {
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDERR_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) {
     arguments.push_back(const_cast<char*>(word.c_str()));  // not written to
   }

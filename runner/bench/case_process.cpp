@@ -98,6 +98,7 @@ std::vector<std::string> environment_of_process() {
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) {
     pointers.push_back(const_cast<char*>(word.c_str()));  // not written to
   }

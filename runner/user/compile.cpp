@@ -251,7 +251,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
     // In two steps: with the checks' options, one would link the thread sanitizer's library.
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
     run_compiler(words, file, target);
-    run_compiler({flags.front(), "-shared", "-Wl,--dynamic-list=" SGEMM_EXECUTOR_SYMBOLS, "-o",
+    run_compiler({flags.front(), "-shared", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS), "-o",
                   files.unfinished.string(), files.object.string()},
                  file, target);
   }
