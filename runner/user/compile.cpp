@@ -162,6 +162,15 @@ void check_translation(const PlacedText& text) {
   simt::translate(std::string(static_cast<std::size_t>(text.line - 1), '\n') + text.text, text.file);
 }
 
+/// By what the executor's headers and the translator differ between versions.
+std::string state_of_executor() {
+  fs::file_time_type latest = fs::file_time_type::min();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(SIMT_INCLUDE)) {
+    latest = std::max(latest, entry.last_write_time());
+  }
+  return fmt::format("{}, headers of {}", state_of("/proc/self/exe"), latest.time_since_epoch().count());
+}
+
 /// The source for the host's compiler.
 std::string translated(const UserFile& file, const std::string& wrapper, const CompileOptions& options,
                        const fs::path& folder) {
@@ -216,9 +225,8 @@ bool can_compile_checks() { return SGEMM_SIMT_CHECKS; }
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Words flags = flags_for(target, file, options);
   const std::string wrapper = wrapper_of(file, target);
-  const std::string recipe =
-      fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
-                  target == Target::for_gpu ? "" : state_of("/proc/self/exe"), file.all_text, wrapper);
+  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
+                                         target == Target::for_gpu ? "" : state_of_executor(), file.all_text, wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, command_text(flags)};
   std::error_code error;

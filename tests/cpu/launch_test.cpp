@@ -69,10 +69,10 @@ constexpr std::string_view KERNEL =
 
 TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
   const std::string host =
-      std::string(KERNEL) + "void run(const float* A, const float* B, float* C, int M, int N, int K) {}\n";
+      fmt::format("{}{}", KERNEL, "void run(const float* A, const float* B, float* C, int M, int N, int K) {}\n");
   EXPECT_EQ(launch_of(host).statement.text, "run(A, B, C, M, N, K);");
   EXPECT_EQ(launch_of(host).requirement->text, "alpha == 1 && beta == 0");
-  const std::string comment = host + "// launch: k<<<1, 2>>>(M);\n// requires: N == 1\n";
+  const std::string comment = fmt::format("{}{}", host, "// launch: k<<<1, 2>>>(M);\n// requires: N == 1\n");
   EXPECT_EQ(launch_of(comment).statement.text, "k<<<1, 2>>>(M);");
   EXPECT_EQ(launch_of(comment).statement.line, 3);
   EXPECT_EQ(launch_of(comment).requirement->text, "N == 1");

@@ -88,7 +88,8 @@ struct Text {
 template <class T, Text NAME>
 struct Guarded {
 #ifdef SIMT_CHECKED
-  static constexpr std::uint64_t GUARD = 0xFFFFD1CEFFFFD1CE;  ///< two NaNs, for those who read it
+  /// Floats near 1, which change when something is added to them. NaN would stay as it is.
+  static constexpr std::uint64_t GUARD = 0x3F9D1CEB3F9D1CEB;
   volatile std::uint64_t before[4] = {GUARD, GUARD, GUARD, GUARD};
   T value;
   volatile std::uint64_t behind[4] = {GUARD, GUARD, GUARD, GUARD};
