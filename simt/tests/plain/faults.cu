@@ -46,8 +46,9 @@ __global__ void copy_not_awaited_kernel(const float* in, float* out) {
 }
 void copy_not_awaited(const float* in, float* out) { copy_not_awaited_kernel<<<1, 64, 256>>>(in, out); }
 
-__global__ void local_beyond_end_kernel(const float* in, float* out, int count) {
-  float values[4] = {0, 0, 0, 0};
+template <class T>
+__global__ void local_beyond_end_kernel(const T* in, T* out, int count) {
+  T values[4] = {0, 0, 0, 0};
   for (int i = 0; i < count; ++i) {
     values[i] = in[i];
   }
