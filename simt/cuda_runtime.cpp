@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -177,12 +178,12 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
 }
 
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
-  delete reinterpret_cast<cudaResourceDesc*>(texture);
+  delete std::bit_cast<cudaResourceDesc*>(texture);
   return cudaSuccess;
 }
 
 const void* simt::texel(unsigned long long texture, int index, std::size_t bytes) {
-  const auto& linear = reinterpret_cast<const cudaResourceDesc*>(texture)->res.linear;
+  const auto& linear = std::bit_cast<const cudaResourceDesc*>(texture)->res.linear;
   const bool inside = index >= 0 && (static_cast<std::size_t>(index) + 1) * bytes <= linear.sizeInBytes;
   return inside ? static_cast<const std::byte*>(linear.devPtr) + static_cast<std::size_t>(index) * bytes : nullptr;
 }

@@ -37,8 +37,12 @@ struct StaticMemory {
   };
   std::vector<Place> places;  ///< by the variables' numbers
   std::vector<PlacedVariable> variables;
-  std::array<std::uint16_t, STATIC_ROOM / UNIT> owners{};  ///< 1 + the index in `variables` that a unit belongs to
 };
+
+// What every checked access looks at, and so no part of StaticMemory: to get at an object that is constructed for each
+// OS thread takes a function call.
+constinit thread_local std::array<std::uint16_t, STATIC_ROOM / UNIT> owners{};  ///< 1 + a number in `in_order`, or 0
+constinit thread_local const PlacedVariable* in_order = nullptr;                ///< StaticMemory's variables
 
 StaticMemory& static_state() {
   static thread_local StaticMemory state;
@@ -73,7 +77,7 @@ std::byte* in_shared_memory(unsigned address) { return dynamic_memory + static_c
 
 void prepare_static_memory() {
   StaticMemory& state = static_state();
-  std::fill_n(state.owners.begin(), state.end / UNIT, std::uint16_t{0});
+  std::fill_n(owners.begin(), state.end / UNIT, std::uint16_t{0});
   ++state.block;
   state.end = 0;
   state.bytes = 0;
@@ -98,8 +102,9 @@ void* place_variable(SharedVariable& variable) {
     return nullptr;
   }
   state.variables.push_back({&variable, static_memory + begin});
-  std::fill(state.owners.begin() + static_cast<std::ptrdiff_t>(begin / UNIT),
-            state.owners.begin() + static_cast<std::ptrdiff_t>(end / UNIT),
+  in_order = state.variables.data();
+  std::fill(owners.begin() + static_cast<std::ptrdiff_t>(begin / UNIT),
+            owners.begin() + static_cast<std::ptrdiff_t>(end / UNIT),
             static_cast<std::uint16_t>(state.variables.size()));
   std::memset(static_memory + begin, 0xFF, end - begin);
   state.end = end + RED_ZONE;
@@ -112,10 +117,9 @@ std::size_t static_bytes() { return static_state().bytes; }
 const std::vector<PlacedVariable>& placed_variables() { return static_state().variables; }
 
 const SharedVariable* placed_variable_at(const void* address) {
-  const StaticMemory& state = static_state();
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - static_memory);
-  const std::uint16_t owner = offset < STATIC_ROOM ? state.owners[offset / UNIT] : std::uint16_t{0};
-  return owner == 0 ? nullptr : state.variables[owner - 1U].variable;
+  const std::uint16_t owner = offset < STATIC_ROOM ? owners[offset / UNIT] : std::uint16_t{0};
+  return owner == 0 ? nullptr : in_order[owner - 1U].variable;
 }
 
 void* dynamic_shared_memory() { return dynamic_memory; }

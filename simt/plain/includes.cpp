@@ -68,7 +68,7 @@ class Closure {
     // Files of the same name may come from different folders.
     const fs::path name =
         files_.empty() ? source.stem() += ".cpp" : fs::path(std::to_string(files_.size()) + '_') += source.filename();
-    const fs::path result = output_ / name;
+    fs::path result = output_ / name;
     known->second = result;
     files_.push_back(source);
     const std::string text =

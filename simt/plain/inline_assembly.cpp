@@ -239,7 +239,7 @@ class Instruction {
   std::string list(const std::string& type, std::size_t index) const {
     std::string text;
     for (const std::string& part : registers(index)) {
-      text += (text.empty() ? "simt::ptx::as<" : ", simt::ptx::as<") + type + ">(" + part + ")";
+      text.append(text.empty() ? "" : ", ").append("simt::ptx::as<").append(type).append(">(").append(part) += ')';
     }
     return "{" + text + "}";
   }

@@ -204,12 +204,13 @@ class Translator {
   /// Whether statements follow that a GPU would run. Those of a function that the compiler may evaluate do not count.
   bool opens_device_code(Position brace) const {
     bool device = in_device_code();
+    int angles = 0;  // in which "class" names a template's parameter
     for (Position at = statement_begin(brace); at < brace; ++at) {
+      angles += angle(at);
+      const bool of_type = is(at, "struct") || is(at, "class") || is(at, "union") || is(at, "enum");
       if (is(at, "(")) {
         at = std::min(closing(at), brace);
-      } else if (is(at, "constexpr") && !is(before(at), "if")) {
-        return false;
-      } else if (is(at, "struct") || is(at, "class") || is(at, "union") || is(at, "enum")) {
+      } else if ((of_type && angles == 0) || (is(at, "constexpr") && !is(before(at), "if"))) {
         return false;
       }
       device = device || is(at, "__global__") || is(at, "__device__");
@@ -306,7 +307,6 @@ class Translator {
             fail(launch, "what is launched here has no template arguments that begin");
           }
         }
-        begin = at;
         at = before(at);
         if (!is_identifier(at)) {
           fail(launch, "template arguments without a kernel's name are launched here");
@@ -397,8 +397,9 @@ class Translator {
     texts_[end] = "; };";
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string text(tokens_[names[i]].text);
-      texts_[end] += " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type +
-                     ", " + std::to_string(i) + ">(\"" + text + "\");";
+      texts_[end].append(" auto& ").append(text).append(" = simt::shared_variable<decltype(").append(type);
+      texts_[end].append("::").append(text).append("), ").append(type).append(", ").append(std::to_string(i));
+      texts_[end].append(">(\"").append(text).append("\");");
     }
     return end;
   }

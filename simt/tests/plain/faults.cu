@@ -26,8 +26,10 @@ __global__ void unwritten_kernel(float* out) {
 void unwritten(const float*, float* out) { unwritten_kernel<<<1, 64>>>(out); }
 
 __global__ void atomic_and_plain_kernel(float* out) {
-  if (threadIdx.x < 32) atomicAdd(&out[0], 1.0f);
-  else out[0] = 2.0f;
+  if (threadIdx.x < 32)
+    atomicAdd(&out[0], 1.0f);
+  else
+    out[0] = 2.0f;
 }
 void atomic_and_plain(const float*, float* out) { atomic_and_plain_kernel<<<1, 64>>>(out); }
 
@@ -44,8 +46,9 @@ __global__ void copy_not_awaited_kernel(const float* in, float* out) {
 }
 void copy_not_awaited(const float* in, float* out) { copy_not_awaited_kernel<<<1, 64, 256>>>(in, out); }
 
-__global__ void local_beyond_end_kernel(const float* in, float* out, int count) {
-  float values[4] = {0, 0, 0, 0};
+template <class T>
+__global__ void local_beyond_end_kernel(const T* in, T* out, int count) {
+  T values[4] = {0, 0, 0, 0};
   for (int i = 0; i < count; ++i) {
     values[i] = in[i];
   }
@@ -74,9 +77,7 @@ __global__ void large_kernel() {
 }
 void much_static_smem(const float*, float*) { large_kernel<30000><<<1, 1>>>(); }
 
-__global__ void unknown_instruction_kernel() {
-  asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
-}
+__global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
 #define SUFFIX ".sync.aligned;"
@@ -118,10 +119,10 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"local_beyond_end", local_beyond_end,
        "thread (0,0,0) has written beyond the end of its local variable values ("},
       {"vector_before_begin", vector_before_begin, "has written before its local variable vector ("},
-      {"too_many_threads", too_many_threads,
-       "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
+      {"too_many_threads", too_many_threads, "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
       {"no_blocks", no_blocks, "a launch of a grid of 0 x 1 x 1 blocks"},
-      {"much_dynamic_smem", much_dynamic_smem, "300000 bytes of dynamic shared memory, of which a block may have 232448"},
+      {"much_dynamic_smem", much_dynamic_smem,
+       "300000 bytes of dynamic shared memory, of which a block may have 232448"},
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},

@@ -37,8 +37,14 @@ __global__ void atomics_kernel(const float* in, float* out) {
   atomicAdd(&large, 1ull << 33);
   atomicInc(&ring, 9u);
   __syncthreads();
-  const float results[8] = {float(counts[0]), float(counts[1]), float(bits == 0xFFFFFFFFu), float(lowest),
-                            float(highest),   float(lock),      swapped,                    0};
+  const float results[8] = {float(counts[0]),
+                            float(counts[1]),
+                            float(bits == 0xFFFFFFFFu),
+                            float(lowest),
+                            float(highest),
+                            float(lock),
+                            swapped,
+                            0};
   out[thread] = results[thread % 8];
 }
 

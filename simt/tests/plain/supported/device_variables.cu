@@ -7,8 +7,8 @@ __device__ __noinline__ float scaled(float x) { return x * factors[1]; }
 __device__ __forceinline__ float shifted(float x) { return x + factors[0]; }
 __host__ __device__ constexpr int twice(int x) { return 2 * x; }
 
-__global__ void __launch_bounds__(64, 1)
-    device_variables_kernel(const float* __restrict__ in, float* __restrict__ out, const __grid_constant__ int3 offsets) {
+__global__ void __launch_bounds__(64, 1) device_variables_kernel(const float* __restrict__ in, float* __restrict__ out,
+                                                                 const __grid_constant__ int3 offsets) {
   table[threadIdx.x] = scaled(in[threadIdx.x]);
   atomicAdd(&threads_seen, 1);
   __syncthreads();

@@ -3,13 +3,13 @@
 #include <cuda.h>
 #include <device_launch_parameters.h>
 
-#define CHECK(call)                                                                      \
-  do {                                                                                   \
-    const cudaError_t error = (call);                                                    \
-    if (error != cudaSuccess) {                                                          \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error));     \
-      exit(EXIT_FAILURE);                                                                \
-    }                                                                                    \
+#define CHECK(call)                                                                  \
+  do {                                                                               \
+    const cudaError_t error = (call);                                                \
+    if (error != cudaSuccess) {                                                      \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+      exit(EXIT_FAILURE);                                                            \
+    }                                                                                \
   } while (0)
 
 __global__ void host_calls_kernel(const float* in, float* out, size_t pitch) {

@@ -7,8 +7,10 @@ __global__ void intrinsics_kernel(const float* in, float* out) {
   x = __int_as_float(__float_as_int(x));
   x += __uint2float_rn(__popc(15u)) + abs(-2) + fabsf(-1.0f) + rsqrtf(0.25f) + __clz(1);
   const long long begin = clock64();
-  if (clock64() >= begin) __stcs(out + i, x);
-  else __stcg(out + i, 0.0f);
+  if (clock64() >= begin)
+    __stcs(out + i, x);
+  else
+    __stcg(out + i, 0.0f);
 }
 
 void intrinsics(const float* in, float* out) { intrinsics_kernel<<<1, 64>>>(in, out); }

@@ -21,11 +21,13 @@ void launches(const float* in, float* out) {
   const dim3 grid(1);
   cudaStream_t stream = nullptr;
   launches_of::shifted<0><<<grid, 8, 4 * sizeof(float), stream>>>(in, out, 2);
+  auto kernel = launches_of::shifted<32, false>;
+  // clang-format off
   launches_of::shifted<8 << 1, (8 > 4)>
       <<<dim3(1),
          16>>>(in, out, 2.0f);
-  auto kernel = launches_of::shifted<32, false>;
   if (out != nullptr) kernel<<<1, 32 >> 1, 0>>>(in, out, 2);
+  // clang-format on
   launches_of::shifted<8, false><<<1, 8>>>(in, out, 2);
   LAUNCH(deduced, in, out, static_cast<const float*>(NULL));
 }

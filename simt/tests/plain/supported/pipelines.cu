@@ -2,9 +2,9 @@
 // cooperative_groups::memcpy_async.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
+#include <cuda_pipeline.h>
 #include <cuda/barrier>
 #include <cuda/pipeline>
-#include <cuda_pipeline.h>
 
 __global__ void pipelines_kernel(const float* in, float* out) {
   constexpr int STAGES = 2;

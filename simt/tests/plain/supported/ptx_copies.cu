@@ -1,9 +1,7 @@
 // Inline PTX: cp.async with its groups, with zeros, barriers, loads and stores of shared and global memory, cvta,
 // registers of its own and predicates, in functions and macros.
-#define CP_ASYNC_CA(dst, src, bytes)                                        \
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"( \
-                   dst),                                                    \
-               "l"(src), "n"(bytes))
+#define CP_ASYNC_CA(dst, src, bytes) \
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"(dst), "l"(src), "n"(bytes))
 #define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
 
 __device__ unsigned address_in_shared(const void* pointer) {
@@ -37,8 +35,8 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
   CP_ASYNC_CA(to, in + thread * 4, 16);
   COMMIT();
   const int bytes = thread < 8 ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)),
-               "l"(in), "r"(bytes)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)), "l"(in),
+               "r"(bytes)
                : "memory");
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group %0;" ::"n"(0));

@@ -1,11 +1,11 @@
 // Inline PTX: ldmatrix with and without .trans, mma.sync of FP16, BF16 and TF32 with sums in FP32 and FP16.
 #include <cuda_fp16.h>
 
-#define LDMATRIX_X4(R0, R1, R2, R3, addr)                                                      \
-  asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0, %1, %2, %3}, [%4];\n"            \
-               : "=r"(R0), "=r"(R1), "=r"(R2), "=r"(R3)                                        \
+#define LDMATRIX_X4(R0, R1, R2, R3, addr)                                           \
+  asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0, %1, %2, %3}, [%4];\n" \
+               : "=r"(R0), "=r"(R1), "=r"(R2), "=r"(R3)                             \
                : "r"(addr))
-#define LDMATRIX_X2_T(R0, R1, addr)                                                            \
+#define LDMATRIX_X2_T(R0, R1, addr) \
   asm volatile("ldmatrix.sync.aligned.x2.trans.m8n8.shared.b16 {%0, %1}, [%2];\n" : "=r"(R0), "=r"(R1) : "r"(addr))
 
 // A is 16 x 16 with A(i, k) = i + k; B is 16 x 8 with B(k, j) = k - j. The first 32 results: of lane i / 2, for FP32
@@ -28,20 +28,19 @@ __global__ void ptx_matrices_kernel(float* out) {
       : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]), "f"(d[0]), "f"(d[1]), "f"(d[2]),
         "f"(d[3]));
   unsigned half_sums[2] = {0, 0};
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};\n"
-      : "=r"(half_sums[0]), "=r"(half_sums[1])
-      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]), "r"(half_sums[0]), "r"(half_sums[1]));
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};\n"
+               : "=r"(half_sums[0]), "=r"(half_sums[1])
+               : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]), "r"(half_sums[0]),
+                 "r"(half_sums[1]));
   // TF32, of which A(i, k) = i and B(k, j) = j for all 4 k.
   float tf[4] = {0, 0, 0, 0};
   unsigned i0, i8, j;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(i0) : "f"(float(lane / 4)));
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(i8) : "f"(float(lane / 4 + 8)));
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(j) : "f"(float(lane / 4)));
-  asm volatile(
-      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
-      : "+f"(tf[0]), "+f"(tf[1]), "+f"(tf[2]), "+f"(tf[3])
-      : "r"(i0), "r"(i8), "r"(j));
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
+               : "+f"(tf[0]), "+f"(tf[1]), "+f"(tf[2]), "+f"(tf[3])
+               : "r"(i0), "r"(i8), "r"(j));
   const half2 lower = *reinterpret_cast<half2*>(&half_sums[0]);
   // What stmatrix stores, another ldmatrix reads back.
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(

@@ -25,8 +25,6 @@ __global__ void shared_memory_kernel(const float* in, float* out) {
                 both.first * both.second + far[0];
 }
 
-void shared_memory(const float* in, float* out) {
-  shared_memory_kernel<64><<<1, 64, 64 * sizeof(double)>>>(in, out);
-}
+void shared_memory(const float* in, float* out) { shared_memory_kernel<64><<<1, 64, 64 * sizeof(double)>>>(in, out); }
 
 float shared_memory_expected(const float* in, int i) { return in[63 - i] + 1 + in[63 - i] + in[(i + 1) % 64] + 13; }

@@ -37,4 +37,6 @@ __global__ void wmma_kernel(const float* in, float* out) {
 void wmma_fragments(const float* in, float* out) { wmma_kernel<<<1, 32>>>(in, out); }
 
 // Row r of twice the identity times B, where B(k, j) = in[16 j + k].
-float wmma_fragments_expected(const float* in, int i) { return i < 32 ? 3 * (2 * in[(i % 16 * 16 + i / 16) % 64] + 1) : 16; }
+float wmma_fragments_expected(const float* in, int i) {
+  return i < 32 ? 3 * (2 * in[(i % 16 * 16 + i / 16) % 64] + 1) : 16;
+}
