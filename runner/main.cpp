@@ -4,6 +4,7 @@
 #include "base/build_info.hpp"
 #include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
+#include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/tuning_file.hpp"
 #include "cli/options.hpp"
@@ -20,6 +21,7 @@
 #include "report/list.hpp"
 #include "report/tuning_run.hpp"
 #include "simt/gpu_models.hpp"
+#include "user/user_kernels.hpp"
 
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +63,22 @@ DeviceQuery device_of(const Options& options) {
   return {std::nullopt, protocol.check ? "--check" : protocol.mode == Mode::count ? "--count" : "--device cpu"};
 }
 
+/// Files are compiled for the target that they are going to run on.
+std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
+                                     const DeviceQuery& query) {
+  const Protocol& protocol = options.protocol;
+  const Target target = protocol.check || protocol.mode == Mode::count ? Target::for_checks
+                        : query.device                                 ? Target::for_gpu
+                                                                       : Target::for_executor;
+  UserOptions user = options.user;
+  user.compile.compute_capability = query.device ? query.device->compute_capability : 0;
+  return user_kernels(files, target, user);
+}
+
+bool any_gpu_kernel(const std::vector<Case>& plan) {
+  return std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+}
+
 std::size_t longest(const std::vector<Case>& plan, std::string (*text)(const Case&)) {
   std::size_t longest = 0;
   for (const Case& item : plan) {
@@ -75,6 +94,42 @@ Console make_console(Mode mode, const std::vector<Case>& plan) {
                 longest(plan, [](const Case& item) { return to_string(item.size); }))};
 }
 
+/// The seconds that a case of a user's file may take; nothing for as long as it likes.
+std::optional<double> seconds_per_case(const Options& options, bool on_gpu) {
+  constexpr double ON_GPU = 60.0;
+  constexpr double ON_EXECUTOR = 300.0;  // five times what is run without --force
+  if (options.timeout || (options.force && !on_gpu)) {
+    return options.timeout;
+  }
+  return on_gpu ? ON_GPU + 2 * options.protocol.max_seconds : ON_EXECUTOR;
+}
+
+CaseRunner make_case_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
+                            const std::optional<TuningFile>& tuning) {
+  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.force};
+  return {options.protocol,
+          query,
+          {any_gpu_kernel(plan), counting, options.force, tuning, options.ranks},
+          StopToken(interrupted)};
+}
+
+/// Files' kernels are kept away from all else.
+std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
+                                       const std::optional<TuningFile>& tuning) {
+  if (std::none_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->file.has_value(); })) {
+    return std::make_unique<CaseRunner>(make_case_runner(options, query, plan, tuning));
+  }
+  return std::make_unique<CaseProcess>(options.argv, seconds_per_case(options, query.device.has_value()),
+                                       StopToken(interrupted));
+}
+
+/// What the process of a CaseProcess does instead of run_plan().
+void serve(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
+  catch_interrupts();
+  CaseRunner runner = make_case_runner(options, query, plan, tuning_for_run(options, query));
+  serve_cases(runner, plan);
+}
+
 /// Runs the plan in the modes that fill a results file.
 ExitStatus run_plan(const Options& options, const DeviceQuery& query, const GoogleBenchmark& google,
                     const std::vector<Case>& plan) {
@@ -86,24 +141,21 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
                                          : default_results_path(query.device ? query.device->name : cpu_model());
   require_writable(path);
 
-  const bool any_gpu_kernel =
-      std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
   const std::optional<TuningFile> tuning = tuning_for_run(options, query);
   catch_interrupts();
-  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.force};
-  CaseRunner runner(options.protocol, query, {any_gpu_kernel, counting, options.force, tuning, options.ranks}, StopToken(interrupted));
-  const bool executing = any_gpu_kernel && !runner.gpu_error().empty();
+  const std::unique_ptr<RunsCases> runner = make_runner(options, query, plan, tuning);
+  const bool executing = any_gpu_kernel(plan) && !runner->gpu_error().empty();
   if (executing && !options.on_executor) {
-    std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner.gpu_error());
+    std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner->gpu_error());
   }
   const std::optional<std::string> tuning_path =
       tuning ? std::optional<std::string>(tuning->path.string()) : std::nullopt;
-  ResultsFile file(path, describe_environment(options.argv, options.protocol, query, runner.gpu_facts(), tuning_path));
+  ResultsFile file(path, describe_environment(options.argv, options.protocol, query, runner->gpu_facts(), tuning_path));
 
   const bool table_shown = !google.prints_results();
   Console console = make_console(options.protocol.mode, plan);
   if (table_shown) {
-    std::vector<std::string> lines = heading(options, query, runner.gpu_facts(), executing, path.string());
+    std::vector<std::string> lines = heading(options, query, runner->gpu_facts(), executing, path.string());
     if (tuning_path) {
       lines.push_back(fmt::format("Configurations: as tuned in {}", *tuning_path));
     }
@@ -120,7 +172,7 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
           return record;  // an interrupted run's file ends with the case that was under way
         }
         const std::string place = fmt::format("[{}/{}] {}", ++started, plan.size(), item.name());
-        record = runner.run(
+        record = runner->run(
             item, [&](std::string_view activity) { console.progress(fmt::format("{}: {}", place, activity)); });
         ++counts[record.outcome];
         file.add(record);
@@ -177,8 +229,21 @@ ExitStatus run(int argc, char** argv) {
     print_list(std::cout, kernels(), options.list_format, static_cast<int>(terminal_width()));
     return ALL_WELL;
   }
-  const std::vector<const Kernel*> selected = select_kernels(options.kernels, kernels());
+  if (options.new_kernel) {
+    write_new_kernel(*options.new_kernel);
+    std::cout << fmt::format("{} is there: --kernel {} takes it\n", *options.new_kernel, *options.new_kernel);
+    return ALL_WELL;
+  }
+  const KernelTerms terms = kernel_terms(options.kernels);
+  std::vector<const Kernel*> selected;
+  if (!terms.names.empty()) {
+    selected = select_kernels(terms.names, kernels());
+  }
   const DeviceQuery device = device_of(options);
+  const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);
+  for (const Kernel& kernel : of_files) {
+    selected.push_back(&kernel);
+  }
   const std::vector<Size> sizes =
       parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, device.device.has_value()));
   if (mode == Mode::tune) {
@@ -196,6 +261,10 @@ ExitStatus run(int argc, char** argv) {
     }
     return ALL_WELL;
   }
+  if (is_case_process()) {
+    serve(options, device, plan);
+    return ALL_WELL;
+  }
   return run_plan(options, device, google, plan);
 }
 
@@ -206,7 +275,7 @@ int main(int argc, char** argv) {
   try {
     return sgemm::run(argc, argv);
   } catch (const sgemm::UsageError& error) {
-    std::cerr << "runner: " << error.what() << '\n';
+    std::cerr << error.details() << "runner: " << error.what() << '\n';
     return sgemm::BAD_USAGE;
   } catch (const std::exception& error) {
     std::cerr << "runner: " << error.what() << '\n';

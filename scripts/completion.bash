@@ -8,6 +8,7 @@ _runner_words() {
     --kernel)
       "$1" --list=json | sed -n 's/^ *"id": "\(.*\)",*$/\1/p' | sort -u
       printf '%s\n' all chapters baselines
+      compgen -f -X '!*.cu'
       ;;
     --data) "$1" --help | sed -n '/^Operands/,/^GPUs/s/^  \([a-z0-9]*\) .*/\1/p' ;;
     --gpu-model) "$1" --help | sed -n '/^GPUs/,/^Flags/s/^  \([a-z0-9]*\) .*/\1/p' ;;
@@ -27,7 +28,7 @@ _runner() {
     flag=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   case $flag in
-    --out | --tuning)
+    --out | --tuning | --new-kernel | --include)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;

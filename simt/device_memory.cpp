@@ -11,7 +11,21 @@ std::map<void*, std::size_t>& live() {
   return allocations;
 }
 
+std::vector<const DeviceVariable*>& variables() {
+  static std::vector<const DeviceVariable*> known;
+  return known;
+}
+
 }  // namespace
+
+DeviceVariable::DeviceVariable(const char* name, const void* address, std::size_t bytes, bool writable)
+    : name_(name), address_(address), bytes_(bytes), writable_(writable) {
+  variables().push_back(this);
+}
+
+DeviceVariable::~DeviceVariable() { std::erase(variables(), this); }
+
+const std::vector<const DeviceVariable*>& device_variables() { return variables(); }
 
 void* allocate(std::size_t bytes) {
   void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});

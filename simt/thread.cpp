@@ -1,10 +1,16 @@
 // The functions of thread.hpp. Each calls the part of the block that does the work.
 
 #include "simt/thread.hpp"
+#include "simt/ptx_instructions.hpp"
 
+#include "block/atomics.hpp"
 #include "block/block.hpp"
 #include "block/global_flags.hpp"
 #include "block/shared_memory.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
 
 namespace simt {
 
@@ -24,10 +30,28 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
   return InExecutor()->warp_barriers().exchange(mask, value, source, site);
 }
 
+std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site site) {
+  return InExecutor()->warp_barriers().gather(mask, value, site);
+}
+
+unsigned block_barrier_count(bool predicate, Site site) {
+  const InExecutor in_executor;
+  return in_executor->count_at_barrier(predicate, site);
+}
+
 unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
 
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
   InExecutor()->tensor_operations().mma(operands, c, d, site);
+}
+
+std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
+                         Site site) {
+  return InExecutor()->tensor_operations().mma(format, k, operands, c, site);
+}
+
+void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {
+  InExecutor()->tensor_operations().warp_product(format, extents, a, b, c, site);
 }
 
 void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
@@ -46,6 +70,20 @@ void copy_async(unsigned destination, const void* source, unsigned bytes, Site s
   InExecutor()->copies().start({in_shared_memory(destination), source, bytes}, site);
 }
 
+namespace ptx {
+
+void cp_async(unsigned destination, const void* source, unsigned bytes, unsigned source_bytes, Site site) {
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    InExecutor()->fail("cp.async copies 4, 8 or 16 bytes, not " + std::to_string(bytes), site);
+  }
+  if (source_bytes != 0 && source_bytes != bytes) {
+    throw NotSupported("the executor does not model cp.async of which a part is zeros");
+  }
+  copy_async(destination, source_bytes == 0 ? nullptr : source, bytes, site);
+}
+
+}  // namespace ptx
+
 void commit_copies() { InExecutor()->copies().commit(); }
 
 void wait_for_copies(unsigned pending) { InExecutor()->copies().wait(pending); }
@@ -62,6 +100,14 @@ void mbarrier_arrive(unsigned address, Site site) { InExecutor()->mbarriers().ar
 
 void mbarrier_arrive_after_copies(unsigned address, Site site) {
   InExecutor()->copies().arrive_at_mbarrier(address, site);
+}
+
+void mbarrier_announce_copies(unsigned address, Site site) {
+  InExecutor()->copies().announce_at_mbarrier(address, site);
+}
+
+unsigned mbarrier_parity(unsigned address, Site site) {
+  return static_cast<unsigned>(InExecutor()->mbarriers().at(address, site).phase % 2);
 }
 
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site) {
@@ -82,6 +128,45 @@ void wait_for_flag(unsigned* flag) {
   wait_for_global_flag(flag, in_executor->scheduler());
 }
 
-void not_supported(const std::string& what) { throw NotSupported("the executor does not model " + what); }
+std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
+                     std::uint64_t expected, Site site) {
+  const InExecutor in_executor;
+  in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
+  return change_atomically(operation, type, address, operand, expected);
+}
+
+void* place_of(SharedVariable& variable, Site site) {
+  const InExecutor in_executor;
+  void* const place = place_variable(variable);
+  if (place == nullptr) {
+    in_executor->fail("static shared memory has " + std::to_string(MAX_STATIC_SMEM) + " bytes, and with " +
+                          variable.name + " the block's variables take " + std::to_string(static_bytes()),
+                      site);
+  }
+  return place;
+}
+
+bool is_shared(const void* pointer) {
+  return placed_variable_at(pointer) != nullptr ||
+         static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - in_shared_memory(0)) < MAX_DYNAMIC_SMEM;
+}
+
+long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+void fail(const char* what, Site site) {
+  const InExecutor in_executor;
+  in_executor->fail(what, site);
+}
+
+void fail_about_local(const char* variable, bool before) {
+  // What unwinds the thread's frames has a reason of its own, which comes first.
+  if (std::uncaught_exceptions() == 0) {
+    const InExecutor in_executor;
+    in_executor->freeze(std::string("has written ") + (before ? "before" : "beyond the end of") +
+                        " its local variable " + variable);
+  }
+}
+
+void not_supported(const char* what) { throw NotSupported(std::string("the executor does not model ") + what); }
 
 }  // namespace simt

@@ -82,6 +82,13 @@ struct Build {
   Prepared prepare(const Problem& problem) const { return prepare(configurations(problem).front()); }
 };
 
+/// The file that a kernel outside of the program comes from.
+struct KernelFile {
+  std::string path;     ///< as given on the command line
+  std::string hash;     ///< SHA-256, hexadecimal; empty where it is not known
+  std::string command;  ///< that compiled it
+};
+
 /// Everything the suite knows about one way to compute the product.
 struct Kernel {
   int number = -1;      ///< chapter number; 0 is cuBLAS; -1 for baselines without a number
@@ -101,10 +108,12 @@ struct Kernel {
   /// The id of the kernel that each GPU runs on its part of a product for several GPUs. It is empty for kernels of one
   /// GPU. A kernel with a local one has no builds of its own.
   std::string local_kernel;
-  bool tunable = false;      ///< whether problems have several configurations, chosen by prediction or --tune
-  double most_products = 0;  ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
+  bool takes_padding = true;  ///< whether rows of operands may lie further apart than they are long
+  bool tunable = false;       ///< whether problems have several configurations, chosen by prediction or --tune
+  double most_products = 0;   ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why this kernel can not run a problem on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };
+  std::optional<KernelFile> file;  ///< nothing for a kernel of the program
   std::array<Build, TARGETS> builds;
 
   Build& build(Target target) { return builds[static_cast<std::size_t>(target)]; }

@@ -7,11 +7,15 @@
 
 namespace sgemm {
 
-/// Input that the runner can not act on. The message is one line that names what is wrong; main() prints it and exits
-/// with status 2 before anything is measured.
+/// Input that the runner can not act on. The message is one line that names what is wrong; main() prints it, with `details`
+/// above it, and exits with status 2 before anything is measured.
 class UsageError : public std::runtime_error {
  public:
-  explicit UsageError(std::string message) : std::runtime_error(one_line(std::move(message))) {}
+  explicit UsageError(std::string message, std::string details = "")
+      : std::runtime_error(one_line(std::move(message))), details_(std::move(details)) {}
+
+  /// Lines for people, such as a compiler's messages; empty, or ending with a line's end.
+  const std::string& details() const { return details_; }
 
  private:
   // Messages quote what was typed, which may hold anything.
@@ -20,6 +24,8 @@ class UsageError : public std::runtime_error {
         text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
     return text;
   }
+
+  std::string details_;
 };
 
 }  // namespace sgemm

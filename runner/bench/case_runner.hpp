@@ -3,6 +3,7 @@
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
+#include "bench/runs_cases.hpp"
 #include "bench/tuner.hpp"
 #include "bench/tuning_file.hpp"
 #include "count/count.hpp"
@@ -20,9 +21,8 @@
 
 namespace sgemm {
 
-/// Takes cases one by one from the plan to a record, whatever goes wrong on the way. It chooses the bench and owns the
-/// operands.
-class CaseRunner {
+/// Runs cases in this process. It chooses the bench and owns the operands.
+class CaseRunner final : public RunsCases {
  public:
   struct Settings {
     bool use_gpu = true;       ///< prepare the GPU, where there is one
@@ -36,15 +36,15 @@ class CaseRunner {
   /// executor. Cases end as skipped once `stop` is requested.
   CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop = {});
 
-  /// Never throws for an error of the case: the record says how it ended.
-  Record run(const Case& item, const Observer& observer);
+  Record run(const Case& item, const Observer& observer) override;
 
   /// Tries all configurations of a kernel on the GPU. There has to be a GPU. Never throws, as run().
   TuningResult tune(const Case& item, const Observer& observer);
 
-  /// Why no GPU kernel can be run on a GPU; empty when they can.
-  const std::string& gpu_error() const { return gpu_error_; }
-  GpuFacts gpu_facts() const { return gpu_ ? gpu_->facts() : GpuFacts{}; }
+  const std::string& gpu_error() const override { return gpu_error_; }
+  GpuFacts gpu_facts() const override { return gpu_ ? gpu_->facts() : GpuFacts{}; }
+  /// Whether a case left the GPU in a state that no later one can use it in.
+  bool gpu_lost() const { return gpu_ && gpu_->lost(); }
 
  private:
   Bench& bench_of(const Kernel& kernel);

@@ -3,9 +3,11 @@
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
 #include "problem/checked_operands.hpp"
+#include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -37,38 +39,54 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
     throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
   }
   if (!force_ && products(operands.shape) > FEW_PRODUCTS) {
-    const double seconds = estimate_seconds(kernel, operands.shape);
-    if (seconds > MOST_SECONDS) {
+    const std::optional<double> seconds = estimate_seconds(kernel, operands.shape);
+    if (seconds && *seconds > MOST_SECONDS) {
       throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
-                                                      duration_text(seconds)));
+                                                      duration_text(*seconds)));
     }
   }
 }
 
 Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
-  if (!protocol_.check) {
-    Prepared prepared = kernel.build(Target::for_executor).prepare(problem);
+  const Build& build = kernel.build(protocol_.check ? Target::for_checks : Target::for_executor);
+  if (!protocol_.check && !kernel.file) {
+    Prepared prepared = build.prepare(problem);
     prepared(problem, nullptr);
     return prepared;
   }
-  const simt::CheckedArrays arrays(arrays_of(problem));
-  Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
-  prepared(problem, nullptr);
+  const GuardedOperands guarded(problem, protocol_.check && kernel.takes_padding);
+  std::optional<simt::CheckedArrays> arrays;
+  if (protocol_.check) {
+    arrays.emplace(arrays_of(guarded.problem()));
+  }
+  Prepared prepared = build.prepare(guarded.problem());
+  prepared(guarded.problem(), nullptr);
+  if (arrays && !arrays->observed_any()) {
+    throw CaseStopped(Outcome::failed,
+                      "no access to memory was observed: nothing was launched, or what was launched is not checked");
+  }
+  if (const std::optional<std::string> damage = guarded.damage()) {
+    throw CaseStopped(Outcome::failed, *damage);
+  }
+  guarded.copy_result();
   return prepared;
 }
 
-double ExecutorBench::estimate_seconds(const Kernel& kernel, const Shape& shape) {
-  const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id(), 0.0);
+std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, const Shape& shape) {
+  const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id());
   if (is_new) {
     constexpr Size SMALL{256, 256, 64};
     OperandSet small(SMALL, protocol_.data.front(), protocol_);
     const Problem problem = small.fresh();
+    if (kernel.unsupported(problem)) {
+      return std::nullopt;
+    }
     const auto start = std::chrono::steady_clock::now();
     execute(kernel, problem);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     entry->second = products(small.shape) / time.count();
   }
-  return products(shape) / entry->second;
+  return entry->second ? std::optional(products(shape) / *entry->second) : std::nullopt;
 }
 
 void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

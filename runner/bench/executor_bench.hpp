@@ -3,6 +3,7 @@
 #include "bench/bench.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace sgemm {
@@ -21,11 +22,12 @@ class ExecutorBench final : public HostBench {
  private:
   /// Runs and returns the kernel's own choice.
   Prepared execute(const Kernel& kernel, const Problem& problem) const;
-  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem.
-  double estimate_seconds(const Kernel& kernel, const Shape& shape);
+  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem; nothing where it
+  /// can not compute that one.
+  std::optional<double> estimate_seconds(const Kernel& kernel, const Shape& shape);
 
   const bool force_;
-  std::map<std::string, double> products_per_second_;  ///< by id
+  std::map<std::string, std::optional<double>> products_per_second_;  ///< by id
 };
 
 }  // namespace sgemm

@@ -12,6 +12,7 @@
 #include "verify/accuracy.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
@@ -106,6 +107,8 @@ class CudaBench final : public GpuBench {
   void note_failure(const std::string& case_name);
   void measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record);
   void require_device() const;
+  /// Throws CaseStopped where the first launch's A or B is not what the host has.
+  void require_inputs_unchanged(OperandSet& operands);
   OnDevice& on_device(OperandSet& operands);
   const Reference& reference(OperandSet& operands, const Observer& observer);
   void measure_cublas_alone(OperandSet& operands, const Observer& observer);
@@ -276,11 +279,37 @@ void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, 
   stop_.check();
   observer("verifying");
   const Problem problem = on_device(operands).problem.operands(Owner::kernel, launch);
-  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when);
+  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when, protocol_.beta);
 }
 
 void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
-  guarded(record.name, [&] { measure(kernel, operands, observer, record); });
+  guarded(record.name, [&] {
+    if (!kernel.file) {
+      measure(kernel, operands, observer, record);
+      return;
+    }
+    try {
+      measure(kernel, operands, observer, record);
+      require_inputs_unchanged(operands);
+    } catch (...) {
+      operands.device.reset();  // whatever a file's kernel did to them, the next kernel has its operands anew
+      throw;
+    }
+  });
+}
+
+void CudaBench::require_inputs_unchanged(OperandSet& operands) {
+  const Problem problem = on_device(operands).problem.operands(Owner::kernel);
+  const auto require = [](const std::vector<float>& expected, const float* on_device, char name) {
+    std::vector<float> found(expected.size());
+    const std::size_t bytes = expected.size() * sizeof(float);
+    CUDA_CHECK(cudaMemcpy(found.data(), on_device, bytes, cudaMemcpyDeviceToHost));
+    if (std::memcmp(found.data(), expected.data(), bytes) != 0) {
+      throw CaseStopped(Outcome::failed, fmt::format("writes to {}, which is an input", name));
+    }
+  };
+  require(operands.host().a, problem.a, 'A');
+  require(operands.host().b, problem.b, 'B');
 }
 
 void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

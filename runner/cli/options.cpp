@@ -35,6 +35,13 @@ Kernels, separated by commas (--list shows them):
   1-7                           the default variants of chapters 1 to 7
   1:uncoalesced  1:*            one variant, or all variants, of chapter 1
   all  chapters  baselines      all variants of all kernels, of chapters, of other kernels
+  my.cu  my.cu:sgemm            a file of your own, or one of its kernels
+
+A file of your own is plain CUDA. A comment in it, or --launch, says how its product is launched,
+unless it has a host function (M, N, K, alpha, A, B, beta, C) for that:
+  launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, A, B, C)
+  requires: M % 128 == 0 && alpha == 1 && beta == 0
+Names of the problem: M N K alpha beta A B C lda ldb ldc stream workspace
 
 Sizes, separated by commas:
   1000                          M = N = K = 1000
@@ -56,6 +63,9 @@ Examples:
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
   runner --kernel all --accuracy --data uniform,cancelling
   runner --tune --sizes 256:8192,4096x128x4096
+  runner --new-kernel my.cu
+  runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
+  runner --kernel cublas,5,my.cu --sizes 256:4096
 
 Exit status:
   0    at least one case was measured, executed, compared or counted; no case went wrong
@@ -210,6 +220,30 @@ void declare_values(CLI::App& app, Options& options) {
         flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
   });
 
+  app.option_defaults()->group("A kernel of your own");
+  value("--launch", "CODE", "how a file's product is launched, see below [the file says so]",
+        [&](Flag, Text text) { options.user.launch.launch = text; });
+  value("--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]",
+        [&](Flag, Text text) { options.user.launch.requirement = text; });
+  value("--include", "FOLDERS", "where files that it includes are, separated by commas [beside it]",
+        [&](Flag, Text text) {
+          for (const std::string_view folder : split(text, ',')) {
+            options.user.compile.include_folders.emplace_back(folder);
+          }
+        });
+  value("--nvcc-flags", "FLAGS", "more flags for nvcc, separated by spaces", [&](Flag, Text text) {
+    for (const std::string_view word : split(text, ' ')) {
+      options.user.compile.nvcc_flags.emplace_back(word);
+    }
+  });
+  value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300]",
+        [&](Flag flag, Text text) {
+          options.timeout = parse_number<double>(
+              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+        });
+  value("--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else",
+        [&](Flag, Text text) { options.new_kernel = text; });
+
   app.option_defaults()->group("How to measure");
   value("--device", "N",
         fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device),
@@ -312,6 +346,11 @@ struct Meaning {
 
 const std::vector<Meaning>& meanings() {
   static const std::vector<Meaning> all{
+      {"--launch", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--requires", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--include", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--nvcc-flags", {Mode::measure, Mode::accuracy}},
+      {"--timeout", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},
       {"--max-seconds", {Mode::measure, Mode::tune}},

@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "user/user_file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -147,6 +148,23 @@ void select(std::string_view text, const std::vector<Kernel>& available, std::ve
 }
 
 }  // namespace
+
+KernelTerms kernel_terms(std::string_view expression) {
+  KernelTerms terms;
+  bool any_name = false;
+  for (const std::string_view term : split(expression, ',')) {
+    if (names_file(term)) {
+      terms.files.emplace_back(term);
+    } else {
+      terms.names += fmt::format("{}{}", any_name ? "," : "", term);
+      any_name = true;
+    }
+  }
+  if (any_name && terms.names.empty()) {
+    throw UsageError(fmt::format("bad kernels '{}': a term is empty", expression));
+  }
+  return terms;
+}
 
 std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available) {
   std::vector<bool> selected(available.size(), false);

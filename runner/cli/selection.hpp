@@ -2,13 +2,23 @@
 
 #include "host/kernel.hpp"
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace sgemm {
 
-/// The kernels of `available` that a --kernel expression names: terms separated by commas, each kernel once, in the
-/// order of `available`. The result points into `available`.
+/// A --kernel expression taken apart.
+struct KernelTerms {
+  std::string names;               ///< the terms for select_kernels(), separated by commas; empty for none
+  std::vector<std::string> files;  ///< those for user_kernels()
+};
+
+/// Which terms of a --kernel expression name files: names_file() says so.
+KernelTerms kernel_terms(std::string_view expression);
+
+/// The kernels of `available` that a --kernel expression without files names: terms separated by commas, each kernel
+/// once, in the order of `available`. The result points into `available`.
 ///
 ///     5                        chapter 5, default variant; 0 is cuBLAS
 ///     1-7, 1:7                 every chapter from 1 to 7, default variants; 0-7 adds cuBLAS

@@ -5,6 +5,7 @@
 #include "simt/device_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <limits>
 #include <utility>
@@ -125,6 +126,53 @@ Json to_json(const simt::LineCounts& line) {
   return json;
 }
 
+simt::Traffic traffic_from_json(const Json& json) {
+  simt::Traffic traffic;
+  traffic.requests = json.value("requests", std::uint64_t{0});
+  traffic.sectors = json.value("sectors", std::uint64_t{0});
+  traffic.bytes = json.value("bytes", std::uint64_t{0});
+  traffic.wavefronts = json.value("wavefronts", std::uint64_t{0});
+  traffic.ideal_wavefronts = traffic.wavefronts - json.value("conflicts", std::uint64_t{0});
+  return traffic;
+}
+
+simt::L2Traffic l2_traffic_from_json(const Json& json) {
+  simt::L2Traffic traffic;
+  traffic.read_sectors = json.at("read_bytes").get<std::uint64_t>() / simt::SECTOR_BYTES;
+  traffic.written_sectors = json.at("written_bytes").get<std::uint64_t>() / simt::SECTOR_BYTES;
+  traffic.read_hits = static_cast<std::uint64_t>(
+      std::llround(json.at("hit_rate").get<double>() * static_cast<double>(traffic.read_sectors)));
+  json.at("dram_read_bytes").get_to(traffic.dram_read_bytes);
+  json.at("dram_written_bytes").get_to(traffic.dram_written_bytes);
+  return traffic;
+}
+
+simt::LineCounts line_from_json(const Json& json) {
+  simt::LineCounts line;
+  json.at("file").get_to(line.file);
+  json.at("line").get_to(line.line);
+  for (std::size_t kind = 0; kind < simt::ACCESS_KINDS; ++kind) {
+    if (json.at("kind").get<std::string>() == to_string(static_cast<AccessKind>(kind))) {
+      line.kind = static_cast<AccessKind>(kind);
+    }
+  }
+  line.array = json.value("array", std::string());
+  line.traffic = traffic_from_json(json);
+  json.at("flops").get_to(line.flops);
+  if (line.kind) {
+    const Json& example = json.at("example");
+    example.at("bytes").get_to(line.example.bytes);
+    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
+      const Json& address = example.at("lanes").at(lane);
+      if (!address.is_null()) {
+        line.example.active |= 1U << lane;
+        address.get_to(line.example.address[lane]);
+      }
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 std::string_view to_string(AccessKind kind) {
@@ -234,6 +282,39 @@ Json to_json(const Counts& counts) {
     json["lines"].push_back(to_json(line));
   }
   return json;
+}
+
+Counts counts_from_json(const Json& json) {
+  Counts counts;
+  counts.gpu = simt::find_gpu_model(json.at("gpu_model").at("id").get<std::string>());
+  json.at("blocks").get_to(counts.blocks);
+  json.at("blocks_executed").get_to(counts.blocks_executed);
+  json.at("threads_per_block").get_to(counts.threads_per_block);
+  json.at("smem_bytes").get_to(counts.smem_bytes);
+  json.at("blocks_per_sm").get_to(counts.blocks_per_sm);
+  const std::array<std::pair<AccessKind, const char*>, simt::ACCESS_KINDS> kinds{
+      {{AccessKind::global_load, "global_loads"},
+       {AccessKind::global_store, "global_stores"},
+       {AccessKind::shared_load, "shared_loads"},
+       {AccessKind::shared_store, "shared_stores"},
+       {AccessKind::async_copy, "async_copies"}}};
+  for (const auto& [kind, name] : kinds) {
+    counts.traffic[static_cast<std::size_t>(kind)] = traffic_from_json(json.at(name));
+  }
+  if (json.contains("flops")) {
+    counts.flops = json.at("flops").get<std::uint64_t>();
+  }
+  json.at("barriers").get_to(counts.barriers);
+  const Json& reads = json.at("reads_per_element");
+  counts.reads_per_element = {reads.at("a"), reads.at("b"), reads.at("c")};
+  json.at("first_wave").at("blocks").get_to(counts.first_wave_blocks);
+  json.at("first_wave").at("elements").get_to(counts.first_wave_elements);
+  counts.in_step = l2_traffic_from_json(json.at("l2").at("in_step"));
+  counts.in_turn = l2_traffic_from_json(json.at("l2").at("in_turn"));
+  for (const Json& line : json.at("lines")) {
+    counts.lines.push_back(line_from_json(line));
+  }
+  return counts;
 }
 
 }  // namespace sgemm

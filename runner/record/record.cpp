@@ -1,6 +1,9 @@
 #include "record/record.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -113,6 +116,97 @@ Json to_json(const Spread& spread) {
   return json;
 }
 
+/// What NaN where none belongs says of a C that held nothing.
+std::string explanation(const Verdict& verdict, float beta) {
+  const bool was_nan = std::isnan(verdict.first_wrong_value) && !std::isnan(verdict.first_wrong_expected);
+  return beta == 0.0F && was_nan ? "; as beta is 0, C held NaN before, and has been read there or not been written"
+                                 : "";
+}
+
+template <class Value>
+void get_if(const Json& json, const char* key, std::optional<Value>& value) {
+  if (json.contains(key)) {
+    value = json.at(key).get<Value>();
+  }
+}
+
+TelemetrySample telemetry_from_json(const Json& json) {
+  TelemetrySample sample;
+  get_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
+  get_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
+  get_if(json, "power_w", sample.power_w);
+  get_if(json, "temperature_c", sample.temperature_c);
+  json.at("throttle_reasons").get_to(sample.throttle_reasons);
+  return sample;
+}
+
+Measurement measurement_from_json(const Json& json, const Size& size) {
+  Timings timings;
+  json.at("samples_us").get_to(timings.kernel_us);
+  if (json.contains("cublas_samples_us")) {
+    json.at("cublas_samples_us").get_to(timings.rival_us);
+  }
+  json.at("launches_per_sample").get_to(timings.launches_per_sample);
+  Measurement measurement = measurement_of(std::move(timings), size);
+  get_if(json, "percent_of_peak", measurement.percent_of_peak);
+  get_if(json, "vs_cublas_alone", measurement.vs_cublas_alone);
+  get_if(json, "cublas_alone_us", measurement.cublas_alone_us);
+  return measurement;
+}
+
+Accuracy accuracy_from_json(const Json& json, const Record& record) {
+  Accuracy accuracy;
+  Verdict& verdict = accuracy.verdict;
+  json.at("promised").get_to(accuracy.promised);
+  json.at("full").get_to(verdict.full);
+  json.at("compared").get_to(verdict.compared);
+  json.at("wrong").get_to(verdict.wrong);
+  json.at("non_finite").get_to(verdict.non_finite);
+  json.at("non_finite_wrong").get_to(verdict.non_finite_wrong);
+  verdict.componentwise_err = json.value("componentwise_err", std::numeric_limits<double>::quiet_NaN());
+  verdict.rel_err = record.rel_err.value_or(std::numeric_limits<double>::quiet_NaN());
+  verdict.max_bound_ratio = record.max_bound_ratio.value_or(std::numeric_limits<double>::quiet_NaN());
+  get_if(json, "condition", verdict.condition);
+  get_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
+  return accuracy;
+}
+
+Spread spread_from_json(const Json& json) {
+  Spread spread;
+  const auto grid = json.at("grid").get<std::string>();
+  const std::size_t x = grid.find('x');
+  spread.grid = {std::stoi(grid.substr(0, x)), std::stoi(grid.substr(x + 1))};
+  json.at("gpus").get_to(spread.gpus);
+  json.at("exchange").get_to(spread.exchange);
+  json.at("received_bytes").get_to(spread.received_bytes);
+  get_if(json, "of_ceiling", spread.of_ceiling);
+  if (json.contains("of_ceiling_ci")) {
+    spread.of_ceiling_ci = Interval{json.at("of_ceiling_ci").at(0), json.at("of_ceiling_ci").at(1)};
+  }
+  if (json.contains("ceiling_samples_us")) {
+    json.at("ceiling_samples_us").get_to(spread.ceiling_us);
+  }
+  return spread;
+}
+
+Resources resources_from_json(const Json& json) {
+  Resources resources;
+  json.at("registers").get_to(resources.registers);
+  json.at("smem_bytes").get_to(resources.smem_bytes);
+  json.at("spill_bytes").get_to(resources.spill_bytes);
+  json.at("blocks_per_sm").get_to(resources.blocks_per_sm);
+  json.at("threads_per_block").get_to(resources.threads_per_block);
+  return resources;
+}
+
+Outcome outcome_from(std::string_view word) {
+  constexpr std::array OUTCOMES{Outcome::measured,  Outcome::executed, Outcome::compared,      Outcome::counted,
+                                Outcome::incorrect, Outcome::failed,   Outcome::not_supported, Outcome::skipped};
+  const auto found =
+      std::find_if(OUTCOMES.begin(), OUTCOMES.end(), [&](Outcome outcome) { return to_string(outcome) == word; });
+  return found == OUTCOMES.end() ? Outcome::failed : *found;
+}
+
 }  // namespace
 
 Measurement measurement_of(Timings timings, const Size& size) {
@@ -133,12 +227,13 @@ Record::Record(const Case& item)
       kernel(item.kernel->id()),
       number(item.kernel->number),
       variant(item.kernel->variant),
+      file(item.kernel->file),
       platform(item.kernel->platform),
       accuracy(item.kernel->accuracy),
       size(item.size),
       data(item.data) {}
 
-void Record::judge(const Verdict& verdict, std::string_view when) {
+void Record::judge(const Verdict& verdict, std::string_view when, float beta) {
   rel_err = verdict.rel_err;
   max_bound_ratio = verdict.max_bound_ratio;
   verified = verdict.correct();
@@ -147,7 +242,7 @@ void Record::judge(const Verdict& verdict, std::string_view when) {
   }
   const bool excused = errors && !errors->promised;
   if (!verdict.correct() && !excused) {
-    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe());
+    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe() + explanation(verdict, beta));
   }
 }
 
@@ -177,6 +272,11 @@ Json to_json(const Record& record, int repetitions) {
   json["kernel"] = record.kernel;
   json["number"] = record.number;
   json["variant"] = record.variant;
+  if (record.file) {
+    json["path"] = record.file->path;
+    json["source_hash"] = record.file->hash;
+    json["compile_command"] = record.file->command;
+  }
   json["platform"] = to_string(record.platform);
   json["accuracy_class"] = to_string(record.accuracy);
   json["m"] = record.size.m;
@@ -217,6 +317,37 @@ Json to_json(const Record& record, int repetitions) {
   }
   json["throttled"] = record.throttled();
   return json;
+}
+
+Record record_from_json(const Case& item, const Json& json) {
+  Record record(item);
+  record.outcome = outcome_from(json.at("outcome").get<std::string>());
+  json.at("reason").get_to(record.reason);
+  json.at("verified").get_to(record.verified);
+  json.at("detail").get_to(record.detail);
+  json.at("workspace_bytes").get_to(record.workspace_bytes);
+  get_if(json, "rel_err", record.rel_err);
+  get_if(json, "max_bound_ratio", record.max_bound_ratio);
+  if (json.contains("accuracy")) {
+    record.errors = accuracy_from_json(json.at("accuracy"), record);
+  }
+  if (json.contains("registers")) {
+    record.resources = resources_from_json(json);
+  }
+  get_if(json, "occupancy", record.occupancy);
+  if (json.contains("samples_us")) {
+    record.measurement = measurement_from_json(json, record.size);
+  }
+  if (json.contains("spread")) {
+    record.spread = spread_from_json(json.at("spread"));
+  }
+  if (json.contains("counts")) {
+    record.counts = counts_from_json(json.at("counts"));
+  }
+  if (const Json& telemetry = json.at("telemetry"); !telemetry.is_null()) {
+    record.telemetry.emplace(telemetry_from_json(telemetry.at("start")), telemetry_from_json(telemetry.at("end")));
+  }
+  return record;
 }
 
 }  // namespace sgemm

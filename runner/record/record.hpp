@@ -62,6 +62,7 @@ struct Record {
   std::string kernel;
   int number = -1;
   std::string variant;
+  std::optional<KernelFile> file;  ///< that the kernel comes from; nothing for one of the program
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   Size size;
@@ -85,8 +86,8 @@ struct Record {
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
 
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
-  /// class promises. The reason begins with `when`.
-  void judge(const Verdict& verdict, std::string_view when);
+  /// class promises. The reason begins with `when`, and `beta` may help to explain it.
+  void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
   /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
@@ -95,5 +96,8 @@ struct Record {
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
 nlohmann::ordered_json to_json(const Record& record, int repetitions);
+/// The record of `item` that to_json() made this of, but for what JSON can not hold: the console's note, errors that
+/// are no numbers, and fractions of nanoseconds. Throws nlohmann::json::exception for any other JSON.
+Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
 
 }  // namespace sgemm

@@ -38,6 +38,9 @@ void Block::run(const Index3& block, std::uint64_t number) {
   context_.block = block;
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
+  prepare_static_memory();
+  counts_ = {};
+  counting_calls_.assign(MAX_THREADS_PER_BLOCK, 0);
   context_.watcher->begin(*launch_, number);
   warp_barriers_.begin();
   named_barriers_.begin();
@@ -76,14 +79,40 @@ void Block::run_thread() {
 
 void Block::access(const Access& access, const void* code) {
   const InExecutor in_executor;
-  const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
-  if (static_cast<std::size_t>(access.address - kernel) < launch_->kernel_bytes) {
-    return;  // an argument
+  if (is_argument(access.address)) {
+    return;
   }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
     context_.scheduler.freeze(std::make_exception_ptr(
         Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + *complaint)));
   }
+}
+
+bool Block::is_argument(const void* address) const {
+  const auto* const kernel = static_cast<const std::byte*>(launch_->kernel);
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - kernel) < launch_->kernel_bytes;
+}
+
+void Block::check_atomic(const void* address, unsigned bytes, const void* code, Site site) const {
+  if (context_.watched && !context_.scheduler.on_stack(address)) {
+    const Access access{static_cast<const std::byte*>(address), bytes, true, true, true};
+    context_.check("an atomic operation ", context_.watcher->access(context_.current(), access, code), site);
+  }
+}
+
+unsigned Block::count_at_barrier(bool predicate, Site site) {
+  // A thread may reach its next call before others have read the sum of this one, but not its next but one.
+  const unsigned call = counting_calls_[context_.current()];
+  const unsigned next = (call + 1) % counts_.size();
+  counting_calls_[context_.current()] = static_cast<std::uint8_t>(next);
+  counts_[call] += predicate ? 1 : 0;
+  named_barriers_.sync_block(site);
+  counts_[(next + 1) % counts_.size()] = 0;
+  return counts_[call];
+}
+
+void Block::freeze(const std::string& what) {
+  context_.scheduler.freeze(std::make_exception_ptr(Error(context_.place_of(context_.current()) + ' ' + what)));
 }
 
 void Block::stop() {

@@ -9,7 +9,10 @@
 #include "simt/executor.hpp"
 #include "watch/watcher.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace simt {
 
@@ -45,7 +48,14 @@ class Block {
   /// Tells that the instruction before `code` is about to access memory other than stacks. Ends the launch if the
   /// access is wrong.
   void access(const Access& access, const void* code);
-  /// Ends the block, for a watcher that has seen enough of it. Never returns.
+  /// The current thread is about to change this variable atomically; fails where it may not.
+  void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
+  /// Waits for all threads; returns how many of them brought a predicate that holds.
+  unsigned count_at_barrier(bool predicate, Site site);
+  [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
+  /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
+  void freeze(const std::string& what);
+  /// Ends the block, of which no more is wanted; never returns. For watchers.
   void stop();
 
  private:
@@ -54,10 +64,14 @@ class Block {
   /// The work of each thread of a block.
   void run_thread();
 
+  bool is_argument(const void* address) const;
+
   Watcher nobody_;
   const Launch* launch_ = nullptr;
   bool in_kernel_ = false;
   bool stopped_ = false;
+  std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn
+  std::vector<std::uint8_t> counting_calls_;  ///< of each thread, which of them is its next
   BlockContext context_;
   WarpBarriers warp_barriers_;
   NamedBarriers named_barriers_;

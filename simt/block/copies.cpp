@@ -35,6 +35,12 @@ void Copies::arrive_at_mbarrier(unsigned address, Site site) {
   mbarriers_.arrive(mbarrier, true, site);
 }
 
+void Copies::announce_at_mbarrier(unsigned address, Site site) {
+  mbarriers_.at(address, site);
+  queue().arrive_all([this](const Copy& copy) { check_arrival(copy, true); });
+  context_.watcher->mbarrier_arrive(context_.current(), address, true);
+}
+
 void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site site) {
   constexpr unsigned UNIT = 16;
   if ((destination | reinterpret_cast<std::uintptr_t>(copy.source) | copy.bytes) % UNIT != 0) {

@@ -21,7 +21,9 @@ class Copies {
   void wait(unsigned pending);
   /// Arrives at the mbarrier when all copies have arrived, which is at once here.
   void arrive_at_mbarrier(unsigned address, Site site);
-  /// Starts a bulk copy, which is complete at once here.
+  /// The same for a phase that does not count it as an arrival.
+  void announce_at_mbarrier(unsigned address, Site site);
+  /// Done when it is started.
   void bulk(const Copy& copy, unsigned destination, unsigned mbarrier, Site site);
 
  private:

@@ -47,6 +47,15 @@ std::uint16_t to_bf16(float x) {
   return (bits_of(x) & ~SIGN) > FLOAT_INF ? HALF_NAN : static_cast<std::uint16_t>(rounded(bits_of(x), BF16_SHIFT));
 }
 
+float to_tf32(float x) {
+  constexpr unsigned MISSING = 13;
+  const std::uint32_t bits = bits_of(x);
+  if ((bits & ~SIGN) >= FLOAT_INF) {
+    return x;
+  }
+  return float_of((bits + (1U << (MISSING - 1))) >> MISSING << MISSING);
+}
+
 float from_fp16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
   const std::uint32_t magnitude = bits & 0x7FFFU;

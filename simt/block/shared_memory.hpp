@@ -1,7 +1,10 @@
 #pragma once
 
+#include "simt/thread.hpp"
+
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 namespace simt {
 
@@ -9,9 +12,29 @@ namespace simt {
 /// address 0.
 constexpr std::string_view DYNAMIC_MEMORY_SYMBOL = "simt::(anonymous namespace)::dynamic_memory";
 
-/// Sets all bits of the first `bytes` bytes of the dynamic shared memory. The block may not use more.
+/// The same for static shared memory of plain CUDA, in which place_variable() gives variables their places.
+constexpr std::string_view STATIC_MEMORY_SYMBOL = "simt::(anonymous namespace)::static_memory";
+
+/// Sets all bits of as many bytes of it; more is not to be used.
 void prepare_dynamic_memory(std::size_t bytes);
 /// The memory at a shared address.
 std::byte* in_shared_memory(unsigned address);
+
+/// A block begins, in which no variable has a place yet.
+void prepare_static_memory();
+/// Where the variable lies in this OS thread's block; all its bits are set when it gets its place. Null where there is
+/// no room left: static_bytes() would exceed MAX_STATIC_SMEM.
+void* place_variable(SharedVariable& variable);
+/// Of all the variables of this block.
+std::size_t static_bytes();
+
+struct PlacedVariable {
+  const SharedVariable* variable = nullptr;
+  std::byte* begin = nullptr;
+};
+/// Those of this block, in the order of their addresses.
+const std::vector<PlacedVariable>& placed_variables();
+/// The one that the address belongs to, or null.
+const SharedVariable* placed_variable_at(const void* address);
 
 }  // namespace simt

@@ -69,6 +69,57 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
   }
 }
 
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
+                                        unsigned lane, const std::array<float, 4>& c) {
+  const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
+  const auto element = [&](std::uint32_t bits, unsigned number) -> double {
+    if (format == MmaFormat::tf32) {
+      return as_tf32(std::bit_cast<float>(bits));
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<std::uint16_t>(bits >> 16U * number));
+  };
+  // Of rows a register of A holds neighbouring k, of columns one of B does: of four groups of lanes one after the
+  // other. The next register of A is eight rows further down, and the one after the next 4 * per_register k further.
+  std::array<float, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    const unsigned half = i / 2;    // of the rows
+    const unsigned row = lane / 4;  // in it
+    const unsigned col = lane % 4 * 2 + i % 2;
+    double sum = c[i];
+    for (unsigned at = 0; at < k; ++at) {
+      const unsigned group = at / (4 * per_register);
+      const unsigned q = at / per_register % 4;
+      sum += element(operands[row * 4 + q].a[group * 2 + half], at % per_register) *
+             element(operands[col * 4 + q].b[group], at % per_register);
+    }
+    d[i] = rounded_towards_zero(sum);
+  }
+  return d;
+}
+
+void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
+                        const std::array<const void*, WARP>& b, unsigned lane, float* c) {
+  const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {
+    const void* const elements = of[number % WARP];
+    const unsigned index = number / WARP;
+    if (format == MmaFormat::tf32) {
+      return as_tf32(static_cast<const float*>(elements)[index]);
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<const std::uint16_t*>(elements)[index]);
+  };
+  for (unsigned number = lane; number < extents.m * extents.n; number += WARP) {
+    const unsigned row = number / extents.n;
+    const unsigned column = number % extents.n;
+    double sum = c[number / WARP];
+    for (unsigned k = 0; k < extents.k; ++k) {
+      sum += element(a, row * extents.k + k) * element(b, k * extents.n + column);
+    }
+    c[number / WARP] = rounded_towards_zero(sum);
+  }
+}
+
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(format, a, shared, rows);

@@ -17,6 +17,14 @@ namespace simt {
 /// towards 0. Hardware cuts off the terms instead, some bits further down, and GPUs differ in this.
 void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]);
 
+/// mma.sync.m16n8kK by the same rules: what lane `lane` holds of A * B + C.
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
+                                        unsigned lane, const std::array<float, 4>& c);
+
+/// simt::warp_product() for one lane: where each lane's elements of A and B lie, and its own of C.
+void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
+                        const std::array<const void*, WARP>& b, unsigned lane, float* c);
+
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;
 constexpr unsigned WGMMA_K = 16;

@@ -45,10 +45,40 @@ void TensorOperations::end() const {
   }
 }
 
-void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+void TensorOperations::check_whole_warp(Site site) const {
   if (context_.current() / WARP * WARP + WARP > context_.scheduler.threads()) {
     context_.fail("tensor cores take whole warps of 32 threads", site);
   }
+}
+
+std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
+                                           const std::array<float, 4>& c, Site site) {
+  check_whole_warp(site);
+  Warp& own = warp();
+  own.registers[lane()] = operands;
+  warp_barriers_.sync(ALL_LANES, site);
+  const std::array<float, 4> d = multiply_registers(format, k, own.registers, lane(), c);
+  warp_barriers_.sync(ALL_LANES, site);
+  return d;
+}
+
+void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
+                                    Site site) {
+  check_whole_warp(site);
+  const auto pointers = [&](const void* mine) {
+    std::array<const void*, WARP> all{};
+    const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
+    std::ranges::transform(given, all.begin(), [](std::uint64_t bits) { return reinterpret_cast<const void*>(bits); });
+    return all;
+  };
+  const std::array<const void*, WARP> all_of_a = pointers(a);
+  const std::array<const void*, WARP> all_of_b = pointers(b);
+  multiply_fragments(format, extents, all_of_a, all_of_b, lane(), c);
+  warp_barriers_.sync(ALL_LANES, site);
+}
+
+void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  check_whole_warp(site);
   Warp& own = warp();
   own.operands[lane()] = operands;
   warp_barriers_.sync(ALL_LANES, site);

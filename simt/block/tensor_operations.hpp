@@ -20,6 +20,9 @@ class TensorOperations {
   /// The block has ended. Fails if not all warps of a warpgroup did the same.
   void end() const;
   void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
+  std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
+                           Site site);
+  void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
   void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
@@ -45,12 +48,15 @@ class TensorOperations {
 
   struct Warp {
     std::array<MmaOperands, WARP> operands{};
+    std::array<MmaRegisters, WARP> registers{};
     std::array<Given, WARP> given{};
     std::array<WgmmaD*, WARP> parts{};
     std::vector<Sum> sums;
     std::uint64_t all_given = 0;  ///< a hash of the arguments that all warps of a warpgroup have to agree in
   };
 
+  /// Fails where the current thread's warp lacks lanes.
+  void check_whole_warp(Site site) const;
   Warp& warp() { return warps_[context_.current() / WARP]; }
   unsigned lane() const { return context_.current() % WARP; }
   /// Computes a product. All lanes of the warp have given their arguments.

@@ -56,6 +56,15 @@ std::uint64_t WarpBarriers::exchange(unsigned mask, std::uint64_t value, unsigne
   return result;
 }
 
+std::array<std::uint64_t, WARP> WarpBarriers::gather(unsigned mask, std::uint64_t value, Site site) {
+  Warp& warp = warps_[context_.current() / WARP];
+  warp.given[context_.current() % WARP] = value;
+  sync(mask, site);
+  const std::array<std::uint64_t, WARP> result = warp.given;
+  sync(mask, site);
+  return result;
+}
+
 std::string WarpBarriers::describe(unsigned /*mask*/) const {
   return "a warp-level operation that not all lanes of its mask reach";
 }

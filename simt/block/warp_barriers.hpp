@@ -20,6 +20,8 @@ class WarpBarriers final : public WaitingPlace {
   /// Returns whether this thread was the last to arrive.
   bool sync(unsigned mask, Site site);
   std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+  /// What lanes outside of the mask gave earlier stays in the result.
+  std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site site);
 
   std::string describe(unsigned mask) const override;
   bool needs(ThreadNumber waiting, ThreadNumber other) const override;

@@ -11,12 +11,17 @@ else()
   message(STATUS "Kernels can not be checked by this build: that takes GCC without sanitizers")
 endif()
 
+# Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
+set(SIMT_OPTIONS -fno-strict-aliasing -Wno-unknown-pragmas)
+# At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
+set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
+  -g1)
+
 # simt_add_kernels(TARGET SOURCE.cu...): an object library of kernels for the executor.
 function(simt_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   add_library(${target} OBJECT ${ARGN})
-  # Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
-  target_compile_options(${target} PRIVATE -fno-strict-aliasing -Wno-unknown-pragmas)
+  target_compile_options(${target} PRIVATE ${SIMT_OPTIONS})
   target_link_libraries(${target} PRIVATE simt::simt simt::cuda_headers)
 endfunction()
 
@@ -24,8 +29,25 @@ endfunction()
 # simt::Counting, if SIMT_CHECKS says that this is possible. Messages name lines in paths relative to the build folder.
 function(simt_add_checked_kernels target)
   simt_add_kernels(${target} ${ARGN})
-  target_compile_definitions(${target} PRIVATE SIMT_CHECKED)
-  # At -O1 the accesses are those of the source. Accesses to vectors stay whole. Messages need the lines.
-  target_compile_options(${target} PRIVATE -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
-    -g1 -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+  target_compile_options(${target} PRIVATE ${SIMT_CHECKED_OPTIONS} -fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
+endfunction()
+
+# simt_translate(VARIABLE SOURCE.cu...): sets the variable to C++ files that the build makes of plain CUDA, with
+# kernel<<<>>>() and all (PLAIN_CUDA.md), for one of the functions above. Options of the compiler's for such files are
+# the caller's: warnings that a project wants of its own code may not suit what others wrote.
+function(simt_translate variable)
+  set(translations)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(GET path STEM name)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.translated)
+    add_custom_command(OUTPUT ${folder}/${name}.cpp
+      COMMAND simt::simt_translate ${path} ${folder} --depfile ${folder}/${name}.d
+      DEPENDS ${path} simt::simt_translate
+      DEPFILE ${folder}/${name}.d
+      COMMENT "Translating ${source} for the executor"
+      VERBATIM)
+    list(APPEND translations ${folder}/${name}.cpp)
+  endforeach()
+  set(${variable} ${translations} PARENT_SCOPE)
 endfunction()

@@ -64,6 +64,12 @@ TEST(Executor, ShuffleOfLanesThatNameDifferentOnes) {
                {"thread (0,0,0)", "warp-level operation", "thread (1,0,0) waits at ", "different_masks_kernel"});
 }
 
+TEST(Executor, SharedMemoryAlignedToMoreThanAPage) {
+  float misses = -1.0F;
+  align_to_four_pages(&misses);
+  EXPECT_EQ(misses, 0.0F);
+}
+
 TEST(Executor, OnlyLanesOfTheMaskAreMissed) {
   expect_parts(error_of(exit_before_half_warp), {"thread (16,0,0)", "thread (20,0,0) has finished"});
 }

@@ -79,6 +79,13 @@ __global__ void leave_copy_kernel(const float* in, float* out) {
 
 __global__ void unmodelled_kernel(float*) { simt::not_supported("thread block clusters"); }
 
+__global__ void aligned_kernel(float* out) {
+  __shared__ __align__(16384) float values[32];
+  auto address = reinterpret_cast<std::uintptr_t>(values);
+  asm volatile("" : "+r"(address));  // the compiler would take the alignment for granted
+  *out = static_cast<float>(address % 16384);
+}
+
 __global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }
 
 __global__ void misaligned_copy_kernel(float* out) { cp_async<16>(shared_address(dynamic_smem() + 1), out); }
@@ -156,6 +163,7 @@ void leave_copies(const float* in, float* out, int blocks) {
 void unmodelled(float* out) { run(unmodelled_kernel, 32, out); }
 void too_many_threads(float* out) { run(ones_kernel, 1025, out); }
 void misaligned_copy(float* out) { run(misaligned_copy_kernel, 32, out); }
+void align_to_four_pages(float* out) { run(aligned_kernel, 1, out); }
 void rotate_half_warps(float* out, int delta) { run(rotate_kernel, 96, out, delta); }
 void sum_lanes(float* out) { run(sum_lanes_kernel, 70, out); }
 void pass_to_second_warp(float* out) { run(pass_to_second_warp_kernel, 96, out); }

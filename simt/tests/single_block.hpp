@@ -29,6 +29,8 @@ void too_many_threads(float* out);
 /// 32 threads copy 16 bytes to an address 4 bytes off.
 void misaligned_copy(float* out);
 
+/// A thread stores by how many bytes a shared variable misses the multiple of 16384 that it is to be aligned to.
+void align_to_four_pages(float* out);
 /// 96 threads: each half-warp rotates its threads' numbers by `delta`.
 void rotate_half_warps(float* out, int delta);
 /// 70 threads, a last warp of six: the sum over the warp of the threads' numbers, by xor shuffles of 1, 2, 4, ...

@@ -47,8 +47,8 @@ std::uint64_t hash_of(std::uint32_t active, std::uint64_t phase, const std::arra
 BlockCounter::BlockCounter(CountingContext& context)
     : context_(context),
       variables_(SharedVariables::of_program()),
-      program_(Program::find()),
-      shared_begin_(reinterpret_cast<std::uintptr_t>(program_.thread_local_data)),
+      program_(context.program),
+      shared_begin_(reinterpret_cast<std::uintptr_t>(Program::find().thread_local_data)),
       shared_words_(variables_.bytes() / WORD),
       logs_(MAX_THREADS_PER_BLOCK),
       runs_(zeroed_table<std::uint64_t>(program_.code_end - program_.code_begin)),
@@ -594,7 +594,8 @@ BlockCounts BlockCounter::take() {
   counts.smem_bytes = dynamic_smem_;
   for (const std::uint16_t index : variables_used_) {
     if (index != Memory::ELSEWHERE && variables_.all()[index].name != DYNAMIC_SHARED_MEMORY) {
-      counts.smem_bytes += variables_.all()[index].bytes;
+      const SharedVariables::Variable& variable = variables_.all()[index];
+      counts.smem_bytes += variable.placed ? static_bytes() : variable.bytes;
     }
   }
   counts.l2 = through_l1(context_.l1_bytes(counts.smem_bytes, static_cast<unsigned>(threads_)));

@@ -62,8 +62,7 @@ struct BlockCounts {
   std::vector<Footprint> footprints;  ///< of each array
 };
 
-/// How often code ran, by its distance from the program's begin. The function is short because it is called at every
-/// branch.
+/// How often code ran, by its distance from the begin of what is counted. Kept short: calls come at every branch.
 struct CodeRuns {
   std::uintptr_t begin = 0;
   std::size_t size = 0;  ///< 0 while no counter works on this OS thread
@@ -262,7 +261,7 @@ class BlockCounter final : public Watcher {
 
   CountingContext& context_;
   const SharedVariables& variables_;
-  const Program program_;
+  const Program& program_;                  ///< whose code is counted
   const std::uint64_t shared_begin_;        ///< this OS thread's thread-local variables
   std::vector<std::uint8_t> shared_words_;  ///< whether each word of them is shared memory
   std::size_t threads_ = 0;

@@ -34,9 +34,13 @@ CheckedArrays* CheckedArrays::current() { return current_arrays; }
 
 void CheckedArrays::add(GlobalArray array) {
   const std::size_t bytes = array.bytes();
-  Entry entry{std::move(array), nullptr, bytes};
+  Entry entry{std::move(array), nullptr, nullptr, nullptr, bytes};
   if (entry.array.writable) {
     entry.writers = std::make_unique<Writer[]>(entry.units());
+    if (entry.array.undefined) {
+      entry.defined = std::make_unique<bool[]>(entry.units());
+    }
+    entry.writing_code = std::make_unique<std::atomic<const void*>[]>(entry.units());
   }
   entries_.push_back(std::move(entry));
 }
@@ -45,11 +49,18 @@ void CheckedArrays::begin_launch() {
   entries_.resize(arrays_);
   for (Entry& entry : entries_) {
     for (std::size_t unit = 0; entry.writers && unit < entry.units(); ++unit) {
-      entry.writers[unit].store(0, std::memory_order_relaxed);
+      const bool written = entry.writers[unit].exchange(0, std::memory_order_relaxed) != 0;
+      if (entry.defined) {
+        entry.defined[unit] = entry.defined[unit] || written;
+      }
     }
   }
   for (GlobalArray& workspace : workspaces()) {
     add(std::move(workspace));
+  }
+  for (const DeviceVariable* const variable : device_variables()) {
+    const std::size_t bytes = variable->bytes();
+    add({variable->name(), variable->address(), 1, bytes, bytes, variable->writable(), true, 1});
   }
 }
 

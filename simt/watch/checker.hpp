@@ -5,12 +5,14 @@
 #include "watch/clocks.hpp"
 #include "watch/shared_variables.hpp"
 #include "watch/watcher.hpp"
+#include "watch/zeroed_table.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simt {
@@ -53,8 +55,14 @@ class BlockChecker final : public Watcher {
     Use written;
     Use first_read;  ///< since it was written
     Use last_read;
+    // The code behind these; null where a copy or a product did it.
+    const void* written_by = nullptr;
+    const void* first_read_by = nullptr;
+    const void* last_read_by = nullptr;
+    bool atomically = false;  ///< written by an atomic operation
     bool copying = false;
     bool mbarrier = false;
+    bool in_bytes = false;  ///< its bytes have been accessed one by one, and each has a Word of its own
   };
   enum class By : std::uint8_t { code, copy, mbarrier };
 
@@ -66,17 +74,22 @@ class BlockChecker final : public Watcher {
     Clocks::Clock ended;
   };
 
-  Complaint access_shared(ThreadNumber thread, const Access& access, By by) {
-    return access_shared(thread, access, by, {thread, clocks_.now(thread)});
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const void* code = nullptr) {
+    return access_shared(thread, access, by, {thread, clocks_.now(thread)}, code);
   }
-  /// Checks an access to shared memory and remembers `use` of it.
-  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use);
-  Complaint access_global(ThreadNumber thread, const Access& access);
+  /// `use` is what is remembered of it, and the code.
+  Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use, const void* code = nullptr);
+  /// The part of it that concerns one word, or one byte of one that is accessed in bytes.
+  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use, const void* code,
+                     std::string_view name);
+  Complaint access_global(ThreadNumber thread, const Access& access, const void* code = nullptr);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
   Word& word_at(const std::byte* address);
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   /// "thread (3,2,0) wrote, and no barrier lies in between".
-  std::string unordered_text(const Use& earlier, bool write) const;
+  std::string unordered_text(const Use& earlier, const void* code, bool write) const;
+  /// ", 4 bytes beyond the end of shared values": where an access missed all shared memory.
+  std::string nearest_text(const Access& access) const;
   std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
@@ -94,6 +107,7 @@ class BlockChecker final : public Watcher {
   std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address
   std::vector<ThreadNumber> meeting_;
   std::vector<Word> words_;
+  ZeroedTable<Word> bytes_;  ///< four for each word
 };
 
 }  // namespace simt

@@ -475,9 +475,8 @@ std::uint64_t LaunchCounts::elements_read_by_first(std::uint64_t count) const {
 }
 
 Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits)
-    : context_(std::make_unique<CountingContext>()), limits_(limits), arrays_(std::move(arrays)) {
+    : l1_bytes_(std::move(l1_bytes)), limits_(limits), arrays_(std::move(arrays)) {
   SharedVariables::of_program();
-  context_->l1_bytes = std::move(l1_bytes);
   current_counting = this;
 }
 
@@ -492,6 +491,12 @@ void Counting::count(const Launch& launch) {
   }
   if (arrays.size() > MAX_ARRAYS) {
     throw std::invalid_argument("too many arrays to be counted");
+  }
+  // Of the code that is launched, which may be a shared object's.
+  if (const Program program = Program::of(reinterpret_cast<const void*>(launch.thread));
+      context_ == nullptr || context_->program.code_begin != program.code_begin) {
+    context_ = std::make_unique<CountingContext>(program);
+    context_->l1_bytes = l1_bytes_;
   }
   context_->arrays.clear();
   for (const CountedArray& array : arrays) {

@@ -1,13 +1,10 @@
 #include "watch/counting_context.hpp"
 
-#include "watch/program.hpp"
-
 #include <algorithm>
 
 namespace simt {
 
-AccessSites::AccessSites() : sites_(1) {
-  const Program program = Program::find();
+AccessSites::AccessSites(const Program& program) : sites_(1) {
   begin_ = program.code_begin;
   size_ = program.code_end - program.code_begin;
   of_code_ = zeroed_table<Number>(size_);

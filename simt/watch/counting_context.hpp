@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simt/counter.hpp"
+#include "watch/program.hpp"
 #include "watch/zeroed_table.hpp"
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 #include <source_location>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -28,12 +30,13 @@ class AccessSites {
     bool bulk = false;  ///< whether it is a bulk copy; only its reads are counted
   };
 
-  AccessSites();
+  /// Of code in `program`.
+  explicit AccessSites(const Program& program);
   /// The site of an access by the code before `code`.
   Number of_code(const void* code, unsigned bytes, bool write) {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(code) - begin_;
     if (offset >= size_) {
-      return NONE;  // not of this program
+      return NONE;  // not of that program
     }
     const Number known = std::atomic_ref(of_code_[offset]).load(std::memory_order_relaxed);
     return known != NONE ? known : add(offset, code, bytes, write);
@@ -54,6 +57,9 @@ class AccessSites {
 
 /// Shared by the counters of all OS threads.
 struct CountingContext {
+  explicit CountingContext(Program program) : program(std::move(program)), sites(this->program) {}
+
+  const Program program;  ///< whose code is counted
   std::vector<GlobalArray> arrays;
   L1Size l1_bytes;
   AccessSites sites;

@@ -3,6 +3,7 @@
 #include "watch/program.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -11,14 +12,28 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace simt {
 namespace {
 
 constexpr std::string_view TRACE_CALL = "<__sanitizer_cov_trace_pc";
 
-/// The number of operations of "addps", "vfmadd231ss" and the like; 0 for all other instructions. `operands` tells the
-/// width of packed instructions.
+/// Operations of functions that instrumented code calls for what the source has as one operation.
+unsigned flops_of_call(std::string_view operands) {
+  struct Function {
+    std::string_view name;
+    unsigned flops;
+  };
+  static constexpr std::array<Function, 4> FUNCTIONS{
+      {{"<fmaf@plt>", 2}, {"<fma@plt>", 2}, {"<fmaf>", 2}, {"<fma>", 2}}};
+  const auto found = std::ranges::find_if(
+      FUNCTIONS, [&](const Function& function) { return operands.find(function.name) != std::string_view::npos; });
+  return found == FUNCTIONS.end() ? 0 : found->flops;
+}
+
+/// The operations that "addps", "vfmadd231ss" and the like make; 0 for all else. `operands` tell the width of packed
+/// ones.
 unsigned flops_of(std::string_view mnemonic, std::string_view operands) {
   if (mnemonic.starts_with('v')) {
     mnemonic.remove_prefix(1);
@@ -69,14 +84,12 @@ struct Instruction {
   }
 };
 
-/// Asks objdump.
-std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<const void* const> codes) {
+/// Asks objdump. All codes belong to the program.
+std::optional<std::vector<Instructions>> look_up([[maybe_unused]] const Program& program,
+                                                 [[maybe_unused]] std::span<const void* const> codes) {
 #ifdef __x86_64__
   std::vector<Instructions> result(codes.size());
-  const Program program = Program::find();
-  const std::string path = Program::path();
-  // The code of a kernel lies together, but its helpers may lie far away. Code that lies near is disassembled in one
-  // call.
+  // Code of a kernel lies together, its helpers possibly far away: what lies near is disassembled at once.
   constexpr std::uintptr_t NEAR = 1U << 16U;
   constexpr std::uintptr_t LONGEST_BLOCK = 1U << 14U;
   for (std::size_t first = 0; first < codes.size();) {
@@ -86,7 +99,7 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<cons
     }
     std::ostringstream command;
     command << "objdump -d --no-show-raw-insn --start-address=0x" << std::hex << program.in_file(codes[first])
-            << " --stop-address=0x" << program.in_file(codes[end - 1]) + LONGEST_BLOCK << " '" << path << '\'';
+            << " --stop-address=0x" << program.in_file(codes[end - 1]) + LONGEST_BLOCK << " '" << program.path << '\'';
     const std::vector<std::string> lines = output_of(command.str());
     if (lines.empty()) {
       return std::nullopt;
@@ -107,7 +120,9 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<cons
       if (instruction->operands.find(TRACE_CALL) != std::string_view::npos) {
         behind = nullptr;
       } else if (behind != nullptr) {
-        if (const unsigned flops = flops_of(instruction->mnemonic, instruction->operands)) {
+        const bool call = instruction->mnemonic.starts_with("call") || instruction->mnemonic.starts_with("jmp");
+        if (const unsigned flops =
+                call ? flops_of_call(instruction->operands) : flops_of(instruction->mnemonic, instruction->operands)) {
           behind->push_back({reinterpret_cast<const void*>(program.base + instruction->address), flops});
         }
       }
@@ -123,25 +138,30 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] std::span<cons
 }  // namespace
 
 std::optional<std::vector<Instructions>> flops_behind(std::span<const void* const> codes) {
-  // A program's code stays as it is.
+  if (codes.empty()) {
+    return std::vector<Instructions>();
+  }
+  // What a launch runs lies in one file, where it stays as it is.
   static std::mutex mutex;
-  static std::map<const void*, Instructions> known;
+  static std::map<std::pair<std::string, std::uintptr_t>, Instructions> known;
   const std::lock_guard lock(mutex);
+  const Program program = Program::of(codes.front());
+  const auto key = [&](const void* code) { return std::pair(program.path, program.in_file(code)); };
   std::vector<const void*> missing;
   std::copy_if(codes.begin(), codes.end(), std::back_inserter(missing),
-               [&](const void* code) { return !known.contains(code); });
+               [&](const void* code) { return !known.contains(key(code)); });
   if (!missing.empty()) {
-    const auto found = look_up(missing);
+    const auto found = look_up(program, missing);
     if (!found) {
       return std::nullopt;
     }
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      known[missing[i]] = (*found)[i];
+      known[key(missing[i])] = (*found)[i];
     }
   }
   std::vector<Instructions> result;
   for (const void* const code : codes) {
-    result.push_back(known[code]);
+    result.push_back(known[key(code)]);
   }
   return result;
 }

@@ -9,8 +9,8 @@
 
 namespace simt {
 
-/// An instruction that computes, and its number of operations: one for each value that it adds, subtracts, multiplies
-/// or divides, and two for each multiply-add.
+/// An instruction that computes, and how many operations it makes: one for each value it adds, subtracts, multiplies or
+/// divides, two for one it multiplies and adds. A call of fma() is one as well.
 struct FlopInstruction {
   const void* code = nullptr;
   unsigned flops = 0;
@@ -18,8 +18,8 @@ struct FlopInstruction {
 
 using Instructions = std::vector<FlopInstruction>;
 
-/// The instructions behind each of the trace calls that return to `codes` (in order), up to the next such call. Nothing
-/// if objdump (binutils) is missing or the processor is not an x86-64.
+/// The instructions behind each of the trace calls that return to `codes` (in order, all in one file), up to the next
+/// such call. Nothing where objdump (binutils) is missing or the processor is not an x86-64.
 std::optional<std::vector<Instructions>> flops_behind(std::span<const void* const> codes);
 
 }  // namespace simt

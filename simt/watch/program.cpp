@@ -13,25 +13,24 @@
 #include <mutex>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace simt {
 namespace {
 
 using Places = std::vector<SourcePlace>;
 
-/// Asks addr2line.
-std::vector<Places> look_up(std::span<const void* const> codes) {
+/// Asks addr2line for addresses in the program's file.
+std::vector<Places> look_up(const Program& program, std::span<const std::uintptr_t> codes) {
   std::vector<Places> places(codes.size());
-  const std::string path = Program::path();
-  const Program program = Program::find();
   // A command line has room for some thousands of addresses.
   constexpr std::size_t AT_ONCE = 2000;
-  for (std::size_t first = 0; first < codes.size() && !path.empty(); first += AT_ONCE) {
+  for (std::size_t first = 0; first < codes.size() && !program.path.empty(); first += AT_ONCE) {
     std::ostringstream command;
-    command << "addr2line -a -C -f -i -e '" << path << '\'' << std::hex;
+    command << "addr2line -a -C -f -i -e '" << program.path << '\'' << std::hex;
     const std::size_t end = std::min(first + AT_ONCE, codes.size());
     for (std::size_t i = first; i < end; ++i) {
-      command << " 0x" << program.in_file(codes[i]);
+      command << " 0x" << codes[i];
     }
     // For each address a line with it, then two lines, function and place, for the code itself and for each function
     // that it was inlined into.
@@ -47,7 +46,11 @@ std::vector<Places> look_up(std::span<const void* const> codes) {
         line.erase(std::min(line.find(" (discriminator"), line.size()));
         const std::size_t colon = line.rfind(':');
         if (!line.starts_with('?') && colon != std::string::npos) {
-          place.file = line.substr(line.starts_with("./") ? 2 : 0, colon - (line.starts_with("./") ? 2 : 0));
+          std::size_t begin = 0;
+          while (line.compare(begin, 2, "./") == 0) {
+            begin += 2;
+          }
+          place.file = line.substr(begin, colon - begin);
           place.line = 0;
           std::from_chars(line.data() + colon + 1, line.data() + line.size(), place.line);
           places[index - 1].push_back(place);
@@ -63,31 +66,59 @@ std::vector<Places> look_up(std::span<const void* const> codes) {
 
 }  // namespace
 
+namespace {
+
+Program described(const dl_phdr_info& info) {
+  Program program;
+  program.base = info.dlpi_addr;
+  program.path = info.dlpi_name;
+  if (program.path.empty()) {
+    std::array<char, PATH_MAX> path{};
+    program.path = realpath("/proc/self/exe", path.data()) == nullptr ? "" : path.data();
+  }
+  program.thread_local_data = static_cast<const std::byte*>(info.dlpi_tls_data);
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info.dlpi_phdr[i];
+    if (part.p_type == PT_TLS) {
+      program.thread_local_bytes = part.p_memsz;
+    } else if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
+      program.code_begin = info.dlpi_addr + part.p_vaddr;
+      program.code_end = program.code_begin + part.p_memsz;
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
 Program Program::find() {
   Program program;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* result) {
-        auto& found = *static_cast<Program*>(result);
-        found.base = info->dlpi_addr;
-        found.thread_local_data = static_cast<const std::byte*>(info->dlpi_tls_data);
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& part = info->dlpi_phdr[i];
-          if (part.p_type == PT_TLS) {
-            found.thread_local_bytes = part.p_memsz;
-          } else if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
-            found.code_begin = info->dlpi_addr + part.p_vaddr;
-            found.code_end = found.code_begin + part.p_memsz;
-          }
-        }
+        *static_cast<Program*>(result) = described(*info);
         return 1;  // the program comes first
       },
       &program);
   return program;
 }
 
-std::string Program::path() {
-  std::array<char, PATH_MAX> path{};
-  return realpath("/proc/self/exe", path.data()) == nullptr ? "" : path.data();
+Program Program::of(const void* code) {
+  struct Search {
+    std::uintptr_t code;
+    Program found;
+  } search{reinterpret_cast<std::uintptr_t>(code), find()};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        Search& wanted = *static_cast<Search*>(data);
+        const Program program = described(*info);
+        const bool found = wanted.code >= program.code_begin && wanted.code < program.code_end;
+        if (found) {
+          wanted.found = program;
+        }
+        return found ? 1 : 0;
+      },
+      &search);
+  return search.found;
 }
 
 std::vector<std::string> output_of(const std::string& command) {
@@ -108,23 +139,34 @@ std::vector<std::string> output_of(const std::string& command) {
 }
 
 std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes) {
-  // The results are kept: reading the debug information takes a while, and a program's code stays where it is.
+  // It takes a while to read the debug information, and code stays where it is in its file.
   static std::mutex mutex;
-  static std::map<const void*, Places> known;
+  static std::map<std::string, std::map<std::uintptr_t, Places>> known;
   const std::lock_guard lock(mutex);
-  std::vector<const void*> missing;
+  std::vector<Program> programs;
+  std::vector<std::pair<const Program*, std::vector<std::uintptr_t>>> missing;
   for (const void* const code : codes) {
-    if (known.try_emplace(code).second) {
-      missing.push_back(code);
+    programs.push_back(Program::of(code));
+  }
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const Program& program = programs[i];
+    if (!known[program.path].try_emplace(program.in_file(codes[i])).second) {
+      continue;
+    }
+    const auto same = std::find_if(missing.begin(), missing.end(),
+                                   [&](const auto& other) { return other.first->path == program.path; });
+    auto& of_program = same != missing.end() ? *same : missing.emplace_back(&program, std::vector<std::uintptr_t>());
+    of_program.second.push_back(program.in_file(codes[i]));
+  }
+  for (const auto& [program, addresses] : missing) {
+    const std::vector<Places> found = look_up(*program, addresses);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      known[program->path][addresses[i]] = found[i];
     }
   }
-  const std::vector<Places> found = look_up(missing);
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    known[missing[i]] = found[i];
-  }
   std::vector<Places> places;
-  for (const void* const code : codes) {
-    places.push_back(known[code]);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    places.push_back(known[programs[i].path][programs[i].in_file(codes[i])]);
   }
   return places;
 }
@@ -132,7 +174,20 @@ std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const>
 std::string source_line(const void* code) {
   // The address is that of the next instruction.
   const void* const instruction = static_cast<const std::byte*>(code) - 1;
-  const Places places = source_places({&instruction, 1}).front();
+  Places places = source_places({&instruction, 1}).front();
+  // What a function of CUDA's is made of tells nobody anything: the place that called it does, nor does a second place
+  // on the same line, of a lambda that inline assembly became.
+  const auto told_by_next = [](const SourcePlace& place, const SourcePlace& next) {
+    return place.file.find("/include/simt/") != std::string::npos ||
+           (place.file == next.file && place.line == next.line && place.function.find("lambda") != std::string::npos);
+  };
+  for (std::size_t i = 0; i + 1 < places.size();) {
+    if (told_by_next(places[i], places[i + 1])) {
+      places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
   std::ostringstream text;
   for (const SourcePlace& place : places) {
     text << (text.tellp() > 0 ? ", called at " : "") << place.file << ':';
@@ -144,7 +199,7 @@ std::string source_line(const void* code) {
     text << " in " << place.function;
   }
   if (text.tellp() == 0) {
-    text << "0x" << std::hex << Program::find().in_file(instruction);
+    text << "0x" << std::hex << Program::of(instruction).in_file(instruction);
   }
   return text.str();
 }

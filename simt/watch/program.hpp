@@ -1,6 +1,6 @@
 #pragma once
 
-// The running program: its place in memory, and the source lines of its code.
+// The running program and what it has loaded: where they lie in memory, and which source lines their code comes from.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace simt {
 
-/// The place in memory of the program itself, without libraries, and of this OS thread's copy of its thread-local
-/// variables.
+/// Where a piece of the program lies in memory, which is the program itself or a shared object that it has loaded.
 struct Program {
+  std::string path;  ///< of its file; empty where that can not be told
   std::uintptr_t base = 0;
   std::uintptr_t code_begin = 0;
   std::uintptr_t code_end = 0;
-  const std::byte* thread_local_data = nullptr;
+  const std::byte* thread_local_data = nullptr;  ///< this OS thread's copy
   std::size_t thread_local_bytes = 0;
 
+  /// The program itself.
   static Program find();
-  /// Path of its file; empty if it is not known.
-  static std::string path();
+  /// The piece that the code belongs to; the program itself where none is known.
+  static Program of(const void* code);
   /// The address in the file of a code address in memory.
   std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
 };

@@ -56,8 +56,12 @@ SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes 
       const char* const name = names + symbols[s].st_name;
       const std::string text = demangled(name);
       const bool in_function = std::string_view(name).starts_with("_ZZ");
-      variables_.push_back({text == DYNAMIC_MEMORY_SYMBOL ? std::string(DYNAMIC_SHARED_MEMORY) : last_part(text),
-                            symbols[s].st_value, symbols[s].st_size, in_function || text == DYNAMIC_MEMORY_SYMBOL});
+      const bool placed = text == STATIC_MEMORY_SYMBOL;
+      variables_.push_back({text == DYNAMIC_MEMORY_SYMBOL ? std::string(DYNAMIC_SHARED_MEMORY)
+                            : placed                      ? std::string(STATIC_SHARED_MEMORY)
+                                                          : last_part(text),
+                            symbols[s].st_value, symbols[s].st_size,
+                            in_function || placed || text == DYNAMIC_MEMORY_SYMBOL, placed});
     }
   }
   if (variables_.empty()) {

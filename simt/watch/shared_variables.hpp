@@ -19,6 +19,7 @@ class SharedVariables {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     bool shared = false;
+    bool placed = false;  ///< room for variables that get their places in each block: placed_variable_at()
   };
 
   /// Throws std::runtime_error where the program has no symbols.

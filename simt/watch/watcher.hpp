@@ -17,6 +17,7 @@ struct Access {
   unsigned bytes = 0;
   bool write = false;
   bool aligned = true;  ///< whether CUDA asks for an address that is a multiple of `bytes`
+  bool atomic = false;  ///< reads and writes, in order with all other atomic accesses
 };
 
 /// A copy to shared memory by cp.async or cp.async.bulk.

@@ -151,6 +151,12 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--tuning FILE",
                                    "--no-tuning",
                                    "--list",
+                                   "--launch CODE",
+                                   "--requires CODE",
+                                   "--include FOLDERS",
+                                   "--nvcc-flags FLAGS",
+                                   "--timeout S",
+                                   "--new-kernel FILE.cu",
                                    "--help",
                                    "--version",
                                    "--benchmark_",
@@ -209,6 +215,20 @@ TEST(Options, MissingValues) {
     EXPECT_EQ(error({flag, "--no-verify"}), flag + " needs a value");
     EXPECT_EQ(error({flag, "--"}), flag + " needs a value");
   }
+}
+
+TEST(Options, OfFiles) {
+  const Options given = options({"--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N", "--include", "a,b/c",
+                                 "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
+  EXPECT_EQ(given.user.launch.launch, "f<<<1, 2>>>(M, N)");
+  EXPECT_EQ(given.user.launch.requirement, "M == N");
+  EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{"a", "b/c"}));
+  EXPECT_EQ(given.user.compile.nvcc_flags, (std::vector<std::string>{"-lineinfo", "-G"}));
+  EXPECT_EQ(given.timeout, 2.5);
+  EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
+  EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
+  EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
+  EXPECT_EQ(error({"--count", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --count");
 }
 
 TEST(Options, RepeatedFlags) {

@@ -142,6 +142,20 @@ TEST(Record, CpuCaseHasNoPairsAndNoResources) {
   }
 }
 
+TEST(Record, IsReadBackAsItWasWritten) {
+  Record of_file = executed_record();
+  of_file.file = KernelFile{"dir/my.cu", "", "g++ -O2"};
+  for (const Record& record :
+       {measured_record(), executed_record(), compared_record(), counted_record(), of_file,
+        stopped_record(Outcome::failed, "out of order"), stopped_record(Outcome::not_supported, "too large")}) {
+    Kernel kernel = fake_kernel(record.number, record.kernel.substr(3, record.kernel.find(':') - 3), record.variant);
+    kernel.file = record.file;
+    const Case item{&kernel, record.size, record.data};
+    const Json json = to_json(record, 1);
+    EXPECT_EQ(to_json(record_from_json(item, json), 1), json);
+  }
+}
+
 TEST(Record, NumbersThatJsonCanNotSayAreAbsent) {
   Record record = stopped_record(Outcome::incorrect, "all of it");
   record.rel_err = std::numeric_limits<double>::quiet_NaN();

@@ -37,6 +37,16 @@ TEST(Selection, NumberIsTheDefaultVariant) {
   EXPECT_EQ(selected("0"), Names{"cublas"});
 }
 
+TEST(KernelTerms, FilesAreToldFromNames) {
+  const KernelTerms terms = kernel_terms("cublas,my.cu,1-3,dir/other.cuh:mine::f,6:*");
+  EXPECT_EQ(terms.names, "cublas,1-3,6:*");
+  EXPECT_EQ(terms.files, (Names{"my.cu", "dir/other.cuh:mine::f"}));
+  EXPECT_EQ(kernel_terms("my.cu").names, "");
+  EXPECT_EQ(kernel_terms("all").files, Names{});
+  EXPECT_EQ(usage_message([] { kernel_terms("my.cu,"); }), "bad kernels 'my.cu,': a term is empty");
+  EXPECT_EQ(usage_message([] { kernel_terms(""); }), "bad kernels '': a term is empty");
+}
+
 TEST(Selection, NameWithAndWithoutNumber) {
   EXPECT_EQ(selected("coarse_1d"), Names{"05_coarse_1d"});
   EXPECT_EQ(selected("05_coarse_1d"), Names{"05_coarse_1d"});

@@ -21,6 +21,7 @@ RUNNER = [
     "ranks",
     "count",
     "record",
+    "user",
     "cli",
     "bench",
     "report",

@@ -20,7 +20,8 @@ struct GlobalArray {
   /// Blocks pass data to each other in this array, by means that are not followed. So it is not known whether a block
   /// waited for the data that another block wrote.
   bool passed_between_blocks = false;
-  std::size_t unit = sizeof(float);  ///< bytes that a thread writes together or not at all
+  std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
+  bool undefined = false;            ///< a writable one that holds nothing until a launch writes it
 
   /// From the first row's begin to the last one's end.
   std::size_t bytes() const { return rows == 0 ? 0 : (rows - 1) * stride + row_bytes; }
@@ -49,18 +50,30 @@ class CheckedArrays {
   struct Entry {
     GlobalArray array;
     std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
-    std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
+    /// The code of that write, for messages; null for a copy's.
+    std::unique_ptr<std::atomic<const void*>[]> writing_code;
+    std::unique_ptr<bool[]> defined;  ///< for every unit whether it holds something; null where all do
+    std::size_t bytes = 0;            ///< from the first row's begin to the last one's end
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Forgets all writers, because a launch waits for the launches before. Adds the workspaces that exist now.
+  /// Whether any access was observed. Where none was, the kernels were not instrumented, or did nothing.
+  bool observed_any() const { return observed_.load(std::memory_order_relaxed); }
+  void observe() {
+    if (!observed_any()) {
+      observed_.store(true, std::memory_order_relaxed);
+    }
+  }
+  /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces and the variables in device
+  /// memory that there are now.
   void begin_launch();
 
  private:
   void add(GlobalArray array);
 
   std::vector<Entry> entries_;
-  std::size_t arrays_ = 0;  ///< how many of the entries are no workspaces
+  std::atomic<bool> observed_ = false;
+  std::size_t arrays_ = 0;  ///< how many of the entries the host described
 };
 
 }  // namespace simt

@@ -74,6 +74,7 @@ struct CountingContext;
 
 /// The name of a block's dynamic shared memory among arrays and shared variables.
 constexpr std::string_view DYNAMIC_SHARED_MEMORY = "dynamic shared memory";
+constexpr std::string_view STATIC_SHARED_MEMORY = "static shared memory";
 
 /// The counts of a source line in a launch, of all its threads.
 struct LineCounts {
@@ -149,7 +150,8 @@ class Counting {
   void count(const Launch& launch);
 
  private:
-  std::unique_ptr<CountingContext> context_;
+  std::unique_ptr<CountingContext> context_;  ///< of the latest launch; null before the first
+  L1Size l1_bytes_;
   CountingLimits limits_;
   std::vector<CountedArray> arrays_;
   std::vector<LaunchCounts> launches_;

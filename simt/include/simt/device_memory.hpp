@@ -22,4 +22,27 @@ bool release(void* memory);
 /// All that have not been released, in the order of their addresses.
 std::vector<Allocation> allocations();
 
+/// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
+class DeviceVariable {
+ public:
+  DeviceVariable(const char* name, const void* address, std::size_t bytes, bool writable);
+  ~DeviceVariable();
+  DeviceVariable(const DeviceVariable&) = delete;
+  DeviceVariable& operator=(const DeviceVariable&) = delete;
+
+  const char* name() const { return name_; }
+  const void* address() const { return address_; }
+  std::size_t bytes() const { return bytes_; }
+  bool writable() const { return writable_; }
+
+ private:
+  const char* name_;
+  const void* address_;
+  std::size_t bytes_;
+  bool writable_;
+};
+
+/// All that live.
+const std::vector<const DeviceVariable*>& device_variables();
+
 }  // namespace simt

@@ -23,6 +23,7 @@ struct Index3 {
 /// The limits of a compute capability 9.0 device, which are those of all later ones.
 constexpr unsigned MAX_THREADS_PER_BLOCK = 1024;
 constexpr std::size_t MAX_DYNAMIC_SMEM = 227 * 1024;
+constexpr std::size_t MAX_STATIC_SMEM = 48 * 1024;
 constexpr unsigned WARP = 32;
 
 struct Launch {

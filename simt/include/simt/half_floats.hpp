@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers of 16 bits as tensor cores take them: FP16 and BF16. The functions are not inline, because instrumented code
-// would count their operations.
+// Numbers as tensor cores take them: FP16 and BF16 of 16 bits, and TF32. Not inline: instrumented code would count what
+// they compute.
 
 #include <cstdint>
 
@@ -12,6 +12,8 @@ enum class HalfFormat : std::uint8_t { fp16, bf16 };
 /// `x` rounded to the nearest number of the format, ties to even; Inf beyond the largest. Every NaN becomes the same.
 std::uint16_t to_fp16(float x);
 std::uint16_t to_bf16(float x);
+/// `x` rounded to the nearest number of TF32, ties away from 0; the 13 bits of the mantissa that it lacks are 0.
+float to_tf32(float x);
 /// Exact.
 float from_fp16(std::uint16_t bits);
 float from_bf16(std::uint16_t bits);

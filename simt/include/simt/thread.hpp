@@ -30,8 +30,12 @@ void warp_barrier(unsigned mask, Site site);
 void give_way();
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what lane `source` gave.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
+/// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what each of them gave.
+std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site site);
 /// Position of this thread in its warp.
 unsigned lane();
+/// __syncthreads_count: waits for all threads of the block, and returns for how many of them `predicate` holds.
+unsigned block_barrier_count(bool predicate, Site site);
 
 // ---- Tensor cores ----
 
@@ -44,6 +48,29 @@ struct MmaOperands {
 /// mma.sync: gives this lane's part of A and B to the warp, waits for all lanes to do so too, and sets `d` to its part
 /// of A * B + C. `d` may be `c`.
 void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
+
+enum class MmaFormat : std::uint8_t { tf32, fp16, bf16 };
+
+/// A lane's registers of A and B for mma.sync.m16n8kK, of which small K leave the last ones empty. A register holds
+/// one TF32 number or two of 16 bits.
+struct MmaRegisters {
+  std::array<std::uint32_t, 4> a{};
+  std::array<std::uint32_t, 2> b{};
+};
+
+/// mma.sync.m16n8kK, `k` being 4 or 8 for TF32 and 8 or 16 for the others: this lane's part of A * B + C.
+std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
+                         Site site);
+
+struct MmaExtents {
+  unsigned m;
+  unsigned n;
+  unsigned k;
+};
+
+/// Adds A * B to C, all of which a warp holds together: element i of a lane is number 32 i + lane of its matrix, row by
+/// row. `a` and `b` are floats for TF32 and of 16 bits otherwise.
+void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
 
 /// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];
@@ -61,11 +88,25 @@ void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
 
 // ---- Shared memory ----
 
-/// The block's dynamic shared memory, aligned to 1024 bytes. The content of earlier blocks is gone: all bits are set
-/// when the block starts, which makes every float a NaN.
+/// The static __shared__ variables that one declaration stands for.
+struct SharedVariable {
+  const char* name;
+  std::size_t bytes;
+  std::size_t alignment;
+  unsigned number;  ///< 0 until place_of() gives it one
+};
+
+/// Where it lies in this block. Each is surrounded by bytes that belong to none. Ends the launch where the block's
+/// variables are larger than static shared memory may be.
+void* place_of(SharedVariable& variable, Site site);
+
+/// The block's dynamic shared memory, aligned to 1024 bytes. What earlier blocks left in it is gone: all its bits are
+/// set when the block starts, which makes every float a NaN.
 void* dynamic_shared_memory();
 /// Addresses of shared memory as PTX has them, 32 bits wide.
 unsigned shared_address(const void* pointer);
+/// Whether it points into the block's dynamic shared memory or to a SharedVariable.
+bool is_shared(const void* pointer);
 
 // ---- Copies from global to shared memory ----
 
@@ -90,6 +131,10 @@ void mbarrier_arrive(unsigned address, Site site);
 /// cp.async.mbarrier.arrive.noinc: arrives when all of this thread's copies have arrived. It announces these copies and
 /// nothing else.
 void mbarrier_arrive_after_copies(unsigned address, Site site);
+/// cp.async.mbarrier.arrive: the phase under way announces this thread's copies so far, without an arrival of its own.
+void mbarrier_announce_copies(unsigned address, Site site);
+/// Of the number of the phase under way.
+unsigned mbarrier_parity(unsigned address, Site site);
 /// mbarrier.arrive.expect_tx: arrives, and makes the phase wait for that many bytes of bulk copies.
 void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site);
 /// mbarrier.try_wait.parity, again and again: waits until the latest phase of that parity has ended. The phase before
@@ -103,7 +148,29 @@ void raise_flag(unsigned* flag);
 /// Repeats ld.acquire until the flag is raised, and lowers it. Throws Stopped if the launch ends before.
 void wait_for_flag(unsigned* flag);
 
+// ---- Atomic operations on global and shared memory ----
+
+enum class AtomicOperation : std::uint8_t { add, min, max, exchange, compare_and_swap, and_, or_, xor_, inc, dec };
+enum class AtomicType : std::uint8_t { i32, u32, i64, u64, f32, f64 };
+
+/// What the variable held before. `operand` and the result are the bits of a value of the type; compare_and_swap stores
+/// `operand` where it finds `expected`.
+std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
+                     std::uint64_t expected, Site site);
+
+/// Where element `index` of a linear texture lies, of so many bytes; null outside of it.
+const void* texel(unsigned long long texture, int index, std::size_t bytes);
+
+/// Of a clock that goes on while other threads run.
+long long nanoseconds();
+
+// Texts are no std::string: that one's functions would be compiled as parts of a kernel.
+
+/// Ends the launch with Error: "block ..., thread ..., file:line in function: `what`".
+[[noreturn]] void fail(const char* what, Site site);
+/// The same, from where nothing may be thrown: the thread has written before or behind its local variable.
+void fail_about_local(const char* variable, bool before);
 /// Ends the launch with NotSupported.
-[[noreturn]] void not_supported(const std::string& what);
+[[noreturn]] void not_supported(const char* what);
 
 }  // namespace simt

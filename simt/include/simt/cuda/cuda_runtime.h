@@ -7,9 +7,9 @@
 #include <simt/thread.hpp>
 
 #include <cuda_runtime_api.h>
+#include <vector_types.h>
 
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -22,51 +22,19 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
-/// All fibers of a block run on one OS thread, which runs one block at a time.
+/// Variables are the host's. Translations of plain CUDA (simt/plain_cuda.hpp) tell the checks of them.
+#define __constant__
+#define __managed__
+/// The fibers of a block run on one OS thread, and one block at a time does.
 #define __shared__ static thread_local
 
-struct uint3 {
-  unsigned x;
-  unsigned y;
-  unsigned z;
-};
-
-struct dim3 {
-  unsigned x = 1;
-  unsigned y = 1;
-  unsigned z = 1;
-
-  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
-};
-
-struct alignas(8) float2 {
-  float x;
-  float y;
-};
-
-struct alignas(16) float4 {
-  float x;
-  float y;
-  float z;
-  float w;
-};
-
-struct alignas(16) uint4 {
-  unsigned x;
-  unsigned y;
-  unsigned z;
-  unsigned w;
-};
-
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-
 /// Set whenever a thread gets its turn.
-inline thread_local uint3 threadIdx{};
-inline thread_local uint3 blockIdx{};
-inline thread_local dim3 blockDim{};
-inline thread_local dim3 gridDim{};
+extern constinit thread_local uint3 threadIdx;
+extern constinit thread_local uint3 blockIdx;
+extern constinit thread_local dim3 blockDim;
+extern constinit thread_local dim3 gridDim;
 constexpr int warpSize = simt::WARP;
 
 // ---- Functions of a thread ----
@@ -116,37 +84,34 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, simt:
   return simt::shuffle(mask, value, source / width > lane / width ? lane : source, site);
 }
 
-/// Hints about caches change no result.
-template <class T>
-void __stwt(T* destination, T value) {
-  *destination = value;
-}
-template <class T>
-void __stcg(T* destination, T value) {
-  *destination = value;
-}
-template <class T>
-T __ldg(const T* source) {
-  return *source;
-}
-template <class T>
-T __ldcg(const T* source) {
-  return *source;
-}
-
-inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
-inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
-
-/// A clock that goes on while other threads of the block run.
-inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-inline void __nanosleep(unsigned) { simt::give_way(); }
+#include <simt/device_functions.hpp>
 
 // ---- Launching ----
 
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
 
-/// Only cudaFuncAttributeMaxDynamicSharedMemorySize, which asks for no consent beyond the device's limit here.
+enum cudaFuncCache {
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual
+};
+constexpr int cudaSharedmemCarveoutMaxShared = 100;
+
+/// cudaFuncAttributeMaxDynamicSharedMemorySize alone changes something: the largest value that any kernel asked for is
+/// the limit of all that plain CUDA launches.
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+template <class Kernel>
+cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
+  return cudaSuccess;
+}
 
 /// The executor has neither registers nor multiprocessors: these return cudaErrorNotSupported.
 struct cudaFuncAttributes {
@@ -157,6 +122,16 @@ struct cudaFuncAttributes {
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
                                                           std::size_t dynamic_smem);
+template <class... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Parameters...)) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+template <class... Parameters>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*kernel)(Parameters...), int threads,
+                                                          std::size_t dynamic_smem) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
+                                                       dynamic_smem);
+}
 
 struct cudaLaunchConfig_t {
   dim3 gridDim;

@@ -5,16 +5,22 @@
 // be part of one program.
 
 #include <cstddef>
+#include <type_traits>
 
 /// Tells sources which of the two headers they were compiled with.
 #define SIMT_CUDA_RUNTIME 1
+/// By this one the helpers of CUDA's samples, which others copy, know that cudaError_t is declared.
+#define __DRIVER_TYPES_H__
 
 enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600,
   cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999,
 };
 using cudaError_t = cudaError;
 
@@ -26,6 +32,32 @@ using cudaStream_t = struct CUstream_st*;
 
 /// Every call is complete when it returns, so there is nothing to wait for.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+constexpr unsigned cudaStreamNonBlocking = 1;
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+
+/// What the latest call that failed returned, until it is asked for. Launches throw instead.
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+
+/// Times between events are the executor's, by the host's clock.
+using cudaEvent_t = struct CUevent_st*;
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+constexpr unsigned cudaEventDisableTiming = 2;
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
 
 /// The device that kernels are told of: an H200, by simt/gpu_models.hpp.
 cudaError_t cudaGetDevice(int* device);
@@ -33,8 +65,39 @@ enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
+/// There is one, number 0.
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem = std::size_t{80} << 30U;
+  std::size_t sharedMemPerBlock = 48 * 1024;
+  std::size_t sharedMemPerBlockOptin = 227 * 1024;
+  std::size_t sharedMemPerMultiprocessor = 228 * 1024;
+  int regsPerBlock = 65536;
+  int regsPerMultiprocessor = 65536;
+  int warpSize = 32;
+  int maxThreadsPerBlock = 1024;
+  int maxThreadsPerMultiProcessor = 2048;
+  int maxThreadsDim[3] = {1024, 1024, 64};
+  int maxGridSize[3] = {2147483647, 65535, 65535};
+  int clockRate = 1980000;
+  int memoryClockRate = 3201000;
+  int memoryBusWidth = 6144;
+  int l2CacheSize = 50 << 20;
+  std::size_t totalConstMem = 65536;
+  int major = 9;
+  int minor = 0;
+  int multiProcessorCount = 0;
+};
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 
 /// Memory of the host, which checked and counted kernels may use from then on. Throws std::bad_alloc where there is not
@@ -42,3 +105,99 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes);
+inline cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t = nullptr) {
+  return cudaMemset(memory, value, bytes);
+}
+
+/// The host's memory and the device's are one: the kind of a copy changes nothing.
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+};
+cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind kind);
+inline cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind kind,
+                                   cudaStream_t = nullptr) {
+  return cudaMemcpy(destination, source, bytes, kind);
+}
+/// Rows of `row_bytes`, which begin a pitch apart, in bytes.
+cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
+                         std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind);
+constexpr int cudaCpuDeviceId = -1;
+inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+
+// ---- Textures: linear memory, read as it is by tex1Dfetch() ----
+
+enum cudaChannelFormatKind { cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat };
+struct cudaChannelFormatDesc {
+  int x, y, z, w;
+  cudaChannelFormatKind f;
+};
+enum cudaResourceType {
+  cudaResourceTypeArray,
+  cudaResourceTypeMipmappedArray,
+  cudaResourceTypeLinear,
+  cudaResourceTypePitch2D,
+};
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  union {
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t sizeInBytes;
+    } linear;
+  } res;
+};
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+struct cudaTextureDesc {
+  cudaTextureReadMode readMode;
+  int normalizedCoords;
+};
+struct cudaResourceViewDesc;
+using cudaTextureObject_t = unsigned long long;
+/// cudaErrorNotSupported for all but cudaResourceTypeLinear and cudaReadModeElementType.
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description, const cudaResourceViewDesc* view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+
+// C++ has these for pointers and variables of every type.
+template <class T>
+cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+constexpr unsigned cudaMemAttachGlobal = 1;
+template <class T>
+cudaError_t cudaMallocManaged(T** memory, std::size_t bytes, unsigned = cudaMemAttachGlobal) {
+  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
+  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+inline cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+template <class T>
+cudaError_t cudaMallocAsync(T** memory, std::size_t bytes, cudaStream_t) {
+  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+inline cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
+
+/// Of a __device__ or __constant__ variable.
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* source, std::size_t bytes, std::size_t offset = 0,
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset, source, bytes, kind);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t bytes, std::size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return cudaMemcpy(destination, reinterpret_cast<const char*>(&symbol) + offset, bytes, kind);
+}
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
+  *address = &symbol;
+  return cudaSuccess;
+}

@@ -1,0 +1,265 @@
+#include "user/compile.hpp"
+
+#include "base/program.hpp"
+#include "base/split.hpp"
+#include "base/usage_error.hpp"
+#include "record/results_file.hpp"
+#include "simt/plain_cuda.hpp"
+#include "user/wrapper.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr std::string_view SIMT_INCLUDE = SGEMM_SIMT_INCLUDE;
+
+Words words_of(std::string_view text) {
+  Words words;
+  for (const std::string_view word : split(text, ' ')) {
+    if (!word.empty()) {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
+
+void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// The program's file: `name` itself where it has a slash, or what PATH has of that name.
+std::optional<fs::path> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return access(name.c_str(), X_OK) == 0 ? std::optional<fs::path>(name) : std::nullopt;
+  }
+  const char* const path = std::getenv("PATH");
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
+    const fs::path file = fs::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The first of `names` that is there.
+fs::path compiler_for(Target target) {
+  const bool gpu = target == Target::for_gpu;
+  const char* const chosen = std::getenv(gpu ? "NVCC" : "CXX");
+  const std::array<std::string, 3> names{
+      chosen == nullptr ? "" : chosen, gpu ? SGEMM_CUDA_COMPILER_FILE : SGEMM_CXX_COMPILER_FILE, gpu ? "nvcc" : "g++"};
+  for (const std::string& name : names) {
+    if (const auto found = name.empty() ? std::nullopt : find_program(name)) {
+      return *found;
+    }
+  }
+  throw UsageError(gpu ? "a .cu file is compiled by nvcc for a GPU, and there is none: put the CUDA Toolkit's nvcc on "
+                         "PATH or name it "
+                         "in $NVCC, or run on the CPU with --device cpu"
+                       : "a .cu file is compiled by g++ for the CPU, and there is none: install g++ (apt-get install "
+                         "g++) or name it "
+                         "in $CXX");
+}
+
+/// "sm_90a": with the instructions that a GPU has and its successors lack, where there are such.
+std::string architecture(int compute_capability) {
+  constexpr int FIRST_WITH_OWN_INSTRUCTIONS = 90;
+  return fmt::format("sm_{}{}", compute_capability, compute_capability >= FIRST_WITH_OWN_INSTRUCTIONS ? "a" : "");
+}
+
+std::string_view word_for(Target target) {
+  return target == Target::for_gpu ? "gpu" : target == Target::for_checks ? "checked" : "executor";
+}
+
+/// "in the words of the compiler".
+std::string_view machine_of(Target target) { return target == Target::for_gpu ? "the GPU" : "the CPU"; }
+
+bool is_writable_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  return !error && access(folder.c_str(), W_OK) == 0;
+}
+
+fs::path cache_folder() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  const fs::path below_home = home == nullptr ? fs::path() : fs::path(home) / ".cache";
+  const fs::path users = (cache == nullptr || *cache == '\0' ? below_home : fs::path(cache)) / "sgemm-worklog";
+  for (const fs::path& folder : {fs::path(SGEMM_USER_KERNELS_FOLDER), users}) {
+    if (is_writable_folder(folder)) {
+      return folder;
+    }
+  }
+  throw UsageError(
+      fmt::format("can not write compiled kernels to {}, nor to {}: set XDG_CACHE_HOME to a folder of yours",
+                  SGEMM_USER_KERNELS_FOLDER, users.string()));
+}
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A shell's words, for people: those with other signs than the usual ones in quotes.
+std::string command_text(const Words& words) {
+  Words quoted;
+  for (const std::string& word : words) {
+    const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("_-+=./,:@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    quoted.push_back(plain && !word.empty() ? word : fmt::format("'{}'", word));
+  }
+  return fmt::format("{}", fmt::join(quoted, " "));
+}
+
+/// The files of one compilation, in the cache's folder.
+struct Files {
+  fs::path source;
+  fs::path translations;  ///< a folder
+  fs::path object;
+  fs::path unfinished;  ///< the library, until it is whole
+  fs::path library;
+  fs::path recipe;  ///< all that the library was made of
+};
+
+Files files_in(const fs::path& folder, const UserFile& file, Target target, const std::string& recipe) {
+  const std::string name = fmt::format("{}-{}-{:016x}", fs::path(file.path).stem().string(), word_for(target),
+                                       std::hash<std::string>()(recipe));
+  const std::string own = fmt::format("{}.{}", name, getpid());
+  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")),
+          folder / (own + ".d"),
+          folder / (own + ".o"),
+          folder / (own + ".so"),
+          folder / (name + ".so"),
+          folder / (name + ".recipe")};
+}
+
+/// The file's name and when it was changed, by which another version of a program differs.
+std::string state_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  return fmt::format("{} of {}", file.string(), fs::last_write_time(file, error).time_since_epoch().count());
+}
+
+/// Throws TranslationError, at the text's own place, where it is not understood.
+void check_translation(const PlacedText& text) {
+  simt::translate(std::string(static_cast<std::size_t>(text.line - 1), '\n') + text.text, text.file);
+}
+
+/// By what the executor's headers and the translator differ between versions.
+std::string state_of_executor() {
+  fs::file_time_type latest = fs::file_time_type::min();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(SIMT_INCLUDE)) {
+    latest = std::max(latest, entry.last_write_time());
+  }
+  return fmt::format("{}, headers of {}", state_of("/proc/self/exe"), latest.time_since_epoch().count());
+}
+
+/// The source for the host's compiler.
+std::string translated(const UserFile& file, const std::string& wrapper, const CompileOptions& options,
+                       const fs::path& folder) {
+  try {
+    check_translation(file.launch.statement);
+    const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
+    fs::create_directories(folder);
+    const simt::TranslatedFile translation = simt::translate_with_includes(file.path, include_folders, folder);
+    return fmt::format("#include <cuda_runtime.h>\n#include \"{}\"\n{}", translation.path.string(),
+                       simt::translate(wrapper, file.path));
+  } catch (const simt::TranslationError& error) {
+    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
+  }
+}
+
+/// The compiler with all flags but the names of files.
+Words flags_for(Target target, const UserFile& file, const CompileOptions& options) {
+  Words words{compiler_for(target).string()};
+  if (target == Target::for_gpu) {
+    append(words, {"-std=c++17", "-O3", "-arch=" + architecture(options.compute_capability), "-lineinfo",
+                   "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
+    append(words, options.nvcc_flags);
+  } else {
+    // Variables of templates would otherwise be one for all libraries that have a template of that name.
+    append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
+    append(words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
+    // Messages name lines as the file was named. In DWARF 5, addr2line 2.40 takes the first #line's file for the
+    // compiler's own.
+    append(words, {fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()), "-gdwarf-4"});
+    append(words, {fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)});
+  }
+  const fs::path folder = fs::path(file.path).parent_path();
+  words.push_back("-I" + (folder.empty() ? "." : folder.string()));
+  for (const std::string& include_folder : options.include_folders) {
+    words.push_back("-I" + include_folder);
+  }
+  return words;
+}
+
+/// Runs a compiler to its end. Throws UsageError with its messages where it fails.
+void run_compiler(const Words& words, const UserFile& file, Target target) {
+  const ProgramResult result = run_program(words);
+  if (result.status != 0) {
+    throw UsageError(fmt::format("{} does not compile for {}", file.path, machine_of(target)), result.output);
+  }
+}
+
+}  // namespace
+
+bool can_compile_checks() { return SGEMM_SIMT_CHECKS; }
+
+CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
+  const Words flags = flags_for(target, file, options);
+  const std::string wrapper = wrapper_of(file, target);
+  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
+                                         target == Target::for_gpu ? "" : state_of_executor(), file.all_text, wrapper);
+  const Files files = files_in(cache_folder(), file, target, recipe);
+  CompiledFile compiled{files.library, command_text(flags)};
+  std::error_code error;
+  if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
+    return compiled;
+  }
+  const auto remove_unfinished = [&files](const void*) {
+    for (const fs::path& path : {files.source, files.object, files.unfinished, files.translations}) {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+  };
+  const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
+  write_atomically(files.source, target == Target::for_gpu
+                                     ? fmt::format("#line 1 \"{}\"\n{}{}", file.path, file.text, wrapper)
+                                     : translated(file, wrapper, options, files.translations));
+  Words words = flags;
+  if (target == Target::for_gpu) {
+    append(words, {"-shared", "-o", files.unfinished.string(), files.source.string()});
+    run_compiler(words, file, target);
+  } else {
+    // In two steps: with the checks' options, one would link the thread sanitizer's library.
+    append(words, {"-c", "-o", files.object.string(), files.source.string()});
+    run_compiler(words, file, target);
+    run_compiler({flags.front(), "-shared", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS), "-o",
+                  files.unfinished.string(), files.object.string()},
+                 file, target);
+  }
+  fs::rename(files.unfinished, files.library);
+  write_atomically(files.recipe, recipe);
+  return compiled;
+}
+
+}  // namespace sgemm

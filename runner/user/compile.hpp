@@ -1,0 +1,32 @@
+#pragma once
+
+#include "common/target.hpp"
+#include "user/user_file.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+struct CompileOptions {
+  std::vector<std::string> nvcc_flags;       ///< --nvcc-flags
+  std::vector<std::string> include_folders;  ///< --include
+  int compute_capability = 0;                ///< of the GPU, 10 * major + minor
+};
+
+struct CompiledFile {
+  std::filesystem::path library;  ///< a shared object with the functions of user/wrapper.hpp
+  std::string command;            ///< that compiled it
+};
+
+/// Whether this build's compiler can compile files with every access observed.
+bool can_compile_checks();
+
+/// Compiles a user's file for a target, or finds the library in the cache: below the build folder, or in the user's
+/// cache folder where that can not be written to. The library is as good as a new one while all text, the flags and the
+/// compiler are the same. Throws UsageError, with the compiler's messages, where the file does not compile, where it
+/// needs what the target lacks, and where there is no compiler.
+CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options);
+
+}  // namespace sgemm

@@ -1,0 +1,319 @@
+#include "user/launch.hpp"
+
+#include "base/usage_error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+enum class Type { size, scalar, input, output, stream };
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::optional<Type> type_of(const Parameter& parameter) {
+  const std::string& type = parameter.type;
+  if (has(type, "cudaStream_t")) {
+    return Type::stream;
+  }
+  const auto stars = std::count(type.begin(), type.end(), '*');
+  if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
+    return has(type, "const") && type.find("const") < type.find('*') ? Type::input : Type::output;
+  }
+  if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
+    return std::nullopt;
+  }
+  if (has(type, "float") || has(type, "double")) {
+    return Type::scalar;
+  }
+  for (const std::string_view word : {"int", "unsigned", "long", "size_t"}) {
+    if (has(type, word) && !has(type, "int2") && !has(type, "int4")) {
+      return Type::size;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The name without what tells device memory from the host's: "d_A", "A_device" and "dA" are "a".
+std::string plain_name(std::string_view written) {
+  std::string name;
+  for (const char c : written) {
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const std::string_view before : {"d_", "dev_", "device_", "mat_", "matrix_", "gpu_", "p_"}) {
+    if (name.starts_with(before)) {
+      name.erase(0, before.size());
+      break;
+    }
+  }
+  for (const std::string_view behind : {"_d", "_dev", "_device", "_gpu", "_ptr", "_"}) {
+    if (name.ends_with(behind)) {
+      name.erase(name.size() - behind.size());
+      break;
+    }
+  }
+  constexpr std::array LONG_NAMES{
+      std::pair{"da", "a"},         std::pair{"db", "b"},         std::pair{"dc", "c"},
+      std::pair{"mata", "a"},       std::pair{"matb", "b"},       std::pair{"matc", "c"},
+      std::pair{"ld_a", "lda"},     std::pair{"ld_b", "ldb"},     std::pair{"ld_c", "ldc"},
+      std::pair{"stride_a", "lda"}, std::pair{"stride_b", "ldb"}, std::pair{"stride_c", "ldc"},
+      std::pair{"st", "stream"},    std::pair{"s", "stream"}};
+  for (const auto& [longer, name_of_it] : LONG_NAMES) {
+    if (name == longer) {
+      return name_of_it;
+    }
+  }
+  return name;
+}
+
+/// Names of the problem by the plain names of parameters.
+const std::map<std::string, std::string>& names_of(Type type) {
+  static const std::map<Type, std::map<std::string, std::string>> names{
+      {Type::size, {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
+      {Type::scalar, {{"alpha", "alpha"}, {"beta", "beta"}}},
+      {Type::input, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
+      {Type::output, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
+      {Type::stream, {{"stream", "stream"}}},
+  };
+  return names.at(type);
+}
+
+/// The usual order of `count` parameters of one type; empty where there is none.
+std::vector<std::string> usual_order(Type type, std::size_t count) {
+  const std::vector<std::string> sizes{"M", "N", "K", "lda", "ldb", "ldc"};
+  switch (type) {
+    case Type::size:
+      return count == 1                 ? std::vector<std::string>{"N"}
+             : count == 3 || count == 6 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
+                                        : std::vector<std::string>{};
+    case Type::scalar:
+      return count == 2 ? std::vector<std::string>{"alpha", "beta"} : std::vector<std::string>{};
+    case Type::input:
+    case Type::output:
+      return count == 3 ? std::vector<std::string>{"A", "B", "C"} : std::vector<std::string>{};
+    case Type::stream:
+      return count == 1 ? std::vector<std::string>{"stream"} : std::vector<std::string>{};
+  }
+  return {};
+}
+
+/// Sets the values of the parameters at `places`, all of one type. Returns whether that could be told.
+bool assign(const std::vector<std::size_t>& places, Type type, const Function& function,
+            std::vector<std::string>& values) {
+  std::vector<std::string> named;
+  for (const std::size_t place : places) {
+    const auto name = names_of(type).find(plain_name(function.parameters[place].name));
+    if (name != names_of(type).end() && std::find(named.begin(), named.end(), name->second) == named.end()) {
+      named.push_back(name->second);
+    }
+  }
+  if (named.size() != places.size()) {
+    named = usual_order(type, places.size());
+  }
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    values[places[i]] = named[i];
+  }
+  return named.size() == places.size();
+}
+
+/// One writable matrix beside two that are only read is C, whatever the order.
+bool assign_by_constness(const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs,
+                         std::vector<std::string>& values) {
+  if (inputs.size() != 2 || outputs.size() != 1) {
+    return false;
+  }
+  values[inputs[0]] = "A";
+  values[inputs[1]] = "B";
+  values[outputs[0]] = "C";
+  return true;
+}
+
+bool contains(const std::vector<std::string>& values, std::string_view value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+std::string base_name(const std::string& name) {
+  const std::size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
+bool is_called(const Function& function, const std::string& chosen) {
+  return chosen.empty() || function.name == chosen || base_name(function.name) == chosen;
+}
+
+/// Whether `text` has `word` as a whole word.
+bool has_word(const std::string& text, std::string_view word) { return scan(text).has_word(word); }
+
+/// A launch to start from: a thread for each element of C.
+std::string suggestion(const Function& kernel) {
+  std::string name = kernel.name;
+  if (kernel.needs_template_arguments()) {
+    std::vector<std::string> parameters;
+    for (const Parameter& parameter : kernel.template_parameters) {
+      parameters.push_back(parameter.name);
+    }
+    name += fmt::format("<{}>", fmt::join(parameters, ", "));
+  }
+  const std::optional<Arguments> arguments = arguments_for(kernel);
+  return fmt::format(
+      "--launch '{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})'", name,
+      arguments ? fmt::format("{}", fmt::join(arguments->values, ", ")) : "M, N, K, alpha, A, B, beta, C");
+}
+
+[[noreturn]] void reject(const Scan& scan, const std::string& path, const std::string& why) {
+  std::string details;
+  const Function* kernel = nullptr;
+  for (const Function& function : scan.functions) {
+    details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
+                           function.signature());
+    if (kernel == nullptr && function.is_kernel) {
+      kernel = &function;
+    }
+  }
+  if (!details.empty()) {
+    details = "The file has:\n" + details;
+  }
+  if (kernel != nullptr) {
+    details += fmt::format(
+        "A line to start from, on the command line, or in the file as a comment that begins with \"launch:\":\n  {}\n"
+        "Its names: M N K alpha beta A B C lda ldb ldc stream workspace; grid and block are those of the kernel.\n",
+        suggestion(*kernel));
+  }
+  throw UsageError(fmt::format("{}: {}", path, why), details);
+}
+
+std::optional<PlacedText> requirement_of(const Scan& scan, const std::string& path, const LaunchOptions& options,
+                                         const std::string& implied) {
+  std::optional<PlacedText> requirement;
+  if (options.requirement) {
+    requirement = {*options.requirement, "--requires", 1};
+  } else if (!scan.requirements.empty()) {
+    requirement = {scan.requirements.front().text, path, scan.requirements.front().line};
+  }
+  if (implied.empty()) {
+    return requirement;
+  }
+  if (!requirement) {
+    return PlacedText{implied, path, 1};
+  }
+  requirement->text = fmt::format("{} && ({})", implied, requirement->text);
+  return requirement;
+}
+
+PlacedText statement_of(std::string text, const std::string& file, int line) {
+  while (text.ends_with(';')) {
+    text.pop_back();
+  }
+  return {text + ";", file, line};
+}
+
+}  // namespace
+
+bool UserLaunch::uses_leading_dimensions() const {
+  return std::ranges::any_of(std::array{"lda", "ldb", "ldc"},
+                             [this](const char* name) { return has_word(statement.text, name); });
+}
+
+std::optional<Arguments> arguments_for(const Function& function) {
+  std::map<Type, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+    const std::optional<Type> type = type_of(function.parameters[i]);
+    if (!type) {
+      return std::nullopt;
+    }
+    places[*type].push_back(i);
+  }
+  Arguments arguments;
+  arguments.values.resize(function.parameters.size());
+  std::vector<std::size_t> matrices = places[Type::input];
+  matrices.insert(matrices.end(), places[Type::output].begin(), places[Type::output].end());
+  std::sort(matrices.begin(), matrices.end());
+  const bool assigned = assign(places[Type::size], Type::size, function, arguments.values) &&
+                        assign(places[Type::scalar], Type::scalar, function, arguments.values) &&
+                        assign(places[Type::stream], Type::stream, function, arguments.values) &&
+                        matrices.size() == 3 && assign(matrices, Type::input, function, arguments.values);
+  if (!assigned) {
+    return std::nullopt;
+  }
+  bool all_named = true;
+  for (const std::size_t place : matrices) {
+    all_named = all_named && names_of(Type::input).contains(plain_name(function.parameters[place].name));
+  }
+  if (!all_named) {
+    assign_by_constness(places[Type::input], places[Type::output], arguments.values);
+  }
+  std::vector<std::string> conditions;
+  const std::size_t sizes = places[Type::size].size();
+  if (sizes == 1) {
+    arguments.values[places[Type::size].front()] = "N";
+    conditions.emplace_back("M == N && N == K");
+  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") || !contains(arguments.values, "K")) {
+    return std::nullopt;
+  }
+  if (!contains(arguments.values, "alpha")) {
+    conditions.emplace_back("alpha == 1");
+  }
+  if (!contains(arguments.values, "beta")) {
+    conditions.emplace_back("beta == 0");
+  }
+  arguments.requirement = fmt::format("{}", fmt::join(conditions, " && "));
+  return arguments;
+}
+
+UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
+                       const LaunchOptions& options) {
+  const bool any_function = std::any_of(scan.functions.begin(), scan.functions.end(),
+                                        [&](const Function& function) { return is_called(function, chosen); });
+  if (!chosen.empty() && !any_function) {
+    reject(scan, path, fmt::format("there is no function '{}' in it", chosen));
+  }
+  if (options.launch) {
+    return {statement_of(*options.launch, "--launch", 1), requirement_of(scan, path, options, "")};
+  }
+  std::vector<const Directive*> launches;
+  for (const Directive& launch : scan.launches) {
+    if (chosen.empty() || has_word(launch.text, base_name(chosen))) {
+      launches.push_back(&launch);
+    }
+  }
+  if (launches.size() > 1) {
+    reject(scan, path, fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
+  }
+  if (launches.size() == 1) {
+    const Directive& launch = *launches.front();
+    return {statement_of(launch.text, path, launch.line), requirement_of(scan, path, options, "")};
+  }
+  std::vector<std::pair<const Function*, Arguments>> callable;
+  std::size_t kernels = 0;
+  for (const Function& function : scan.functions) {
+    kernels += function.is_kernel ? 1 : 0;
+    if (function.is_kernel || !is_called(function, chosen) || function.needs_template_arguments()) {
+      continue;
+    }
+    if (std::optional<Arguments> arguments = arguments_for(function)) {
+      callable.emplace_back(&function, std::move(*arguments));
+    }
+  }
+  if (callable.size() > 1) {
+    reject(scan, path,
+           fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
+  }
+  if (callable.empty()) {
+    reject(scan, path,
+           kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that computes A * B"
+           : kernels > 1 ? "it is not known how to launch its kernels"
+                         : "it is not known how to launch its kernel");
+  }
+  const auto& [function, arguments] = callable.front();
+  return {statement_of(fmt::format("{}({})", function->name, fmt::join(arguments.values, ", ")), path, function->line),
+          requirement_of(scan, path, options, arguments.requirement)};
+}
+
+}  // namespace sgemm

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "user/scan.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// C++ text and where it stands, for the compiler's messages.
+struct PlacedText {
+  std::string text;
+  std::string file;  ///< "my.cu", "--launch"
+  int line = 1;
+};
+
+/// How a file's product is started, in terms of M N K alpha beta A B C lda ldb ldc stream workspace.
+struct UserLaunch {
+  PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
+  std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing
+
+  /// Whether the distance between rows is taken from lda, ldb and ldc. A launch without them knows no padding.
+  bool uses_leading_dimensions() const;
+};
+
+/// What the command line says about files.
+struct LaunchOptions {
+  std::optional<std::string> launch;       ///< --launch
+  std::optional<std::string> requirement;  ///< --requires
+};
+
+/// The arguments of a product that a function's parameters stand for, by their names where these tell and else in the
+/// usual order.
+struct Arguments {
+  std::vector<std::string> values;  ///< "M", "lda", "stream", one for each parameter
+  std::string requirement;          ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
+};
+
+/// Nothing where the parameters are not those of a product in single precision.
+std::optional<Arguments> arguments_for(const Function& function);
+
+/// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
+/// `options`, then the file's own "// launch:", then a host function with a usual signature. Throws UsageError, with
+/// what the file has and a line to start from, where nothing fits.
+UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
+                       const LaunchOptions& options);
+
+}  // namespace sgemm

@@ -1,0 +1,59 @@
+#include "user/library.hpp"
+
+#include <dlfcn.h>
+
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+UserProblem problem_of(const Problem& p) {
+  const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };  // below 2^31, as Shape says
+  UserProblem problem{};
+  problem.m = narrow(p.m);
+  problem.n = narrow(p.n);
+  problem.k = narrow(p.k);
+  problem.lda = narrow(p.lda);
+  problem.ldb = narrow(p.ldb);
+  problem.ldc = narrow(p.ldc);
+  problem.alpha = p.alpha;
+  problem.beta = p.beta;
+  problem.a = const_cast<float*>(p.a);
+  problem.b = const_cast<float*>(p.b);
+  problem.c = p.c;
+  return problem;
+}
+
+}  // namespace
+
+UserLibrary::UserLibrary(const std::filesystem::path& path) {
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw std::runtime_error(fmt::format("can not load the compiled file: {}", dlerror()));
+  }
+  const auto find = [&](std::string_view name) { return dlsym(handle, std::string(name).c_str()); };
+  launch_ = reinterpret_cast<UserLaunchFunction*>(find(LAUNCH_SYMBOL));
+  requirement_ = reinterpret_cast<UserRequirementFunction*>(find(REQUIREMENT_SYMBOL));
+  if (launch_ == nullptr || requirement_ == nullptr) {
+    throw std::runtime_error(
+        fmt::format("{} lacks the runner's functions: remove it, so that it is compiled again", path.string()));
+  }
+}
+
+bool UserLibrary::meets_requirement(const Problem& problem) const {
+  const UserProblem p = problem_of(problem);
+  return requirement_(&p) != 0;
+}
+
+void UserLibrary::launch(const Problem& problem, cudaStream_t stream) const {
+  const UserProblem p = problem_of(problem);
+  const char* text = "";
+  if (const int error = launch_(&p, stream, &text); error != 0) {
+    throw std::runtime_error(fmt::format("the launch failed: {} (CUDA error {})", text, error));
+  }
+}
+
+}  // namespace sgemm

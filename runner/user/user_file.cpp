@@ -1,0 +1,109 @@
+#include "user/user_file.hpp"
+
+#include "base/program.hpp"
+#include "base/usage_error.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> content_of(const fs::path& path) {
+  std::error_code error;
+  std::ifstream file(path, std::ios::binary);
+  if (!fs::is_regular_file(path, error) || !file) {
+    return std::nullopt;
+  }
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Appends the text of the files that `text` includes by names in quotes, as far as they are found.
+void append_included(const std::string& text, const fs::path& folder, const std::vector<std::string>& include_folders,
+                     std::set<fs::path>& known, std::string& all) {
+  static const std::regex INCLUDE(R"((^|\n)[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])");
+  for (std::sregex_iterator found(text.begin(), text.end(), INCLUDE); found != std::sregex_iterator(); ++found) {
+    std::vector<fs::path> places{folder / (*found)[2].str()};
+    for (const std::string& include_folder : include_folders) {
+      places.emplace_back(fs::path(include_folder) / (*found)[2].str());
+    }
+    for (const fs::path& place : places) {
+      const std::optional<std::string> content = content_of(place);
+      if (!content) {
+        continue;
+      }
+      if (known.insert(fs::weakly_canonical(place)).second) {
+        all += fmt::format("\n// {}\n{}", place.string(), *content);
+        append_included(*content, place.parent_path(), include_folders, known, all);
+      }
+      break;
+    }
+  }
+}
+
+std::string sha256_of(const std::string& path) {
+  try {
+    constexpr std::size_t DIGITS = 64;
+    const ProgramResult sum = run_program({"sha256sum", "--", path});
+    const std::size_t first = sum.output.starts_with('\\') ? 1 : 0;  // before names with backslashes
+    return sum.status == 0 ? sum.output.substr(first, DIGITS) : "";
+  } catch (const std::system_error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+bool names_file(std::string_view term) {
+  const std::string path = parse_file_term(term).path;
+  std::error_code error;
+  return path.ends_with(".cu") || path.ends_with(".cuh") || fs::is_regular_file(path, error);
+}
+
+FileTerm parse_file_term(std::string_view term) {
+  std::error_code error;
+  const std::size_t colon = term.rfind(':');
+  // "my.cu:mine::sgemm": the colon that ends the file's name is the first behind its ending.
+  for (const std::string_view ending : {".cu:", ".cuh:"}) {
+    const std::size_t at = term.find(ending);
+    if (at != std::string_view::npos) {
+      return {std::string(term.substr(0, at + ending.size() - 1)), std::string(term.substr(at + ending.size()))};
+    }
+  }
+  if (colon != std::string_view::npos && !fs::exists(term, error) &&
+      fs::is_regular_file(term.substr(0, colon), error)) {
+    return {std::string(term.substr(0, colon)), std::string(term.substr(colon + 1))};
+  }
+  return {std::string(term), ""};
+}
+
+UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
+                        const std::vector<std::string>& include_folders) {
+  std::error_code error;
+  if (!fs::exists(term.path, error)) {
+    throw UsageError(
+        fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", term.path, term.path));
+  }
+  const std::optional<std::string> text = content_of(term.path);
+  if (!text) {
+    throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", term.path));
+  }
+  if (trimmed(*text).empty()) {
+    throw UsageError(fmt::format("{} is empty: a kernel is expected in it", term.path));
+  }
+  UserFile file{term.path, term.function, *text, sha256_of(term.path), {}, *text};
+  file.launch = find_launch(scan(*text), term.path, term.function, options);
+  std::set<fs::path> known{fs::weakly_canonical(term.path)};
+  append_included(*text, fs::path(term.path).parent_path(), include_folders, known, file.all_text);
+  return file;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,118 @@
+#include "user/user_kernels.hpp"
+
+#include "base/usage_error.hpp"
+#include "user/library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// A user's file with its libraries, which are compiled and loaded when they are first asked for.
+class LoadedFile {
+ public:
+  LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {}
+
+  const UserFile& file() const { return file_; }
+
+  const CompiledFile& compiled(Target target) {
+    std::optional<CompiledFile>& compiled = compiled_[static_cast<std::size_t>(target)];
+    if (!compiled) {
+      compiled = compile(file_, target, options_);
+    }
+    return *compiled;
+  }
+
+  const UserLibrary& library(Target target) {
+    std::unique_ptr<UserLibrary>& library = libraries_[static_cast<std::size_t>(target)];
+    if (!library) {
+      library = std::make_unique<UserLibrary>(compiled(target).library);
+    }
+    return *library;
+  }
+
+ private:
+  const UserFile file_;
+  const CompileOptions options_;
+  std::array<std::optional<CompiledFile>, TARGETS> compiled_;
+  std::array<std::unique_ptr<UserLibrary>, TARGETS> libraries_;
+};
+
+Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
+  Build build;
+  build.configurations = [file, target](const Problem&) {
+    const UserLibrary& library = file->library(target);
+    const auto launch = [&library, file](const Problem& p, void*, cudaStream_t stream) { library.launch(p, stream); };
+    return std::vector{Configuration{"", 0, launch}};
+  };
+  return build;
+}
+
+Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, Target target) {
+  const UserFile& file = loaded->file();
+  Kernel kernel;
+  kernel.name = name;
+  kernel.variant = file.function;
+  kernel.summary = fmt::format("of the file {}", file.path);
+  kernel.takes_padding = file.launch.uses_leading_dimensions();
+  kernel.file = KernelFile{file.path, file.hash, loaded->compiled(target).command};
+  if (file.launch.requirement) {
+    kernel.unsupported = [loaded, target](const Problem& problem) -> std::optional<std::string> {
+      if (loaded->library(target).meets_requirement(problem)) {
+        return std::nullopt;
+      }
+      return "requires " + loaded->file().launch.requirement->text;
+    };
+  }
+  kernel.build(Target::for_gpu) = build_of(loaded, Target::for_gpu);
+  kernel.build(Target::for_executor) = build_of(loaded, Target::for_executor);
+  if (can_compile_checks()) {
+    kernel.build(Target::for_checks) = build_of(loaded, Target::for_checks);
+  }
+  return kernel;
+}
+
+/// The file's name; where two files have the same name, the whole path, with hyphens for what separates folders.
+std::string name_of(const std::string& path, const std::set<std::string>& paths) {
+  const auto last_part = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
+  const auto same = std::count_if(paths.begin(), paths.end(),
+                                  [&](const std::string& other) { return last_part(other) == last_part(path); });
+  if (same == 1) {
+    return last_part(path);
+  }
+  std::string name = path;
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
+}
+
+}  // namespace
+
+std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options) {
+  std::set<std::string> paths;
+  for (const std::string& term : terms) {
+    paths.insert(parse_file_term(term).path);
+  }
+  if (target == Target::for_checks && !can_compile_checks()) {
+    target = Target::for_executor;  // cases say that they can not be checked
+  }
+  std::set<std::string> known;
+  std::vector<Kernel> kernels;
+  for (const std::string& term : terms) {
+    if (!known.insert(term).second) {
+      continue;
+    }
+    UserFile file = read_user_file(parse_file_term(term), options.launch, options.compile.include_folders);
+    const std::string name = name_of(file.path, paths);
+    kernels.push_back(kernel_of(std::make_shared<LoadedFile>(std::move(file), options.compile), name, target));
+  }
+  return kernels;
+}
+
+}  // namespace sgemm

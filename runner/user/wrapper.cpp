@@ -1,0 +1,104 @@
+#include "user/wrapper.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+/// The names of a problem, as locals of a function that has `sgemm_problem`.
+constexpr std::string_view LOCALS = R"(
+  [[maybe_unused]] const int M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
+  [[maybe_unused]] const int lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+  [[maybe_unused]] const float alpha = sgemm_problem->alpha, beta = sgemm_problem->beta;
+  [[maybe_unused]] float* const A = sgemm_problem->a;
+  [[maybe_unused]] float* const B = sgemm_problem->b;
+  [[maybe_unused]] float* const C = sgemm_problem->c;
+  [[maybe_unused]] void* const workspace = sgemm_problem->workspace;
+)";
+
+constexpr std::string_view CEIL_DIV_LOCAL =
+    "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
+
+std::string line_directive(const PlacedText& text) { return fmt::format("#line {} \"{}\"\n", text.line, text.file); }
+
+/// The launch on the problem's stream, where it names none itself.
+std::string on_stream(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
+  if (!parts || parts->configuration.size() > 3) {
+    return statement.text;
+  }
+  std::vector<std::string> configuration = parts->configuration;
+  if (configuration.size() == 2) {
+    configuration.emplace_back("0");
+  }
+  configuration.emplace_back("stream");
+  const std::string& text = statement.text;
+  return fmt::format("{}<<<{}>>>{}", text.substr(0, text.find("<<<")), fmt::join(configuration, ", "),
+                     text.substr(text.find(">>>") + 3));
+}
+
+/// A GPU's kernel has to consent to more dynamic shared memory than 48 KiB.
+std::string consent_of(const std::optional<LaunchParts>& parts) {
+  if (!parts || parts->configuration.size() < 3) {
+    return "";
+  }
+  return fmt::format(
+      "  if (const int sgemm_bytes = static_cast<int>({}); sgemm_bytes > 48 * 1024) {{\n"
+      "    cudaFuncSetAttribute((const void*)({}), cudaFuncAttributeMaxDynamicSharedMemorySize, sgemm_bytes);\n"
+      "  }}\n",
+      parts->configuration[2], parts->kernel);
+}
+
+/// A call that is never made: without it, a compiler tells of wrong arguments from within the templates that launch.
+std::string check_of(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
+  if (!parts) {
+    return "";
+  }
+  return fmt::format("#ifndef __CUDACC__\n  if (false)\n{}    {}{}\n#endif\n", line_directive(statement), parts->kernel,
+                     statement.text.substr(statement.text.find(">>>") + 3));
+}
+
+}  // namespace
+
+std::string wrapper_of(const UserFile& file, Target target) {
+  const PlacedText& statement = file.launch.statement;
+  const std::optional<LaunchParts> parts = parts_of_launch(statement.text);
+  const Scan all = scan(file.all_text);
+  std::string text = "\n#line 1 \"the runner's part\"\n";
+  for (const char* const name :
+       {"M", "N", "K", "alpha", "beta", "A", "B", "C", "lda", "ldb", "ldc", "stream", "workspace"}) {
+    text += fmt::format("#undef {}\n", name);
+  }
+  text += "#ifndef CEIL_DIV\n#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))\n#endif\n";
+  text +=
+      "struct sgemm_user_problem {\n"
+      "  int m, n, k, lda, ldb, ldc;\n"
+      "  float alpha, beta;\n"
+      "  float *a, *b, *c;\n"
+      "  void* workspace;\n"
+      "};\n";
+  const std::string locals = std::string(LOCALS) + std::string(all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL);
+  constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\"))) int ";
+  text += fmt::format("{}{}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
+  const std::optional<PlacedText>& requirement = file.launch.requirement;
+  text += requirement ? fmt::format("{}  return ({}) ? 1 : 0;\n}}\n", line_directive(*requirement), requirement->text)
+                      : "  return 1;\n}\n";
+  text += fmt::format(
+      "{}{}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
+      "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
+      "  cudaGetLastError();\n",
+      EXPORT, LAUNCH_SYMBOL, locals);
+  text += check_of(statement, parts);
+  if (target == Target::for_gpu) {
+    text += consent_of(parts);
+  }
+  text +=
+      fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
+  text +=
+      "  const cudaError_t sgemm_error = cudaGetLastError();\n"
+      "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n"
+      "  return static_cast<int>(sgemm_error);\n}\n";
+  return text;
+}
+
+}  // namespace sgemm

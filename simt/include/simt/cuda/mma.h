@@ -1,0 +1,128 @@
+#pragma once
+
+// Stands in for CUDA's header of the same name: matrices that a warp holds together and multiplies. Which element a
+// lane holds is left open by CUDA, and differs here from what GPUs do; code that relies on it is wrong there as well. A
+// product's sums are as those of mma.sync (simt/MODEL.md).
+
+#include <simt/thread.hpp>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace nvcuda::wmma {
+
+struct matrix_a {};
+struct matrix_b {};
+struct accumulator {};
+struct row_major {};
+struct col_major {};
+enum layout_t { mem_row_major, mem_col_major };
+
+namespace precision {
+struct tf32 {};
+}  // namespace precision
+
+/// Rounds as a product of TF32 wants its operands; tensor cores cut off what is not.
+inline float __float_to_tf32(float x) { return simt::to_tf32(x); }
+
+/// What a fragment of this type holds in registers.
+template <class T>
+struct Storage {
+  using Type = T;
+};
+template <>
+struct Storage<precision::tf32> {
+  using Type = float;
+};
+
+template <class Use, int M, int N, int K, class T, class Layout = void>
+struct fragment {
+  static constexpr bool IS_A = std::is_same_v<Use, matrix_a>;
+  static constexpr bool IS_B = std::is_same_v<Use, matrix_b>;
+  static constexpr bool TF32 = std::is_same_v<T, precision::tf32>;
+  static_assert(K == (TF32 ? 8 : 16) || !(IS_A || IS_B), "wmma: no such shape of FP16, BF16 or TF32");
+  static_assert((M == 16 && N == 16) || (!TF32 && ((M == 32 && N == 8) || (M == 8 && N == 32))),
+                "wmma: no such shape of FP16, BF16 or TF32");
+  static_assert(IS_A || IS_B ? TF32 || std::is_same_v<T, half> || std::is_same_v<T, __nv_bfloat16>
+                             : std::is_same_v<T, float> || std::is_same_v<T, half>,
+                "wmma: of this type there is no fragment here: FP16, BF16, TF32, and FP32 or FP16 for accumulators");
+
+  static constexpr int ROWS = IS_B ? K : M;
+  static constexpr int COLUMNS = IS_A ? K : N;
+  static constexpr int num_elements = ROWS * COLUMNS / 32;
+  using element_type = T;
+  using storage_element_type = typename Storage<T>::Type;
+
+  storage_element_type x[num_elements];
+
+  /// Element i of a lane is number 32 i + lane, in rows.
+  static int row(int i) { return (i * 32 + static_cast<int>(simt::lane())) / COLUMNS; }
+  static int column(int i) { return (i * 32 + static_cast<int>(simt::lane())) % COLUMNS; }
+};
+
+template <class Fragment, class T>
+void fill_fragment(Fragment& fragment, const T& value) {
+  for (auto& element : fragment.x) {
+    element = static_cast<typename Fragment::storage_element_type>(value);
+  }
+}
+
+template <class Use, int M, int N, int K, class T, class Layout, class Memory>
+void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory, unsigned stride,
+                      simt::Site site = simt::Site::current()) {
+  static_assert(!std::is_void_v<Layout>, "wmma: an accumulator is loaded with its layout");
+  simt::warp_barrier(0xFFFFFFFFU, site);
+  for (int i = 0; i < fragment.num_elements; ++i) {
+    const unsigned row = static_cast<unsigned>(fragment.row(i));
+    const unsigned column = static_cast<unsigned>(fragment.column(i));
+    fragment.x[i] = memory[std::is_same_v<Layout, row_major> ? row * stride + column : column * stride + row];
+  }
+}
+
+template <int M, int N, int K, class T, class Memory>
+void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory, unsigned stride,
+                      layout_t layout, simt::Site site = simt::Site::current()) {
+  simt::warp_barrier(0xFFFFFFFFU, site);
+  for (int i = 0; i < fragment.num_elements; ++i) {
+    const unsigned row = static_cast<unsigned>(fragment.row(i));
+    const unsigned column = static_cast<unsigned>(fragment.column(i));
+    fragment.x[i] = memory[layout == mem_row_major ? row * stride + column : column * stride + row];
+  }
+}
+
+template <int M, int N, int K, class T, class Memory>
+void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment, unsigned stride,
+                       layout_t layout, simt::Site site = simt::Site::current()) {
+  simt::warp_barrier(0xFFFFFFFFU, site);
+  for (int i = 0; i < fragment.num_elements; ++i) {
+    const unsigned row = static_cast<unsigned>(fragment.row(i));
+    const unsigned column = static_cast<unsigned>(fragment.column(i));
+    memory[layout == mem_row_major ? row * stride + column : column * stride + row] = fragment.x[i];
+  }
+}
+
+/// D = A * B + C.
+template <int M, int N, int K, class T, class LayoutA, class LayoutB, class D, class C>
+void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
+              const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
+              simt::Site site = simt::Site::current()) {
+  using Format = simt::MmaFormat;
+  constexpr Format FORMAT = std::is_same_v<T, precision::tf32> ? Format::tf32
+                            : std::is_same_v<T, half>          ? Format::fp16
+                                                               : Format::bf16;
+  std::array<float, M * N / 32> sums;
+  for (int i = 0; i < c.num_elements; ++i) {
+    sums[i] = static_cast<float>(c.x[i]);
+  }
+  simt::warp_product(FORMAT, {M, N, K}, a.x, b.x, sums.data(), site);
+  for (int i = 0; i < d.num_elements; ++i) {
+    d.x[i] = static_cast<D>(sums[i]);
+  }
+}
+
+}  // namespace nvcuda::wmma

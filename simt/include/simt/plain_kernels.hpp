@@ -1,0 +1,122 @@
+#pragma once
+
+// What translations of plain CUDA (plain_cuda.hpp) begin with: what nvcc declares for every file, and what the
+// translator's launches, shared variables and inline assembly call.
+
+#include <simt/device_memory.hpp>
+#include <simt/ptx_instructions.hpp>
+#include <simt/thread.hpp>
+
+#include <cuda_runtime.h>
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// The one compilation stands for nvcc's two, and decides what belongs to the device: host code is compiled as if it
+// did.
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDA_ARCH__ 900
+
+namespace simt {
+
+/// What stands between <<< and >>>.
+struct Configuration {
+  Configuration(dim3 grid, dim3 block, std::size_t dynamic_smem = 0, cudaStream_t stream = nullptr,
+                Site site = Site::current())
+      : launch{grid, block, dynamic_smem, stream}, site(site) {}
+
+  cudaLaunchConfig_t launch;
+  Site site;
+};
+
+/// Throws Error where no device would take the launch, with the number and the limit.
+void check_launch(const cudaLaunchConfig_t& launch, Site site);
+
+template <class Kernel, class... Arguments>
+struct PlainCall {
+  Kernel kernel;
+  std::tuple<Arguments...> arguments;
+
+  static void run(const void* call) {
+    std::apply(static_cast<const PlainCall*>(call)->kernel, static_cast<const PlainCall*>(call)->arguments);
+  }
+};
+
+/// kernel<<<configuration>>>(arguments...): returns when the grid has been executed, and throws what run() throws.
+template <class Kernel, class... Arguments>
+void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
+  const cudaLaunchConfig_t& launch = configuration.launch;
+  check_launch(launch, configuration.site);
+  const PlainCall<Kernel, std::decay_t<const Arguments&>...> call{kernel, {arguments...}};
+  run({{launch.gridDim.x, launch.gridDim.y, launch.gridDim.z},
+       {launch.blockDim.x, launch.blockDim.y, launch.blockDim.z},
+       launch.dynamicSmemBytes,
+       decltype(call)::run,
+       &call,
+       sizeof call});
+}
+
+/// A __shared__ variable of the kernel: number NUMBER of a declaration, which has a type `Key` of its own with the
+/// alignment.
+template <class T, class Key, int NUMBER>
+__attribute__((noinline, no_sanitize("thread"))) T& shared_variable(const char* name, Site site = Site::current()) {
+  static SharedVariable variable{name, sizeof(T), alignof(Key), 0};
+  return *static_cast<T*>(place_of(variable, site));
+}
+
+/// A string as a template argument.
+template <std::size_t SIZE>
+struct Text {
+  char characters[SIZE];
+  consteval Text(const char (&text)[SIZE]) {
+    for (std::size_t i = 0; i < SIZE; ++i) {
+      characters[i] = text[i];
+    }
+  }
+};
+
+/// A local variable of a kernel: an array, or a vector whose address is taken. When it ends, the checks look at what
+/// surrounds it. Guards are volatile, so that they are neither left out nor taken for something that others can reach:
+/// accesses to local variables are not observed one by one, which would slow the checks down many times over.
+template <class T, Text NAME>
+struct Guarded {
+#ifdef SIMT_CHECKED
+  /// Floats near 1, which change when something is added to them. NaN would stay as it is.
+  static constexpr std::uint64_t GUARD = 0x3F9D1CEB3F9D1CEB;
+  volatile std::uint64_t before[4] = {GUARD, GUARD, GUARD, GUARD};
+  T value;
+  volatile std::uint64_t behind[4] = {GUARD, GUARD, GUARD, GUARD};
+
+  ~Guarded() {
+    std::uint64_t changed_before = 0;
+    std::uint64_t changed_behind = 0;
+    for (int i = 0; i < 4; ++i) {
+      changed_before |= before[i] ^ GUARD;
+      changed_behind |= behind[i] ^ GUARD;
+    }
+    if (changed_before != 0 || changed_behind != 0) {
+      fail_about_local(NAME.characters, changed_before != 0);
+    }
+  }
+#else
+  T value;
+#endif
+};
+
+/// extern __shared__ T name[]; outside of functions: what the name does in expressions.
+template <class T>
+struct DynamicSharedMemory;
+template <class T>
+struct DynamicSharedMemory<T[]> {
+  operator T*() const { return static_cast<T*>(dynamic_shared_memory()); }
+  T* operator&() const { return *this; }
+};
+
+}  // namespace simt

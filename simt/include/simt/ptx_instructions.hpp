@@ -1,0 +1,202 @@
+#pragma once
+
+// What inline assembly is translated to: registers, conversions between them, and instructions that are more than one
+// call of thread.hpp. Registers are variables of the type that their operand's constraint says.
+
+#include <simt/half_floats.hpp>
+#include <simt/thread.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace simt::ptx {
+
+// ---- Registers ----
+
+/// What a register holds, as a T: the same bits, of which a smaller T takes the lower ones.
+template <class T, class From>
+T as(const From& from) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<From, bool>) {
+    return static_cast<T>(from);
+  } else if constexpr (sizeof(T) == sizeof(From)) {
+    return std::bit_cast<T>(from);
+  } else if constexpr (std::is_integral_v<From> && std::is_integral_v<T>) {
+    return static_cast<T>(from);
+  } else if constexpr (std::is_integral_v<From> && sizeof(T) < sizeof(From)) {
+    return std::bit_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>>(from));
+  } else {
+    return static_cast<T>(from);
+  }
+}
+
+template <class T, class Register>
+void set(Register& to, T value) {
+  to = as<Register>(value);
+}
+
+/// An operand's expression as its register's first value.
+template <class Register, class T>
+Register in(const T& value) {
+  if constexpr (std::is_pointer_v<T>) {
+    return static_cast<Register>(reinterpret_cast<std::uintptr_t>(value));
+  } else if constexpr (std::is_array_v<T>) {
+    return static_cast<Register>(reinterpret_cast<std::uintptr_t>(&value));
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    return std::is_floating_point_v<T> == std::is_floating_point_v<Register> ? static_cast<Register>(value)
+                                                                             : as<Register>(value);
+  } else {
+    static_assert(sizeof(T) == sizeof(Register), "the operand does not fit the register that its constraint says");
+    return std::bit_cast<Register>(value);
+  }
+}
+
+template <class T, class Register>
+void out(T& to, const Register& from) {
+  if constexpr (std::is_pointer_v<T>) {
+    to = reinterpret_cast<T>(static_cast<std::uintptr_t>(from));
+  } else if constexpr (std::is_integral_v<T> && std::is_integral_v<Register>) {
+    to = static_cast<T>(from);
+  } else {
+    static_assert(sizeof(T) == sizeof(Register), "the operand does not fit the register that its constraint says");
+    to = std::bit_cast<T>(from);
+  }
+}
+
+/// The lower half first.
+template <class T, class Half>
+T packed(const Half& low, const Half& high) {
+  return std::bit_cast<T>(std::array<Half, 2>{low, high});
+}
+template <class T, class From, class Half>
+void unpack(const From& from, Half& low, Half& high) {
+  const auto halves = std::bit_cast<std::array<Half, 2>>(as<T>(from));
+  low = halves[0];
+  high = halves[1];
+}
+
+inline std::uint32_t packed_f16x2(float high, float low) {
+  return to_fp16(low) | static_cast<std::uint32_t>(to_fp16(high)) << 16U;
+}
+inline std::uint32_t packed_bf16x2(float high, float low) {
+  return to_bf16(low) | static_cast<std::uint32_t>(to_bf16(high)) << 16U;
+}
+inline std::uint16_t to_f16(float x) { return to_fp16(x); }
+inline std::uint32_t to_tf32(float x) { return std::bit_cast<std::uint32_t>(simt::to_tf32(x)); }
+inline float from_f16(std::uint16_t bits) { return from_fp16(bits); }
+using simt::from_bf16;
+using simt::to_bf16;
+
+template <class T>
+T min(T a, T b) {
+  return b < a || a != a ? b : a;
+}
+template <class T>
+T max(T a, T b) {
+  return a < b || a != a ? b : a;
+}
+
+// ---- Memory ----
+
+inline void* shared_pointer(unsigned address) {
+  return static_cast<unsigned char*>(dynamic_shared_memory()) + static_cast<int>(address);
+}
+inline void* generic_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+inline std::uint64_t to_shared(std::uint64_t generic) { return shared_address(reinterpret_cast<const void*>(generic)); }
+inline std::uint64_t from_shared(std::uint64_t address) {
+  return reinterpret_cast<std::uintptr_t>(shared_pointer(static_cast<unsigned>(address)));
+}
+
+/// What one instruction loads or stores.
+template <class T, std::size_t COUNT>
+struct alignas(sizeof(T) * COUNT) Vector {
+  std::array<T, COUNT> values;
+};
+
+template <class T>
+T load(const void* address) {
+  return *static_cast<const T*>(address);
+}
+template <class T>
+void store(void* address, const T& value) {
+  *static_cast<T*>(address) = value;
+}
+
+/// cp.async of `bytes`, of which the first `source_bytes` come from `source` and the others are 0.
+void cp_async(unsigned destination, const void* source, unsigned bytes, unsigned source_bytes, Site site);
+
+// ---- Matrices ----
+
+using Floats = std::array<float, 4>;
+using PackedHalves = std::array<std::uint32_t, 2>;  ///< FP16, the lower columns in the lower halves
+
+inline Floats mma(MmaFormat format, unsigned k, const std::array<std::uint32_t, 4>& a,
+                  const std::array<std::uint32_t, 2>& b, const Floats& c, Site site) {
+  return simt::mma(format, k, {a, b}, c, site);
+}
+inline PackedHalves mma(MmaFormat format, unsigned k, const std::array<std::uint32_t, 4>& a,
+                        const std::array<std::uint32_t, 2>& b, const PackedHalves& c, Site site) {
+  const auto half = [&](unsigned i) { return from_fp16(static_cast<std::uint16_t>(c[i / 2] >> 16U * (i % 2))); };
+  const Floats d = simt::mma(format, k, {a, b}, {half(0), half(1), half(2), half(3)}, site);
+  return {packed_f16x2(d[1], d[0]), packed_f16x2(d[3], d[2])};
+}
+
+/// Where the rows of 8 x 8 matrices lie, of which lanes 8 i to 8 i + 7 give those of matrix i. A lane has two elements
+/// of each: neighbours in a row, or of transposed matrices in a column.
+class MatrixRows {
+ public:
+  MatrixRows(unsigned row, bool transposed, Site site) : transposed_(transposed) {
+    constexpr unsigned ALIGNMENT = 16;
+    if (row % ALIGNMENT != 0) {
+      fail("ldmatrix and stmatrix take rows that are aligned to 16 bytes", site);
+    }
+    rows_ = gather(0xFFFFFFFFU, row, site);
+  }
+
+  std::uint32_t load_pair(unsigned matrix) const {
+    if (!transposed_) {
+      return load<std::uint32_t>(at(matrix, own_ / 4, own_ % 4 * 2));
+    }
+    return load<std::uint16_t>(at(matrix, own_ % 4 * 2, own_ / 4)) |
+           static_cast<std::uint32_t>(load<std::uint16_t>(at(matrix, own_ % 4 * 2 + 1, own_ / 4))) << 16U;
+  }
+  void store_pair(unsigned matrix, std::uint32_t pair) const {
+    if (!transposed_) {
+      store(at(matrix, own_ / 4, own_ % 4 * 2), pair);
+    } else {
+      store(at(matrix, own_ % 4 * 2, own_ / 4), static_cast<std::uint16_t>(pair));
+      store(at(matrix, own_ % 4 * 2 + 1, own_ / 4), static_cast<std::uint16_t>(pair >> 16U));
+    }
+  }
+
+ private:
+  void* at(unsigned matrix, unsigned row, unsigned element) const {
+    return shared_pointer(static_cast<unsigned>(rows_[matrix * 8 + row]) + element * 2);
+  }
+
+  std::array<std::uint64_t, WARP> rows_{};
+  bool transposed_;
+  unsigned own_ = lane();
+};
+
+template <unsigned COUNT>
+std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site site) {
+  const MatrixRows rows(row, transposed, site);
+  std::array<std::uint32_t, COUNT> result;
+  for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
+    result[matrix] = rows.load_pair(matrix);
+  }
+  return result;
+}
+
+template <unsigned COUNT>
+void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs, bool transposed, Site site) {
+  const MatrixRows rows(row, transposed, site);
+  for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
+    rows.store_pair(matrix, pairs[matrix]);
+  }
+}
+
+}  // namespace simt::ptx

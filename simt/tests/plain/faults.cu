@@ -1,0 +1,135 @@
+// Kernels that are wrong, or that ask for what is not supported, in plain CUDA. The messages stand at the end.
+#include <cooperative_groups.h>
+#include <cublas_v2.h>
+
+__global__ void shared_into_next_kernel(const float* in, float* out) {
+  __shared__ float first[64], second[64];
+  first[threadIdx.x] = in[threadIdx.x];
+  second[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = first[threadIdx.x + 1] + second[threadIdx.x];
+}
+void shared_into_next(const float* in, float* out) { shared_into_next_kernel<<<1, 64>>>(in, out); }
+
+__global__ void missing_barrier_kernel(const float* in, float* out) {
+  __shared__ float values[64];
+  values[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = values[threadIdx.x == 0 ? 0 : threadIdx.x - 1];
+}
+void missing_barrier(const float* in, float* out) { missing_barrier_kernel<<<1, 64>>>(in, out); }
+
+__global__ void unwritten_kernel(float* out) {
+  __shared__ float sums[64];
+  atomicAdd(&sums[threadIdx.x], 1.0f);
+  out[threadIdx.x] = sums[threadIdx.x];
+}
+void unwritten(const float*, float* out) { unwritten_kernel<<<1, 64>>>(out); }
+
+__global__ void atomic_and_plain_kernel(float* out) {
+  if (threadIdx.x < 32)
+    atomicAdd(&out[0], 1.0f);
+  else
+    out[0] = 2.0f;
+}
+void atomic_and_plain(const float*, float* out) { atomic_and_plain_kernel<<<1, 64>>>(out); }
+
+__device__ float lookup[4];
+__global__ void variable_beyond_end_kernel(float* out) { out[threadIdx.x] = lookup[threadIdx.x]; }
+void variable_beyond_end(const float*, float* out) { variable_beyond_end_kernel<<<1, 64>>>(out); }
+
+__global__ void copy_not_awaited_kernel(const float* in, float* out) {
+  extern __shared__ float smem[];
+  const unsigned to = (unsigned)__cvta_generic_to_shared(smem + threadIdx.x);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(in + threadIdx.x));
+  asm volatile("cp.async.commit_group;");
+  out[threadIdx.x] = smem[threadIdx.x];
+}
+void copy_not_awaited(const float* in, float* out) { copy_not_awaited_kernel<<<1, 64, 256>>>(in, out); }
+
+template <class T>
+__global__ void local_beyond_end_kernel(const T* in, T* out, int count) {
+  T values[4] = {0, 0, 0, 0};
+  for (int i = 0; i < count; ++i) {
+    values[i] = in[i];
+  }
+  out[threadIdx.x] = values[threadIdx.x % 4];
+}
+void local_beyond_end(const float* in, float* out) { local_beyond_end_kernel<<<1, 1>>>(in, out, 5); }
+
+__device__ void set(int* values, int at) { values[at] = 7; }
+__global__ void vector_before_begin_kernel(float* out, int at) {
+  int4 vector = make_int4(1, 2, 3, 4);
+  set(reinterpret_cast<int*>(&vector), at);
+  out[threadIdx.x] = vector.x;
+}
+void vector_before_begin(const float*, float* out) { vector_before_begin_kernel<<<1, 1>>>(out, -1); }
+
+__global__ void nothing_kernel() {}
+void too_many_threads(const float*, float*) { nothing_kernel<<<1, dim3(33, 32)>>>(); }
+void no_blocks(const float*, float*) { nothing_kernel<<<0, 32>>>(); }
+void much_dynamic_smem(const float*, float*) { nothing_kernel<<<1, 32, 300000>>>(); }
+
+template <int BYTES>
+__global__ void large_kernel() {
+  __shared__ char first[BYTES];
+  __shared__ char second[BYTES];
+  first[0] = second[0] = 0;
+}
+void much_static_smem(const float*, float*) { large_kernel<30000><<<1, 1>>>(); }
+
+__global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
+void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
+
+#define SUFFIX ".sync.aligned;"
+__global__ void macro_in_assembly_kernel() { asm volatile("wgmma.fence" SUFFIX); }
+void macro_in_assembly(const float*, float*) { macro_in_assembly_kernel<<<1, 32>>>(); }
+
+__global__ void constraint_kernel(float* out) {
+  out[0] = 0;
+  asm volatile("mov.b32 %0, 1;" : "=C"(out[0]));
+}
+void constraint(const float*, float* out) { constraint_kernel<<<1, 32>>>(out); }
+
+__global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
+void grid_barrier(const float*, float*) { grid_barrier_kernel<<<1, 32>>>(); }
+
+__global__ void launching_kernel() { grid_barrier_kernel<<<1, 32>>>(); }
+void launch_by_kernel(const float*, float*) { launching_kernel<<<1, 1>>>(); }
+
+void cublas(const float*, float*) {
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+}
+
+#include "../plain_features.hpp"
+
+extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
+  using sgemm::test::PlainFault;
+  static const PlainFault faults[] = {
+      {"shared_into_next", shared_into_next,
+       "faults.cu:10 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},
+      {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
+      {"missing_barrier", missing_barrier, "of shared values, which thread ("},
+      {"unwritten", unwritten, "faults.cu:23 in "},
+      {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
+      {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
+      {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
+      {"copy_not_awaited", copy_not_awaited, "of dynamic shared memory, to which an asynchronous copy"},
+      {"race_with_both_lines", missing_barrier, "; it wrote at "},
+      {"local_beyond_end", local_beyond_end,
+       "thread (0,0,0) has written beyond the end of its local variable values ("},
+      {"vector_before_begin", vector_before_begin, "has written before its local variable vector ("},
+      {"too_many_threads", too_many_threads, "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
+      {"no_blocks", no_blocks, "a launch of a grid of 0 x 1 x 1 blocks"},
+      {"much_dynamic_smem", much_dynamic_smem,
+       "300000 bytes of dynamic shared memory, of which a block may have 232448"},
+      {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
+      {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
+      {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
+      {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
+      {"grid_barrier", grid_barrier, "barriers of a whole grid"},
+      {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
+      {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},
+  };
+  return {faults, sizeof faults / sizeof faults[0]};
+}

@@ -1,0 +1,53 @@
+// What hosts call: memory, copies, streams, events, attributes, errors, the device's properties; cuBLAS mentioned.
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <device_launch_parameters.h>
+
+#define CHECK(call)                                                                  \
+  do {                                                                               \
+    const cudaError_t error = (call);                                                \
+    if (error != cudaSuccess) {                                                      \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+      exit(EXIT_FAILURE);                                                            \
+    }                                                                                \
+  } while (0)
+
+__global__ void host_calls_kernel(const float* in, float* out, size_t pitch) {
+  out[threadIdx.x] = in[threadIdx.x] + static_cast<float>(pitch);
+}
+
+inline cublasStatus_t multiply_with_cublas(cublasHandle_t handle, float* c) {
+  return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, 1, 1, 1, nullptr, c, 1, c, 1, nullptr, c, 1);
+}
+
+void host_calls(const float* in, float* out) {
+  float *from, *to;
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0));
+  CHECK(cudaMalloc((void**)&from, 64 * sizeof(float)));
+  CHECK(cudaMalloc(&to, 64 * sizeof(float)));
+  CHECK(cudaMemcpy(from, in, 64 * sizeof(float), cudaMemcpyHostToDevice));
+  CHECK(cudaMemset(to, 0, 64 * sizeof(float)));
+  cudaStream_t stream;
+  cudaEvent_t begin, end;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaEventCreate(&begin));
+  CHECK(cudaEventCreate(&end));
+  CHECK(cudaEventRecord(begin));
+  host_calls_kernel<<<1, properties.warpSize * 2, 0, stream>>>(from, to, 3);
+  CHECK(cudaGetLastError());
+  CHECK(cudaEventRecord(end));
+  CHECK(cudaEventSynchronize(end));
+  float milliseconds = -1;
+  CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpy(out, to, 64 * sizeof(float), cudaMemcpyDeviceToHost));
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+  CHECK(cudaEventDestroy(begin));
+  CHECK(cudaEventDestroy(end));
+  CHECK(cudaStreamDestroy(stream));
+  out[0] += milliseconds < 0 ? 1 : 0;
+}
+
+float host_calls_expected(const float* in, int i) { return in[i] + 3; }

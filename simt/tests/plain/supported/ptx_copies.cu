@@ -1,0 +1,72 @@
+// Inline PTX: cp.async with its groups, with zeros, barriers, loads and stores of shared and global memory, cvta,
+// registers of its own and predicates, in functions and macros.
+#define CP_ASYNC_CA(dst, src, bytes) \
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"(dst), "l"(src), "n"(bytes))
+#define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
+
+__device__ unsigned address_in_shared(const void* pointer) {
+  unsigned address;
+  asm("{ .reg .u64 u64addr;\n"
+      " cvta.to.shared.u64 u64addr, %1;\n"
+      " cvt.u32.u64 %0, u64addr; }\n"
+      : "=r"(address)
+      : "l"(pointer));
+  return address;
+}
+
+__device__ float load_if(const float* source, bool wanted) {
+  float value;
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  setp.ne.b32 p, %2, 0;\n"
+      "  mov.b32 %0, 0;\n"
+      "  @p ld.global.nc.L1::no_allocate.f32 %0, [%1];\n"
+      "}\n"
+      : "=f"(value)
+      : "l"(source), "r"((int)wanted));
+  return value;
+}
+
+__global__ void ptx_copies_kernel(const float* in, float* out) {
+  __shared__ __align__(16) float tile[64], other[16 * 4];
+  const int thread = threadIdx.x;
+  const unsigned to = address_in_shared(&tile[thread * 4]);
+  CP_ASYNC_CA(to, in + thread * 4, 16);
+  COMMIT();
+  const int bytes = thread < 8 ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)), "l"(in),
+               "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.commit_group;");
+  asm volatile("cp.async.wait_group %0;" ::"n"(0));
+  asm volatile("bar.sync 0;");
+  float4 a;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(a.x), "=f"(a.y), "=f"(a.z), "=f"(a.w)
+               : "r"(address_in_shared(tile) + (15 - thread) * 16));
+  float b;
+  asm volatile("ld.shared.f32 %0, [%1+4];" : "=f"(b) : "r"(address_in_shared(&other[thread * 4])));
+  asm volatile("bar.sync 0, %0;" ::"r"(16) : "memory");
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a.w + b), "f"(a.z + load_if(in + thread, thread % 2)));
+  asm volatile("membar.cta;");
+  __syncthreads();
+  float2 c;
+  asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(c.x) : "f"(tile[thread * 4]), "f"(2.0f), "f"(1.0f));
+  asm("mov.u32 %0, %%laneid;" : "=r"(*reinterpret_cast<unsigned*>(&c.y)));
+  unsigned lane = __float_as_uint(c.y);
+  asm volatile("st.global.f32 [%0], %1;" ::"l"(out + thread * 4), "f"(c.x) : "memory");
+  out[thread * 4 + 1] = tile[thread * 4 + 1];
+  out[thread * 4 + 2] = lane;
+  out[thread * 4 + 3] = 0;
+}
+
+void ptx_copies(const float* in, float* out) { ptx_copies_kernel<<<1, 16>>>(in, out); }
+
+float ptx_copies_expected(const float* in, int i) {
+  const int thread = i / 4;
+  const int begin = (15 - thread) * 4;
+  const float results[] = {2 * (in[begin + 3] + (thread < 8 ? in[1] : 0)) + 1,
+                           in[begin + 2] + (thread % 2 ? in[thread] : 0), float(thread), 0};
+  return results[i % 4];
+}

@@ -1,0 +1,30 @@
+// Shared memory: several variables in a declaration, sizes from template parameters, alignments, dynamic shared memory
+// of any type.
+template <int THREADS>
+__global__ void shared_memory_kernel(const float* in, float* out) {
+  __shared__ __align__(16) float front[THREADS][2], back[THREADS + 1];
+  extern __shared__ __align__(128) double dynamic[];
+  __shared__ __align__(16384) char far[4];
+  __shared__ struct {
+    int first;
+    float second;
+  } both;
+  const int thread = threadIdx.x;
+  front[thread][0] = in[thread];
+  front[thread][1] = 1.0f;
+  back[THREADS - thread] = in[thread];
+  dynamic[thread] = in[thread];
+  if (thread == 0) {
+    far[0] = reinterpret_cast<size_t>(far) % 16384 == 0;
+    both.first = 3;
+    both.second = 4.0f;
+  }
+  __syncthreads();
+  const float2 pair = *reinterpret_cast<const float2*>(front[THREADS - 1 - thread]);
+  out[thread] = pair.x + pair.y + back[thread + 1] + static_cast<float>(dynamic[(thread + 1) % THREADS]) +
+                both.first * both.second + far[0];
+}
+
+void shared_memory(const float* in, float* out) { shared_memory_kernel<64><<<1, 64, 64 * sizeof(double)>>>(in, out); }
+
+float shared_memory_expected(const float* in, int i) { return in[63 - i] + 1 + in[63 - i] + in[(i + 1) % 64] + 13; }

@@ -1,0 +1,76 @@
+#include "user/compile.hpp"
+
+#include "base/program.hpp"
+#include "temporary_folder.hpp"
+#include "usage_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+namespace sgemm {
+namespace {
+
+bool has_nvcc() {
+  try {
+    return run_program({"nvcc", "--version"}).status == 0;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+constexpr const char* SOURCE =
+    "#include \"tile.cuh\"\n"
+    "#define M 3\n"
+    "template <int T> __global__ void k(int m, float* A, const float* B, float* c) { extern __shared__ float s[]; }\n"
+    "// launch: k<TILE><<<ceil_div(M, 8), dim3(CEIL_DIV(N, K), 1), 49 * 1024>>>(M, A, B, C)\n"
+    "// requires: M % 8 == 0 && lda <= ldb + ldc\n"
+    "int main() { return M; }\n";
+
+using CompileTest = TemporaryFolderTest;
+
+/// Expects that the file is compiled, and taken from the cache afterwards.
+void expect_compiles(Target target, const CompileOptions& options) {
+  std::ofstream("my.cu") << SOURCE;
+  std::ofstream("tile.cuh") << "constexpr int TILE = 8;\n";
+  const auto file = [&] { return read_user_file({"my.cu", ""}, {}, {}); };
+  try {
+    const CompiledFile compiled = compile(file(), target, options);
+    const auto made = std::filesystem::last_write_time(compiled.library);
+    const CompiledFile again = compile(file(), target, options);
+    EXPECT_EQ(again.library, compiled.library);
+    EXPECT_EQ(std::filesystem::last_write_time(again.library), made);
+    std::ofstream("tile.cuh") << "constexpr int TILE = 16;\n";
+    EXPECT_NE(compile(file(), target, options).library, compiled.library) << "an included file has changed";
+  } catch (const UsageError& error) {
+    FAIL() << error.details() << error.what();
+  }
+}
+
+TEST_F(CompileTest, ForTheExecutor) { expect_compiles(Target::for_executor, {}); }
+
+TEST_F(CompileTest, ForAGpu) {
+  if (!has_nvcc()) {
+    GTEST_SKIP() << "nvcc is not on PATH";
+  }
+  expect_compiles(Target::for_gpu, {{"-DUNUSED=1"}, {}, 90});
+}
+
+TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
+  std::ofstream("my.cu") << SOURCE;
+  const UserFile file = read_user_file({"my.cu", ""}, {}, {});
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", folder_.c_str(), 1);
+  const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90}); });
+  setenv("PATH", path.c_str(), 1);
+  if (message != "(no UsageError)") {  // a build for GPUs knows its nvcc without PATH
+    EXPECT_EQ(message.find("a .cu file is compiled by nvcc for a GPU, and there is none"), 0U) << message;
+  }
+}
+
+}  // namespace
+}  // namespace sgemm

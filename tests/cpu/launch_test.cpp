@@ -1,0 +1,127 @@
+#include "user/launch.hpp"
+
+#include "usage_message.hpp"
+#include "user/user_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+/// "M, N, K | condition" for the parameters of a function, or "no product".
+std::string arguments(std::string_view parameters) {
+  const Scan found = scan(fmt::format("void f({}) {{}}", parameters));
+  const auto arguments = arguments_for(found.functions.at(0));
+  if (!arguments) {
+    return "no product";
+  }
+  return fmt::format("{}{}{}", fmt::join(arguments->values, ", "), arguments->requirement.empty() ? "" : " | ",
+                     arguments->requirement);
+}
+
+UserLaunch launch_of(std::string_view source, const LaunchOptions& options = {}, const std::string& chosen = "") {
+  return find_launch(scan(source), "my.cu", chosen, options);
+}
+
+std::string error(std::string_view source, const std::string& chosen = "") {
+  return usage_message([&] { launch_of(source, {}, chosen); });
+}
+
+TEST(Arguments, AreFoundByName) {
+  EXPECT_EQ(arguments("int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C"),
+            "M, N, K, alpha, A, B, beta, C");
+  EXPECT_EQ(
+      arguments("float* C, const float* A, const float* B, size_t k, size_t n, size_t m, float beta, float alpha"),
+      "C, A, B, K, N, M, beta, alpha");
+  EXPECT_EQ(
+      arguments("const float* d_B, int ldb, const float* d_A, int lda, float* d_C, int ldc, int64_t m, int64_t n, "
+                "int64_t k, const float alpha, const float beta, cudaStream_t s"),
+      "B, ldb, A, lda, C, ldc, M, N, K, alpha, beta, stream");
+  EXPECT_EQ(arguments("float* matA, float* matB, float* matC, unsigned M, unsigned N, unsigned K"),
+            "A, B, C, M, N, K | alpha == 1 && beta == 0");
+}
+
+TEST(Arguments, AreFoundByTheUsualOrder) {
+  EXPECT_EQ(arguments("int rows, int columns, int depth, float x, const float* p, const float* q, float y, float* r"),
+            "M, N, K, alpha, A, B, beta, C");
+  EXPECT_EQ(arguments("float* out, const float* p, const float* q, int x, int y, int z"),
+            "C, A, B, M, N, K | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("const float* A, const float* B, float* C, int width"),
+            "A, B, C, N | M == N && N == K && alpha == 1 && beta == 0");
+}
+
+TEST(Arguments, AreNotGuessedOfOtherFunctions) {
+  EXPECT_EQ(arguments("const double* A, const double* B, double* C, int n"), "no product");
+  EXPECT_EQ(arguments("const float* x, float* y, int n"), "no product");
+  EXPECT_EQ(arguments("int M, int N, const float* A, const float* B, float* C"), "no product");
+  EXPECT_EQ(arguments("dim3 grid, const float* A, const float* B, float* C, int n"), "no product");
+  EXPECT_EQ(arguments("float** A, const float* B, float* C, int n"), "no product");
+}
+
+constexpr std::string_view KERNEL =
+    "__global__ void k(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {}\n";
+
+TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
+  const std::string host =
+      fmt::format("{}{}", KERNEL, "void run(const float* A, const float* B, float* C, int M, int N, int K) {}\n");
+  EXPECT_EQ(launch_of(host).statement.text, "run(A, B, C, M, N, K);");
+  EXPECT_EQ(launch_of(host).requirement->text, "alpha == 1 && beta == 0");
+  const std::string comment = fmt::format("{}{}", host, "// launch: k<<<1, 2>>>(M);\n// requires: N == 1\n");
+  EXPECT_EQ(launch_of(comment).statement.text, "k<<<1, 2>>>(M);");
+  EXPECT_EQ(launch_of(comment).statement.line, 3);
+  EXPECT_EQ(launch_of(comment).requirement->text, "N == 1");
+  const UserLaunch given = launch_of(comment, {"k<<<3, 4>>>(lda)", "K == 1"});
+  EXPECT_EQ(given.statement.text, "k<<<3, 4>>>(lda);");
+  EXPECT_EQ(given.statement.file, "--launch");
+  EXPECT_EQ(given.requirement->text, "K == 1");
+  EXPECT_EQ(given.requirement->file, "--requires");
+}
+
+TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
+  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}}).uses_leading_dimensions());
+  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}}).uses_leading_dimensions());
+}
+
+TEST(FindLaunch, OneOfSeveralIsChosenByName) {
+  const std::string two =
+      "__global__ void a(float* C) {}\n__global__ void b(float* C) {}\n// launch: a<<<1, 1>>>(C)\n"
+      "// launch: b<<<1, 1>>>(C)\n";
+  EXPECT_EQ(launch_of(two, {}, "b").statement.text, "b<<<1, 1>>>(C);");
+  EXPECT_EQ(error(two), "my.cu: it has 2 launch lines: choose a kernel of it, my.cu:NAME");
+  EXPECT_EQ(error(two, "c"), "my.cu: there is no function 'c' in it");
+}
+
+TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {
+  EXPECT_EQ(error("int x;"),
+            "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
+  EXPECT_EQ(error(KERNEL), "my.cu: it is not known how to launch its kernel");
+  try {
+    launch_of(KERNEL);
+    FAIL();
+  } catch (const UsageError& failure) {
+    EXPECT_NE(failure.details().find("my.cu:1: __global__ k(int M,"), std::string::npos) << failure.details();
+    EXPECT_NE(failure.details().find("--launch 'k<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, "
+                                     "alpha, A, B, beta, C)'"),
+              std::string::npos)
+        << failure.details();
+  }
+}
+
+TEST(FileTerms, EndWithAFunction) {
+  EXPECT_EQ(parse_file_term("a/my.cu").path, "a/my.cu");
+  EXPECT_EQ(parse_file_term("a/my.cu").function, "");
+  EXPECT_EQ(parse_file_term("my.cuh:ns::f").path, "my.cuh");
+  EXPECT_EQ(parse_file_term("my.cuh:ns::f").function, "ns::f");
+  EXPECT_TRUE(names_file("missing.cu:f"));
+  EXPECT_FALSE(names_file("1:uncoalesced"));
+  EXPECT_FALSE(names_file("cublas"));
+}
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,108 @@
+#include "user/scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+std::vector<std::string> signatures(std::string_view source) {
+  std::vector<std::string> all;
+  for (const Function& function : scan(source).functions) {
+    all.push_back((function.is_kernel ? "kernel " : "") + function.signature());
+  }
+  return all;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Scan, FindsKernelsAndHostFunctions) {
+  EXPECT_EQ(
+      signatures("__global__ void k(int M, const float* A, float *C) { C[0] = A[M]; }\n"
+                 "static inline void run(int M, float const * __restrict__ A) { if (M) { k<<<1, 1>>>(M, A, A); } }"),
+      (Texts{"kernel k(int M, const float * A, float * C)", "run(int M, float const * __restrict__ A)"}));
+}
+
+TEST(Scan, PassesOverDeclarationsClassesVariablesAndBodies) {
+  EXPECT_EQ(signatures("__global__ void declared(int M);\n"
+                       "struct S { void method(int x) { while (x) {} } };\n"
+                       "constexpr int TABLE[] = {1, 2};\n"
+                       "auto lambda = [](int x) { return x; };\n"
+                       "float operator+(S a, S b) { return 0; }\n"
+                       "void real() {}"),
+            (Texts{"real()"}));
+}
+
+TEST(Scan, ReadsTemplatesAttributesAndNamespaces) {
+  const Scan found = scan(
+      "namespace mine { namespace {\n"
+      "template <int BM = 8, typename T = float, const int BN>\n"
+      "__global__ void __launch_bounds__(BM * 32, (2)) k(T* c, int n = 3) {}\n"
+      "} }\n"
+      "namespace a::b { void f(void) {} }\n"
+      "extern \"C\" { void g(float A[], dim3 grid) {} }\n");
+  ASSERT_EQ(found.functions.size(), 3U);
+  const Function& kernel = found.functions[0];
+  EXPECT_EQ(kernel.signature(), "mine::k(T * c, int n)");
+  EXPECT_EQ(kernel.line, 3);
+  EXPECT_TRUE(kernel.is_kernel);
+  EXPECT_TRUE(kernel.needs_template_arguments());
+  ASSERT_EQ(kernel.template_parameters.size(), 3U);
+  EXPECT_TRUE(kernel.template_parameters[1].has_default);
+  EXPECT_EQ(kernel.template_parameters[2].name, "BN");
+  EXPECT_EQ(found.functions[1].signature(), "a::b::f()");
+  EXPECT_EQ(found.functions[2].signature(), "g(float * A, dim3 grid)");
+}
+
+TEST(Scan, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
+  EXPECT_EQ(signatures("// void a() {}\n/* void b() {} */\n#define C void c() { \\\n }\n"
+                       "const char* text = \"void d() {} \\\" {\"; char brace = '{'; int big = 1'000;\n"
+                       "const char* raw = R\"x(void e() { )\" )x\";\n"
+                       "void f() { const char* s = \"}\"; }\nvoid g() {}"),
+            (Texts{"f()", "g()"}));
+}
+
+TEST(Scan, ReadsTextThatIsCutOffOrIsNoSource) {
+  for (const std::string_view text : {"", "{", "}", "void f(", "void f() {", "template <", "\"", "'", "/*", "R\"",
+                                      "R\"(", "#define", "\\", "namespace", "(((", "void f() {}}}}"}) {
+    EXPECT_NO_THROW(scan(text)) << text;
+  }
+}
+
+TEST(Scan, FindsTheRunnersComments) {
+  const Scan found = scan(
+      "// launch: k<<<dim3(1,\n"
+      "//   2), 3>>>(C)\n"
+      "// what follows is no part of it\n"
+      "/* requires: M % 4 == 0 */\n"
+      "const char* text = \"// launch: no\";\n"
+      "// to launch: no\n");
+  ASSERT_EQ(found.launches.size(), 1U);
+  EXPECT_EQ(found.launches[0].text, "k<<<dim3(1, 2), 3>>>(C)");
+  EXPECT_EQ(found.launches[0].line, 1);
+  ASSERT_EQ(found.requirements.size(), 1U);
+  EXPECT_EQ(found.requirements[0].text, "M % 4 == 0");
+  EXPECT_EQ(found.requirements[0].line, 4);
+}
+
+TEST(Scan, KnowsWholeWords) {
+  const Scan found = scan("int ceil_division; // ceil_div\n");
+  EXPECT_TRUE(found.has_word("ceil_division"));
+  EXPECT_FALSE(found.has_word("ceil_div"));
+}
+
+TEST(LaunchParts, AreKernelAndConfiguration) {
+  const auto parts = parts_of_launch("ns::k<T, 8><<<dim3(f(N, 8), 2), dim3{32, 4}, 4 * 8>>>(A, B)");
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->kernel, "ns::k<T, 8>");
+  EXPECT_EQ(parts->configuration, (Texts{"dim3(f(N, 8), 2)", "dim3{32, 4}", "4 * 8"}));
+  EXPECT_FALSE(parts_of_launch("run(M, N)"));
+  EXPECT_FALSE(parts_of_launch("k<<<1>>>(A)"));
+  EXPECT_FALSE(parts_of_launch("<<<1, 2>>>(A)"));
+}
+
+}  // namespace
+}  // namespace sgemm

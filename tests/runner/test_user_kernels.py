@@ -1,0 +1,306 @@
+"""Files as kernels, on the executor: what is right, what is wrong, and what takes the process down."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import wrong_kernels
+from runs import RUNNER, interrupt_runner, run_runner
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+
+LAUNCH = "// launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)\n"
+KERNEL = """
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row < M && column < N) {
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
+    C[row * N + column] = beta == 0 ? alpha * sum : alpha * sum + beta * C[row * N + column];
+  }
+}
+"""
+RIGHT = LAUNCH + KERNEL
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the runner on files, given by name and text, on the CPU."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(files: dict[str, str], *arguments: str, kernels: str | None = None, sizes: str = "20"):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        chosen = kernels or ",".join(files)
+        return run_runner(tmp_path, "--kernel", chosen, "--device", "cpu", "--sizes", sizes, *arguments)
+
+    return run
+
+
+# ---- What works ----
+
+
+def test_a_file_is_a_kernel_beside_chapters(run):
+    done = run({"my.cu": RIGHT}, kernels="1,my.cu,cpu_naive", sizes="20,33x17x9")
+    assert done.status == 0, done.stderr
+    assert [case["outcome"] for case in done.cases] == ["measured", "executed", "executed"] * 2
+    case = done.cases[2]
+    assert (case["kernel"], case["path"], case["number"], case["verified"]) == ("my.cu", "my.cu", -1, True)
+    assert re.fullmatch("[0-9a-f]{64}", case["source_hash"])
+    assert "g++" in case["compile_command"] or "c++" in case["compile_command"]
+    assert "path" not in done.cases[1]
+    assert done.results  # by its schema
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcome"),
+    [(["--check"], "executed"), (["--count"], "counted"), (["--accuracy", "--data", "uniform,cancelling"], "compared")],
+)
+def test_every_mode_takes_files(run, arguments, outcome):
+    done = run({"my.cu": RIGHT}, *arguments)
+    assert done.status == 0, done.stderr
+    assert {case["outcome"] for case in done.cases} == {outcome}
+    assert done.results
+    if outcome == "counted":
+        lines = {(line["file"], line["kind"]) for line in done.cases[0]["counts"]["lines"]}
+        assert ("my.cu", "global_load") in lines
+        assert done.cases[0]["counts"]["flops"] > 2 * 20**3
+        assert "my.cu" in done.stdout
+
+
+def test_the_new_kernel_is_right_and_is_never_overwritten(tmp_path, run):
+    new = [str(RUNNER), "--new-kernel", "new.cu"]
+    assert subprocess.run(new, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    text = (tmp_path / "new.cu").read_text(encoding="utf-8")
+    for options in ((), ("--alpha", "-2", "--beta", "0.5")):
+        done = run({}, "--check", *options, kernels="new.cu", sizes="33x17x9,1,64")
+        assert done.status == 0, done.stdout
+        assert [case["outcome"] for case in done.cases] == ["executed"] * 3
+    again = subprocess.run(new, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.returncode == 2
+    assert "there is a file new.cu already" in again.stderr
+    assert (tmp_path / "new.cu").read_text(encoding="utf-8") == text
+
+
+def test_a_host_function_needs_no_launch_line(run):
+    host = "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
+    host += "  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, 1, A, B, 0, C);\n}\n"
+    done = run({"host.cu": KERNEL + host})
+    assert done.status == 0, done.stdout
+    unsuitable = run({"host.cu": KERNEL + host}, "--beta", "2")
+    assert unsuitable.status == 3
+    assert unsuitable.cases[0]["reason"] == "requires alpha == 1 && beta == 0"
+
+
+def test_the_command_line_launches(run):
+    swapped = KERNEL.replace("int M, int N, int K", "int K, int N, int M").replace("sgemm", "mine")
+    launch = "mine<<<dim3(CEIL_DIV(N, 16), CEIL_DIV(M, 16)), dim3(16, 16)>>>(K, N, M, alpha, A, B, beta, C)"
+    done = run({"my.cu": "namespace {" + swapped + "}\n"}, "--launch", launch, "--requires", "M <= 30", sizes="20,33")
+    assert done.status == 0, done.stdout
+    assert [case["outcome"] for case in done.cases] == ["executed", "not_supported"]
+    assert done.cases[1]["reason"] == "requires M <= 30"
+
+
+def test_a_column_major_kernel_gets_swapped_operands(run):
+    kernel = KERNEL.replace("A[row * K + k] * B[k * N + column]", "A[k * M + row] * B[column * K + k]")
+    kernel = kernel.replace("C[row * N + column]", "C[column * M + row]")
+    launch = "sgemm<<<dim3(CEIL_DIV(M, 16), CEIL_DIV(N, 16)), dim3(16, 16)>>>(N, M, K, alpha, B, A, beta, C)"
+    done = run({"columns.cu": kernel}, "--check", "--launch", launch, sizes="33x17x9")
+    assert done.status == 0, done.stdout
+
+
+def test_files_are_kept_apart(run):
+    """Two files with functions, variables and templates of the same names, one of them wrong."""
+    template = "template <int T> __device__ float factor() { static const float value = T; return value; }\n"
+    template += "__device__ float sgemm_(float x) { return x * factor<1>(); }\n"
+    right = RIGHT.replace("\n__global__", "\n" + template + "\n__global__", 1)
+    right = right.replace("sum +=", "sum += sgemm_(1) *")
+    wrong = right.replace("value = T;", "value = T + 1;")
+    done = run({"a/same.cu": right, "b/same.cu": wrong})
+    assert done.outcomes == {"a-same.cu": "executed", "b-same.cu": "incorrect"}
+
+
+def test_included_files_are_found_and_their_changes_too(run, tmp_path):
+    source = '#include "sub/helper.cuh"\n' + RIGHT.replace("sum +=", "sum += FACTOR *")
+    files = {"my.cu": source, "include/sub/helper.cuh": "#define FACTOR 1.0f\n"}
+    assert run(files, "--include", "include", kernels="my.cu").status == 0
+    files["include/sub/helper.cuh"] = "#define FACTOR 2.0f\n"
+    assert run(files, "--include", "include", kernels="my.cu").status == 1
+    assert run(files, kernels="my.cu").status == 2
+
+
+def test_the_second_run_compiles_nothing(run, monkeypatch, tmp_path):
+    assert run({"my.cu": RIGHT}).status == 0
+    tool = tmp_path / "compiler"
+    tool.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    tool.chmod(0o755)
+    begin = time.monotonic()
+    assert run({"my.cu": RIGHT}).status == 0
+    assert time.monotonic() - begin < 1
+    monkeypatch.setenv("CXX", str(tool))  # another compiler
+    assert run({"my.cu": RIGHT}).status == 2
+
+
+# ---- What is wrong with a kernel ----
+
+
+def test_check_names_lines_rows_and_columns(run):
+    beyond = RIGHT.replace("row < M && column < N", "row <= M && column < N")
+    done = run({"dir/beyond.cu": beyond}, "--check")
+    assert done.status == 1
+    assert "dir/beyond.cu:7 in sgemm(" in done.cases[0]["reason"]
+    assert "reads 4 bytes at row 20, column 0 of A, which has 20 rows of 20" in done.cases[0]["reason"]
+
+
+def test_check_pads_rows_where_the_launch_names_the_distances(run):
+    text = LAUNCH.replace("A, B, beta, C", "A, lda, B, ldb, beta, C, ldc")
+    text += KERNEL.replace("* A,", "* A, int lda,").replace("* B,", "* B, int ldb,").replace("* C)", "* C, int ldc)")
+    text = text.replace("row * K", "row * lda").replace("k * N", "k * ldb").replace("row * N", "row * ldc")
+    assert run({"my.cu": text}, "--check").status == 0
+    done = run({"my.cu": text.replace("k < K", "k <= K")}, "--check")
+    assert "reads 4 bytes at row 0, column 20 of A, beyond the end of a row of A" in done.cases[0]["reason"]
+
+
+def test_c_must_not_be_read_where_beta_is_0(run):
+    reads = RIGHT.replace("beta == 0 ? alpha * sum : ", "")
+    done = run({"reads.cu": reads}, "--check")
+    assert "reads.cu:8 in" in done.cases[0]["reason"]
+    assert "row 0, column 0 of C, which holds nothing before the kernel has written it" in done.cases[0]["reason"]
+    done = run({"reads.cu": reads})
+    assert done.outcomes == {"reads.cu": "incorrect"}
+    assert "as beta is 0, C held NaN before" in done.cases[0]["reason"]
+    assert run({"reads.cu": reads}, "--beta", "1", "--check").status == 0
+
+
+def test_a_kernel_that_writes_an_input_leaves_others_alone(run):
+    writes = RIGHT.replace("float sum = 0;", "float sum = 0; const_cast<float*>(A)[row * K] = 7;")
+    done = run({"writes.cu": writes, "right.cu": RIGHT})
+    assert done.outcomes == {"writes.cu": "failed", "right.cu": "executed"}
+    assert done.cases[0]["reason"] == "writes to A, which is an input"
+    done = run({"writes.cu": RIGHT.replace("float sum = 0;", "float sum = 0; C[M * N] = 7;")})
+    assert done.cases[0]["reason"] == "writes outside of A, B and C"
+
+
+# ---- What ends the process of a case ----
+
+CRASHES = {
+    "null.cu": ("sum = 0;", "sum = *(volatile float*)nullptr;", r"crashed: Segmentation fault \(signal 11\)"),
+    "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
+    "abort.cu": ("sum = 0;", "sum = 0; abort();", r"crashed: Aborted \(signal 6\)"),
+    "hang.cu": (
+        "sum = 0;",
+        "sum = 0; while (*(volatile float*)C != 1234.5f);",
+        r"took longer than 2 s, which --timeout",
+    ),
+}
+
+
+def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
+    files = {name: "#include <cstdlib>\n" + RIGHT.replace(old, new) for name, (old, new, _) in CRASHES.items()}
+    kernels = ",".join(["1", *files, "right.cu"])
+    done = run({**files, "right.cu": RIGHT}, "--timeout", "2", "--no-verify", kernels=kernels, sizes="20,24")
+    assert done.status == 1, done.stderr
+    assert done.results["interrupted"] is False
+    assert len(done.cases) == 2 * (len(files) + 2)
+    for case in done.cases:
+        if case["kernel"] in CRASHES:
+            assert case["outcome"] == "failed"
+            assert re.search(CRASHES[case["kernel"]][2], case["reason"]), case["reason"]
+        else:
+            assert case["outcome"] == "executed"
+
+
+def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    old, new, _ = CRASHES["hang.cu"]
+    (tmp_path / "hang.cu").write_text(RIGHT.replace(old, new), encoding="utf-8")
+    done = interrupt_runner(
+        tmp_path, "--kernel", "1,hang.cu", "--device", "cpu", "--sizes", "20", cases=1, number=signal.SIGINT
+    )
+    assert done.status == 130, done.stderr
+    assert done.results["interrupted"] is True
+    assert [case["outcome"] for case in done.cases] == ["executed", "skipped"]
+    assert done.cases[1]["reason"] == "interrupted"
+
+
+# ---- Kernels that are wrong in one way ----
+
+
+@pytest.mark.parametrize(
+    "file", ["edge_of_k_not_guarded", "forgets_beta", "no_barrier_before", "split_without_atomics", "right_split"]
+)
+def test_the_table_of_wrong_kernels_is_true_for(file):
+    page = wrong_kernels.PAGE.read_text(encoding="utf-8")
+    for row in wrong_kernels.rows(RUNNER, [f"{file}.cu"]):
+        assert row in page
+
+
+# ---- Bad input ----
+
+BAD_FILES = {
+    "an empty file": ("  \n", "my.cu is empty"),
+    "no kernel": ("int x = 3;\n", "there is no kernel in it"),
+    "no launch": (KERNEL, "--launch 'sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha"),
+    "two kernels": (KERNEL + KERNEL.replace("sgemm", "other"), "my.cu:11: __global__ other(int M"),
+    "what does not compile": (RIGHT.replace("float sum", "flaot sum"), "my.cu:6:5: error: "),
+    "a requirement that does not parse": (RIGHT + "// requires: M %\n", "my.cu:"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_status_2_of(run, what):
+    text, message = BAD_FILES[what]
+    done = run({"my.cu": text})
+    assert done.status == 2, done.stdout
+    assert message in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("runner: ")
+    assert not done.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--launch", "sgemm<<<1, 2(M"], "--launch:1"),
+        (["--launch", "sgemm<<<1, 2>>>(M, N)"], "--launch:1"),
+        (["--launch", "other<<<1, 2>>>(M, N)"], "--launch:1"),
+        (["--requires", "M ="], "--requires:1"),
+    ],
+)
+def test_status_2_of_a_launch_that_does_not_compile(run, arguments, message):
+    done = run({"my.cu": RIGHT}, *arguments)
+    assert done.status == 2, done.stdout
+    assert message in done.stderr
+
+
+def test_status_2_of_missing_files_and_functions(run):
+    done = run({}, kernels="missing.cu")
+    assert done.status == 2
+    assert "there is no file missing.cu; ./runner --new-kernel missing.cu writes one" in done.stderr
+    done = run({"my.cu": RIGHT}, kernels="my.cu:other")
+    assert done.status == 2
+    assert "there is no function 'other' in it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("launch", "reason"),
+    [
+        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "2048 threads (64 x 32 x 1) in a block"),
+        ("sgemm<<<dim3(0, 1), 32>>>(M, N, K, alpha, A, B, beta, C)", "a grid of 0 x 1 x 1 blocks"),
+        ("(void)M", "no access to memory was observed"),
+    ],
+)
+def test_a_launch_that_can_not_be_made_fails_its_case(run, launch, reason):
+    done = run({"my.cu": RIGHT}, "--check", "--launch", launch)
+    assert done.status == 1, done.stderr
+    assert done.cases[0]["outcome"] == "failed"
+    assert reason in done.cases[0]["reason"]
