@@ -145,8 +145,10 @@ TEST(Record, CpuCaseHasNoPairsAndNoResources) {
 TEST(Record, IsReadBackAsItWasWritten) {
   Record of_file = executed_record();
   of_file.file = KernelFile{"dir/my.cu", "", "g++ -O2"};
+  Record of_ranks = executed_record();
+  of_ranks.spread = Spread{6, {2, 3}, "peer copies", 18432.0, {90.0, 91.0}, 0.9, Interval{0.89, 0.91}};
   for (const Record& record :
-       {measured_record(), executed_record(), compared_record(), counted_record(), of_file,
+       {measured_record(), executed_record(), compared_record(), counted_record(), of_file, of_ranks,
         stopped_record(Outcome::failed, "out of order"), stopped_record(Outcome::not_supported, "too large")}) {
     Kernel kernel = fake_kernel(record.number, record.kernel.substr(3, record.kernel.find(':') - 3), record.variant);
     kernel.file = record.file;
