@@ -29,7 +29,7 @@ class CaseRunner final : public RunsCases {
     CountingOptions counting;  ///< in the mode `count`
     bool force = false;        ///< run what the executor is expected to take minutes for
     std::optional<TuningFile> tuning;
-    RankOptions ranks;  ///< for products on several GPUs
+    RankOptions ranks{};  ///< for products on several GPUs
   };
 
   /// The protocol outlives the runner. If the GPU can not be prepared, gpu_error() says why, and GPU kernels run on the
