@@ -247,14 +247,14 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
                                      : translated(file, wrapper, options, files.translations));
   Words words = flags;
   if (target == Target::for_gpu) {
-    append(words, {"-shared", "-o", files.unfinished.string(), files.source.string()});
+    append(words, {"-shared", "-Xlinker=-z,lazy", "-o", files.unfinished.string(), files.source.string()});
     run_compiler(words, file, target);
   } else {
     // In two steps: with the checks' options, one would link the thread sanitizer's library.
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
     run_compiler(words, file, target);
-    run_compiler({flags.front(), "-shared", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS), "-o",
-                  files.unfinished.string(), files.object.string()},
+    run_compiler({flags.front(), "-shared", "-Wl,-z,lazy", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS),
+                  "-o", files.unfinished.string(), files.object.string()},
                  file, target);
   }
   fs::rename(files.unfinished, files.library);

@@ -30,7 +30,8 @@ UserProblem problem_of(const Problem& p) {
 }  // namespace
 
 UserLibrary::UserLibrary(const std::filesystem::path& path) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // A file of a larger program may name functions of other files. They are looked up when they are called.
+  void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     throw std::runtime_error(fmt::format("can not load the compiled file: {}", dlerror()));
   }

@@ -304,3 +304,9 @@ def test_a_launch_that_can_not_be_made_fails_its_case(run, launch, reason):
     assert done.status == 1, done.stderr
     assert done.cases[0]["outcome"] == "failed"
     assert reason in done.cases[0]["reason"]
+
+
+def test_a_file_may_name_what_other_files_have(run):
+    others = "void report(const char*);\nvoid unused() { report(__FILE__); }\n"
+    done = run({"my.cu": others + RIGHT})
+    assert done.status == 0, done.stdout + done.stderr
