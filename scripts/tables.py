@@ -560,6 +560,22 @@ class Blocks:
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
         return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
 
+    def other_kernels(self, *files: str) -> str:
+        """A row for each kernel of the files below other_kernels/, with its speed and its part of cuBLAS by size."""
+        cases: dict[str, dict[tuple, Row]] = {}
+        for file in files:
+            for row in load([self._folders.path / "other_kernels" / file]).itertuples():
+                cases.setdefault(row.kernel, {}).setdefault(row.shape, row)
+        shapes = sorted({shape for case in cases.values() for shape in case})
+
+        def cell(row: Row | None) -> str:
+            return speed(row) + (f" ({share(row.vs_cublas)})" if row is not None and row.measured else "")
+
+        rows = [[self._linked(name), *(cell(case.get(shape)) for shape in shapes)] for name, case in cases.items()]
+        shown = [row for case in cases.values() for row in case.values()]
+        head = ["kernel", *map(shape_text, shapes)]
+        return "\n\n".join([table(head, rows), *notes(shown)])
+
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
         path = self._folders.path / "charts" / f"{name}.png"

@@ -7,8 +7,8 @@
 
 namespace sgemm {
 
-/// Input that the runner can not act on. The message is one line that names what is wrong; main() prints it, with `details`
-/// above it, and exits with status 2 before anything is measured.
+/// Input that the runner can not act on. The message is one line that names what is wrong; main() prints it, with
+/// `details` above it, and exits with status 2 before anything is measured.
 class UsageError : public std::runtime_error {
  public:
   explicit UsageError(std::string message, std::string details = "")

@@ -15,8 +15,12 @@ namespace sgemm {
 namespace {
 
 const Kernel& local_kernel(const Kernel& kernel) {
-  return *std::find_if(kernels().begin(), kernels().end(),
-                       [&](const Kernel& x) { return x.id() == kernel.local_kernel; });
+  const auto found =
+      std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& x) { return x.id() == kernel.local_kernel; });
+  if (found == kernels().end()) {
+    throw CaseStopped(Outcome::not_supported, kernel.local_kernel + " is not in this build");
+  }
+  return *found;
 }
 
 /// Throws CaseStopped with the rank and its reason where one was stopped. A rank that others waited for comes first.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 
 import pytest
 
@@ -17,7 +16,10 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def run(tmp_path):
-    return partial(run_runner, tmp_path, "--device", "cpu", "--kernel", "many_gpus")
+    def run(*arguments: str, kernel: str = "many_gpus"):
+        return run_runner(tmp_path, "--device", "cpu", "--kernel", kernel, *arguments)
+
+    return run
 
 
 def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
@@ -38,6 +40,13 @@ def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
         "exchange": "host copies",
         "received_bytes": received_bytes(96, 96, 96, rows, columns),
     }
+
+
+def test_every_variant_is_right(run):
+    done = run("--gpus", "2", "--sizes", "96x64x80", kernel="many_gpus:*")
+    assert done.status == 0, done.stderr
+    assert len(done.outcomes) == 3
+    assert set(done.outcomes.values()) == {"executed"}
 
 
 def test_a_grid_of_another_number_of_gpus_is_refused(run):
