@@ -81,7 +81,7 @@ build_preset() {
 }
 
 # The runner as its users start it.
-test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest "tests/runner${2:+/$2}"; }
+test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest -n "$(nproc)" "tests/runner${2:+/$2}"; }
 
 # The commit that this one is compared with: where it left the main branch, or the one before.
 base_commit() {
