@@ -13,9 +13,9 @@ packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, w
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, cogapp, jsonschema, pytest, ruff"
+    modules="$modules, cogapp, jsonschema, pytest, ruff, xdist"
     requirements="requirements-dev.txt"
-    packages+=(python3-jsonschema python3-pytest)
+    packages+=(python3-jsonschema python3-pytest python3-pytest-xdist)
     ;;
   *)
     say "usage: scripts/python.sh [--dev]"
