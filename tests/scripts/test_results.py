@@ -193,11 +193,3 @@ def test_cases_of_few_samples_have_no_interval(edited):
     assert enough.few_samples != enough.few_samples
     assert few.interval_level != few.interval_level
     assert few.few_samples == 5
-
-
-def test_committed_results_name_the_runner_without_the_folders_of_a_machine():
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "results").rglob("*.json")]
-    contexts = [document["context"] for document in documents if isinstance(document, dict) and "context" in document]
-    runners = {context["executable"] for context in contexts if "executable" in context}
-    assert runners
-    assert [runner for runner in runners if runner.startswith("/")] == []
