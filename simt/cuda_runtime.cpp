@@ -248,6 +248,10 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
   return config.dynamicSmemBytes <= MAX_DYNAMIC_SMEM ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size) {
+  return offset <= size && bytes <= size - offset ? cudaSuccess : last_error = cudaErrorInvalidValue;
+}
+
 void check_launch(const cudaLaunchConfig_t& launch, Site site) {
   if (Block::on_this_thread() != nullptr) {
     throw NotSupported("the executor does not model launches by kernels (" + std::string(site.file_name()) + ':' +

@@ -167,6 +167,14 @@ void fail_about_local(const char* variable, bool before) {
   }
 }
 
+void fail_about_launch_bounds(std::size_t most_threads, Site site) {
+  const InExecutor in_executor;
+  in_executor->fail("the block has " + std::to_string(std::size_t{blockDim.x} * blockDim.y * blockDim.z) +
+                        " threads, and __launch_bounds__ of the kernel promises at most " +
+                        std::to_string(most_threads),
+                    site);
+}
+
 void not_supported(const char* what) { throw NotSupported(std::string("the executor does not model ") + what); }
 
 }  // namespace simt

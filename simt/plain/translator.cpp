@@ -68,6 +68,9 @@ class Translator {
     } else if (token.is("{") && !in_macro_) {
       scopes_.push_back(
           {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
+      if (in_device_code()) {
+        check_launch_bounds(at);
+      }
     } else if (token.is("}") && !in_macro_ && !scopes_.empty()) {
       scopes_.pop_back();
     }
@@ -359,6 +362,24 @@ class Translator {
       }
     }
     fail(launch, "this launch has no >>>( that ends its configuration");
+  }
+
+  /// At the brace that opens a kernel with __launch_bounds__: has each thread compare the block with them.
+  void check_launch_bounds(Position brace) {
+    for (Position at = statement_begin(brace); at < brace; ++at) {
+      if (is(at, "__launch_bounds__") && is(solid(at + 1), "(")) {
+        const Position open = solid(at + 1);
+        std::string threads;
+        int depth = 0;
+        for (Position argument = open + 1; argument < closing(open) && (depth > 0 || !is(argument, ",")); ++argument) {
+          const Token& token = tokens_[argument];
+          depth += angle(argument) + (opens(token) ? 1 : closes(token) ? -1 : 0);
+          threads += is_space(argument) ? " " : token.text;
+        }
+        texts_[brace] += " simt::launch_bounds(" + threads + ");";
+        return;
+      }
+    }
   }
 
   // ---- __shared__ ----

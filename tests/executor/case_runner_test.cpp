@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -262,6 +263,23 @@ TEST_F(ExecutedCaseTest, WhatTakesTooLongIsSkippedAndSaysHowLong) {
   EXPECT_EQ(record.outcome, Outcome::skipped);
   EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
   EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;
+}
+
+TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {
+  protocol_.verify = false;
+  Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
+    if (p.m < 300) {
+      throw std::runtime_error("launched with fewer than 300 rows");
+    }
+  });
+  kernel.unsupported = [](const Problem& p) {
+    return p.m < 300 ? std::optional<std::string>("has fewer than 300 rows") : std::nullopt;
+  };
+  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+  for (const Size& size : {Size{400, 400, 400}, Size{500, 400, 400}, Size{200, 600, 600}}) {
+    const Record record = runner.run({&kernel, size, {}}, [](std::string_view) {});
+    EXPECT_EQ(record.outcome, size.m < 300 ? Outcome::not_supported : Outcome::executed) << record.reason;
+  }
 }
 
 TEST_F(ExecutedCaseTest, ForceRunsWithoutAnEstimate) {

@@ -4,6 +4,7 @@
 
 #include "common/cuda_check.hpp"
 #include "fixtures/known_kernels.hpp"
+#include "fixtures/product_case.hpp"
 #include "problem/operands.hpp"
 
 #include <gtest/gtest.h>
@@ -52,6 +53,12 @@ Kernel with_launch(const std::function<void(const Problem&, cudaStream_t)>& laun
     return std::vector{Configuration{"", 0, ignoring}};
   };
   return kernel;
+}
+
+/// Whether this device has to run `kernel` with operands of that size.
+bool has_to_run(const Kernel& kernel, const Size& size = SMALL) {
+  return test::has_to_run(kernel, query_device(0).device->compute_capability) &&
+         (!kernel.unsupported || !kernel.unsupported(test::HostCase({size.m, size.n, size.k}).shape));
 }
 
 class CaseRunnerTest : public testing::Test {
@@ -103,7 +110,7 @@ TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
     if (kernel.platform == Platform::gpu) {
       SCOPED_TRACE(kernel.id());
       const Record record = run(kernel);
-      if (test::has_to_run(kernel, query_device(0).device->compute_capability)) {
+      if (has_to_run(kernel)) {
         expect_complete(record);
       } else {
         EXPECT_EQ(record.outcome, Outcome::not_supported);
@@ -152,7 +159,7 @@ TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
     for (const Kernel& kernel : kernels()) {
       SCOPED_TRACE(kernel.id());
       const Record record = compare(kernel, data);
-      if (kernel.platform == Platform::gpu && !test::has_to_run(kernel, query_device(0).device->compute_capability)) {
+      if (kernel.platform == Platform::gpu && !has_to_run(kernel)) {
         EXPECT_EQ(record.outcome, Outcome::not_supported);
         continue;
       }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -162,6 +163,21 @@ def test_check_names_lines_rows_and_columns(run):
     assert "reads 4 bytes at row 20, column 0 of A, which has 20 rows of 20" in done.cases[0]["reason"]
 
 
+def test_check_tells_an_overrun_of_one_matrix_from_the_next(run):
+    """A, B and C lie behind one another where a program makes them so."""
+    sum_line = "float sum = 0;"
+    wrong = {
+        "a_before.cu": ("float sum = A[-1];", "4 bytes before the begin of A"),
+        "b_behind.cu": ("float sum = B[K * N];", "row 20, column 0 of B, which has 20 rows of 20"),
+        "c_behind.cu": ("float sum = 0; C[M * N + 1] = 7;", "row 20, column 1 of C, which has 20 rows of 20"),
+    }
+    done = run({name: RIGHT.replace(sum_line, text) for name, (text, _) in wrong.items()}, "--check")
+    for case in done.cases:
+        assert case["outcome"] == "failed"
+        assert f"{case['path']}:6 in sgemm(" in case["reason"]
+        assert wrong[case["path"]][1] in case["reason"]
+
+
 def test_check_pads_rows_where_the_launch_names_the_distances(run):
     text = LAUNCH.replace("A, B, beta, C", "A, lda, B, ldb, beta, C, ldc")
     text += KERNEL.replace("* A,", "* A, int lda,").replace("* B,", "* B, int ldb,").replace("* C)", "* C, int ldc)")
@@ -243,6 +259,26 @@ def test_the_table_of_wrong_kernels_is_true_for(file):
     page = wrong_kernels.PAGE.read_text(encoding="utf-8")
     for row in wrong_kernels.rows(RUNNER, [f"{file}.cu"]):
         assert row in page
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_nvcc_takes_all_of_them(tmp_path):
+    """All in one source, each in a namespace: nvcc takes longer for CUDA's headers than for any of them."""
+    headers = ["cooperative_groups.h", "cooperative_groups/reduce.h", "cuda/pipeline", "cuda_fp16.h", "mma.h"]
+    lines = [f"#include <{header}>" for header in headers]
+    refused = "shared_memory_too_large"
+    for path in sorted(wrong_kernels.FOLDER.glob("*.cu")):
+        if path.stem != refused:
+            lines += [f"namespace of_{path.stem} {{", f'#include "{path}"', "}"]
+            lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", path.read_text("utf-8"), re.MULTILINE)]
+    (tmp_path / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = ["nvcc", "-std=c++17", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "cubin")]
+    done = subprocess.run([*command, tmp_path / "all.cu"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [*command, wrong_kernels.FOLDER / f"{refused}.cu"], capture_output=True, text=True, check=False
+    )
+    assert "too much shared data" in done.stderr
 
 
 # ---- Bad input ----

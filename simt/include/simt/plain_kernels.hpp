@@ -63,6 +63,13 @@ void launch_kernel(const Kernel& kernel, const Configuration& configuration, con
        sizeof call});
 }
 
+/// Ends the launch if the block has more threads than the kernel's __launch_bounds__.
+inline void launch_bounds(std::size_t most_threads, Site site = Site::current()) {
+  if (std::size_t{blockDim.x} * blockDim.y * blockDim.z > most_threads) {
+    fail_about_launch_bounds(most_threads, site);
+  }
+}
+
 /// A __shared__ variable of the kernel: number NUMBER of a declaration, which has a type `Key` of its own with the
 /// alignment.
 template <class T, class Key, int NUMBER>

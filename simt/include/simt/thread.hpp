@@ -170,6 +170,8 @@ long long nanoseconds();
 [[noreturn]] void fail(const char* what, Site site);
 /// The same, from where nothing may be thrown: the thread has written before or behind its local variable.
 void fail_about_local(const char* variable, bool before);
+/// Ends the launch with Error: the block has more threads than __launch_bounds__ of its kernel.
+[[noreturn]] void fail_about_launch_bounds(std::size_t most_threads, Site site);
 /// Ends the launch with NotSupported.
 [[noreturn]] void not_supported(const char* what);
 

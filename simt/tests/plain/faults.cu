@@ -1,6 +1,7 @@
 // Kernels that are wrong, or that ask for what is not supported, in plain CUDA. The messages stand at the end.
 #include <cooperative_groups.h>
 #include <cublas_v2.h>
+#include <stdexcept>
 
 __global__ void shared_into_next_kernel(const float* in, float* out) {
   __shared__ float first[64], second[64];
@@ -77,6 +78,22 @@ __global__ void large_kernel() {
 }
 void much_static_smem(const float*, float*) { large_kernel<30000><<<1, 1>>>(); }
 
+template <int WARPS>
+__global__ void __launch_bounds__(WARPS * 32, /* blocks */ 1) bounded_kernel(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x];
+}
+void beyond_launch_bounds(const float* in, float* out) { bounded_kernel<1><<<1, 64>>>(in, out); }
+
+__constant__ float constants[4];
+void copy_beyond_symbol(const float* in, float*) {
+  if (cudaMemcpyToSymbol(constants, in, 12, 8) != cudaSuccess)
+    throw std::runtime_error(cudaGetErrorName(cudaGetLastError()));
+}
+void copy_from_beyond_symbol(const float*, float* out) {
+  if (cudaMemcpyFromSymbol(out, constants, 20) != cudaSuccess)
+    throw std::runtime_error(cudaGetErrorName(cudaGetLastError()));
+}
+
 __global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
@@ -107,10 +124,10 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
   using sgemm::test::PlainFault;
   static const PlainFault faults[] = {
       {"shared_into_next", shared_into_next,
-       "faults.cu:10 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},
+       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},
       {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
       {"missing_barrier", missing_barrier, "of shared values, which thread ("},
-      {"unwritten", unwritten, "faults.cu:23 in "},
+      {"unwritten", unwritten, "faults.cu:24 in "},
       {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
       {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
@@ -124,6 +141,10 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"much_dynamic_smem", much_dynamic_smem,
        "300000 bytes of dynamic shared memory, of which a block may have 232448"},
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
+      {"beyond_launch_bounds", beyond_launch_bounds,
+       "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
+      {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
+      {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},

@@ -185,15 +185,26 @@ cudaError_t cudaMallocAsync(T** memory, std::size_t bytes, cudaStream_t) {
 }
 inline cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
 
+namespace simt {
+/// cudaErrorInvalidValue where `bytes` from `offset` on are no part of a variable of `size` bytes.
+cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size);
+}  // namespace simt
+
 /// Of a __device__ or __constant__ variable.
 template <class T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* source, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
+    return error;
+  }
   return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset, source, bytes, kind);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
+    return error;
+  }
   return cudaMemcpy(destination, reinterpret_cast<const char*>(&symbol) + offset, bytes, kind);
 }
 template <class T>

@@ -72,9 +72,11 @@ void fill_fragment(Fragment& fragment, const T& value) {
   }
 }
 
+// Accesses to the caller's memory are told of at the line that asks for them, so these functions are parts of it.
+
 template <class Use, int M, int N, int K, class T, class Layout, class Memory>
-void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory, unsigned stride,
-                      simt::Site site = simt::Site::current()) {
+__forceinline__ void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory,
+                                      unsigned stride, simt::Site site = simt::Site::current()) {
   static_assert(!std::is_void_v<Layout>, "wmma: an accumulator is loaded with its layout");
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
@@ -85,8 +87,8 @@ void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory*
 }
 
 template <int M, int N, int K, class T, class Memory>
-void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory, unsigned stride,
-                      layout_t layout, simt::Site site = simt::Site::current()) {
+__forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory,
+                                      unsigned stride, layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));
@@ -96,8 +98,8 @@ void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory*
 }
 
 template <int M, int N, int K, class T, class Memory>
-void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment, unsigned stride,
-                       layout_t layout, simt::Site site = simt::Site::current()) {
+__forceinline__ void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment,
+                                       unsigned stride, layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));

@@ -1,4 +1,6 @@
 // Macros that tell the compiler and the architecture, printf and assert.
+#include <assert.h>
+#include <stdio.h>
 #ifndef __CUDACC__
 #error this is for nvcc
 #endif

@@ -31,26 +31,37 @@ __device__ float load_if(const float* source, bool wanted) {
 __global__ void ptx_copies_kernel(const float* in, float* out) {
   __shared__ __align__(16) float tile[64], other[16 * 4];
   const int thread = threadIdx.x;
-  const unsigned to = address_in_shared(&tile[thread * 4]);
-  CP_ASYNC_CA(to, in + thread * 4, 16);
+  const bool copies = thread < 16;  // the others come to the barriers, which count whole warps
+  const unsigned to = address_in_shared(&tile[thread % 16 * 4]);
+  if (copies) {
+    CP_ASYNC_CA(to, in + thread * 4, 16);
+  }
   COMMIT();
-  const int bytes = thread < 8 ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)), "l"(in),
-               "r"(bytes)
-               : "memory");
+  if (copies) {
+    const int bytes = thread < 8 ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)), "l"(in),
+                 "r"(bytes)
+                 : "memory");
+  }
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group %0;" ::"n"(0));
-  asm volatile("bar.sync 0;");
-  float4 a;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(a.x), "=f"(a.y), "=f"(a.z), "=f"(a.w)
-               : "r"(address_in_shared(tile) + (15 - thread) * 16));
-  float b;
-  asm volatile("ld.shared.f32 %0, [%1+4];" : "=f"(b) : "r"(address_in_shared(&other[thread * 4])));
-  asm volatile("bar.sync 0, %0;" ::"r"(16) : "memory");
-  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a.w + b), "f"(a.z + load_if(in + thread, thread % 2)));
+  asm volatile("bar.sync 0;" ::: "memory");
+  float4 a{};
+  float b = 0;
+  if (copies) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(a.x), "=f"(a.y), "=f"(a.z), "=f"(a.w)
+                 : "r"(address_in_shared(tile) + (15 - thread) * 16));
+    asm volatile("ld.shared.f32 %0, [%1+4];" : "=f"(b) : "r"(address_in_shared(&other[thread * 4])));
+  }
+  asm volatile("bar.sync 0, %0;" ::"r"(32) : "memory");
+  if (copies) {
+    const float odd = load_if(in + thread, thread % 2);
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a.w + b), "f"(a.z + odd) : "memory");
+  }
   asm volatile("membar.cta;");
   __syncthreads();
+  if (!copies) return;
   float2 c;
   asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(c.x) : "f"(tile[thread * 4]), "f"(2.0f), "f"(1.0f));
   asm("mov.u32 %0, %%laneid;" : "=r"(*reinterpret_cast<unsigned*>(&c.y)));
@@ -61,7 +72,7 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
   out[thread * 4 + 3] = 0;
 }
 
-void ptx_copies(const float* in, float* out) { ptx_copies_kernel<<<1, 16>>>(in, out); }
+void ptx_copies(const float* in, float* out) { ptx_copies_kernel<<<1, 32>>>(in, out); }
 
 float ptx_copies_expected(const float* in, int i) {
   const int thread = i / 4;

@@ -1,0 +1,100 @@
+"""Files as kernels on a GPU: what is right is measured, and what crashes or hangs costs its case alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from runs import ROOT, RUNNER, Run, interrupt_runner, run_runner
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+
+WRONG = ROOT / "tests" / "wrong_kernels"
+RIGHT = (WRONG / "right_naive.cu").read_text(encoding="utf-8")
+NULL = "float sum = *static_cast<const volatile float*>(nullptr);"
+ENDLESS = "float sum = 0.0f;\n    while (*(volatile float*)A != 1234.5f);"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _gpu(tmp_path_factory):
+    done = run_runner(tmp_path_factory.mktemp("gpu"), "--kernel", "1", "--sizes", "16")
+    if done.outcomes != {"01_naive": "measured"}:
+        pytest.skip(done.stderr.strip() or "there is no GPU")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the runner with these options on files, given by name and text, and on chapter 1 before them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(files: dict[str, str], *arguments: str) -> Run:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        return run_runner(tmp_path, "--kernel", ",".join(["1", *files]), *arguments)
+
+    return run
+
+
+@pytest.mark.parametrize("options", [(), ("--alpha", "-1.5", "--beta", "0.5")])
+def test_a_right_file_is_measured(run, options):
+    done = run({"my.cu": RIGHT}, "--sizes", "100,257x130x9", *options)
+    assert done.status == 0, done.stdout + done.stderr
+    assert [case["outcome"] for case in done.cases] == ["measured"] * 4
+    assert all(case["verified"] for case in done.cases)
+    assert "nvcc" in done.cases[1]["compile_command"]
+
+
+@pytest.mark.parametrize("name", ["right_ring", "right_mma", "right_wmma", "right_pipeline", "right_mbarriers"])
+def test_what_the_executor_finds_right_is_right(run, name):
+    done = run({f"{name}.cu": (WRONG / f"{name}.cu").read_text(encoding="utf-8")}, "--sizes", "33x17x10,200")
+    assert [case["outcome"] for case in done.cases] == ["measured"] * 4, done.stdout + done.stderr
+
+
+def test_what_crashes_or_hangs_costs_its_case_alone(run):
+    null, endless = (RIGHT.replace("float sum = 0.0f;", text) for text in (NULL, ENDLESS))
+    done = run({"null.cu": null, "endless.cu": endless, "right.cu": RIGHT}, "--timeout", "10", "--sizes", "100,130")
+    assert done.status == 1, done.stdout + done.stderr
+    assert [case["outcome"] for case in done.cases] == ["measured", "failed", "failed", "measured"] * 2
+    for first in (0, 4):
+        assert "illegal memory access" in done.cases[first + 1]["reason"]
+        assert done.cases[first + 2]["reason"] == "took longer than 10 s, which --timeout changes"
+    assert done.results["interrupted"] is False
+
+
+def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "endless.cu").write_text(RIGHT.replace("float sum = 0.0f;", ENDLESS), encoding="utf-8")
+    done = interrupt_runner(tmp_path, "--kernel", "1,endless.cu", "--sizes", "100", cases=1, number=signal.SIGINT)
+    assert done.status == 130, done.stderr
+    assert [case["outcome"] for case in done.cases] == ["measured", "skipped"]
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "reason"),
+    [
+        ("keeps_a_counter", "incorrect", "elements wrong"),  # which the executor can not see
+        ("block_too_large", "failed", "invalid configuration argument"),
+        ("launch_bounds_exceeded", "failed", "invalid argument|too many resources|invalid configuration"),
+        ("mbarrier_expects_one", "incorrect|failed", "."),
+    ],
+)
+def test_a_wrong_kernel_is_found(run, name, outcome, reason):
+    file = Path(WRONG / f"{name}.cu").read_text(encoding="utf-8")
+    done = run({f"{name}.cu": file}, "--sizes", "100", "--timeout", "10")
+    assert done.status == 1, done.stdout + done.stderr
+    assert re.fullmatch(outcome, done.cases[1]["outcome"]), done.cases[1]
+    assert re.search(reason, done.cases[1]["reason"]), done.cases[1]
+
+
+def test_too_much_static_shared_memory_does_not_compile(run):
+    name = "shared_memory_too_large.cu"
+    done = run({name: (WRONG / name).read_text(encoding="utf-8")}, "--sizes", "100")
+    assert done.status == 2
+    assert "too much shared data" in done.stderr

@@ -1,0 +1,32 @@
+// Wrong: the first tile comes from registers that nothing has been loaded to.
+// launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(
+//             M, N, K, alpha, A, lda, B, ldb, beta, C, ldc)
+
+#define TILE 16
+
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
+                      float* C, int ldc) {
+  __shared__ float a[TILE][TILE];
+  __shared__ float b[TILE][TILE];
+  const int x = threadIdx.x, y = threadIdx.y;
+  const int row = blockIdx.y * TILE + y;
+  const int column = blockIdx.x * TILE + x;
+  float sum = 0.0f;
+  float next[2];
+  for (int first = 0; first < K; first += TILE) {
+    a[y][x] = next[0];
+    b[y][x] = next[1];
+    __syncthreads();
+    const int then = first + TILE;
+    next[0] = row < M && then + x < K ? A[row * lda + then + x] : 0.0f;
+    next[1] = then + y < K && column < N ? B[(then + y) * ldb + column] : 0.0f;
+    for (int k = 0; k < TILE; ++k) {
+      sum += a[y][k] * b[k][x];
+    }
+    __syncthreads();
+  }
+  if (row < M && column < N) {
+    float* const c = &C[row * ldc + column];
+    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
+  }
+}

@@ -1,0 +1,21 @@
+// Wrong: columns behind the last whole vector of C are left out.
+// launch: sgemm<<<dim3(ceil_div(N, 64), ceil_div(M, 16)), dim3(16, 16)>>>(
+//             M, N, K, alpha, A, lda, B, ldb, beta, C, ldc)
+
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
+                      float* C, int ldc) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  const int column = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+  if (row < M && column + 4 <= N) {
+    float sums[4] = {};
+    for (int k = 0; k < K; ++k) {
+      for (int i = 0; i < 4; ++i) {
+        sums[i] += A[row * lda + k] * B[k * ldb + column + i];
+      }
+    }
+    for (int i = 0; i < 4; ++i) {
+      float* const c = &C[row * ldc + column + i];
+      *c = beta == 0.0f ? alpha * sums[i] : alpha * sums[i] + beta * *c;
+    }
+  }
+}
