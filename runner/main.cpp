@@ -231,7 +231,8 @@ ExitStatus run(int argc, char** argv) {
   }
   if (options.new_kernel) {
     write_new_kernel(*options.new_kernel);
-    std::cout << fmt::format("{} is there: --kernel {} takes it\n", *options.new_kernel, *options.new_kernel);
+    std::cout << fmt::format("wrote {}; next: ./runner --kernel {} --device cpu --check\n", *options.new_kernel,
+                             *options.new_kernel);
     return ALL_WELL;
   }
   const KernelTerms terms = kernel_terms(options.kernels);

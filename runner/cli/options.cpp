@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "cli/selection.hpp"
 #include "simt/gpu_models.hpp"
 
 #include <fmt/format.h>
@@ -395,6 +396,11 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
     }
     throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", meaning.flag, flag_of(modes.front()))
                                            : fmt::format("{} has no effect with {}", meaning.flag, flag_of(mode)));
+  }
+  for (const char* const flag : {"--launch", "--requires", "--include", "--nvcc-flags", "--timeout"}) {
+    if (app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
+      throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
+    }
   }
   if (!options.use_tuning && options.tuning_file) {
     throw UsageError("--tuning and --no-tuning contradict each other: give one of them");

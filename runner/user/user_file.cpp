@@ -23,7 +23,9 @@ std::optional<std::string> content_of(const fs::path& path) {
   if (!fs::is_regular_file(path, error) || !file) {
     return std::nullopt;
   }
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";  // compilers take it at a file's begin alone
+  return text.starts_with(BYTE_ORDER_MARK) ? text.substr(BYTE_ORDER_MARK.size()) : text;
 }
 
 /// Appends the text of the files that `text` includes by names in quotes, as far as they are found.
@@ -65,7 +67,8 @@ std::string sha256_of(const std::string& path) {
 bool names_file(std::string_view term) {
   const std::string path = parse_file_term(term).path;
   std::error_code error;
-  return path.ends_with(".cu") || path.ends_with(".cuh") || fs::is_regular_file(path, error);
+  return path.ends_with(".cu") || path.ends_with(".cuh") || path.find('/') != std::string::npos ||
+         fs::is_regular_file(path, error);
 }
 
 FileTerm parse_file_term(std::string_view term) {

@@ -54,7 +54,7 @@ std::string check_of(const PlacedText& statement, const std::optional<LaunchPart
   if (!parts) {
     return "";
   }
-  return fmt::format("#ifndef __CUDACC__\n  if (false)\n{}    {}{}\n#endif\n", line_directive(statement), parts->kernel,
+  return fmt::format("  if (false)\n{}    {}{}\n", line_directive(statement), parts->kernel,
                      statement.text.substr(statement.text.find(">>>") + 3));
 }
 
@@ -88,10 +88,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
-  text += check_of(statement, parts);
-  if (target == Target::for_gpu) {
-    text += consent_of(parts);
-  }
+  text += target == Target::for_gpu ? consent_of(parts) : check_of(statement, parts);
   text +=
       fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
   text +=

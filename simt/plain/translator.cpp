@@ -640,6 +640,8 @@ class Translator {
 }  // namespace
 
 std::string translate_file(std::string_view source, const std::string& path, const IncludeName& include_name) {
+  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
+  source.remove_prefix(source.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
   return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
          Translator(source, path, include_name).run();
 }

@@ -218,8 +218,8 @@ TEST(Options, MissingValues) {
 }
 
 TEST(Options, OfFiles) {
-  const Options given = options({"--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N", "--include", "a,b/c",
-                                 "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
+  const Options given = options({"--kernel", "1,my.cu", "--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N",
+                                 "--include", "a,b/c", "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
   EXPECT_EQ(given.user.launch.launch, "f<<<1, 2>>>(M, N)");
   EXPECT_EQ(given.user.launch.requirement, "M == N");
   EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{"a", "b/c"}));
@@ -227,6 +227,8 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(given.timeout, 2.5);
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
   EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
+  EXPECT_EQ(error({"--timeout", "1"}), "--timeout is for files, and --kernel names none");
+  EXPECT_EQ(error({"--kernel=1-3", "--requires", "M == N"}), "--requires is for files, and --kernel names none");
   EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
   EXPECT_EQ(error({"--count", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --count");
 }

@@ -167,7 +167,7 @@ def test_check_tells_an_overrun_of_one_matrix_from_the_next(run):
     """A, B and C lie behind one another where a program makes them so."""
     sum_line = "float sum = 0;"
     wrong = {
-        "a_before.cu": ("float sum = A[-1];", "4 bytes before the begin of A"),
+        "a_before.cu": ("float sum = A[-1];", "row -1, column 19 of A, which has 20 rows of 20"),
         "b_behind.cu": ("float sum = B[K * N];", "row 20, column 0 of B, which has 20 rows of 20"),
         "c_behind.cu": ("float sum = 0; C[M * N + 1] = 7;", "row 20, column 1 of C, which has 20 rows of 20"),
     }
@@ -318,10 +318,25 @@ def test_status_2_of_a_launch_that_does_not_compile(run, arguments, message):
     assert message in done.stderr
 
 
+def test_a_wrong_launch_is_told_of_at_its_own_place_first(run):
+    done = run({"my.cu": RIGHT}, "--launch", "sgemm<<<1, 2>>>(M, N, K, alpha, A, N, beta, C)")
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert errors[0].startswith("--launch:1:")
+    before = done.stderr[: done.stderr.index(errors[0])]
+    assert "In instantiation of" not in before
+    assert "required from" not in before
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(run):
+    done = run({"my.cu": "\ufeff" + RIGHT.replace("\n", "\r\n")})
+    assert done.status == 0, done.stderr
+
+
 def test_status_2_of_missing_files_and_functions(run):
     done = run({}, kernels="missing.cu")
     assert done.status == 2
     assert "there is no file missing.cu; ./runner --new-kernel missing.cu writes one" in done.stderr
+    assert "there is no file dir/mine" in run({}, kernels="dir/mine").stderr
     done = run({"my.cu": RIGHT}, kernels="my.cu:other")
     assert done.status == 2
     assert "there is no function 'other' in it" in done.stderr
