@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <cuda_profiler_api.h>
 #include <fmt/format.h>
 
 namespace sgemm {
@@ -118,6 +119,8 @@ class CudaBench final : public GpuBench {
   Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OnDevice& state, Owner owner);
+  /// The launch whose counters a profiler reads.
+  void launch_profiled(const Prepared& kernel, OnDevice& state);
   void verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer, Record& record);
 
   const Device device_;
@@ -257,6 +260,7 @@ Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record
   const std::vector<Configuration> all = build.configurations(problem);
   if (!kernel.tunable) {
     describe_own_choice(kernel, all.front(), record);
+    require_workspace(all.front().workspace_bytes);
     return build.prepare(all.front());
   }
   const ConfigurationChoice choice = choose(all, tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
@@ -271,6 +275,15 @@ void CudaBench::run_once(const Prepared& kernel, OnDevice& state, Owner owner) {
   state.problem.restore(owner, 1, stream_.get());
   kernel(state.problem.operands(owner), stream_.get());
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+}
+
+void CudaBench::launch_profiled(const Prepared& kernel, OnDevice& state) {
+  state.problem.restore(Owner::kernel, 1, stream_.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  CUDA_CHECK(cudaProfilerStart());
+  kernel(state.problem.operands(Owner::kernel), stream_.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  CUDA_CHECK(cudaProfilerStop());
 }
 
 void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer,
@@ -314,7 +327,7 @@ void CudaBench::require_inputs_unchanged(OperandSet& operands) {
 
 void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const bool accuracy = protocol_.mode == Mode::accuracy;
-  if (!accuracy) {
+  if (protocol_.mode == Mode::measure) {
     measure_cublas_alone(operands, observer);
   }
   if (protocol_.verify) {
@@ -334,9 +347,16 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     record.resources = resources();
     record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
   }
-  if (protocol_.verify) {
+  if (protocol_.verify || protocol_.mode == Mode::profile) {
     run_once(prepared, state, Owner::kernel);
+  }
+  if (protocol_.verify) {
     verify(operands, 0, "", observer, record);
+  }
+  if (protocol_.mode == Mode::profile) {
+    launch_profiled(prepared, state);
+    record.outcome = Outcome::profiled;
+    return;
   }
 
   if (telemetry_) {

@@ -44,21 +44,6 @@ Words words_of(std::string_view text) {
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
-/// The program's file: `name` itself where it has a slash, or what PATH has of that name.
-std::optional<fs::path> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return access(name.c_str(), X_OK) == 0 ? std::optional<fs::path>(name) : std::nullopt;
-  }
-  const char* const path = std::getenv("PATH");
-  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
-    const fs::path file = fs::path(folder) / name;
-    if (access(file.c_str(), X_OK) == 0) {
-      return file;
-    }
-  }
-  return std::nullopt;
-}
-
 /// The first of `names` that is there.
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;

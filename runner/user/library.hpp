@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <filesystem>
 
 namespace sgemm {
@@ -17,13 +18,16 @@ class UserLibrary {
 
   /// Whether the file's requirement holds for a problem.
   bool meets_requirement(const Problem& problem) const;
-  /// Enqueues the product, as the file says. Throws std::runtime_error on a launch error, and on the executor what the
-  /// kernel throws.
-  void launch(const Problem& problem, cudaStream_t stream) const;
+  /// The bytes of the workspace that the file asks for; 0 for none. Throws std::runtime_error where they are below 0.
+  std::size_t workspace_bytes(const Problem& problem) const;
+  /// Enqueues the product, as the file says, with a workspace of so many bytes. Throws std::runtime_error on a launch
+  /// error, and on the executor what the kernel throws.
+  void launch(const Problem& problem, void* workspace, cudaStream_t stream) const;
 
  private:
   UserLaunchFunction* launch_ = nullptr;
   UserRequirementFunction* requirement_ = nullptr;
+  UserWorkspaceFunction* workspace_ = nullptr;
 };
 
 }  // namespace sgemm

@@ -6,10 +6,14 @@
 namespace sgemm {
 namespace {
 
-/// The names of a problem, as locals of a function that has `sgemm_problem`.
-constexpr std::string_view LOCALS = R"(
-  [[maybe_unused]] const int M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
-  [[maybe_unused]] const int lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+/// The extents of a problem, as locals of type {0} of a function that has `sgemm_problem`.
+constexpr std::string_view EXTENTS = R"(
+  [[maybe_unused]] const {0} M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
+  [[maybe_unused]] const {0} lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+)";
+
+/// Its other names.
+constexpr std::string_view FACTORS_AND_MEMORY = R"(
   [[maybe_unused]] const float alpha = sgemm_problem->alpha, beta = sgemm_problem->beta;
   [[maybe_unused]] float* const A = sgemm_problem->a;
   [[maybe_unused]] float* const B = sgemm_problem->b;
@@ -77,14 +81,21 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  float *a, *b, *c;\n"
       "  void* workspace;\n"
       "};\n";
-  const std::string locals = std::string(LOCALS) + std::string(all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL);
-  constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\"))) int ";
-  text += fmt::format("{}{}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
+  const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
+  const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
+  constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
+  text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
   const std::optional<PlacedText>& requirement = file.launch.requirement;
   text += requirement ? fmt::format("{}  return ({}) ? 1 : 0;\n}}\n", line_directive(*requirement), requirement->text)
                       : "  return 1;\n}\n";
+  // The bytes of a matrix may be more than an int holds.
+  text += fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}{}", EXPORT, WORKSPACE_SYMBOL,
+                      fmt::format(EXTENTS, "long long"), ceil_div);
+  const std::optional<PlacedText>& workspace = file.launch.workspace;
+  text += workspace ? fmt::format("{}  return ({});\n}}\n", line_directive(*workspace), workspace->text)
+                    : "  return 0;\n}\n";
   text += fmt::format(
-      "{}{}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
+      "{} int {}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
