@@ -119,6 +119,8 @@ class CudaBench final : public GpuBench {
   Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OnDevice& state, Owner owner);
+  /// Notes what a block occupies, once the kernel has been launched.
+  void note_resources(const Kernel& kernel, Record& record) const;
   /// The launch whose counters a profiler reads.
   void launch_profiled(const Prepared& kernel, OnDevice& state);
   void verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer, Record& record);
@@ -277,6 +279,15 @@ void CudaBench::run_once(const Prepared& kernel, OnDevice& state, Owner owner) {
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
 }
 
+void CudaBench::note_resources(const Kernel& kernel, Record& record) const {
+  if (const auto& resources = kernel.build(Target::for_gpu).resources) {
+    record.resources = resources();
+  }
+  if (record.resources) {
+    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+  }
+}
+
 void CudaBench::launch_profiled(const Prepared& kernel, OnDevice& state) {
   state.problem.restore(Owner::kernel, 1, stream_.get());
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
@@ -343,10 +354,6 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     record.outcome = Outcome::compared;
     return;
   }
-  if (const auto& resources = kernel.build(Target::for_gpu).resources) {
-    record.resources = resources();
-    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
-  }
   if (protocol_.verify || protocol_.mode == Mode::profile) {
     run_once(prepared, state, Owner::kernel);
   }
@@ -355,6 +362,7 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
   }
   if (protocol_.mode == Mode::profile) {
     launch_profiled(prepared, state);
+    note_resources(kernel, record);
     record.outcome = Outcome::profiled;
     return;
   }
@@ -371,6 +379,7 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     verify(operands, timings.launches_per_sample - 1, "after timing: ", observer, record);
   }
 
+  note_resources(kernel, record);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
   measurement.cublas_alone_us = state.cublas_alone_us;
   measurement.vs_cublas_alone = *state.cublas_alone_us / measurement.time_us.median;

@@ -84,6 +84,10 @@ void add_summary(std::vector<std::string>& lines, std::size_t width, const Recor
   add("FLOPs", counts.flops ? fmt::format("{}, {} per element of C", short_number(*counts.flops),
                                           short_number(static_cast<double>(*counts.flops) / elements))
                             : "not known: objdump (binutils) is missing");
+  if (counts.tensor_flops > 0) {
+    add("on tensor cores", fmt::format("{} FLOPs, {} per element of C", short_number(counts.tensor_flops),
+                                       short_number(static_cast<double>(counts.tensor_flops) / elements)));
+  }
   add("barriers", counts.barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(counts.barriers)));
   add("L2", fmt::format("{} read, {} written", bytes_text(counts.in_step.read_sectors * simt::SECTOR_BYTES),
                         bytes_text(counts.in_step.written_sectors * simt::SECTOR_BYTES)));

@@ -232,7 +232,11 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
                                      : translated(file, wrapper, options, files.translations));
   Words words = flags;
   if (target == Target::for_gpu) {
-    append(words, {"-shared", "-Xlinker=-z,lazy", "-o", files.unfinished.string(), files.source.string()});
+    append(words, {"-shared", "-Xlinker=-z,lazy"});
+    for (const std::string_view function : LAUNCHING_FUNCTIONS) {
+      words.push_back(fmt::format("-Xlinker=--wrap={}", function));
+    }
+    append(words, {"-o", files.unfinished.string(), files.source.string()});
     run_compiler(words, file, target);
   } else {
     // In two steps: with the checks' options, one would link the thread sanitizer's library.

@@ -40,6 +40,7 @@ UserLibrary::UserLibrary(const std::filesystem::path& path) {
   launch_ = reinterpret_cast<UserLaunchFunction*>(find(LAUNCH_SYMBOL));
   requirement_ = reinterpret_cast<UserRequirementFunction*>(find(REQUIREMENT_SYMBOL));
   workspace_ = reinterpret_cast<UserWorkspaceFunction*>(find(WORKSPACE_SYMBOL));
+  resources_ = reinterpret_cast<UserResourcesFunction*>(find(RESOURCES_SYMBOL));
   if (launch_ == nullptr || requirement_ == nullptr || workspace_ == nullptr) {
     throw std::runtime_error(
         fmt::format("{} lacks the runner's functions: remove it, so that it is compiled again", path.string()));
@@ -58,6 +59,14 @@ std::size_t UserLibrary::workspace_bytes(const Problem& problem) const {
     throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
   }
   return static_cast<std::size_t>(bytes);
+}
+
+std::optional<Resources> UserLibrary::resources() const {
+  UserResources found{};
+  if (resources_ == nullptr || resources_(&found) == 0) {
+    return std::nullopt;
+  }
+  return Resources{found.threads_per_block, found.registers, found.smem_bytes, found.spill_bytes, found.blocks_per_sm};
 }
 
 void UserLibrary::launch(const Problem& problem, void* workspace, cudaStream_t stream) const {

@@ -65,6 +65,9 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
     return std::vector{Configuration{"", library.workspace_bytes(problem), launch}};
   };
   build.allocate = target == Target::for_gpu ? allocate_workspace : allocate_for_executor;
+  if (target == Target::for_gpu) {
+    build.resources = [file] { return file->library(Target::for_gpu).resources(); };
+  }
   return build;
 }
 

@@ -41,6 +41,59 @@ std::string on_stream(const PlacedText& statement, const std::optional<LaunchPar
                      text.substr(text.find(">>>") + 3));
 }
 
+/// Notes the kernels that a product launches, for what they occupy. nvcc turns every <<<...>>> into a call of one of
+/// CUDA's functions. Which one it is depends on nvcc's version.
+constexpr std::string_view RESOURCES = R"(
+struct sgemm_user_resource_numbers {
+  int threads_per_block, registers, blocks_per_sm;
+  unsigned long long smem_bytes, spill_bytes;
+};
+static struct {
+  const void* kernel;
+  int threads;
+  size_t smem;
+} sgemm_launches[8];
+static int sgemm_launch_count = 0;
+static void sgemm_note(const void* kernel, dim3 block, size_t smem) {
+  if (sgemm_launch_count < 8) {
+    sgemm_launches[sgemm_launch_count++] = {kernel, static_cast<int>(block.x * block.y * block.z), smem};
+  }
+}
+#define SGEMM_NOTED(function) \
+  extern "C" cudaError_t __real_##function(const void*, dim3, dim3, void**, size_t, cudaStream_t); \
+  extern "C" cudaError_t __wrap_##function(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t smem, \
+                                           cudaStream_t on) { \
+    sgemm_note(kernel, block, smem); \
+    return __real_##function(kernel, grid, block, arguments, smem, on); \
+  }
+SGEMM_NOTED(cudaLaunchKernel)
+SGEMM_NOTED(__cudaLaunchKernel)
+SGEMM_NOTED(cudaLaunchCooperativeKernel)
+#undef SGEMM_NOTED
+extern "C" cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
+extern "C" cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kernel, void** arguments) {
+  sgemm_note(kernel, how->blockDim, how->dynamicSmemBytes);
+  return __real_cudaLaunchKernelExC(how, kernel, arguments);
+}
+extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm_user_resource_numbers* found) {
+  *found = {};
+  for (int i = 0; i < sgemm_launch_count; ++i) {
+    const auto& launch = sgemm_launches[i];
+    cudaFuncAttributes attributes;
+    int blocks = 0;
+    if (cudaFuncGetAttributes(&attributes, launch.kernel) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, launch.threads, launch.smem) !=
+            cudaSuccess) {
+      cudaGetLastError();
+    } else if (attributes.numRegs > found->registers) {
+      *found = {launch.threads, attributes.numRegs, blocks, attributes.sharedSizeBytes + launch.smem,
+                attributes.localSizeBytes};
+    }
+  }
+  return found->registers > 0 ? 1 : 0;
+}
+)";
+
 /// A GPU's kernel has to consent to more dynamic shared memory than 48 KiB.
 std::string consent_of(const std::optional<LaunchParts>& parts) {
   if (!parts || parts->configuration.size() < 3) {
@@ -81,6 +134,9 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  float *a, *b, *c;\n"
       "  void* workspace;\n"
       "};\n";
+  if (target == Target::for_gpu) {
+    text += RESOURCES;
+  }
   const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
@@ -101,7 +157,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
       EXPORT, LAUNCH_SYMBOL, locals);
   text += check_of(statement, parts);
   if (target == Target::for_gpu) {
-    text += consent_of(parts);
+    text += "  sgemm_launch_count = 0;\n" + consent_of(parts);
   }
   text +=
       fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
