@@ -5,12 +5,14 @@
 #include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
 #include "bench/case_process.hpp"
+#include "bench/case_profiler.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/tuning_file.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
 #include "device/device.hpp"
+#include "device/telemetry.hpp"
 #include "host/kernel.hpp"
 #include "problem/sizes.hpp"
 #include "record/environment.hpp"
@@ -50,7 +52,8 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  constexpr std::array DONE{Outcome::measured, Outcome::executed, Outcome::compared, Outcome::counted};
+  constexpr std::array DONE{Outcome::measured, Outcome::executed, Outcome::compared, Outcome::counted,
+                            Outcome::profiled};
   const bool any = std::any_of(DONE.begin(), DONE.end(), [&](Outcome outcome) { return counts.contains(outcome); });
   return any ? ALL_WELL : NOTHING_MEASURED;
 }
@@ -94,12 +97,16 @@ Console make_console(Mode mode, const std::vector<Case>& plan) {
                 longest(plan, [](const Case& item) { return to_string(item.size); }))};
 }
 
-/// The seconds that a case of a user's file may take; nothing for as long as it likes.
+/// The seconds that a case in a process of its own may take; nothing for as long as it likes.
 std::optional<double> seconds_per_case(const Options& options, bool on_gpu) {
   constexpr double ON_GPU = 60.0;
+  constexpr double PROFILED = 300.0;     // ncu launches a kernel some 40 times
   constexpr double ON_EXECUTOR = 300.0;  // five times what is run without --force
   if (options.timeout || (options.force && !on_gpu)) {
     return options.timeout;
+  }
+  if (options.protocol.mode == Mode::profile) {
+    return PROFILED;
   }
   return on_gpu ? ON_GPU + 2 * options.protocol.max_seconds : ON_EXECUTOR;
 }
@@ -113,9 +120,14 @@ CaseRunner make_case_runner(const Options& options, const DeviceQuery& query, co
           StopToken(interrupted)};
 }
 
-/// Files' kernels are kept away from all else.
+/// Files' kernels are kept away from all else, and profiled ones run under the profiler.
 std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
                                        const std::optional<TuningFile>& tuning) {
+  if (options.protocol.mode == Mode::profile) {
+    const std::unique_ptr<Telemetry> telemetry = Telemetry::open(query.device->pci_bus_id);
+    return std::make_unique<CaseProfiler>(options.argv, telemetry ? telemetry->driver_version() : "",
+                                          seconds_per_case(options, true), StopToken(interrupted));
+  }
   if (std::none_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->file.has_value(); })) {
     return std::make_unique<CaseRunner>(make_case_runner(options, query, plan, tuning));
   }
@@ -123,11 +135,15 @@ std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery
                                        StopToken(interrupted));
 }
 
-/// What the process of a CaseProcess does instead of run_plan().
+/// What the process of a CaseProcess or of a CaseProfiler does instead of run_plan().
 void serve(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
   catch_interrupts();
   CaseRunner runner = make_case_runner(options, query, plan, tuning_for_run(options, query));
-  serve_cases(runner, plan);
+  if (is_profiled_process()) {
+    run_profiled_case(runner, plan);
+  } else {
+    serve_cases(runner, plan);
+  }
 }
 
 /// Runs the plan in the modes that fill a results file.
@@ -189,19 +205,20 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   return exit_status(counts);
 }
 
+ExitStatus without_device(Mode mode, const std::string& why) {
+  std::cerr << fmt::format("runner: {} needs a usable CUDA device: {}\n", flag_of(mode), why);
+  return NOTHING_MEASURED;
+}
+
 ExitStatus tune(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
-  const auto without_device = [](const std::string& why) {
-    std::cerr << fmt::format("runner: --tune needs a usable CUDA device: {}\n", why);
-    return NOTHING_MEASURED;
-  };
   if (!query.device) {
-    return without_device(query.error);
+    return without_device(Mode::tune, query.error);
   }
   const std::filesystem::path path = tuning_file_to_write(options, query.device->name);
   catch_interrupts();
   CaseRunner runner(options.protocol, query, {}, StopToken(interrupted));
   if (!runner.gpu_error().empty()) {
-    return without_device(runner.gpu_error());
+    return without_device(Mode::tune, runner.gpu_error());
   }
   Console console = make_console(Mode::tune, plan);
   console.heading(heading(options, query, runner.gpu_facts(), false, path.string()));
@@ -241,6 +258,9 @@ ExitStatus run(int argc, char** argv) {
     selected = select_kernels(terms.names, kernels());
   }
   const DeviceQuery device = device_of(options);
+  if (mode == Mode::profile && !device.device) {
+    return without_device(mode, device.error);
+  }
   const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);
   for (const Kernel& kernel : of_files) {
     selected.push_back(&kernel);
@@ -262,7 +282,7 @@ ExitStatus run(int argc, char** argv) {
     }
     return ALL_WELL;
   }
-  if (is_case_process()) {
+  if (is_case_process() || is_profiled_process()) {
     serve(options, device, plan);
     return ALL_WELL;
   }

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 Form = Callable[[float], str]
+
+STALLS_SHOWN = 4
 
 
 def maybe(form: Form, value: float | None) -> str:
@@ -77,33 +81,28 @@ def shape_text(shape: tuple[int, int, int]) -> str:
     return " x ".join(map(str, dict.fromkeys(shape) if len(set(shape)) == 1 else shape))
 
 
+def stalls(warps: dict[str, float]) -> str:
+    """The reasons for which most warps wait, most first as in the file; "selected" is none."""
+    waiting = [item for item in warps.items() if item[0] != "selected"][:STALLS_SHOWN]
+    return ", ".join(f"{reason.replace('_', ' ')} {significant(value, 2)}" for reason, value in waiting)
+
+
+# The forms that the runner's rows of counters name.
+NAMED_FORMS: dict[str, Callable] = {
+    "duration": duration,
+    "significant": significant,
+    "percent": percent,
+    "count": count,
+    "bytes": in_bytes,
+    "MHz": lambda v: f"{v:.0f} MHz",
+    "GB/s": lambda v: f"{significant(v)} GB/s",
+    "stalls": stalls,
+}
+
+COUNTER_ROWS_FILE = Path(__file__).resolve().parent.parent / "runner" / "profile" / "counter_rows.json"
+
 # Titles, fields of counters.json and forms.
-COUNTER_ROWS: tuple[tuple[str, str, Form], ...] = (
-    ("time under the profiler", "time_us", duration),
-    ("TFLOP/s", "tflops", significant),
-    ("FMA pipe busy", "fma_pipe_percent", percent),
-    ("tensor cores busy", "tensor_pipe_percent", percent),
-    ("SM clock", "sm_clock_mhz", lambda v: f"{v:.0f} MHz"),
-    ("issue slots busy", "issue_slots_busy_percent", percent),
-    ("FFMA among all instructions", "ffma_percent_of_instructions", percent),
-    ("achieved occupancy", "achieved_occupancy_percent", percent),
-    ("DRAM bytes", "dram_bytes", in_bytes),
-    ("DRAM throughput", "dram_gbytes_s", lambda v: f"{significant(v)} GB/s"),
-    ("FLOP per DRAM byte", "flop_per_dram_byte", significant),
-    ("bytes from L2 to the SMs", "l2_to_sm_bytes", in_bytes),
-    ("FLOP per byte from L2", "flop_per_l2_to_sm_byte", significant),
-    ("bytes looked up in L2", "l2_bytes", in_bytes),
-    ("L2 hit rate", "l2_hit_percent", percent),
-    ("L1 hit rate", "l1_hit_percent", percent),
-    ("global load requests", "global_load_requests", count),
-    ("sectors per global load request", "global_load_sectors_per_request", significant),
-    ("sectors per global store request", "global_store_sectors_per_request", significant),
-    ("asynchronous copies among global loads", "async_copy_percent_of_loads", percent),
-    ("wavefronts per shared load", "shared_load_wavefronts_per_request", significant),
-    ("wavefronts per shared store", "shared_store_wavefronts_per_request", significant),
-    ("wavefronts per asynchronous copy", "async_copy_wavefronts_per_request", significant),
-    ("bank conflicts, shared loads", "shared_load_bank_conflicts", count),
-    ("bank conflicts, shared stores", "shared_store_bank_conflicts", count),
-    ("bank conflicts, asynchronous copies", "async_copy_bank_conflicts", count),
-    ("data pipe of L1 and shared memory busy", "shared_pipe_percent", percent),
+COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(
+    (title, field, NAMED_FORMS[form])
+    for title, field, form in json.loads(COUNTER_ROWS_FILE.read_text(encoding="utf-8"))["rows"]
 )

@@ -181,7 +181,6 @@ def error_cell(row: Row | None, measure: str) -> str:
 ERROR_FILES = ("cold.json", SHAPES_FILE, TENSOR_SHAPES_FILE, ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
-STALLS_SHOWN = 4
 KINDS = {
     "global_load": "global load",
     "global_store": "global store",
@@ -461,11 +460,6 @@ class Blocks:
         names, derived = self._ids(kernels), document["derived"]
         self._demand(names, list(derived), file)
         rows = [[title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in COUNTER_ROWS]
-        rows.append(["warps stalled per issued instruction"])
-        for name in names:
-            stalls = pd.Series(derived[name].get("stalls", {}), dtype=float).drop("selected", errors="ignore")
-            top = stalls.nlargest(STALLS_SHOWN).items()
-            rows[-1].append(", ".join(f"{reason.replace('_', ' ')} {significant(value, 2)}" for reason, value in top))
         context = document["context"]
         tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
         source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."

@@ -2,15 +2,14 @@
 
 // Registering a chapter's variants.
 
-#include "common/cuda_check.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
 #include "host/kernel.hpp"
 #include "host/launch.cuh"
+#include "host/workspace.hpp"
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,17 +28,6 @@ inline Problem without_unused_operands(Problem p) {
     p.k = 0;
   }
   return p;
-}
-
-/// Allocates `bytes` zeros in the memory of the current device. Throws CudaError if there is no room.
-inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
-  void* memory = nullptr;
-  CUDA_CHECK(cudaMalloc(&memory, bytes));
-  // Errors while freeing are ignored: they repeat an earlier one, or the process is ending.
-  std::shared_ptr<void> workspace(memory, [](void* pointer) { cudaFree(pointer); });
-  CUDA_CHECK(cudaMemset(memory, 0, bytes));
-  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the first launch may be on a stream that does not wait for this one
-  return workspace;
 }
 
 /// Describes one variant of a chapter, step by step, and registers it:

@@ -70,8 +70,9 @@ struct Build {
   std::function<std::vector<Configuration>(const Problem&)> configurations;
   /// Allocates `bytes` zeros in the target's memory. Null if no configuration has a workspace.
   std::shared_ptr<void> (*allocate)(std::size_t bytes) = nullptr;
-  /// Resources on the current device for an aligned problem. Only chapters on a GPU have this function.
-  std::function<Resources()> resources;
+  /// Resources on the current device. Chapters tell those for an aligned problem, files those of their last product;
+  /// nothing where that launched no kernel. Only builds for GPUs have this function.
+  std::function<std::optional<Resources>()> resources;
   /// The architecture that this build lacks and can not run without, "sm_90a"; empty if it lacks none.
   std::string missing_code;
 

@@ -12,6 +12,7 @@ enum class Outcome {
   executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed
   compared,       ///< with --accuracy: run once, and its error measured; not timed
   counted,        ///< what a GPU kernel asks of a GPU was counted on the executor
+  profiled,       ///< a GPU's counters of one launch were read
   incorrect,      ///< the result is outside the kernel's error bound
   failed,         ///< a library call returned an error, or the kernel did what no kernel may
   not_supported,  ///< the kernel or the device can not do this
@@ -28,6 +29,8 @@ constexpr std::string_view to_string(Outcome outcome) {
       return "compared";
     case Outcome::counted:
       return "counted";
+    case Outcome::profiled:
+      return "profiled";
     case Outcome::incorrect:
       return "incorrect";
     case Outcome::failed:
@@ -40,8 +43,7 @@ constexpr std::string_view to_string(Outcome outcome) {
   return "";
 }
 
-/// Thrown to end a case with any outcome but `measured`, `executed`, `compared` and `counted`; the message is the
-/// reason, in one line.
+/// Thrown to end a case with any outcome but those of cases that ended well; the message is the reason, in one line.
 class CaseStopped : public std::runtime_error {
  public:
   CaseStopped(Outcome outcome, const std::string& reason) : std::runtime_error(reason), outcome_(outcome) {}

@@ -1,6 +1,7 @@
 #include "bench/case_process.hpp"
 
 #include "base/outcome.hpp"
+#include "base/program.hpp"
 #include "bench/case_runner.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -31,8 +32,6 @@
 
 // The two processes are connected by a socket. The one asks for a case by its name in a line, the other answers in
 // lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record.
-
-extern char** environ;
 
 namespace sgemm {
 namespace {
@@ -87,26 +86,6 @@ std::optional<std::string> take_line(std::string& text) {
   return line;
 }
 
-/// The environment of a case's process.
-std::vector<std::string> environment_of_process() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    variables.emplace_back(*variable);
-  }
-  variables.push_back(fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION));
-  return variables;
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (const std::string& word : words) {
-    pointers.push_back(const_cast<char*>(word.c_str()));  // not written to
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::string ending_text(int state) {
   if (WIFSIGNALED(state)) {
     return fmt::format("crashed: {} (signal {})", strsignal(WTERMSIG(state)), WTERMSIG(state));
@@ -142,7 +121,7 @@ void CaseProcess::start() {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // Ctrl-C is passed on by this process alone
-  const std::vector<std::string> variables = environment_of_process();
+  const std::vector<std::string> variables = environment_with({fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION)});
   const int error = posix_spawn(&process_, "/proc/self/exe", &actions, &attributes, pointers_to(arguments_).data(),
                                 pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&actions);

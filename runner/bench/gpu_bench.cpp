@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <cuda_profiler_api.h>
 #include <fmt/format.h>
 
 namespace sgemm {
@@ -118,6 +119,10 @@ class CudaBench final : public GpuBench {
   Prepared prepare(const Kernel& kernel, const Problem& problem, Record& record) const;
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OnDevice& state, Owner owner);
+  /// Notes what a block occupies, once the kernel has been launched.
+  void note_resources(const Kernel& kernel, Record& record) const;
+  /// The launch whose counters a profiler reads.
+  void launch_profiled(const Prepared& kernel, OnDevice& state);
   void verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer, Record& record);
 
   const Device device_;
@@ -257,6 +262,7 @@ Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record
   const std::vector<Configuration> all = build.configurations(problem);
   if (!kernel.tunable) {
     describe_own_choice(kernel, all.front(), record);
+    require_workspace(all.front().workspace_bytes);
     return build.prepare(all.front());
   }
   const ConfigurationChoice choice = choose(all, tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
@@ -271,6 +277,24 @@ void CudaBench::run_once(const Prepared& kernel, OnDevice& state, Owner owner) {
   state.problem.restore(owner, 1, stream_.get());
   kernel(state.problem.operands(owner), stream_.get());
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+}
+
+void CudaBench::note_resources(const Kernel& kernel, Record& record) const {
+  if (const auto& resources = kernel.build(Target::for_gpu).resources) {
+    record.resources = resources();
+  }
+  if (record.resources) {
+    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+  }
+}
+
+void CudaBench::launch_profiled(const Prepared& kernel, OnDevice& state) {
+  state.problem.restore(Owner::kernel, 1, stream_.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  CUDA_CHECK(cudaProfilerStart());
+  kernel(state.problem.operands(Owner::kernel), stream_.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  CUDA_CHECK(cudaProfilerStop());
 }
 
 void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer,
@@ -314,7 +338,7 @@ void CudaBench::require_inputs_unchanged(OperandSet& operands) {
 
 void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const bool accuracy = protocol_.mode == Mode::accuracy;
-  if (!accuracy) {
+  if (protocol_.mode == Mode::measure) {
     measure_cublas_alone(operands, observer);
   }
   if (protocol_.verify) {
@@ -330,13 +354,17 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     record.outcome = Outcome::compared;
     return;
   }
-  if (const auto& resources = kernel.build(Target::for_gpu).resources) {
-    record.resources = resources();
-    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+  if (protocol_.verify || protocol_.mode == Mode::profile) {
+    run_once(prepared, state, Owner::kernel);
   }
   if (protocol_.verify) {
-    run_once(prepared, state, Owner::kernel);
     verify(operands, 0, "", observer, record);
+  }
+  if (protocol_.mode == Mode::profile) {
+    launch_profiled(prepared, state);
+    note_resources(kernel, record);
+    record.outcome = Outcome::profiled;
+    return;
   }
 
   if (telemetry_) {
@@ -351,6 +379,7 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     verify(operands, timings.launches_per_sample - 1, "after timing: ", observer, record);
   }
 
+  note_resources(kernel, record);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
   measurement.cublas_alone_us = state.cublas_alone_us;
   measurement.vs_cublas_alone = *state.cublas_alone_us / measurement.time_us.median;

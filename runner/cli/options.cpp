@@ -42,6 +42,7 @@ A file of your own is plain CUDA. A comment in it, or --launch, says how its pro
 unless it has a host function (M, N, K, alpha, A, B, beta, C) for that:
   launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, A, B, C)
   requires: M % 128 == 0 && alpha == 1 && beta == 0
+  workspace: 4 * M * N
 Names of the problem: M N K alpha beta A B C lda ldb ldc stream workspace
 
 Sizes, separated by commas:
@@ -67,19 +68,20 @@ Examples:
   runner --new-kernel my.cu
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
   runner --kernel cublas,5,my.cu --sizes 256:4096
+  runner --kernel 5,my.cu --sizes 2048,4096 --profile
 
 Exit status:
-  0    at least one case was measured, executed, compared or counted; no case went wrong
+  0    at least one case was measured, executed, compared, counted or profiled; none went wrong
   1    a case was incorrect or failed, or with --tune a configuration
   2    the usage was wrong or the output can not be written; nothing was measured
-  3    no case could be measured, executed, compared or counted
+  3    no case could be measured, executed, compared, counted or profiled
   130  the run was interrupted; the file has the results so far
 )";
 
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
-constexpr std::array MODES{Mode::measure, Mode::accuracy, Mode::count, Mode::tune, Mode::list};
+constexpr std::array MODES{Mode::measure, Mode::accuracy, Mode::count, Mode::profile, Mode::tune, Mode::list};
 
 std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
@@ -206,8 +208,9 @@ void declare_values(CLI::App& app, Options& options) {
   value("--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels),
         [&](Flag, Text text) { options.kernels = text; });
   value("--sizes", "SIZES",
-        fmt::format("problem sizes, see below [{}; --accuracy: {}, on the CPU {}]", default_sizes(Mode::measure, true),
-                    default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false)),
+        fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}]", default_sizes(Mode::measure, true),
+                    default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false),
+                    default_sizes(Mode::profile, true)),
         [&](Flag, Text text) { options.sizes = text; });
   value("--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha),
         [&](Flag flag, Text text) { protocol.alpha = parse_factor(flag, text); });
@@ -226,6 +229,8 @@ void declare_values(CLI::App& app, Options& options) {
         [&](Flag, Text text) { options.user.launch.launch = text; });
   value("--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]",
         [&](Flag, Text text) { options.user.launch.requirement = text; });
+  value("--workspace", "CODE", "bytes of workspace, where the launch names it [the file says so]",
+        [&](Flag, Text text) { options.user.launch.workspace = text; });
   value("--include", "FOLDERS", "where files that it includes are, separated by commas [beside it]",
         [&](Flag, Text text) {
           for (const std::string_view folder : split(text, ',')) {
@@ -237,7 +242,7 @@ void declare_values(CLI::App& app, Options& options) {
       options.user.compile.nvcc_flags.emplace_back(word);
     }
   });
-  value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300]",
+  value("--timeout", "S", "seconds for a case [60 and the sampling; 300 on the CPU, with --profile]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
@@ -347,24 +352,25 @@ struct Meaning {
 
 const std::vector<Meaning>& meanings() {
   static const std::vector<Meaning> all{
-      {"--launch", {Mode::measure, Mode::accuracy, Mode::count}},
-      {"--requires", {Mode::measure, Mode::accuracy, Mode::count}},
-      {"--include", {Mode::measure, Mode::accuracy, Mode::count}},
-      {"--nvcc-flags", {Mode::measure, Mode::accuracy}},
-      {"--timeout", {Mode::measure, Mode::accuracy, Mode::count}},
+      {"--launch", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--requires", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--workspace", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--include", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--nvcc-flags", {Mode::measure, Mode::accuracy, Mode::profile}},
+      {"--timeout", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},
       {"--max-seconds", {Mode::measure, Mode::tune}},
-      {"--no-verify", {Mode::measure, Mode::count}},
+      {"--no-verify", {Mode::measure, Mode::count, Mode::profile}},
       {"--check", {Mode::measure, Mode::accuracy}},
       {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--gpus", {Mode::measure, Mode::accuracy}},
       {"--grid", {Mode::measure, Mode::accuracy}},
       {"--gpu-model", {Mode::count}},
       {"--blocks-per-sm", {Mode::count}},
-      {"--out", {Mode::measure, Mode::accuracy, Mode::count}},
-      {"--tuning", {Mode::measure, Mode::accuracy, Mode::tune}},
-      {"--no-tuning", {Mode::measure, Mode::accuracy}},
+      {"--out", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--tuning", {Mode::measure, Mode::accuracy, Mode::profile, Mode::tune}},
+      {"--no-tuning", {Mode::measure, Mode::accuracy, Mode::profile}},
   };
   return all;
 }
@@ -412,6 +418,9 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
   if (mode != Mode::accuracy && options.protocol.data.size() > 1) {
     throw UsageError("--data: several kinds of operands need --accuracy");
   }
+  if (mode == Mode::profile && options.on_executor) {
+    throw UsageError("--profile reads a GPU's counters, and --device cpu has none; --count counts there");
+  }
   if (mode == Mode::tune && !options.benchmark_flags.empty()) {
     throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
@@ -427,6 +436,8 @@ std::string_view flag_of(Mode mode) {
       return "--accuracy";
     case Mode::count:
       return "--count";
+    case Mode::profile:
+      return "--profile";
     case Mode::tune:
       return "--tune";
     case Mode::list:
@@ -436,7 +447,14 @@ std::string_view flag_of(Mode mode) {
 }
 
 std::string_view default_sizes(Mode mode, bool on_gpu) {
-  return mode != Mode::accuracy ? "256:8192" : on_gpu ? "1024,4096" : "256";
+  switch (mode) {
+    case Mode::accuracy:
+      return on_gpu ? "1024,4096" : "256";
+    case Mode::profile:
+      return "4096";
+    default:
+      return "256:8192";
+  }
 }
 
 ParseResult parse_options(int argc, const char* const* argv, const std::string& version) {
@@ -448,11 +466,12 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   app.allow_extras();
   declare_values(app, options);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 7> switches{{
+  const std::array<Switch, 8> switches{{
       {"--accuracy", "measure errors on all kinds of operands, and no times", true, nullptr},
       {"--no-verify", "skip the verification of results; their records say so", false, &options.protocol.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.protocol.check},
       {"--count", "run GPU kernels on the CPU and count their requests to a GPU's memories", true, nullptr},
+      {"--profile", "read a GPU's counters of each kernel with Nsight Compute (ncu)", true, nullptr},
       {"--force", "run GPU kernels on the CPU even if it takes long", true, &options.force},
       {"--tune", "find each kernel's fastest configuration and store it in the tuning file", true, nullptr},
       {"--no-tuning", "ignore tuning files and let kernels choose their configurations", false, &options.use_tuning},

@@ -235,6 +235,7 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
   }
   counts.traffic = launch.traffic;
   counts.flops = launch.flops;
+  counts.tensor_flops = launch.tensor_flops;
   counts.barriers = launch.barriers;
   for (std::size_t i = 0; i < counts.reads_per_element.size(); ++i) {
     const simt::GlobalArray& array = launch.arrays[i].array;
@@ -272,6 +273,9 @@ Json to_json(const Counts& counts) {
   if (counts.flops) {
     json["flops"] = *counts.flops;
   }
+  if (counts.tensor_flops > 0) {
+    json["tensor_flops"] = counts.tensor_flops;
+  }
   json["barriers"] = counts.barriers;
   json["reads_per_element"] = {
       {"a", counts.reads_per_element[0]}, {"b", counts.reads_per_element[1]}, {"c", counts.reads_per_element[2]}};
@@ -304,6 +308,7 @@ Counts counts_from_json(const Json& json) {
   if (json.contains("flops")) {
     counts.flops = json.at("flops").get<std::uint64_t>();
   }
+  counts.tensor_flops = json.value("tensor_flops", std::uint64_t{0});
   json.at("barriers").get_to(counts.barriers);
   const Json& reads = json.at("reads_per_element");
   counts.reads_per_element = {reads.at("a"), reads.at("b"), reads.at("c")};

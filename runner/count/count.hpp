@@ -28,7 +28,8 @@ struct Counts {
   std::size_t smem_bytes = 0;
   unsigned blocks_per_sm = 0;
   std::array<simt::Traffic, simt::ACCESS_KINDS> traffic;
-  std::optional<std::uint64_t> flops;
+  std::optional<std::uint64_t> flops;  ///< without those of tensor cores
+  std::uint64_t tensor_flops = 0;
   std::uint64_t barriers = 0;
   std::array<double, 3> reads_per_element{};  ///< of A, B and C
   std::uint64_t first_wave_blocks = 0;        ///< blocks that the GPU holds at once when the launch begins

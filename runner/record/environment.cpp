@@ -109,6 +109,7 @@ Json describe(const Protocol& protocol, const GpuFacts& facts) {
   json["check"] = protocol.check;
   json["count"] = protocol.mode == Mode::count;
   json["accuracy"] = accuracy;
+  json["profile"] = protocol.mode == Mode::profile;
   json["flush_bytes"] = protocol.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;

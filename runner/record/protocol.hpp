@@ -13,6 +13,7 @@ enum class Mode {
   measure,   ///< verifies and times them; without a GPU, executes GPU kernels
   accuracy,  ///< compares the results on all kinds of operands with double precision
   count,     ///< executes GPU kernels and counts what they ask of a GPU
+  profile,   ///< reads a GPU's counters of one launch of each
   tune,      ///< finds the fastest configuration of each
   list,      ///< prints the kernels
 };

@@ -200,8 +200,9 @@ Resources resources_from_json(const Json& json) {
 }
 
 Outcome outcome_from(std::string_view word) {
-  constexpr std::array OUTCOMES{Outcome::measured,  Outcome::executed, Outcome::compared,      Outcome::counted,
-                                Outcome::incorrect, Outcome::failed,   Outcome::not_supported, Outcome::skipped};
+  constexpr std::array OUTCOMES{Outcome::measured, Outcome::executed,      Outcome::compared,
+                                Outcome::counted,  Outcome::profiled,      Outcome::incorrect,
+                                Outcome::failed,   Outcome::not_supported, Outcome::skipped};
   const auto found =
       std::find_if(OUTCOMES.begin(), OUTCOMES.end(), [&](Outcome outcome) { return to_string(outcome) == word; });
   return found == OUTCOMES.end() ? Outcome::failed : *found;
@@ -252,6 +253,7 @@ void Record::stop(Outcome how, const std::string& why) {
   verified = false;
   measurement.reset();
   counts.reset();
+  profile.reset();
 }
 
 Json to_json(const Record& record, int repetitions) {
@@ -310,6 +312,10 @@ Json to_json(const Record& record, int repetitions) {
   }
   if (record.counts) {
     json["counts"] = to_json(*record.counts);
+  }
+  if (record.profile) {
+    const Shape shape{record.size.m, record.size.n, record.size.k};
+    json["profile"] = to_json(*record.profile, flops(shape));
   }
   json["telemetry"] = nullptr;
   if (record.telemetry) {

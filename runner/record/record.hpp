@@ -9,6 +9,7 @@
 #include "problem/case.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
+#include "profile/counters.hpp"
 #include "timing/sampling.hpp"
 #include "verify/accuracy.hpp"
 
@@ -70,7 +71,7 @@ struct Record {
   int repetition_index = 0;  ///< with --benchmark_repetitions
 
   Outcome outcome = Outcome::measured;
-  std::string reason;  ///< one line, empty for `measured`, `executed`, `compared` and `counted`
+  std::string reason;  ///< one line, empty for `measured`, `executed`, `compared`, `counted` and `profiled`
   bool verified = false;
   std::string detail;               ///< what a library chose, or which configuration was chosen and how
   std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
@@ -84,11 +85,12 @@ struct Record {
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
   std::optional<Spread> spread;                                          ///< of products on several GPUs
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
+  std::optional<Profile> profile;                                        ///< present exactly for `profiled`
 
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
   /// class promises. The reason begins with `when`, and `beta` may help to explain it.
   void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
-  /// Ends the case with any outcome but `measured`, `executed`, `compared` and `counted`.
+  /// Ends the case with any outcome but those for which `reason` is empty.
   void stop(Outcome how, const std::string& why);
   bool throttled() const { return telemetry && telemetry->second.throttled(); }
 };
@@ -96,8 +98,9 @@ struct Record {
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
 nlohmann::ordered_json to_json(const Record& record, int repetitions);
-/// The record of `item` that to_json() made this of, but for what JSON can not hold: the console's note, errors that
-/// are no numbers, and fractions of nanoseconds. Throws nlohmann::json::exception for any other JSON.
+/// The record of `item` that to_json() made this of, but for what JSON can not hold (the console's note, errors that
+/// are no numbers, fractions of nanoseconds) and for a profile, which comes from another process. Throws
+/// nlohmann::json::exception for any other JSON.
 Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
 
 }  // namespace sgemm

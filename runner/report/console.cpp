@@ -1,6 +1,7 @@
 #include "report/console.hpp"
 
 #include "report/count_report.hpp"
+#include "report/profile_report.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -250,6 +251,10 @@ void Console::row(const Record& record) {
   ++counts_[record.outcome];
   if (record.counts) {
     paragraph(count_report(record, width_));
+    return;
+  }
+  if (record.profile) {
+    paragraph(profile_report(record, width_));
     return;
   }
   if (record.size != last_size_ || record.data != last_data_) {

@@ -65,7 +65,7 @@ class Console {
   /// Paragraphs, and the headings of the table.
   void heading(const std::vector<std::string>& lines);
   void progress(std::string_view text);
-  /// A line of the table, or a paragraph with what was counted.
+  /// A line of the table, or a paragraph with what was counted or profiled.
   void row(const Record& record);
   /// Lines as they are, and an empty one.
   void paragraph(const std::vector<std::string>& lines);

@@ -1,10 +1,10 @@
 #include "report/count_report.hpp"
 
 #include "report/console.hpp"
+#include "report/numbers.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -14,32 +14,6 @@ namespace sgemm {
 namespace {
 
 using simt::AccessKind;
-
-/// Three digits and a unit: "4.29 G", "524 k"; small whole numbers as they are: "4096".
-std::string short_number(double value) {
-  constexpr double SMALL = 10000.0;
-  if (value == std::floor(value) && value < SMALL) {
-    return fmt::format("{:.0f}", value);
-  }
-  constexpr std::array<std::string_view, 6> UNITS{"", " k", " M", " G", " T", " P"};
-  constexpr double KILO = 1000.0;
-  std::size_t unit = 0;
-  for (; value >= KILO - 0.5 && unit + 1 < UNITS.size(); ++unit) {
-    value /= KILO;
-  }
-  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f}{}", value, decimals, UNITS[unit]);
-}
-
-std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
-
-/// "4.40 GB".
-std::string bytes_text(double bytes) {
-  const std::string number = short_number(bytes);
-  return number + (number.find(' ') == std::string::npos ? " B" : "B");
-}
-
-std::string bytes_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -110,6 +84,10 @@ void add_summary(std::vector<std::string>& lines, std::size_t width, const Recor
   add("FLOPs", counts.flops ? fmt::format("{}, {} per element of C", short_number(*counts.flops),
                                           short_number(static_cast<double>(*counts.flops) / elements))
                             : "not known: objdump (binutils) is missing");
+  if (counts.tensor_flops > 0) {
+    add("on tensor cores", fmt::format("{} FLOPs, {} per element of C", short_number(counts.tensor_flops),
+                                       short_number(static_cast<double>(counts.tensor_flops) / elements)));
+  }
   add("barriers", counts.barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(counts.barriers)));
   add("L2", fmt::format("{} read, {} written", bytes_text(counts.in_step.read_sectors * simt::SECTOR_BYTES),
                         bytes_text(counts.in_step.written_sectors * simt::SECTOR_BYTES)));

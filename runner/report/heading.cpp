@@ -90,6 +90,12 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
       describe_counting(options.gpu_model, lines);
       how = data;
       break;
+    case Mode::profile:
+      lines.emplace_back(
+          "Nsight Compute: one launch after one that is verified, at the clocks as they are, with the caches emptied "
+          "before each pass of the profiler");
+      how = data;
+      break;
     case Mode::tune:
       how = timing;
       break;

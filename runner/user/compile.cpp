@@ -44,21 +44,6 @@ Words words_of(std::string_view text) {
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
-/// The program's file: `name` itself where it has a slash, or what PATH has of that name.
-std::optional<fs::path> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return access(name.c_str(), X_OK) == 0 ? std::optional<fs::path>(name) : std::nullopt;
-  }
-  const char* const path = std::getenv("PATH");
-  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
-    const fs::path file = fs::path(folder) / name;
-    if (access(file.c_str(), X_OK) == 0) {
-      return file;
-    }
-  }
-  return std::nullopt;
-}
-
 /// The first of `names` that is there.
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;
@@ -247,7 +232,11 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
                                      : translated(file, wrapper, options, files.translations));
   Words words = flags;
   if (target == Target::for_gpu) {
-    append(words, {"-shared", "-Xlinker=-z,lazy", "-o", files.unfinished.string(), files.source.string()});
+    append(words, {"-shared", "-Xlinker=-z,lazy"});
+    for (const std::string_view function : LAUNCHING_FUNCTIONS) {
+      words.push_back(fmt::format("-Xlinker=--wrap={}", function));
+    }
+    append(words, {"-o", files.unfinished.string(), files.source.string()});
     run_compiler(words, file, target);
   } else {
     // In two steps: with the checks' options, one would link the thread sanitizer's library.

@@ -14,9 +14,23 @@
 namespace sgemm {
 namespace {
 
-enum class Type { size, scalar, input, output, stream };
+enum class Type { size, scalar, scalar_pointer, input, output, stream };
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower;
+  for (const char c : text) {
+    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
+/// A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
+bool is_factor(std::string_view name) {
+  const std::string lower = in_lower_case(name);
+  return lower == "alpha" || lower == "beta";
+}
 
 std::optional<Type> type_of(const Parameter& parameter) {
   const std::string& type = parameter.type;
@@ -25,7 +39,8 @@ std::optional<Type> type_of(const Parameter& parameter) {
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
   if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
-    return has(type, "const") && type.find("const") < type.find('*') ? Type::input : Type::output;
+    const bool constant = has(type, "const") && type.find("const") < type.find('*');
+    return !constant ? Type::output : is_factor(parameter.name) ? Type::scalar_pointer : Type::input;
   }
   if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
@@ -43,10 +58,7 @@ std::optional<Type> type_of(const Parameter& parameter) {
 
 /// The name without what tells device memory from the host's: "d_A", "A_device" and "dA" are "a".
 std::string plain_name(std::string_view written) {
-  std::string name;
-  for (const char c : written) {
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string name = in_lower_case(written);
   for (const std::string_view before : {"d_", "dev_", "device_", "mat_", "matrix_", "gpu_", "p_"}) {
     if (name.starts_with(before)) {
       name.erase(0, before.size());
@@ -78,6 +90,7 @@ const std::map<std::string, std::string>& names_of(Type type) {
   static const std::map<Type, std::map<std::string, std::string>> names{
       {Type::size, {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
       {Type::scalar, {{"alpha", "alpha"}, {"beta", "beta"}}},
+      {Type::scalar_pointer, {{"alpha", "&alpha"}, {"beta", "&beta"}}},
       {Type::input, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
       {Type::output, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
       {Type::stream, {{"stream", "stream"}}},
@@ -93,6 +106,8 @@ std::vector<std::string> usual_order(Type type, std::size_t count) {
       return count == 1                 ? std::vector<std::string>{"N"}
              : count == 3 || count == 6 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
                                         : std::vector<std::string>{};
+    case Type::scalar_pointer:
+      return {};
     case Type::scalar:
       return count == 2 ? std::vector<std::string>{"alpha", "beta"} : std::vector<std::string>{};
     case Type::input:
@@ -214,68 +229,34 @@ PlacedText statement_of(std::string text, const std::string& file, int line) {
   return {text + ";", file, line};
 }
 
-}  // namespace
-
-bool UserLaunch::uses_leading_dimensions() const {
-  return std::ranges::any_of(std::array{"lda", "ldb", "ldc"},
-                             [this](const char* name) { return has_word(statement.text, name); });
-}
-
-std::optional<Arguments> arguments_for(const Function& function) {
-  std::map<Type, std::vector<std::size_t>> places;
-  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
-    const std::optional<Type> type = type_of(function.parameters[i]);
-    if (!type) {
-      return std::nullopt;
-    }
-    places[*type].push_back(i);
-  }
-  Arguments arguments;
-  arguments.values.resize(function.parameters.size());
-  std::vector<std::size_t> matrices = places[Type::input];
-  matrices.insert(matrices.end(), places[Type::output].begin(), places[Type::output].end());
-  std::sort(matrices.begin(), matrices.end());
-  const bool assigned = assign(places[Type::size], Type::size, function, arguments.values) &&
-                        assign(places[Type::scalar], Type::scalar, function, arguments.values) &&
-                        assign(places[Type::stream], Type::stream, function, arguments.values) &&
-                        matrices.size() == 3 && assign(matrices, Type::input, function, arguments.values);
-  if (!assigned) {
+/// The bytes of the workspace that `statement` names, or nothing where it names none.
+std::optional<PlacedText> workspace_of(const Scan& scan, const std::string& path, const PlacedText& statement,
+                                       const LaunchOptions& options) {
+  if (!has_word(statement.text, "workspace")) {
     return std::nullopt;
   }
-  bool all_named = true;
-  for (const std::size_t place : matrices) {
-    all_named = all_named && names_of(Type::input).contains(plain_name(function.parameters[place].name));
+  if (options.workspace) {
+    return PlacedText{*options.workspace, "--workspace", 1};
   }
-  if (!all_named) {
-    assign_by_constness(places[Type::input], places[Type::output], arguments.values);
+  if (scan.workspaces.empty()) {
+    throw UsageError(
+        fmt::format("{}: the launch names workspace, and nothing says how many bytes it has: add a comment "
+                    "\"// workspace: 4 * M * N\" to the file, or give --workspace '4 * M * N'",
+                    path));
   }
-  std::vector<std::string> conditions;
-  const std::size_t sizes = places[Type::size].size();
-  if (sizes == 1) {
-    arguments.values[places[Type::size].front()] = "N";
-    conditions.emplace_back("M == N && N == K");
-  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") || !contains(arguments.values, "K")) {
-    return std::nullopt;
-  }
-  if (!contains(arguments.values, "alpha")) {
-    conditions.emplace_back("alpha == 1");
-  }
-  if (!contains(arguments.values, "beta")) {
-    conditions.emplace_back("beta == 0");
-  }
-  arguments.requirement = fmt::format("{}", fmt::join(conditions, " && "));
-  return arguments;
+  const Directive& workspace = scan.workspaces.front();
+  return PlacedText{workspace.text, path, workspace.line};
 }
 
-UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
-                       const LaunchOptions& options) {
+UserLaunch launch_and_requirement(const Scan& scan, const std::string& path, const std::string& chosen,
+                                  const LaunchOptions& options) {
   const bool any_function = std::any_of(scan.functions.begin(), scan.functions.end(),
                                         [&](const Function& function) { return is_called(function, chosen); });
   if (!chosen.empty() && !any_function) {
     reject(scan, path, fmt::format("there is no function '{}' in it", chosen));
   }
   if (options.launch) {
-    return {statement_of(*options.launch, "--launch", 1), requirement_of(scan, path, options, "")};
+    return {statement_of(*options.launch, "--launch", 1), requirement_of(scan, path, options, ""), {}};
   }
   std::vector<const Directive*> launches;
   for (const Directive& launch : scan.launches) {
@@ -288,7 +269,7 @@ UserLaunch find_launch(const Scan& scan, const std::string& path, const std::str
   }
   if (launches.size() == 1) {
     const Directive& launch = *launches.front();
-    return {statement_of(launch.text, path, launch.line), requirement_of(scan, path, options, "")};
+    return {statement_of(launch.text, path, launch.line), requirement_of(scan, path, options, ""), {}};
   }
   std::vector<std::pair<const Function*, Arguments>> callable;
   std::size_t kernels = 0;
@@ -313,7 +294,72 @@ UserLaunch find_launch(const Scan& scan, const std::string& path, const std::str
   }
   const auto& [function, arguments] = callable.front();
   return {statement_of(fmt::format("{}({})", function->name, fmt::join(arguments.values, ", ")), path, function->line),
-          requirement_of(scan, path, options, arguments.requirement)};
+          requirement_of(scan, path, options, arguments.requirement),
+          {}};
+}
+
+}  // namespace
+
+bool UserLaunch::uses_leading_dimensions() const {
+  return std::ranges::any_of(std::array{"lda", "ldb", "ldc"},
+                             [this](const char* name) { return has_word(statement.text, name); });
+}
+
+std::optional<Arguments> arguments_for(const Function& function) {
+  std::map<Type, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+    const std::optional<Type> type = type_of(function.parameters[i]);
+    if (!type) {
+      return std::nullopt;
+    }
+    places[*type].push_back(i);
+  }
+  if (function.is_kernel && !places[Type::scalar_pointer].empty()) {
+    return std::nullopt;  // a GPU reads no factor in the host's memory
+  }
+  Arguments arguments;
+  arguments.values.resize(function.parameters.size());
+  std::vector<std::size_t> matrices = places[Type::input];
+  matrices.insert(matrices.end(), places[Type::output].begin(), places[Type::output].end());
+  std::sort(matrices.begin(), matrices.end());
+  const bool assigned = assign(places[Type::size], Type::size, function, arguments.values) &&
+                        assign(places[Type::scalar], Type::scalar, function, arguments.values) &&
+                        assign(places[Type::scalar_pointer], Type::scalar_pointer, function, arguments.values) &&
+                        assign(places[Type::stream], Type::stream, function, arguments.values) &&
+                        matrices.size() == 3 && assign(matrices, Type::input, function, arguments.values);
+  if (!assigned) {
+    return std::nullopt;
+  }
+  bool all_named = true;
+  for (const std::size_t place : matrices) {
+    all_named = all_named && names_of(Type::input).contains(plain_name(function.parameters[place].name));
+  }
+  if (!all_named) {
+    assign_by_constness(places[Type::input], places[Type::output], arguments.values);
+  }
+  std::vector<std::string> conditions;
+  const std::size_t sizes = places[Type::size].size();
+  if (sizes == 1) {
+    arguments.values[places[Type::size].front()] = "N";
+    conditions.emplace_back("M == N && N == K");
+  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") || !contains(arguments.values, "K")) {
+    return std::nullopt;
+  }
+  if (!contains(arguments.values, "alpha") && !contains(arguments.values, "&alpha")) {
+    conditions.emplace_back("alpha == 1");
+  }
+  if (!contains(arguments.values, "beta") && !contains(arguments.values, "&beta")) {
+    conditions.emplace_back("beta == 0");
+  }
+  arguments.requirement = fmt::format("{}", fmt::join(conditions, " && "));
+  return arguments;
+}
+
+UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
+                       const LaunchOptions& options) {
+  UserLaunch launch = launch_and_requirement(scan, path, chosen, options);
+  launch.workspace = workspace_of(scan, path, launch.statement, options);
+  return launch;
 }
 
 }  // namespace sgemm

@@ -20,6 +20,7 @@ struct PlacedText {
 struct UserLaunch {
   PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
   std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing
+  std::optional<PlacedText> workspace;    ///< its bytes, present exactly where the statement names it
 
   /// Whether the distance between rows is taken from lda, ldb and ldc. A launch without them knows no padding.
   bool uses_leading_dimensions() const;
@@ -29,6 +30,7 @@ struct UserLaunch {
 struct LaunchOptions {
   std::optional<std::string> launch;       ///< --launch
   std::optional<std::string> requirement;  ///< --requires
+  std::optional<std::string> workspace;    ///< --workspace
 };
 
 /// The arguments of a product that a function's parameters stand for, by their names where these tell and else in the
@@ -43,7 +45,8 @@ std::optional<Arguments> arguments_for(const Function& function);
 
 /// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
 /// `options`, then the file's own "// launch:", then a host function with a usual signature. Throws UsageError, with
-/// what the file has and a line to start from, where nothing fits.
+/// what the file has and a line to start from, where nothing fits, and where the launch names a workspace of which
+/// nothing says how large it is.
 UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
                        const LaunchOptions& options);
 

@@ -10,7 +10,7 @@
 namespace sgemm {
 namespace {
 
-UserProblem problem_of(const Problem& p) {
+UserProblem problem_of(const Problem& p, void* workspace = nullptr) {
   const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };  // below 2^31, as Shape says
   UserProblem problem{};
   problem.m = narrow(p.m);
@@ -24,6 +24,7 @@ UserProblem problem_of(const Problem& p) {
   problem.a = const_cast<float*>(p.a);
   problem.b = const_cast<float*>(p.b);
   problem.c = p.c;
+  problem.workspace = workspace;
   return problem;
 }
 
@@ -38,7 +39,9 @@ UserLibrary::UserLibrary(const std::filesystem::path& path) {
   const auto find = [&](std::string_view name) { return dlsym(handle, std::string(name).c_str()); };
   launch_ = reinterpret_cast<UserLaunchFunction*>(find(LAUNCH_SYMBOL));
   requirement_ = reinterpret_cast<UserRequirementFunction*>(find(REQUIREMENT_SYMBOL));
-  if (launch_ == nullptr || requirement_ == nullptr) {
+  workspace_ = reinterpret_cast<UserWorkspaceFunction*>(find(WORKSPACE_SYMBOL));
+  resources_ = reinterpret_cast<UserResourcesFunction*>(find(RESOURCES_SYMBOL));
+  if (launch_ == nullptr || requirement_ == nullptr || workspace_ == nullptr) {
     throw std::runtime_error(
         fmt::format("{} lacks the runner's functions: remove it, so that it is compiled again", path.string()));
   }
@@ -49,8 +52,25 @@ bool UserLibrary::meets_requirement(const Problem& problem) const {
   return requirement_(&p) != 0;
 }
 
-void UserLibrary::launch(const Problem& problem, cudaStream_t stream) const {
+std::size_t UserLibrary::workspace_bytes(const Problem& problem) const {
   const UserProblem p = problem_of(problem);
+  const long long bytes = workspace_(&p);
+  if (bytes < 0) {
+    throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+std::optional<Resources> UserLibrary::resources() const {
+  UserResources found{};
+  if (resources_ == nullptr || resources_(&found) == 0) {
+    return std::nullopt;
+  }
+  return Resources{found.threads_per_block, found.registers, found.smem_bytes, found.spill_bytes, found.blocks_per_sm};
+}
+
+void UserLibrary::launch(const Problem& problem, void* workspace, cudaStream_t stream) const {
+  const UserProblem p = problem_of(problem, workspace);
   const char* text = "";
   if (const int error = launch_(&p, stream, &text); error != 0) {
     throw std::runtime_error(fmt::format("the launch failed: {} (CUDA error {})", text, error));

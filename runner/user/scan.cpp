@@ -342,6 +342,7 @@ Scan scan(std::string_view source) {
   result.functions = functions_in(lexer.tokens);
   result.launches = directives(lexer.comments, "launch");
   result.requirements = directives(lexer.comments, "requires");
+  result.workspaces = directives(lexer.comments, "workspace");
   for (const Token& token : lexer.tokens) {
     if (token.is_word()) {
       result.words.emplace_back(token.text);

@@ -37,6 +37,7 @@ struct Scan {
   std::vector<Function> functions;
   std::vector<Directive> launches;      ///< "// launch: ..."
   std::vector<Directive> requirements;  ///< "// requires: ..."
+  std::vector<Directive> workspaces;    ///< "// workspace: ..."
   std::vector<std::string> words;       ///< all identifiers, sorted
 
   bool has_word(std::string_view word) const;

@@ -1,10 +1,13 @@
 #include "user/user_kernels.hpp"
 
 #include "base/usage_error.hpp"
+#include "host/workspace.hpp"
+#include "simt/device_memory.hpp"
 #include "user/library.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -45,13 +48,26 @@ class LoadedFile {
   std::array<std::unique_ptr<UserLibrary>, TARGETS> libraries_;
 };
 
+/// `bytes` zeros that the executor's checks know the bounds of.
+std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
+  std::shared_ptr<void> workspace(simt::allocate(bytes), simt::release);
+  std::memset(workspace.get(), 0, bytes);
+  return workspace;
+}
+
 Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   Build build;
-  build.configurations = [file, target](const Problem&) {
+  build.configurations = [file, target](const Problem& problem) {
     const UserLibrary& library = file->library(target);
-    const auto launch = [&library, file](const Problem& p, void*, cudaStream_t stream) { library.launch(p, stream); };
-    return std::vector{Configuration{"", 0, launch}};
+    const auto launch = [&library, file](const Problem& p, void* workspace, cudaStream_t stream) {
+      library.launch(p, workspace, stream);
+    };
+    return std::vector{Configuration{"", library.workspace_bytes(problem), launch}};
   };
+  build.allocate = target == Target::for_gpu ? allocate_workspace : allocate_for_executor;
+  if (target == Target::for_gpu) {
+    build.resources = [file] { return file->library(Target::for_gpu).resources(); };
+  }
   return build;
 }
 

@@ -6,10 +6,14 @@
 namespace sgemm {
 namespace {
 
-/// The names of a problem, as locals of a function that has `sgemm_problem`.
-constexpr std::string_view LOCALS = R"(
-  [[maybe_unused]] const int M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
-  [[maybe_unused]] const int lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+/// The extents of a problem, as locals of type {0} of a function that has `sgemm_problem`.
+constexpr std::string_view EXTENTS = R"(
+  [[maybe_unused]] const {0} M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
+  [[maybe_unused]] const {0} lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+)";
+
+/// Its other names.
+constexpr std::string_view FACTORS_AND_MEMORY = R"(
   [[maybe_unused]] const float alpha = sgemm_problem->alpha, beta = sgemm_problem->beta;
   [[maybe_unused]] float* const A = sgemm_problem->a;
   [[maybe_unused]] float* const B = sgemm_problem->b;
@@ -36,6 +40,59 @@ std::string on_stream(const PlacedText& statement, const std::optional<LaunchPar
   return fmt::format("{}<<<{}>>>{}", text.substr(0, text.find("<<<")), fmt::join(configuration, ", "),
                      text.substr(text.find(">>>") + 3));
 }
+
+/// Notes the kernels that a product launches, for what they occupy. nvcc turns every <<<...>>> into a call of one of
+/// CUDA's functions. Which one it is depends on nvcc's version.
+constexpr std::string_view RESOURCES = R"(
+struct sgemm_user_resource_numbers {
+  int threads_per_block, registers, blocks_per_sm;
+  unsigned long long smem_bytes, spill_bytes;
+};
+static struct {
+  const void* kernel;
+  int threads;
+  size_t smem;
+} sgemm_launches[8];
+static int sgemm_launch_count = 0;
+static void sgemm_note(const void* kernel, dim3 block, size_t smem) {
+  if (sgemm_launch_count < 8) {
+    sgemm_launches[sgemm_launch_count++] = {kernel, static_cast<int>(block.x * block.y * block.z), smem};
+  }
+}
+#define SGEMM_NOTED(function) \
+  extern "C" cudaError_t __real_##function(const void*, dim3, dim3, void**, size_t, cudaStream_t); \
+  extern "C" cudaError_t __wrap_##function(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t smem, \
+                                           cudaStream_t on) { \
+    sgemm_note(kernel, block, smem); \
+    return __real_##function(kernel, grid, block, arguments, smem, on); \
+  }
+SGEMM_NOTED(cudaLaunchKernel)
+SGEMM_NOTED(__cudaLaunchKernel)
+SGEMM_NOTED(cudaLaunchCooperativeKernel)
+#undef SGEMM_NOTED
+extern "C" cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
+extern "C" cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kernel, void** arguments) {
+  sgemm_note(kernel, how->blockDim, how->dynamicSmemBytes);
+  return __real_cudaLaunchKernelExC(how, kernel, arguments);
+}
+extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm_user_resource_numbers* found) {
+  *found = {};
+  for (int i = 0; i < sgemm_launch_count; ++i) {
+    const auto& launch = sgemm_launches[i];
+    cudaFuncAttributes attributes;
+    int blocks = 0;
+    if (cudaFuncGetAttributes(&attributes, launch.kernel) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, launch.threads, launch.smem) !=
+            cudaSuccess) {
+      cudaGetLastError();
+    } else if (attributes.numRegs > found->registers) {
+      *found = {launch.threads, attributes.numRegs, blocks, attributes.sharedSizeBytes + launch.smem,
+                attributes.localSizeBytes};
+    }
+  }
+  return found->registers > 0 ? 1 : 0;
+}
+)";
 
 /// A GPU's kernel has to consent to more dynamic shared memory than 48 KiB.
 std::string consent_of(const std::optional<LaunchParts>& parts) {
@@ -77,18 +134,28 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  float *a, *b, *c;\n"
       "  void* workspace;\n"
       "};\n";
-  const std::string locals = std::string(LOCALS) + std::string(all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL);
-  constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\"))) int ";
-  text += fmt::format("{}{}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
+  if (target == Target::for_gpu) {
+    text += RESOURCES;
+  }
+  const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
+  const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
+  constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
+  text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
   const std::optional<PlacedText>& requirement = file.launch.requirement;
   text += requirement ? fmt::format("{}  return ({}) ? 1 : 0;\n}}\n", line_directive(*requirement), requirement->text)
                       : "  return 1;\n}\n";
+  // The bytes of a matrix may be more than an int holds.
+  text += fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}{}", EXPORT, WORKSPACE_SYMBOL,
+                      fmt::format(EXTENTS, "long long"), ceil_div);
+  const std::optional<PlacedText>& workspace = file.launch.workspace;
+  text += workspace ? fmt::format("{}  return ({});\n}}\n", line_directive(*workspace), workspace->text)
+                    : "  return 0;\n}\n";
   text += fmt::format(
-      "{}{}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
+      "{} int {}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
-  text += target == Target::for_gpu ? consent_of(parts) : check_of(statement, parts);
+  text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" + consent_of(parts) : check_of(statement, parts);
   text +=
       fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
   text +=

@@ -12,6 +12,10 @@
 
 namespace simt {
 
+constexpr unsigned MMA_ROWS = 16;
+constexpr unsigned MMA_COLUMNS = 8;
+constexpr unsigned TF32_MMA_K = 8;
+
 /// Sets `d` to what lane `lane` holds of A * B + C, 16 x 8. The 13 mantissa bits of A and B that TF32 lacks are
 /// ignored. Products are exact. Their sum with C is exact except for the last bits of a double, and is then rounded
 /// towards 0. Hardware cuts off the terms instead, some bits further down, and GPUs differ in this.

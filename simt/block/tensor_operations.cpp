@@ -51,9 +51,14 @@ void TensorOperations::check_whole_warp(Site site) const {
   }
 }
 
+void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const {
+  context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * m * n * k / WARP);
+}
+
 std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
                                            const std::array<float, 4>& c, Site site) {
   check_whole_warp(site);
+  tell_of_product(MMA_ROWS, MMA_COLUMNS, k);
   Warp& own = warp();
   own.registers[lane()] = operands;
   warp_barriers_.sync(ALL_LANES, site);
@@ -65,6 +70,7 @@ std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const M
 void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
                                     Site site) {
   check_whole_warp(site);
+  tell_of_product(extents.m, extents.n, extents.k);
   const auto pointers = [&](const void* mine) {
     std::array<const void*, WARP> all{};
     const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
@@ -79,6 +85,7 @@ void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents,
 
 void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
   check_whole_warp(site);
+  tell_of_product(MMA_ROWS, MMA_COLUMNS, TF32_MMA_K);
   Warp& own = warp();
   own.operands[lane()] = operands;
   warp_barriers_.sync(ALL_LANES, site);
@@ -100,6 +107,7 @@ void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned 
     }
   }
   Warp& own = warp();
+  tell_of_product(WGMMA_ROWS_OF_WARP, WGMMA_COLUMNS, WGMMA_K);
   own.given[lane()] = {format, a, b, accumulate, committed_[context_.current()] + 1};
   own.parts[lane()] = &d;
   if (warp_barriers_.sync(ALL_LANES, site)) {

@@ -59,6 +59,8 @@ class TensorOperations {
   void check_whole_warp(Site site) const;
   Warp& warp() { return warps_[context_.current() / WARP]; }
   unsigned lane() const { return context_.current() % WARP; }
+  /// Tells the watcher of an m x n x k product of the current thread's warp, to which each of its lanes comes.
+  void tell_of_product(unsigned m, unsigned n, unsigned k) const;
   /// Computes a product. All lanes of the warp have given their arguments.
   void multiply(Warp& warp, Site site);
   /// Tells the watcher what a product reads: `rows` rows (or columns) from the shared address `operand` on.

@@ -84,6 +84,7 @@ inline void expect_same(const LaunchCounts& counts, const LaunchCounts& whole) {
   EXPECT_EQ(counts.traffic, whole.traffic);
   EXPECT_EQ(counts.flops, whole.flops);
   EXPECT_EQ(counts.barriers, whole.barriers);
+  EXPECT_EQ(counts.tensor_flops, whole.tensor_flops);
   EXPECT_EQ(counts.smem_bytes, whole.smem_bytes);
   EXPECT_EQ(counts.bytes_read, whole.bytes_read);
   EXPECT_EQ(lines_of(counts), lines_of(whole));

@@ -107,6 +107,7 @@ void BlockCounter::clear() {
     used.touched.clear();
   }
   barriers_ = 0;
+  tensor_flops_ = 0;
   accesses_ = 0;
 }
 
@@ -590,6 +591,7 @@ BlockCounts BlockCounter::take() {
     counts.code.emplace_back(code, runs_[reinterpret_cast<std::uintptr_t>(code) - program_.code_begin]);
   }
   counts.barriers = barriers_;
+  counts.tensor_flops = tensor_flops_;
   counts.accesses = accesses_;
   counts.smem_bytes = dynamic_smem_;
   for (const std::uint16_t index : variables_used_) {

@@ -56,6 +56,7 @@ struct BlockCounts {
   /// How often the code behind each trace call ran, in order of the code.
   std::vector<std::pair<const void*, std::uint64_t>> code;
   std::uint64_t barriers = 0;
+  std::uint64_t tensor_flops = 0;     ///< operations of tensor cores
   std::uint64_t accesses = 0;         ///< of threads
   std::size_t smem_bytes = 0;         ///< static and dynamic
   BlockTraffic l2;                    ///< requests that miss the L1
@@ -112,6 +113,7 @@ class BlockCounter final : public Watcher {
     }
   }
 
+  void tensor_product(ThreadNumber /*thread*/, std::uint64_t flops) override { tensor_flops_ += flops; }
   Complaint mbarrier_init(ThreadNumber thread, unsigned address) override;
   void mbarrier_complete(unsigned /*address*/, const Threads& /*waiting*/) override { end_interval(); }
   void mbarrier_wait(ThreadNumber thread, const Phase& phase, bool /*ended*/) override {
@@ -278,6 +280,7 @@ class BlockCounter final : public Watcher {
   std::vector<const void*> code_seen_;
   std::vector<Used> used_;  ///< of each array
   std::uint64_t barriers_ = 0;
+  std::uint64_t tensor_flops_ = 0;
   std::uint64_t accesses_ = 0;
   // While logs are merged:
   std::vector<Merged> merged_;

@@ -80,7 +80,7 @@ std::optional<std::string> difference(const BlockCounts& block, const BlockCount
                   [](const SiteTraffic& x, const SiteTraffic& y) { return x.same_counts(y); })) {
     return "makes other requests";
   }
-  if (block.code != from.code || block.barriers != from.barriers) {
+  if (block.code != from.code || block.barriers != from.barriers || block.tensor_flops != from.tensor_flops) {
     return "computes otherwise";
   }
   for (std::size_t array = 0; array < block.footprints.size(); ++array) {
@@ -295,6 +295,7 @@ class LaunchCounter {
       BlockCounts& block = blocks_[number];
       sum_.add(block, 1);
       counts_.barriers += block.barriers;
+      counts_.tensor_flops += block.tensor_flops;
       place(number, keep(block), {});
     }
   }
@@ -432,6 +433,7 @@ std::optional<std::string> LaunchCounter::run_samples() {
     BlockCounts& block = *representative[members.front()];
     sum_.add(block, members.size());
     counts_.barriers += block.barriers * members.size();
+    counts_.tensor_flops += block.tensor_flops * members.size();
     const std::uint32_t index = keep(block);
     for (const std::uint64_t number : members) {
       place(number, index, (*places)[number].shift - (*places)[members.front()].shift);

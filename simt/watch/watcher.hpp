@@ -86,6 +86,11 @@ class Watcher {
   /// A bulk copy is done at once, in the current phase of its mbarrier.
   virtual Complaint bulk_copy(ThreadNumber, const Copy&, const Phase&, Site) { return {}; }
 
+  // ---- Tensor cores ----
+
+  /// The thread's warp computes a product of so many operations, of which it tells its share.
+  virtual void tensor_product(ThreadNumber, std::uint64_t /*flops*/) {}
+
   // ---- wgmma ----
 
   /// A product of the thread's warp reads 16 bytes of shared memory from now on, in this group.

@@ -47,6 +47,24 @@ TEST(Arguments, AreFoundByName) {
             "A, B, C, M, N, K | alpha == 1 && beta == 0");
 }
 
+TEST(Arguments, AreFactorsByPointerAsInBlas) {
+  EXPECT_EQ(arguments("int m, int n, int k, const float* alpha, const float* A, int lda, const float* B, int ldb, "
+                      "float const *Beta, float* C, int ldc"),
+            "M, N, K, &alpha, A, lda, B, ldb, &beta, C, ldc");
+  EXPECT_EQ(arguments("int M, int N, int K, const float* alpha, const float* A, const float* B, float* C"),
+            "M, N, K, &alpha, A, B, C | beta == 0");
+  EXPECT_EQ(
+      arguments("int M, int N, int K, const float* d_alpha, const float* A, const float* B, float beta, float* C"),
+      "no product")
+      << "that factor is in a GPU's memory";
+  EXPECT_EQ(arguments("int M, int N, int K, float* alpha, const float* A, const float* B, float beta, float* C"),
+            "no product");
+  const Scan kernel = scan(
+      "__global__ void f(int M, int N, int K, const float* alpha, const float* A, const float* B, "
+      "const float* beta, float* C) {}");
+  EXPECT_FALSE(arguments_for(kernel.functions.at(0))) << "a kernel can not read the host's memory";
+}
+
 TEST(Arguments, AreFoundByTheUsualOrder) {
   EXPECT_EQ(arguments("int rows, int columns, int depth, float x, const float* p, const float* q, float y, float* r"),
             "M, N, K, alpha, A, B, beta, C");
@@ -76,16 +94,30 @@ TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
   EXPECT_EQ(launch_of(comment).statement.text, "k<<<1, 2>>>(M);");
   EXPECT_EQ(launch_of(comment).statement.line, 3);
   EXPECT_EQ(launch_of(comment).requirement->text, "N == 1");
-  const UserLaunch given = launch_of(comment, {"k<<<3, 4>>>(lda)", "K == 1"});
+  const UserLaunch given = launch_of(comment, {"k<<<3, 4>>>(lda)", "K == 1", {}});
   EXPECT_EQ(given.statement.text, "k<<<3, 4>>>(lda);");
   EXPECT_EQ(given.statement.file, "--launch");
   EXPECT_EQ(given.requirement->text, "K == 1");
   EXPECT_EQ(given.requirement->file, "--requires");
 }
 
+TEST(FindLaunch, AsksForTheWorkspaceThatItNames) {
+  const std::string launch = fmt::format("{}// launch: k<<<1, 2>>>((float*)workspace);\n", KERNEL);
+  EXPECT_EQ(error(launch),
+            "my.cu: the launch names workspace, and nothing says how many bytes it has: add a comment "
+            "\"// workspace: 4 * M * N\" to the file, or give --workspace '4 * M * N'");
+  const std::string with_bytes = launch + "// workspace: M * N * 4\n";
+  EXPECT_EQ(launch_of(with_bytes).workspace->text, "M * N * 4");
+  EXPECT_EQ(launch_of(with_bytes).workspace->line, 3);
+  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64"}).workspace->text, "64");
+  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64"}).workspace->file, "--workspace");
+  const std::string unnamed = fmt::format("{}// launch: k<<<1, 2>>>(M);\n// workspace: words of a person\n", KERNEL);
+  EXPECT_FALSE(launch_of(unnamed).workspace);
+}
+
 TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
-  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}}).uses_leading_dimensions());
-  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}}).uses_leading_dimensions());
+  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}, {}}).uses_leading_dimensions());
+  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}, {}}).uses_leading_dimensions());
 }
 
 TEST(FindLaunch, OneOfSeveralIsChosenByName) {

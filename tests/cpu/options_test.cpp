@@ -153,6 +153,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--list",
                                    "--launch CODE",
                                    "--requires CODE",
+                                   "--workspace CODE",
+                                   "--profile ",
                                    "--include FOLDERS",
                                    "--nvcc-flags FLAGS",
                                    "--timeout S",
@@ -323,8 +325,22 @@ TEST(Options, SizesDependOnTheMode) {
     EXPECT_EQ(default_sizes(mode, true), "256:8192");
     EXPECT_EQ(default_sizes(mode, false), "256:8192");
   }
+  EXPECT_EQ(default_sizes(Mode::profile, true), "4096");
   EXPECT_EQ(default_sizes(Mode::accuracy, true), "1024,4096");
   EXPECT_EQ(default_sizes(Mode::accuracy, false), "256");
+}
+
+TEST(Options, Profile) {
+  const Options given = options({"--profile", "--kernel", "5,my.cu", "--no-verify", "--workspace", "4 * M", "--timeout",
+                                 "9", "--nvcc-flags", "-G", "--no-tuning"});
+  EXPECT_EQ(given.protocol.mode, Mode::profile);
+  EXPECT_EQ(given.user.launch.workspace, "4 * M");
+  EXPECT_FALSE(given.protocol.verify);
+  EXPECT_EQ(error({"--profile", "--device", "cpu"}),
+            "--profile reads a GPU's counters, and --device cpu has none; --count counts there");
+  EXPECT_EQ(error({"--profile", "--count"}), "--count and --profile are two things to do: give one of them");
+  EXPECT_EQ(error({"--profile", "--l2", "warm"}), "--l2 has no effect with --profile");
+  EXPECT_EQ(error({"--profile", "--force"}), "--force has no effect with --profile");
 }
 
 TEST(Options, BadAccuracy) {

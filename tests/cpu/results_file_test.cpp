@@ -178,6 +178,7 @@ TEST_F(ResultsFileTest, Samples) {
     file.add(executed_record());
     file.add(counted_record());
     file.add(compared_record());
+    file.add(profiled_record());
     Record wrong_errors = compared_record();
     wrong_errors.stop(Outcome::incorrect, "because");
     file.add(wrong_errors);
@@ -191,7 +192,7 @@ TEST_F(ResultsFileTest, Samples) {
       file.add(record);
     }
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 15U);
+    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 16U);
   }
 }
 

@@ -140,7 +140,7 @@ TEST(GpuChapters, HoldAsManyBlocksOnAnSmAsTheySay) {
   }
   for (const Kernel& kernel : kernels()) {
     if (kernel.number > 0 && kernel.build(Target::for_gpu).resources) {
-      EXPECT_EQ(kernel.blocks_per_sm, kernel.build(Target::for_gpu).resources().blocks_per_sm) << kernel.id();
+      EXPECT_EQ(kernel.blocks_per_sm, kernel.build(Target::for_gpu).resources()->blocks_per_sm) << kernel.id();
     }
   }
 }

@@ -39,6 +39,7 @@ def completions(*words: str) -> list[str]:
     ("words", "expected"),
     [
         (["--ker"], ["--kernel"]),
+        (["--prof"], ["--profile"]),
         (["--no-"], ["--no-tuning", "--no-verify"]),
         (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:vectorized"]),
         (["--kernel", "cpu_blas,05"], ["cpu_blas,05_coarse_1d"]),

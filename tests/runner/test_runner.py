@@ -94,6 +94,7 @@ def test_what_is_not_verified_is_not_found_wrong(run):
         (["--sizes", "0"], "0"),
         (["--sise", "64"], "--sizes"),
         (["--check", "--count"], "--c"),
+        (["--profile"], "--profile reads a GPU's counters, and --device cpu has none"),
         (["--benchmark_filter=nothing"], "no case matches 'nothing'"),
         (["--benchmark_format=xml"], "xml"),
         (["--benchmark_surprise=1"], "--benchmark_surprise"),
@@ -105,6 +106,14 @@ def test_status_2_of_bad_usage(run, arguments, message):
     assert done.status == 2
     assert done.stderr.startswith("runner: ")
     assert message in done.stderr
+    assert not done.path.exists()
+
+
+def test_status_3_where_there_is_no_gpu_to_profile(run, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    done = run("--profile", "--kernel", "1")
+    assert done.status == 3
+    assert done.stderr.startswith("runner: --profile needs a usable CUDA device: ")
     assert not done.path.exists()
 
 

@@ -103,6 +103,100 @@ def test_a_host_function_needs_no_launch_line(run):
     assert unsuitable.cases[0]["reason"] == "requires alpha == 1 && beta == 0"
 
 
+def test_factors_by_pointer_are_those_of_blas(run):
+    host = "void run(int M, int N, int K, const float* alpha, const float* A, const float* B, const float* beta, "
+    host += "float* C) {\n  const dim3 grid((N + 15) / 16, (M + 15) / 16);\n"
+    host += "  sgemm<<<grid, dim3(16, 16)>>>(M, N, K, *alpha, A, B, *beta, C);\n}\n"
+    done = run({"host.cu": KERNEL + host}, "--alpha", "-2", "--beta", "0.5", sizes="33x17x9")
+    assert done.status == 0, done.stdout + done.stderr
+    assert done.outcomes == {"host.cu": "executed"}
+
+
+SPLIT = """
+__global__ void part(int M, int N, int K, const float* A, const float* B, float* sums) {
+  const int column = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y, half = blockIdx.z;
+  if (column >= N) return;
+  float sum = 0;
+  for (int k = half; k < K; k += 2) sum += A[row * K + k] * B[k * N + column];
+  sums[(half * M + row) * N + column] += sum;
+}
+__global__ void add(int M, int N, float* sums, float* C) {
+  const int i = blockIdx.x * 16 + threadIdx.x;
+  if (i >= M * N) return;
+  C[i] = sums[i] + sums[M * N + i];
+  sums[i] = sums[M * N + i] = 0;  // as the next launch expects it
+}
+void split(int M, int N, int K, const float* A, const float* B, float* C, float* sums) {
+  part<<<dim3((N + 15) / 16, M, 2), 16>>>(M, N, K, A, B, sums);
+  add<<<(M * N + 15) / 16, 16>>>(M, N, sums, C);
+}
+// launch: split(M, N, K, A, B, C, (float*)workspace)
+// requires: alpha == 1 && beta == 0
+"""
+
+
+def test_a_workspace_holds_zeros_and_has_bounds(run):
+    done = run({"split.cu": SPLIT + "// workspace: 2 * M * N * 4\n"}, "--check", sizes="20,33x17x9")
+    assert done.status == 0, done.stdout
+    assert [case["workspace_bytes"] for case in done.cases] == [2 * 20 * 20 * 4, 2 * 33 * 17 * 4]
+    done = run({"split.cu": SPLIT}, "--check", "--workspace", "2 * M * N * 4 - 4", kernels="split.cu")
+    assert done.status == 1
+    assert "byte 3196 of workspace, which has 1 row of 3196: outside of all arrays" in done.cases[0]["reason"]
+    assert run({}, "--workspace", "-4", kernels="split.cu").cases[0]["reason"] == "asks for a workspace of -4 bytes"
+    unsaid = run({}, kernels="split.cu")
+    assert unsaid.status == 2
+    assert 'add a comment "// workspace: 4 * M * N" to the file, or give --workspace' in unsaid.stderr
+
+
+def test_bytes_of_a_workspace_may_be_more_than_an_int_holds(run):
+    done = run({"my.cu": SPLIT}, "--workspace", "M * 214748365 - 4294967300 + 2 * M * N * 4", "--check")
+    assert done.status == 0, done.stdout
+
+
+HALF = """
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+__global__ void sums(int N, int K, const float* A, const float* B, float* C) {
+  const int row = blockIdx.x, column = threadIdx.x;
+  __half sum = __float2half(0.0f);
+  for (int k = 0; k < K; ++k) sum = __hfma(__float2half(A[row * K + k]), __float2half(B[k * N + column]), sum);
+  C[row * N + column] = __half2float(sum);
+}
+__global__ void tiles(int N, int K, const float* A, const float* B, float* C) {
+  __shared__ __half a[256], b[256];
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a_tile;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> b_tile;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c_tile;
+  wmma::fill_fragment(c_tile, 0.0f);
+  const int row = blockIdx.y * 16, column = blockIdx.x * 16;
+  for (int k = 0; k < K; k += 16) {
+    for (int i = threadIdx.x; i < 256; i += 32) {
+      a[i] = __float2half(A[(row + i / 16) * K + k + i % 16]);
+      b[i] = __float2half(B[(k + i / 16) * N + column + i % 16]);
+    }
+    __syncwarp();
+    wmma::load_matrix_sync(a_tile, a, 16);
+    wmma::load_matrix_sync(b_tile, b, 16);
+    wmma::mma_sync(c_tile, a_tile, b_tile, c_tile);
+    __syncwarp();
+  }
+  wmma::store_matrix_sync(C + row * N + column, c_tile, N, wmma::mem_row_major);
+}
+// launch: sums<<<M, N>>>(N, K, A, B, C)
+// launch: tiles<<<dim3(N / 16, M / 16), 32>>>(N, K, A, B, C)
+"""
+
+
+def test_counts_have_operations_of_halves_and_of_tensor_cores(run):
+    done = run({"half.cu": HALF}, "--count", "--no-verify", kernels="half.cu:sums,half.cu:tiles", sizes="32")
+    assert done.status == 0, done.stdout + done.stderr
+    sums, tiles = (case["counts"] for case in done.cases)
+    assert (sums["flops"], "tensor_flops" in sums) == (2 * 32**3, False)
+    assert (tiles["flops"], tiles["tensor_flops"]) == (0, 2 * 32**3)
+    assert "on tensor cores    65.5 k FLOPs, 64 per element of C" in done.stdout
+
+
 def test_the_command_line_launches(run):
     swapped = KERNEL.replace("int M, int N, int K", "int K, int N, int M").replace("sgemm", "mine")
     launch = "mine<<<dim3(CEIL_DIV(N, 16), CEIL_DIV(M, 16)), dim3(16, 16)>>>(K, N, M, alpha, A, B, beta, C)"

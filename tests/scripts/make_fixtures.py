@@ -13,7 +13,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
-from counters import derive, stall_metric
 
 FOLDER = Path(__file__).parent / "fixtures" / "synthetic-gpu"
 SAMPLES = 5
@@ -232,6 +231,54 @@ def end_to_end_records(rng: random.Random) -> list[dict]:
     return records
 
 
+STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+
+
+def figures(values: dict[str, float], size: int) -> dict:
+    """The figures that the runner derives from a launch's counters, as far as these are made up."""
+
+    def ratio(part: float, whole: float) -> float | None:
+        return part / whole if whole else None
+
+    time_us = values["gpu__time_duration.sum"] / 1e3
+    dram = values["dram__bytes_read.sum"] + values["dram__bytes_write.sum"]
+    l2_to_sm = values["l1tex__m_xbar2l1tex_read_bytes.sum"]
+    requests = values["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
+    shared = values["smsp__sass_inst_executed_op_shared_ld.sum"]
+    ffma = values["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
+    derived = {
+        "time_us": time_us,
+        "tflops": 2 * size**3 / time_us / 1e6,
+        "sm_clock_mhz": values["sm__cycles_elapsed.max"] / time_us,
+        "ffma_percent_of_instructions": 100 * ffma / 32 / values["smsp__inst_executed.sum"],
+        "fma_pipe_percent": values["sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"],
+        "tensor_pipe_percent": None,
+        "issue_slots_busy_percent": values["smsp__issue_active.avg.pct_of_peak_sustained_active"],
+        "achieved_occupancy_percent": values["sm__warps_active.avg.pct_of_peak_sustained_active"],
+        "registers": values["launch__registers_per_thread"],
+        "dram_bytes": dram,
+        "dram_gbytes_s": dram / time_us / 1e3,
+        "flop_per_dram_byte": 2 * size**3 / dram,
+        "l2_to_sm_bytes": l2_to_sm,
+        "flop_per_l2_to_sm_byte": 2 * size**3 / l2_to_sm,
+        "l2_bytes": 32 * values["lts__t_sectors.sum"],
+        "l2_hit_percent": values["lts__t_sector_hit_rate.pct"],
+        "l1_hit_percent": None,
+        "global_load_requests": requests,
+        "global_load_sectors_per_request": values["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] / requests,
+        "shared_load_wavefronts_per_request": ratio(
+            values["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"], shared
+        ),
+        "shared_load_bank_conflicts": values["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]
+        if shared
+        else None,
+    }
+    stalls = {reason: values[STALLED.format(reason)] for reason in ("long_scoreboard", "barrier")}
+    return {name: None if value is None else float(f"{value:.5g}") for name, value in derived.items()} | {
+        "stalls": dict(sorted(stalls.items(), key=lambda item: -item[1]))
+    }
+
+
 def counters() -> dict:
     """What scripts/counters.py writes, from made-up counts."""
     size = 4096
@@ -262,8 +309,8 @@ def counters() -> dict:
             "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": (shared * 1.1, ""),
             "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": (shared * 0.1, ""),
             "launch__registers_per_thread": (registers, "register/thread"),
-            stall_metric("long_scoreboard"): (4 / reuse, "inst"),
-            stall_metric("barrier"): (2.5 if "strip" in kernel else 0.4, "inst"),
+            STALLED.format("long_scoreboard"): (4 / reuse, "inst"),
+            STALLED.format("barrier"): (2.5 if "strip" in kernel else 0.4, "inst"),
         }
         kernels[kernel] = {name: {"value": round(value, 4), "unit": unit} for name, (value, unit) in metrics.items()}
     return {
@@ -279,7 +326,10 @@ def counters() -> dict:
             "dropped_metrics": [],
         },
         "kernels": kernels,
-        "derived": {kernel: derive(values, size) for kernel, values in kernels.items()},
+        "derived": {
+            kernel: figures({name: counter["value"] for name, counter in counters.items()}, size)
+            for kernel, counters in kernels.items()
+        },
     }
 
 

@@ -20,6 +20,7 @@ RUNNER = [
     "timing",
     "ranks",
     "count",
+    "profile",
     "record",
     "user",
     "cli",

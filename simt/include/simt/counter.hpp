@@ -100,7 +100,8 @@ struct LaunchCounts {
   unsigned threads_per_block = 0;
   std::size_t smem_bytes = 0;          ///< of a block, static and dynamic
   std::uint64_t barriers = 0;          ///< how often a warp arrives at one of the block or waits at an mbarrier
-  std::optional<std::uint64_t> flops;  ///< nothing where objdump (binutils) is missing
+  std::optional<std::uint64_t> flops;  ///< without those of tensor cores; nothing where objdump (binutils) is missing
+  std::uint64_t tensor_flops = 0;      ///< of tensor cores
   std::array<Traffic, ACCESS_KINDS> traffic;
   std::array<std::uint64_t, MAX_ARRAYS> bytes_read{};    ///< of each array, by all threads
   std::vector<LineCounts> lines;                         ///< by file and line

@@ -31,16 +31,20 @@ class CountedKernelTest : public testing::TestWithParam<const Kernel*> {
     const std::vector<LaunchCounts> whole = count(shape, WHOLE);
     ASSERT_EQ(sampled.size(), whole.size());
     double flops = 0.0;
+    double tensor_flops = 0.0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
       EXPECT_TRUE(whole[i].whole());
       expect_same(sampled[i], whole[i]);
       flops += static_cast<double>(*whole[i].flops);
+      tensor_flops += static_cast<double>(whole[i].tensor_flops);
     }
     const double products = static_cast<double>(shape.m * shape.n * shape.k);
     if (GetParam()->accuracy == AccuracyClass::fp32) {
       EXPECT_GE(flops, 2.0 * products);
-    } else {  // those of tensor cores are not counted
+      EXPECT_EQ(tensor_flops, 0.0);
+    } else {
       EXPECT_LT(flops, 2.0 * products);
+      EXPECT_GE(tensor_flops, 2.0 * products);
     }
   }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "record/record.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+
+/// What a GPU's counters say of a profiled case: a column for each launch, at most `width` characters wide (0 for as
+/// wide as needed). Rows without a value are left out.
+std::vector<std::string> profile_report(const Record& record, std::size_t width);
+
+}  // namespace sgemm
