@@ -231,11 +231,12 @@ void declare_values(CLI::App& app, Options& options) {
             options.user.compile.include_folders.emplace_back(folder);
           }
         });
-  value("--nvcc-flags", "FLAGS", "more flags for nvcc, separated by spaces", [&](Flag, Text text) {
-    for (const std::string_view word : split(text, ' ')) {
-      options.user.compile.nvcc_flags.emplace_back(word);
-    }
-  });
+  value("--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them",
+        [&](Flag, Text text) {
+          for (const std::string_view word : split(text, ' ')) {
+            options.user.compile.nvcc_flags.emplace_back(word);
+          }
+        });
   value("--timeout", "S", "seconds that a case may take [60 and the sampling; on the CPU 300]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
@@ -349,7 +350,7 @@ const std::vector<Meaning>& meanings() {
       {"--launch", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--requires", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--include", {Mode::measure, Mode::accuracy, Mode::count}},
-      {"--nvcc-flags", {Mode::measure, Mode::accuracy}},
+      {"--nvcc-flags", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--timeout", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},

@@ -228,7 +228,7 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
   EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
   EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
-  EXPECT_EQ(error({"--count", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --count");
+  EXPECT_EQ(error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
 }
 
 TEST(Options, RepeatedFlags) {

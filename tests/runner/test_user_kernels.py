@@ -102,6 +102,52 @@ def test_a_host_function_needs_no_launch_line(run):
     assert unsuitable.cases[0]["reason"] == "requires alpha == 1 && beta == 0"
 
 
+def test_a_function_of_tensors_needs_no_pytorch(run):
+    host = """
+#include <torch/extension.h>
+#include <torch/types.h>
+#define CHECK(T) if ((T).options().dtype() != torch::kFloat32) { std::cout << (T).options(); throw 1; }
+void multiply(torch::Tensor a, torch::Tensor b, torch::Tensor c) {
+  CHECK(a) CHECK(b) CHECK(c)
+  TORCH_CHECK(a.size(1) == b.size(0), "sizes differ");
+  const int M = a.size(0), K = a.size(1), N = b.size(1);
+  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, 1, a.data_ptr<float>(),
+      reinterpret_cast<float*>(b.data_ptr()), 0, c.data_ptr<float>());
+}
+torch::Tensor product(torch::Tensor a, torch::Tensor b) {
+  torch::Tensor c = torch::empty({a.size(0), b.size(1)}, a.options());
+  multiply(a, b, c);
+  return c;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("multiply", &multiply, "A * B"); }
+"""
+    done = run({"my.cu": KERNEL + host}, "--check", sizes="20,33x17x9")
+    assert done.status == 0, done.stdout + done.stderr
+    made = "product(torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N}))"
+    done = run({"my.cu": KERNEL + host}, "--launch", made)
+    assert done.status == 1, done.stderr
+    assert "torch::empty makes a tensor, and there is no PyTorch here" in done.cases[0]["reason"]
+
+
+def test_the_preprocessor_gets_its_flags_on_the_cpu_too(run):
+    files = {"my.cu": RIGHT.replace("16", "TILE"), "tile.h": "#define TILE WIDTH\n"}
+    include = os.path.join(os.curdir, "tile.h")
+    done = run(files, "--nvcc-flags", f"-lineinfo -DWIDTH=8 -include {include}", kernels="my.cu")
+    assert done.status == 0, done.stdout + done.stderr
+    assert f"-DWIDTH=8 -include {include}" in done.cases[0]["compile_command"]
+    assert "-lineinfo" not in done.cases[0]["compile_command"]
+    first = done.cases[0]["compile_command"]
+    files["tile.h"] = "#define TILE (WIDTH + nothing)\n"
+    done = run(files, "--nvcc-flags", f"-DWIDTH=8 -include {include}", kernels="my.cu")
+    assert done.status == 2, first  # the file that comes first has changed: it is compiled again
+    assert "'nothing' was not declared" in done.stderr.replace("‘", "'").replace("’", "'")
+
+
+def test_the_recorded_command_names_no_folder_of_the_runner(run):
+    done = run({"my.cu": RIGHT})
+    assert str(RUNNER.parent.parent) not in done.cases[0]["compile_command"]
+
+
 def test_the_command_line_launches(run):
     swapped = KERNEL.replace("int M, int N, int K", "int K, int N, int M").replace("sgemm", "mine")
     launch = "mine<<<dim3(CEIL_DIV(N, 16), CEIL_DIV(M, 16)), dim3(16, 16)>>>(K, N, M, alpha, A, B, beta, C)"
@@ -109,6 +155,25 @@ def test_the_command_line_launches(run):
     assert done.status == 0, done.stdout
     assert [case["outcome"] for case in done.cases] == ["executed", "not_supported"]
     assert done.cases[1]["reason"] == "requires M <= 30"
+
+
+def test_all_functions_of_a_file(run):
+    lines = """
+__global__ void zero(float* C) { C[0] = 0; }
+// launch: zero<<<1, 1>>>(C)
+void host(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
+}
+"""
+    done = run({"my.cu": RIGHT + lines}, kernels="my.cu:host,my.cu:*")
+    outcomes = {case["variant"]: case["outcome"] for case in done.cases}
+    assert outcomes == {"host": "executed", "sgemm": "executed", "zero": "incorrect"}
+    assert len(done.cases) == 3
+    done = run({"my.cu": KERNEL}, kernels="my.cu:*")
+    assert (done.status, "it is not known how to launch its kernel" in done.stderr) == (2, True)
+    done = run({"my.cu": RIGHT}, "--launch", "sgemm()", kernels="my.cu:*")
+    assert done.status == 2
+    assert "--launch starts one kernel, and my.cu:* is all of a file" in done.stderr
 
 
 def test_a_column_major_kernel_gets_swapped_operands(run):
