@@ -106,7 +106,7 @@ TEST(LaunchParts, AreKernelAndConfiguration) {
 
 TEST(WithoutMain, LeavesTheRestOnItsLines) {
   EXPECT_EQ(without_main("void f() {}\nint main(int n, char** text) {\n  if (n) { f(); }\n}\nvoid g() {}\n"),
-            "void f() {}\n" + std::string(31, ' ') + "\n" + std::string(17, ' ') + "\n \nvoid g() {}\n");
+            "void f() {}\n" + std::string(30, ' ') + "\n" + std::string(17, ' ') + "\n \nvoid g() {}\n");
   constexpr std::string_view NONE = "namespace a { int main() { return 0; } }\nint domain() { return 1; }\n";
   EXPECT_EQ(without_main(NONE), NONE);
 }

@@ -105,10 +105,10 @@ inline Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions = {}) { ret
   throw std::runtime_error(std::string("torch::") + function +
                            " makes a tensor, and there is no PyTorch here: give a --launch that calls the kernel");
 }
-inline Tensor empty(const IntArrayRef&, TensorOptions = {}) { no_new_tensor("empty"); }
-inline Tensor zeros(const IntArrayRef&, TensorOptions = {}) { no_new_tensor("zeros"); }
-inline Tensor empty_like(const Tensor&, TensorOptions = {}) { no_new_tensor("empty_like"); }
-inline Tensor zeros_like(const Tensor&, TensorOptions = {}) { no_new_tensor("zeros_like"); }
+inline Tensor empty(const IntArrayRef&, TensorOptions = {}) { return no_new_tensor("empty"); }
+inline Tensor zeros(const IntArrayRef&, TensorOptions = {}) { return no_new_tensor("zeros"); }
+inline Tensor empty_like(const Tensor&, TensorOptions = {}) { return no_new_tensor("empty_like"); }
+inline Tensor zeros_like(const Tensor&, TensorOptions = {}) { return no_new_tensor("zeros_like"); }
 
 }  // namespace torch
 
