@@ -7,8 +7,8 @@
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
 all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
-their usual names, and for those of other people's kernels. A chart whose data is missing is skipped, and the reason is printed. Of sweeps on several devices
-only the chart `devices` is drawn, with a line for each kernel and device.
+their usual names, and for those of other people's kernels. A chart whose data is missing is skipped, and the reason is
+printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel and device.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -854,7 +854,7 @@ def other_kernels(source: Source) -> Figure:
     fig, axes = figure(
         0.9 + 2.5 * -(-count // PANELS_A_ROW),
         "Other people's kernels beside the ladder",
-        subtitle(pd.DataFrame([row for row in some if row.is_chapter])),
+        subtitle(pd.DataFrame(some)),
         nrows=-(-count // PANELS_A_ROW),
         ncols=PANELS_A_ROW,
         sharex=True,
@@ -879,10 +879,9 @@ def other_kernels(source: Source) -> Figure:
         ax.set_title(repository, fontsize=9.5)
         ax.text(0.04, 0.965, fastest or "", transform=ax.transAxes, fontsize=7.5, color=THEIRS, va="top")
         size_axis(ax, sizes)
-        ax.xaxis.set_major_locator(FixedLocator(sizes[::2] if len(sizes) > 4 else sizes))
         ax.set_xlabel("")
-        ax.set_ylim(bottom=0)
-        ax.tick_params(labelbottom=True)
+        ax.tick_params(labelbottom=True, labelsize=8)
+    axes[0].set_ylim(0, 1.15 * axes[0].get_ylim()[1])  # with room for the names
     for ax in axes[::PANELS_A_ROW]:
         ax.set_ylabel("TFLOP/s")
     for ax in axes[len(source.others) :]:
@@ -894,7 +893,7 @@ def other_kernels(source: Source) -> Figure:
         fig,
         "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn.",
         top=0.95,
-        axis=0.3,
+        axis=0.4,
         hspace=0.36,
         wspace=0.1,
     )

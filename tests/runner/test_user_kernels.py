@@ -131,15 +131,13 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("multiply", &multiply, "A * B")
 
 def test_the_preprocessor_gets_its_flags_on_the_cpu_too(run):
     files = {"my.cu": RIGHT.replace("16", "TILE"), "tile.h": "#define TILE WIDTH\n"}
-    include = os.path.join(os.curdir, "tile.h")
-    done = run(files, "--nvcc-flags", f"-lineinfo -DWIDTH=8 -include {include}", kernels="my.cu")
+    done = run(files, "--nvcc-flags", "-lineinfo -DWIDTH=8 -include tile.h", kernels="my.cu")
     assert done.status == 0, done.stdout + done.stderr
-    assert f"-DWIDTH=8 -include {include}" in done.cases[0]["compile_command"]
+    assert "-DWIDTH=8 -include tile.h" in done.cases[0]["compile_command"]
     assert "-lineinfo" not in done.cases[0]["compile_command"]
-    first = done.cases[0]["compile_command"]
     files["tile.h"] = "#define TILE (WIDTH + nothing)\n"
-    done = run(files, "--nvcc-flags", f"-DWIDTH=8 -include {include}", kernels="my.cu")
-    assert done.status == 2, first  # the file that comes first has changed: it is compiled again
+    done = run(files, "--nvcc-flags", "-DWIDTH=8 -include tile.h", kernels="my.cu")
+    assert done.status == 2, "the file that is included first has changed, and the library came from the cache"
     assert "'nothing' was not declared" in done.stderr.replace("‘", "'").replace("’", "'")
 
 
@@ -234,6 +232,12 @@ def test_check_pads_rows_where_the_launch_names_the_distances(run):
     assert run({"my.cu": text}, "--check").status == 0
     done = run({"my.cu": text.replace("k < K", "k <= K")}, "--check")
     assert "reads 4 bytes at row 0, column 20 of A, beyond the end of a row of A" in done.cases[0]["reason"]
+
+
+def test_what_fails_at_the_estimates_size_says_nothing_of_another(run):
+    lines = RIGHT.replace("ceil_div(N, 16)", "K == 64 ? 0 : ceil_div(N, 16)")
+    done = run({"my.cu": lines}, sizes="400x400x320")
+    assert (done.status, done.cases[0]["outcome"]) == (0, "executed"), done.stdout
 
 
 def test_c_must_not_be_read_where_beta_is_0(run):
