@@ -7,8 +7,8 @@
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
 all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
-their usual names. A chart whose data is missing is skipped, and the reason is printed. Of sweeps on several devices
-only the chart `devices` is drawn, with a line for each kernel and device.
+their usual names, and for those of other people's kernels. A chart whose data is missing is skipped, and the reason is
+printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel and device.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -21,8 +21,8 @@ import needs
 import argparse
 import io
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -39,6 +39,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+import results
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
@@ -47,13 +48,16 @@ from results import (
     TENSOR_SHAPES_FILE,
     ResultsError,
     Row,
+    beta_of,
     crossover,
     device_of,
     is_accuracy,
     is_counters,
+    is_of_file,
     load,
     load_counters,
     pick,
+    short_name,
 )
 
 matplotlib.use("Agg")
@@ -63,6 +67,7 @@ INK = "#1f2328"
 MUTED = "#656d76"
 GRID = "#e3e6ea"
 ALERT = "#b3261e"
+THEIRS = "#0969da"  # kernels of other people
 CEILING = {"color": MUTED, "lw": 1.4, "ls": (0, (6, 3)), "zorder": 1}
 CEILING_TEXT = {"color": MUTED, "fontsize": 9.5}
 PNG_DPI = 200
@@ -120,6 +125,7 @@ class Source:
     ladder_size: int | None = None
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
+    others: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # kernels of public repositories
 
     @property
     def device(self) -> dict:
@@ -829,6 +835,71 @@ def error_by_distribution(source: Source) -> Figure:
     return fig
 
 
+PANELS_A_ROW = 3
+LADDER_BESIDE = ("05_coarse_1d", "07_warptile_hilbert", "09_every_shape", "cublas")  # in every panel
+
+
+def over_size(rows: Iterable[Row]) -> tuple[list[int], list[float]]:
+    """Sizes and TFLOP/s of one kernel's square products, in ascending size; the larger beta where there are two."""
+    speeds = {row.side: row.tflops for row in sorted(rows, key=beta_of) if row.measured and row.side == row.side}
+    return sorted(speeds), [speeds[size] for size in sorted(speeds)]
+
+
+def other_kernels(source: Source) -> Figure:
+    """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison."""
+    if not source.others:
+        raise NoData("no results of other people's kernels")
+    count = len(source.others) + 1  # the last panel has the legend
+    some = next(iter(source.others.values()))
+    fig, axes = figure(
+        0.9 + 2.5 * -(-count // PANELS_A_ROW),
+        "Other people's kernels beside the ladder",
+        subtitle(pd.DataFrame(some)),
+        nrows=-(-count // PANELS_A_ROW),
+        ncols=PANELS_A_ROW,
+        sharex=True,
+        sharey=True,
+    )
+    sizes = sorted({size for rows in source.others.values() for size in over_size(rows)[0]})
+    ladder = {}
+    for ax, (repository, rows) in zip(axes, source.others.items(), strict=False):
+        lines = {}
+        for name in dict.fromkeys(row.kernel for row in rows):
+            own = [row for row in rows if row.kernel == name]
+            line = over_size(own)
+            if is_of_file(own[0]) and line[0]:
+                lines[short_name(own[0])] = line
+            elif name in LADDER_BESIDE and line[0]:
+                look = {"ls": (0, (4, 2))} if name == "cublas" else {}
+                (ladder[title_of(own[0])],) = ax.plot(*line, color=color_of(own[0]), lw=1.6, zorder=2, **look)
+        fastest = max(lines, key=lambda name: max(lines[name][1]), default=None)
+        for name, line in lines.items():
+            look = {"color": THEIRS, "lw": 2.2, "zorder": 4} if name == fastest else {"color": THEIRS, "lw": 0.8}
+            ax.plot(*line, marker=".", markersize=4, **look)
+        ax.set_title(repository, fontsize=9.5)
+        ax.text(0.04, 0.965, fastest or "", transform=ax.transAxes, fontsize=7.5, color=THEIRS, va="top")
+        size_axis(ax, sizes)
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=True, labelsize=8)
+    axes[0].set_ylim(0, 1.15 * axes[0].get_ylim()[1])  # with room for the names
+    for ax in axes[::PANELS_A_ROW]:
+        ax.set_ylabel("TFLOP/s")
+    for ax in axes[len(source.others) :]:
+        ax.set_axis_off()
+    theirs = [Line2D([], [], color=THEIRS, lw=width) for width in (2.2, 0.8)]
+    texts = ["their fastest, by name", "their others", *ladder]
+    axes[-1].legend([*theirs, *ladder.values()], texts, loc="center", frameon=False, fontsize=9.5)
+    lay_out(
+        fig,
+        "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn.",
+        top=0.95,
+        axis=0.4,
+        hspace=0.36,
+        wspace=0.1,
+    )
+    return fig
+
+
 def devices(sources: Sequence[Source]) -> Figure:
     """One kind of line for each device, the usual colour for each kernel."""
     drawn = [source.defaults() for source in sources]
@@ -854,6 +925,7 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "cpu_against_gpu": cpu_against_gpu,
     "error_against_speed": error_against_speed,
     "error_by_distribution": error_by_distribution,
+    "other_kernels": other_kernels,
 }
 
 
@@ -937,6 +1009,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         files = [file for path in options.results for file in files_of(path)]
         sources = sources_of(files, options.ladder_size)
+        folders = [path for path in options.results if path.is_dir()]
+        if len(sources) == 1 and folders:
+            sources = [replace(sources[0], others=results.other_kernels(folders[0]))]
         charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
         if len(sources) > 1:
             charts = {"devices": partial(devices, sources)}

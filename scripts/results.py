@@ -24,6 +24,14 @@ COUNTERS_FILE = "counters.json"
 ACCURACY_FILE = "accuracy.json"
 SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
+OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
+REPOSITORIES = (
+    "siboehm/SGEMM_CUDA",
+    "leimao/CUDA-GEMM-Optimization",
+    "xlite-dev/LeetCUDA",
+    "salykova/sgemm.cu",
+    "lawmurray/gpu-gemm",
+)
 
 REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
@@ -168,6 +176,34 @@ def load_folder(folder: Path) -> pd.DataFrame:
 def load_if_there(path: Path) -> pd.DataFrame | None:
     """Results that stand apart from the sweeps: of `runner --accuracy`, or over shapes of all kinds."""
     return load([path]) if path.exists() else None
+
+
+def other_kernels(folder: Path) -> dict[str, list[Row]]:
+    """The cases of each public repository that a folder of one device has a file of, with those of the chapters that
+    ran beside them."""
+    found = {}
+    for repository in REPOSITORIES:
+        paths = sorted((folder / OTHER_KERNELS).glob(f"{repository.partition('/')[0]}*.json"))
+        if rows := [row for path in paths for row in load([path]).itertuples()]:
+            found[repository] = rows
+    return found
+
+
+def is_of_file(row: Row) -> bool:
+    """Whether the kernel is of a .cu file, and no chapter or baseline."""
+    return isinstance(getattr(row, "path", None), str)
+
+
+def short_name(row: Row) -> str:
+    """The name of a .cu file's kernel: the function's where one was chosen, or the file's, cut in the middle where it
+    is long."""
+    name = row.variant or row.kernel.removesuffix(".cu").removesuffix(".cuh")
+    head, tail = 3, 40
+    return name if len(name) <= head + 1 + tail else f"{name[:head]}…{name[-tail:].partition('_')[2]}"
+
+
+def beta_of(row: Row) -> float:
+    return row.context["protocol"]["beta"]
 
 
 def is_accuracy(path: Path | str) -> bool:

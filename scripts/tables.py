@@ -23,6 +23,7 @@ import needs
 # isort: split
 import argparse
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,14 +66,18 @@ from results import (
     NotMeasured,
     ResultsError,
     Row,
+    beta_of,
     counters_of_folder,
     interval_level,
+    is_of_file,
     load,
     load_folder,
     load_if_there,
     one,
+    other_kernels,
     pick,
     read_json,
+    short_name,
 )
 
 try:
@@ -158,6 +163,27 @@ def verdict(what: str, missed: dict[str, str], known: int) -> str:
         return f"- {what}: all {known} measured kernels."
     names = "; ".join(f"`{kernel}` ({items})" for kernel, items in missed.items())
     return f"- {what}: {known - len(missed)} of {known} measured kernels, not {names}."
+
+
+VERDICTS = {"executed": "right", "incorrect": "wrong", "failed": "wrong", "not_supported": "not supported"}
+
+
+def maybe_verdict(row: Row | None) -> str:
+    """What became of a checked case, in a word."""
+    return "" if row is None else VERDICTS.get(row.outcome, row.outcome)
+
+
+def complaint(row: Row | None) -> str:
+    """What a check reported, with its line, but without what differs from run to run: which thread came first, and
+    where it was."""
+    if row is None:
+        return ""
+    place = re.search(r"([^/\s]+:\d+) in .*?\)( \[with .*?\])?: (.*)", row.reason)
+    text = place[3] if place else row.reason
+    text = re.sub(r" at row -?\d+, column -?\d+ of", " of", text)
+    text = re.sub(r", which \d+ of \d+ threads reach.*", ", which not all threads reach", text)
+    text = re.sub(r", which has \d+ rows of \d+", "", text).partition(";")[0].replace("|", "or")
+    return f"`{place[1]}`: {text}" if place else text
 
 
 def error_cell(row: Row | None, measure: str) -> str:
@@ -554,21 +580,52 @@ class Blocks:
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
         return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
 
-    def other_kernels(self, *files: str) -> str:
-        """A row for each kernel of the files below other_kernels/, with its speed and its part of cuBLAS by size."""
-        cases: dict[str, dict[tuple, Row]] = {}
-        for file in files:
-            for row in load([self._folders.path / "other_kernels" / file]).itertuples():
-                cases.setdefault(row.kernel, {}).setdefault(row.shape, row)
-        shapes = sorted({shape for case in cases.values() for shape in case})
+    def other_kernels(self, *sizes: int) -> str:
+        """A row for each kernel of a public repository, below its repository, with its speed and its part of cuBLAS at
+        each size; before them those of the ladder that ran beside the first repository's. Where a kernel ran with
+        several values of beta, the largest counts."""
+        repositories = other_kernels(self._folders.path)
+        beside = [row for row in next(iter(repositories.values()), []) if not is_of_file(row)]
+        groups = {"the ladder": beside, **{name: list(filter(is_of_file, rows)) for name, rows in repositories.items()}}
+        lines, shown = [], []
 
         def cell(row: Row | None) -> str:
             return speed(row) + (f" ({share(row.vs_cublas)})" if row is not None and row.measured else "")
 
-        rows = [[self._linked(name), *(cell(case.get(shape)) for shape in shapes)] for name, case in cases.items()]
-        shown = [row for case in cases.values() for row in case.values()]
-        head = ["kernel", *map(shape_text, shapes)]
-        return "\n\n".join([table(head, rows), *notes(shown)])
+        for group, cases in groups.items():
+            betas = sorted({beta_of(row) for row in cases})
+            lines.append([f"**{group}**, beta = {' and '.join(f'{beta:g}' for beta in betas)}", *[""] * len(sizes)])
+            for name in dict.fromkeys(row.kernel for row in cases):
+                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name and row.side in sizes]
+                by_size = {row.side: row for row in own}
+                shown += by_size.values()
+                lines.append([self._short(own[0]), *(cell(by_size.get(size)) for size in sizes)])
+        return "\n\n".join([table(["TFLOP/s", *map(str, sizes)], lines), *notes(shown)])
+
+    def _short(self, row: Row) -> str:
+        """The kernel's name, for kernels of files without the file where a function was chosen."""
+        return f"`{short_name(row)}`" if is_of_file(row) else self._linked(row.kernel)
+
+    def checks(self) -> str:
+        """What the executor said of each kernel of a public repository, checked: a row for each kernel, a column for
+        each size, one for beta = 0, and what was found first."""
+        repositories = other_kernels(self._folders.counted)
+        shapes = list(dict.fromkeys(row.shape for rows in repositories.values() for row in rows))
+        shapes.sort(key=lambda shape: len(set(shape)))
+        lines = []
+        for repository, cases in repositories.items():
+            lines.append([f"**{repository}**", *[""] * (len(shapes) + 2)])
+            for name in dict.fromkeys(row.kernel for row in cases):
+                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name]
+                by_shape = {row.shape: row for row in own}
+                without_beta = next((row for row in own if beta_of(row) == 0), None)
+                found = next(
+                    (row for row in [*by_shape.values(), without_beta] if row and row.outcome == "failed"), None
+                )
+                cells = [maybe_verdict(by_shape.get(shape)) for shape in shapes]
+                lines.append([self._short(own[0]), *cells, maybe_verdict(without_beta), complaint(found)])
+        head = ["kernel", *map(shape_text, shapes), "beta = 0", "what is found first"]
+        return table(head, lines, left=len(head))
 
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""

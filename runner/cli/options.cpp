@@ -237,11 +237,12 @@ void declare_values(CLI::App& app, Options& options) {
             options.user.compile.include_folders.emplace_back(folder);
           }
         });
-  value("--nvcc-flags", "FLAGS", "more flags for nvcc, separated by spaces", [&](Flag, Text text) {
-    for (const std::string_view word : split(text, ' ')) {
-      options.user.compile.nvcc_flags.emplace_back(word);
-    }
-  });
+  value("--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them",
+        [&](Flag, Text text) {
+          for (const std::string_view word : split(text, ' ')) {
+            options.user.compile.nvcc_flags.emplace_back(word);
+          }
+        });
   value("--timeout", "S", "seconds for a case [60 and the sampling; 300 on the CPU, with --profile]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
@@ -356,7 +357,7 @@ const std::vector<Meaning>& meanings() {
       {"--requires", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--workspace", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--include", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--nvcc-flags", {Mode::measure, Mode::accuracy, Mode::profile}},
+      {"--nvcc-flags", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--timeout", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -173,28 +174,75 @@ std::string translated(const UserFile& file, const std::string& wrapper, const C
   }
 }
 
-/// The compiler with all flags but the names of files.
-Words flags_for(Target target, const UserFile& file, const CompileOptions& options) {
-  Words words{compiler_for(target).string()};
+/// Flags with their values: where `flags` has one of `names`, the word itself, or with the next one where that is its
+/// value: "-DX=1", "-D X=1".
+Words with_values(const Words& flags, std::initializer_list<std::string_view> names) {
+  Words found;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const auto name =
+        std::find_if(names.begin(), names.end(), [&](std::string_view flag) { return flags[i].starts_with(flag); });
+    if (name == names.end()) {
+      continue;
+    }
+    found.push_back(flags[i]);
+    if (flags[i] == *name && i + 1 < flags.size()) {
+      found.push_back(flags[++i]);
+    }
+  }
+  return found;
+}
+
+/// The text of files that flags include before all else.
+std::string preincluded_text(const Words& nvcc_flags) {
+  std::string text;
+  for (std::size_t i = 0; i + 1 < nvcc_flags.size(); ++i) {
+    if (nvcc_flags[i] == "-include") {
+      text += content_of(nvcc_flags[i + 1]);
+    }
+  }
+  return text;
+}
+
+/// A compiler's command line without the names of files.
+struct Flags {
+  Words words;   ///< the compiler, and all that is the same on every machine
+  Words before;  ///< what names folders of this machine, to come before the words behind the compiler
+  Words behind;  ///< and behind all of them
+
+  Words all() const {
+    Words result{words.front()};
+    append(result, before);
+    result.insert(result.end(), words.begin() + 1, words.end());
+    append(result, behind);
+    return result;
+  }
+};
+
+Flags flags_for(Target target, const UserFile& file, const CompileOptions& options) {
+  Flags flags;
+  flags.words = {compiler_for(target).string()};
   if (target == Target::for_gpu) {
-    append(words, {"-std=c++17", "-O3", "-arch=" + architecture(options.compute_capability), "-lineinfo",
-                   "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
-    append(words, options.nvcc_flags);
+    append(flags.words, {"-std=c++17", "-O3", "-arch=" + architecture(options.compute_capability), "-lineinfo",
+                         "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
+    append(flags.words, options.nvcc_flags);
   } else {
     // Variables of templates would otherwise be one for all libraries that have a template of that name.
-    append(words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
-    append(words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
+    append(flags.words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
+    append(flags.words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
+    append(flags.words, {"-gdwarf-4"});
+    append(flags.words, with_values(options.nvcc_flags, {"-D", "-U", "-include"}));
     // Messages name lines as the file was named. In DWARF 5, addr2line 2.40 takes the first #line's file for the
     // compiler's own.
-    append(words, {fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()), "-gdwarf-4"});
-    append(words, {fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)});
+    flags.before = {fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()),
+                    fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)};
   }
   const fs::path folder = fs::path(file.path).parent_path();
-  words.push_back("-I" + (folder.empty() ? "." : folder.string()));
+  flags.words.push_back("-I" + (folder.empty() ? "." : folder.string()));
   for (const std::string& include_folder : options.include_folders) {
-    words.push_back("-I" + include_folder);
+    flags.words.push_back("-I" + include_folder);
   }
-  return words;
+  flags.behind = {"-I" SGEMM_PYTORCH_INCLUDE};
+  return flags;
 }
 
 /// Runs a compiler to its end. Throws UsageError with its messages where it fails.
@@ -210,12 +258,14 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 bool can_compile_checks() { return SGEMM_SIMT_CHECKS; }
 
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
-  const Words flags = flags_for(target, file, options);
+  const Flags flags = flags_for(target, file, options);
+  Words words = flags.all();
   const std::string wrapper = wrapper_of(file, target);
-  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}", command_text(flags), state_of(flags.front()),
-                                         target == Target::for_gpu ? "" : state_of_executor(), file.all_text, wrapper);
+  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}{}", command_text(words), state_of(words.front()),
+                                         target == Target::for_gpu ? "" : state_of_executor(),
+                                         preincluded_text(options.nvcc_flags), file.all_text, wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
-  CompiledFile compiled{files.library, command_text(flags)};
+  CompiledFile compiled{files.library, command_text(flags.words)};
   std::error_code error;
   if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
     return compiled;
@@ -228,9 +278,8 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   write_atomically(files.source, target == Target::for_gpu
-                                     ? fmt::format("#line 1 \"{}\"\n{}{}", file.path, file.text, wrapper)
+                                     ? fmt::format("#line 1 \"{}\"\n{}{}", file.path, without_main(file.text), wrapper)
                                      : translated(file, wrapper, options, files.translations));
-  Words words = flags;
   if (target == Target::for_gpu) {
     append(words, {"-shared", "-Xlinker=-z,lazy"});
     for (const std::string_view function : LAUNCHING_FUNCTIONS) {
@@ -242,7 +291,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
     // In two steps: with the checks' options, one would link the thread sanitizer's library.
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
     run_compiler(words, file, target);
-    run_compiler({flags.front(), "-shared", "-Wl,-z,lazy", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS),
+    run_compiler({words.front(), "-shared", "-Wl,-z,lazy", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS),
                   "-o", files.unfinished.string(), files.object.string()},
                  file, target);
   }

@@ -10,14 +10,14 @@
 namespace sgemm {
 
 struct CompileOptions {
-  std::vector<std::string> nvcc_flags;       ///< --nvcc-flags
+  std::vector<std::string> nvcc_flags;       ///< --nvcc-flags; the host's compiler gets -D, -U and -include of them
   std::vector<std::string> include_folders;  ///< --include
   int compute_capability = 0;                ///< of the GPU, 10 * major + minor
 };
 
 struct CompiledFile {
   std::filesystem::path library;  ///< a shared object with the functions of user/wrapper.hpp
-  std::string command;            ///< that compiled it
+  std::string command;            ///< that compiled it, without folders of the runner's own
 };
 
 /// Whether this build's compiler can compile files with every access observed.

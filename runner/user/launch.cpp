@@ -1,5 +1,6 @@
 #include "user/launch.hpp"
 
+#include "base/split.hpp"
 #include "base/usage_error.hpp"
 
 #include <algorithm>
@@ -14,51 +15,16 @@
 namespace sgemm {
 namespace {
 
-enum class Type { size, scalar, scalar_pointer, input, output, stream };
+enum class Type { size, scalar, input, output, stream };
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower;
-  for (const char c : text) {
-    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return lower;
-}
-
-/// A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
-bool is_factor(std::string_view name) {
-  const std::string lower = in_lower_case(name);
-  return lower == "alpha" || lower == "beta";
-}
-
-std::optional<Type> type_of(const Parameter& parameter) {
-  const std::string& type = parameter.type;
-  if (has(type, "cudaStream_t")) {
-    return Type::stream;
-  }
-  const auto stars = std::count(type.begin(), type.end(), '*');
-  if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
-    const bool constant = has(type, "const") && type.find("const") < type.find('*');
-    return !constant ? Type::output : is_factor(parameter.name) ? Type::scalar_pointer : Type::input;
-  }
-  if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
-    return std::nullopt;
-  }
-  if (has(type, "float") || has(type, "double")) {
-    return Type::scalar;
-  }
-  for (const std::string_view word : {"int", "unsigned", "long", "size_t"}) {
-    if (has(type, word) && !has(type, "int2") && !has(type, "int4")) {
-      return Type::size;
-    }
-  }
-  return std::nullopt;
-}
-
 /// The name without what tells device memory from the host's: "d_A", "A_device" and "dA" are "a".
 std::string plain_name(std::string_view written) {
-  std::string name = in_lower_case(written);
+  std::string name;
+  for (const char c : written) {
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
   for (const std::string_view before : {"d_", "dev_", "device_", "mat_", "matrix_", "gpu_", "p_"}) {
     if (name.starts_with(before)) {
       name.erase(0, before.size());
@@ -85,12 +51,48 @@ std::string plain_name(std::string_view written) {
   return name;
 }
 
+bool is_tensor(const Parameter& parameter) {
+  return std::ranges::any_of(std::array{"torch :: Tensor", "at :: Tensor"}, [&](std::string_view tensor) {
+    return parameter.type == tensor || parameter.type == fmt::format("const {}", tensor) ||
+           parameter.type == fmt::format("const {} &", tensor);
+  });
+}
+
+bool is_pointer(const Parameter& parameter) { return has(parameter.type, "*"); }
+
+std::optional<Type> type_of(const Parameter& parameter) {
+  const std::string& type = parameter.type;
+  if (has(type, "cudaStream_t")) {
+    return Type::stream;
+  }
+  if (is_tensor(parameter)) {
+    return Type::output;
+  }
+  const auto stars = std::count(type.begin(), type.end(), '*');
+  if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
+    const bool is_const = has(type, "const") && type.find("const") < type.find('*');
+    const std::string name = plain_name(parameter.name);
+    return !is_const ? Type::output : name == "alpha" || name == "beta" ? Type::scalar : Type::input;
+  }
+  if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
+    return std::nullopt;
+  }
+  if (has(type, "float") || has(type, "double")) {
+    return Type::scalar;
+  }
+  for (const std::string_view word : {"int", "unsigned", "long", "size_t"}) {
+    if (has(type, word) && !has(type, "int2") && !has(type, "int4")) {
+      return Type::size;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Names of the problem by the plain names of parameters.
 const std::map<std::string, std::string>& names_of(Type type) {
   static const std::map<Type, std::map<std::string, std::string>> names{
       {Type::size, {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
       {Type::scalar, {{"alpha", "alpha"}, {"beta", "beta"}}},
-      {Type::scalar_pointer, {{"alpha", "&alpha"}, {"beta", "&beta"}}},
       {Type::input, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
       {Type::output, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
       {Type::stream, {{"stream", "stream"}}},
@@ -106,8 +108,6 @@ std::vector<std::string> usual_order(Type type, std::size_t count) {
       return count == 1                 ? std::vector<std::string>{"N"}
              : count == 3 || count == 6 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
                                         : std::vector<std::string>{};
-    case Type::scalar_pointer:
-      return {};
     case Type::scalar:
       return count == 2 ? std::vector<std::string>{"alpha", "beta"} : std::vector<std::string>{};
     case Type::input:
@@ -154,6 +154,34 @@ bool contains(const std::vector<std::string>& values, std::string_view value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+/// The argument for a parameter that stands for `name` of the problem.
+std::string argument_for(const Parameter& parameter, const std::string& name) {
+  if (is_tensor(parameter)) {
+    const std::string_view extents = name == "A" ? "M, K" : name == "B" ? "K, N" : "M, N";
+    return fmt::format("torch::from_blob({}, {{{}}})", name, extents);
+  }
+  return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
+}
+
+/// The function with `float` for the type that it is a template over; the function itself where it is no such template.
+Function in_single_precision(Function function) {
+  if (function.template_parameters.size() != 1) {
+    return function;
+  }
+  const Parameter element = function.template_parameters.front();
+  if (element.type != "typename" && element.type != "class") {
+    return function;
+  }
+  for (Parameter& parameter : function.parameters) {
+    std::vector<std::string_view> words = split(parameter.type, ' ');
+    std::replace(words.begin(), words.end(), std::string_view(element.name), std::string_view("float"));
+    parameter.type = fmt::format("{}", fmt::join(words, " "));
+  }
+  function.template_parameters.clear();
+  function.name += "<float>";
+  return function;
+}
+
 std::string base_name(const std::string& name) {
   const std::size_t colons = name.rfind("::");
   return colons == std::string::npos ? name : name.substr(colons + 2);
@@ -176,7 +204,7 @@ std::string suggestion(const Function& kernel) {
     }
     name += fmt::format("<{}>", fmt::join(parameters, ", "));
   }
-  const std::optional<Arguments> arguments = arguments_for(kernel);
+  const std::optional<Arguments> arguments = arguments_for(in_single_precision(kernel));
   return fmt::format(
       "--launch '{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})'", name,
       arguments ? fmt::format("{}", fmt::join(arguments->values, ", ")) : "M, N, K, alpha, A, B, beta, C");
@@ -222,6 +250,33 @@ std::optional<PlacedText> requirement_of(const Scan& scan, const std::string& pa
   return requirement;
 }
 
+/// The file's launch lines for the kernel `chosen`; all where that is empty.
+std::vector<const Directive*> launch_lines(const Scan& scan, const std::string& chosen) {
+  std::vector<const Directive*> launches;
+  for (const Directive& launch : scan.launches) {
+    if (chosen.empty() || has_word(launch.text, base_name(chosen))) {
+      launches.push_back(&launch);
+    }
+  }
+  return launches;
+}
+
+/// The host functions called `chosen` that have a usual signature; all where that is empty.
+std::vector<std::pair<Function, Arguments>> callable_functions(const Scan& scan, const std::string& chosen) {
+  std::vector<std::pair<Function, Arguments>> callable;
+  for (const Function& function : scan.functions) {
+    if (function.is_kernel || !is_called(function, chosen)) {
+      continue;
+    }
+    Function instance = in_single_precision(function);
+    std::optional<Arguments> arguments = instance.needs_template_arguments() ? std::nullopt : arguments_for(instance);
+    if (arguments) {
+      callable.emplace_back(std::move(instance), std::move(*arguments));
+    }
+  }
+  return callable;
+}
+
 PlacedText statement_of(std::string text, const std::string& file, int line) {
   while (text.ends_with(';')) {
     text.pop_back();
@@ -258,12 +313,7 @@ UserLaunch launch_and_requirement(const Scan& scan, const std::string& path, con
   if (options.launch) {
     return {statement_of(*options.launch, "--launch", 1), requirement_of(scan, path, options, ""), {}};
   }
-  std::vector<const Directive*> launches;
-  for (const Directive& launch : scan.launches) {
-    if (chosen.empty() || has_word(launch.text, base_name(chosen))) {
-      launches.push_back(&launch);
-    }
-  }
+  const std::vector<const Directive*> launches = launch_lines(scan, chosen);
   if (launches.size() > 1) {
     reject(scan, path, fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
   }
@@ -271,29 +321,20 @@ UserLaunch launch_and_requirement(const Scan& scan, const std::string& path, con
     const Directive& launch = *launches.front();
     return {statement_of(launch.text, path, launch.line), requirement_of(scan, path, options, ""), {}};
   }
-  std::vector<std::pair<const Function*, Arguments>> callable;
-  std::size_t kernels = 0;
-  for (const Function& function : scan.functions) {
-    kernels += function.is_kernel ? 1 : 0;
-    if (function.is_kernel || !is_called(function, chosen) || function.needs_template_arguments()) {
-      continue;
-    }
-    if (std::optional<Arguments> arguments = arguments_for(function)) {
-      callable.emplace_back(&function, std::move(*arguments));
-    }
-  }
+  const std::vector<std::pair<Function, Arguments>> callable = callable_functions(scan, chosen);
   if (callable.size() > 1) {
     reject(scan, path,
            fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
   }
   if (callable.empty()) {
+    const auto kernels = std::ranges::count_if(scan.functions, &Function::is_kernel);
     reject(scan, path,
            kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that computes A * B"
            : kernels > 1 ? "it is not known how to launch its kernels"
                          : "it is not known how to launch its kernel");
   }
   const auto& [function, arguments] = callable.front();
-  return {statement_of(fmt::format("{}({})", function->name, fmt::join(arguments.values, ", ")), path, function->line),
+  return {statement_of(fmt::format("{}({})", function.name, fmt::join(arguments.values, ", ")), path, function.line),
           requirement_of(scan, path, options, arguments.requirement),
           {}};
 }
@@ -314,8 +355,10 @@ std::optional<Arguments> arguments_for(const Function& function) {
     }
     places[*type].push_back(i);
   }
-  if (function.is_kernel && !places[Type::scalar_pointer].empty()) {
-    return std::nullopt;  // a GPU reads no factor in the host's memory
+  const bool has_factor_in_host_memory =
+      std::ranges::any_of(places[Type::scalar], [&](std::size_t at) { return is_pointer(function.parameters[at]); });
+  if (function.is_kernel && has_factor_in_host_memory) {
+    return std::nullopt;
   }
   Arguments arguments;
   arguments.values.resize(function.parameters.size());
@@ -324,7 +367,6 @@ std::optional<Arguments> arguments_for(const Function& function) {
   std::sort(matrices.begin(), matrices.end());
   const bool assigned = assign(places[Type::size], Type::size, function, arguments.values) &&
                         assign(places[Type::scalar], Type::scalar, function, arguments.values) &&
-                        assign(places[Type::scalar_pointer], Type::scalar_pointer, function, arguments.values) &&
                         assign(places[Type::stream], Type::stream, function, arguments.values) &&
                         matrices.size() == 3 && assign(matrices, Type::input, function, arguments.values);
   if (!assigned) {
@@ -339,20 +381,38 @@ std::optional<Arguments> arguments_for(const Function& function) {
   }
   std::vector<std::string> conditions;
   const std::size_t sizes = places[Type::size].size();
+  const bool tensors_have_sizes =
+      sizes == 0 && std::ranges::all_of(matrices, [&](std::size_t at) { return is_tensor(function.parameters[at]); });
   if (sizes == 1) {
     arguments.values[places[Type::size].front()] = "N";
     conditions.emplace_back("M == N && N == K");
-  } else if (!contains(arguments.values, "M") || !contains(arguments.values, "N") || !contains(arguments.values, "K")) {
+  } else if (!tensors_have_sizes &&
+             !(contains(arguments.values, "M") && contains(arguments.values, "N") && contains(arguments.values, "K"))) {
     return std::nullopt;
   }
-  if (!contains(arguments.values, "alpha") && !contains(arguments.values, "&alpha")) {
+  if (!contains(arguments.values, "alpha")) {
     conditions.emplace_back("alpha == 1");
   }
-  if (!contains(arguments.values, "beta") && !contains(arguments.values, "&beta")) {
+  if (!contains(arguments.values, "beta")) {
     conditions.emplace_back("beta == 0");
+  }
+  for (std::size_t i = 0; i < arguments.values.size(); ++i) {
+    arguments.values[i] = argument_for(function.parameters[i], arguments.values[i]);
   }
   arguments.requirement = fmt::format("{}", fmt::join(conditions, " && "));
   return arguments;
+}
+
+std::vector<std::string> launchable_functions(const Scan& scan) {
+  std::vector<std::string> names;
+  for (const Function& function : scan.functions) {
+    const bool can_be_launched = function.is_kernel ? !launch_lines(scan, function.name).empty()
+                                                    : !callable_functions(scan, function.name).empty();
+    if (can_be_launched && std::ranges::find(names, function.name) == names.end()) {
+      names.push_back(function.name);
+    }
+  }
+  return names;
 }
 
 UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,

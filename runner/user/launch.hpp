@@ -36,17 +36,20 @@ struct LaunchOptions {
 /// The arguments of a product that a function's parameters stand for, by their names where these tell and else in the
 /// usual order.
 struct Arguments {
-  std::vector<std::string> values;  ///< "M", "lda", "stream", one for each parameter
+  std::vector<std::string> values;  ///< "M", "lda", "&alpha", "torch::from_blob(A, {M, K})", one for each parameter
   std::string requirement;          ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
 };
 
 /// Nothing where the parameters are not those of a product in single precision.
 std::optional<Arguments> arguments_for(const Function& function);
 
+/// The kernels with a launch line and the host functions with a usual signature, in the order of the file.
+std::vector<std::string> launchable_functions(const Scan& scan);
+
 /// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
-/// `options`, then the file's own "// launch:", then a host function with a usual signature. Throws UsageError, with
-/// what the file has and a line to start from, where nothing fits, and where the launch names a workspace of which
-/// nothing says how large it is.
+/// `options`, then the file's own "// launch:", then a host function with a usual signature, which may be a template
+/// over the type of the elements. Throws UsageError, with what the file has and a line to start from, where nothing
+/// fits, and where the launch names a workspace of which nothing says how large it is.
 UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
                        const LaunchOptions& options);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <regex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,7 @@ bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c))
 struct Token {
   std::string_view text;
   int line = 0;
+  std::size_t at = 0;  ///< in the source
 
   bool is_word() const {
     return is_word_letter(text.front()) && std::isdigit(static_cast<unsigned char>(text[0])) == 0;
@@ -75,7 +77,7 @@ class Lexer {
       } else if (rest.starts_with("::")) {
         length = 2;
       }
-      tokens.push_back({rest.substr(0, length), line_});
+      tokens.push_back({rest.substr(0, length), line_, at_});
       at_ += length;
     }
     line_is_empty_ = false;
@@ -272,10 +274,12 @@ std::vector<Function> functions_in(const Tokens& tokens) {
       } else if (i == begin + 1 && tokens[begin].text == "extern") {  // extern "C" {
         scopes.push_back({false});
       } else {
-        if (const std::optional<Function> function = function_of(tokens, begin, i, namespaces)) {
-          functions.push_back(*function);
-        }
         const std::size_t close = closing(tokens, i, "{", "}");
+        if (std::optional<Function> function = function_of(tokens, begin, i, namespaces)) {
+          function->begin = tokens[begin].at;
+          function->end = close == NOWHERE ? tokens.back().at + tokens.back().text.size() : tokens[close].at + 1;
+          functions.push_back(*std::move(function));
+        }
         if (close == NOWHERE) {
           return functions;
         }
@@ -351,6 +355,20 @@ Scan scan(std::string_view source) {
   std::sort(result.words.begin(), result.words.end());
   result.words.erase(std::unique(result.words.begin(), result.words.end()), result.words.end());
   return result;
+}
+
+std::string without_main(std::string_view source) {
+  static const std::regex DIRECTIVE(R"(\n[ \t]*#)");
+  std::string text(source);
+  for (const Function& function : scan(source).functions) {
+    const auto begin = text.begin() + static_cast<std::ptrdiff_t>(function.begin);
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(function.end);
+    if (function.name == "main" && !std::regex_search(begin, end, DIRECTIVE)) {
+      std::replace_if(
+          begin, end, [](char c) { return c != '\n'; }, ' ');
+    }
+  }
+  return text;
 }
 
 std::vector<std::string> split_arguments(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ struct Parameter {
 struct Function {
   std::string name;  ///< with the namespaces it is in: "mine::sgemm"
   int line = 0;
+  std::size_t begin = 0;   ///< where its definition lies in the source
+  std::size_t end = 0;     ///< behind its last brace
   bool is_kernel = false;  ///< __global__
   std::vector<Parameter> template_parameters;
   std::vector<Parameter> parameters;
@@ -47,6 +50,11 @@ struct Scan {
 /// no more: macros stay as they are, and what is hidden in them is not found. A comment of several lines is read to the
 /// end of its brackets.
 Scan scan(std::string_view source);
+
+/// The source with spaces in place of main(): what a program does around its kernel may need libraries, or another
+/// version of CUDA. Lines stay where they are. A main() with preprocessor lines in it is left as it is, because its end
+/// is not known.
+std::string without_main(std::string_view source);
 
 /// The parts of `text` between commas that no bracket, angle brackets included, encloses; without spaces around them.
 std::vector<std::string> split_arguments(std::string_view text);

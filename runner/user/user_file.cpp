@@ -62,6 +62,21 @@ std::string sha256_of(const std::string& path) {
   }
 }
 
+std::string source_text(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw UsageError(fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", path, path));
+  }
+  const std::optional<std::string> text = content_of(path);
+  if (!text) {
+    throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", path));
+  }
+  if (trimmed(*text).empty()) {
+    throw UsageError(fmt::format("{} is empty: a kernel is expected in it", path));
+  }
+  return *text;
+}
+
 }  // namespace
 
 bool names_file(std::string_view term) {
@@ -88,24 +103,27 @@ FileTerm parse_file_term(std::string_view term) {
   return {std::string(term), ""};
 }
 
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options) {
+  if (term.function != "*") {
+    return {term};
+  }
+  if (options.launch) {
+    throw UsageError(fmt::format("--launch starts one kernel, and {}:* is all of a file", term.path));
+  }
+  std::vector<FileTerm> terms;
+  for (const std::string& function : launchable_functions(scan(source_text(term.path)))) {
+    terms.push_back({term.path, function});
+  }
+  return terms.empty() ? std::vector<FileTerm>{{term.path, ""}} : terms;  // reading the file says what it has instead
+}
+
 UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
                         const std::vector<std::string>& include_folders) {
-  std::error_code error;
-  if (!fs::exists(term.path, error)) {
-    throw UsageError(
-        fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", term.path, term.path));
-  }
-  const std::optional<std::string> text = content_of(term.path);
-  if (!text) {
-    throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", term.path));
-  }
-  if (trimmed(*text).empty()) {
-    throw UsageError(fmt::format("{} is empty: a kernel is expected in it", term.path));
-  }
-  UserFile file{term.path, term.function, *text, sha256_of(term.path), {}, *text};
-  file.launch = find_launch(scan(*text), term.path, term.function, options);
+  const std::string text = source_text(term.path);
+  UserFile file{term.path, term.function, text, sha256_of(term.path), {}, text};
+  file.launch = find_launch(scan(text), term.path, term.function, options);
   std::set<fs::path> known{fs::weakly_canonical(term.path)};
-  append_included(*text, fs::path(term.path).parent_path(), include_folders, known, file.all_text);
+  append_included(text, fs::path(term.path).parent_path(), include_folders, known, file.all_text);
   return file;
 }
 

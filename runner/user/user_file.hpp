@@ -10,7 +10,7 @@
 
 namespace sgemm {
 
-/// A part of --kernel that names a file: "my.cu", or "my.cu:sgemm" for one of its functions.
+/// A part of --kernel that names a file: "my.cu", "my.cu:sgemm" for one of its functions, or "my.cu:*" for all.
 struct FileTerm {
   std::string path;      ///< as given
   std::string function;  ///< empty where none is chosen
@@ -21,6 +21,10 @@ bool names_file(std::string_view term);
 
 /// Takes such a part apart.
 FileTerm parse_file_term(std::string_view term);
+
+/// The term itself, or one for each function that can be launched where it asks for all of a file. Throws UsageError
+/// where there is no such file, and where it asks for all together with --launch.
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options);
 
 /// A user's source file as it was read, and how its product is launched.
 struct UserFile {

@@ -118,15 +118,17 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   if (target == Target::for_checks && !can_compile_checks()) {
     target = Target::for_executor;  // cases say that they can not be checked
   }
-  std::set<std::string> known;
+  std::set<std::pair<std::string, std::string>> known;
   std::vector<Kernel> kernels;
-  for (const std::string& term : terms) {
-    if (!known.insert(term).second) {
-      continue;
+  for (const std::string& text : terms) {
+    for (const FileTerm& term : single_functions(parse_file_term(text), options.launch)) {
+      if (!known.emplace(term.path, term.function).second) {
+        continue;
+      }
+      UserFile file = read_user_file(term, options.launch, options.compile.include_folders);
+      const std::string name = name_of(file.path, paths);
+      kernels.push_back(kernel_of(std::make_shared<LoadedFile>(std::move(file), options.compile), name, target));
     }
-    UserFile file = read_user_file(parse_file_term(term), options.launch, options.compile.include_folders);
-    const std::string name = name_of(file.path, paths);
-    kernels.push_back(kernel_of(std::make_shared<LoadedFile>(std::move(file), options.compile), name, target));
   }
   return kernels;
 }

@@ -16,8 +16,20 @@
 namespace simt {
 namespace {
 
-/// Being thread-local like `__shared__` variables, it lies within 32 bits of them.
-alignas(1024) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM];
+/// Up to which a variable's shared address is as aligned as the variable: kernels find the other one of two buffers by
+/// a flip of a bit in the address. Addresses count from the dynamic memory.
+constexpr std::size_t LARGEST_ALIGNMENT = 16 * 1024;
+
+/// Being thread-local like `__shared__` variables, it lies within 32 bits of them. Its alignment is not left to the
+/// linker, as a program with a large one in its thread-local data can not be started everywhere.
+alignas(1024) thread_local std::byte dynamic_memory[MAX_DYNAMIC_SMEM + LARGEST_ALIGNMENT];
+
+std::size_t rounded_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+
+/// The first aligned byte of it.
+std::byte* begin_of_dynamic_memory() {
+  return reinterpret_cast<std::byte*>(rounded_up(reinterpret_cast<std::uintptr_t>(dynamic_memory), LARGEST_ALIGNMENT));
+}
 
 /// Around each variable, so that what reaches beyond one does not reach the next.
 constexpr std::size_t RED_ZONE = 128;
@@ -49,8 +61,6 @@ StaticMemory& static_state() {
   return state;
 }
 
-std::size_t rounded_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
-
 /// Numbers variables from 1.
 unsigned number_of(SharedVariable& variable) {
   static std::atomic<unsigned> numbers = 0;
@@ -65,15 +75,16 @@ unsigned number_of(SharedVariable& variable) {
 }  // namespace
 
 void prepare_dynamic_memory(std::size_t bytes) {
+  std::byte* const begin = begin_of_dynamic_memory();
 #ifdef __SANITIZE_ADDRESS__
-  ASAN_UNPOISON_MEMORY_REGION(dynamic_memory, bytes);
-  ASAN_POISON_MEMORY_REGION(dynamic_memory + bytes, sizeof dynamic_memory - bytes);
+  ASAN_UNPOISON_MEMORY_REGION(begin, bytes);
+  ASAN_POISON_MEMORY_REGION(begin + bytes, MAX_DYNAMIC_SMEM - bytes);
 #endif
-  std::memset(dynamic_memory, 0xFF, bytes);
+  std::memset(begin, 0xFF, bytes);
 }
 
 /// Static shared memory may lie below the dynamic one: the difference is signed.
-std::byte* in_shared_memory(unsigned address) { return dynamic_memory + static_cast<int>(address); }
+std::byte* in_shared_memory(unsigned address) { return begin_of_dynamic_memory() + static_cast<int>(address); }
 
 void prepare_static_memory() {
   StaticMemory& state = static_state();
@@ -122,10 +133,10 @@ const SharedVariable* placed_variable_at(const void* address) {
   return owner == 0 ? nullptr : in_order[owner - 1U].variable;
 }
 
-void* dynamic_shared_memory() { return dynamic_memory; }
+void* dynamic_shared_memory() { return begin_of_dynamic_memory(); }
 
 unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(static_cast<const std::byte*>(pointer) - dynamic_memory);
+  return static_cast<unsigned>(static_cast<const std::byte*>(pointer) - begin_of_dynamic_memory());
 }
 
 }  // namespace simt

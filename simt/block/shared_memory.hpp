@@ -8,8 +8,8 @@
 
 namespace simt {
 
-/// The name of this OS thread's dynamic shared memory in the program's symbol table. The memory begins at shared
-/// address 0.
+/// The name of this OS thread's dynamic shared memory in the program's symbol table. Shared address 0 is
+/// its first byte that is aligned to 16 KiB.
 constexpr std::string_view DYNAMIC_MEMORY_SYMBOL = "simt::(anonymous namespace)::dynamic_memory";
 
 /// The same for static shared memory of plain CUDA, in which place_variable() gives variables their places.

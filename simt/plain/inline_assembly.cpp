@@ -330,7 +330,8 @@ class Instruction {
     }
     const bool has_source_bytes = arguments_.size() > 3 && !argument(3).empty();
     return "simt::ptx::cp_async(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), " + value(2) + ", " +
-           (has_source_bytes ? value(3) : value(2)) + ", simt_site)";
+           (has_source_bytes ? "simt::ptx::source_bytes(" + value(3) + ", " + value(2) + ")" : value(2)) +
+           ", simt_site)";
   }
 
   std::string bulk_copy() const {

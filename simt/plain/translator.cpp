@@ -509,16 +509,16 @@ class Translator {
         return;  // as many as the initialiser has
       }
     }
-    const Position initialiser = is(at, "=") ? at : tokens_.size();
-    if (is(at, "=")) {
-      if (array && !is(solid(at + 1), "{")) {
+    const Position initialiser = is(at, "=") || is(at, "{") ? at : tokens_.size();
+    if (initialiser == at) {
+      if (array && is(at, "=") && !is(solid(at + 1), "{")) {
         return;
       }
       while (!ends(at) && !is(at, ";") && !is(at, ",")) {
         at = opens(tokens_[at]) ? closing(at) + 1 : at + 1;
       }
     }
-    if (!is(at, ";") || (!array && !(is_vector(begin) && address_is_taken(name, at)))) {
+    if (!is(at, ";") || (!array && !(address_is_taken(name, at) && (is_vector(begin) || is_template_type(begin))))) {
       return;
     }
     const std::string text(tokens_[name].text);
@@ -527,7 +527,8 @@ class Translator {
     before_[begin] += "typedef ";
     texts_[name] = "simt_type_" + text;
     if (initialiser < tokens_.size()) {
-      texts_[initialiser] = "; " + guarded + " = {.value =";
+      const std::string_view braces = is(initialiser, "{") ? "{" : "";
+      texts_[initialiser] = "; " + guarded + " = {.value =" + std::string(braces);
       texts_[at] = "};";
     } else {
       texts_[at] = "; " + guarded + ";";
@@ -539,6 +540,16 @@ class Translator {
     static constexpr std::array<std::string_view, 9> VECTORS{"float2", "float3", "float4",  "int2", "int4",
                                                              "uint2",  "uint4",  "double2", "half2"};
     return std::ranges::find(VECTORS, tokens_[type].text) != VECTORS.end();
+  }
+
+  /// Whether a template has a parameter of this name that stands for a type, which may be a vector.
+  bool is_template_type(Position type) const {
+    for (Position at = 0; at < type; ++at) {
+      if ((is(at, "typename") || is(at, "class")) && is(solid(at + 1), tokens_[type].text)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /// Whether "&name" follows in the scope that is open behind `from`.

@@ -80,6 +80,7 @@ std::string position_text(std::uint64_t number, const Index3& extents) {
 BlockChecker::BlockChecker()
     : variables_(SharedVariables::of_program()),
       shared_(Program::find().thread_local_data),
+      dynamic_begin_(static_cast<std::size_t>(in_shared_memory(0) - shared_)),
       words_(variables_.bytes() / WORD),
       bytes_(zeroed_table<Word>(words_.size() * WORD)) {}
 
@@ -283,7 +284,7 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
     const bool dynamic = variable != nullptr && variable->name == DYNAMIC_SHARED_MEMORY;
     const SharedVariable* const placed =
         variable != nullptr && variable->placed ? placed_variable_at(shared_ + offset) : nullptr;
-    if (variable == nullptr || (dynamic && offset - variable->offset >= dynamic_bytes_) ||
+    if (variable == nullptr || (dynamic && offset - dynamic_begin_ >= dynamic_bytes_) ||
         (variable->placed && placed == nullptr)) {
       return describe(access) + ", outside of shared memory" + nearest_text(access);
     }

@@ -96,7 +96,8 @@ class BlockChecker final : public Watcher {
   }
 
   const SharedVariables& variables_;
-  const std::byte* shared_;  ///< this OS thread's thread-local variables
+  const std::byte* shared_;          ///< this OS thread's thread-local variables
+  const std::size_t dynamic_begin_;  ///< of dynamic shared memory, behind `shared_`
   std::size_t dynamic_bytes_ = 0;
   Index3 grid_extents_;
   Index3 block_extents_;

@@ -177,9 +177,15 @@ std::string source_line(const void* code) {
   Places places = source_places({&instruction, 1}).front();
   // What a function of CUDA's is made of tells nobody anything: the place that called it does, nor does a second place
   // on the same line, of a lambda that inline assembly became.
-  const auto told_by_next = [](const SourcePlace& place, const SourcePlace& next) {
+  const auto is_lambda = [](const SourcePlace& place) {
+    return place.function.find("lambda") != std::string::npos || place.function.starts_with("operator()");
+  };
+  const auto is_of_library = [](const SourcePlace& place) {
     return place.file.find("/include/simt/") != std::string::npos ||
-           (place.file == next.file && place.line == next.line && place.function.find("lambda") != std::string::npos);
+           place.file.find("/include/c++/") != std::string::npos;
+  };
+  const auto told_by_next = [&](const SourcePlace& place, const SourcePlace& next) {
+    return is_of_library(place) || (place.file == next.file && place.line == next.line && is_lambda(place));
   };
   for (std::size_t i = 0; i + 1 < places.size();) {
     if (told_by_next(places[i], places[i + 1])) {
@@ -187,6 +193,10 @@ std::string source_line(const void* code) {
     } else {
       ++i;
     }
+  }
+  // Nor does what launches a kernel: the lambda at the launch, and all that calls it.
+  while (places.size() > 1 && (is_of_library(places.back()) || is_lambda(places.back()))) {
+    places.pop_back();
   }
   std::ostringstream text;
   for (const SourcePlace& place : places) {

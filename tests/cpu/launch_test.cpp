@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -74,6 +75,26 @@ TEST(Arguments, AreFoundByTheUsualOrder) {
             "A, B, C, N | M == N && N == K && alpha == 1 && beta == 0");
 }
 
+TEST(Arguments, MayHaveScalarsByPointer) {
+  EXPECT_EQ(arguments("int m, int n, int k, const float* alpha, float* A, int lda, float* B, int ldb, "
+                      "float const* beta, float* C, int ldc"),
+            "M, N, K, &alpha, A, lda, B, ldb, &beta, C, ldc");
+  EXPECT_EQ(arguments("int m, int n, int k, float* alpha, float* A, float* B, float* C"), "no product");
+}
+
+TEST(Arguments, MayBeTensors) {
+  EXPECT_EQ(arguments("torch::Tensor a, torch::Tensor b, torch::Tensor c"),
+            "torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N}), torch::from_blob(C, {M, N}) | "
+            "alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("const at::Tensor& C, const torch::Tensor& B, torch::Tensor A, int N, int M, int K, float alpha, "
+                      "float beta"),
+            "torch::from_blob(C, {M, N}), torch::from_blob(B, {K, N}), torch::from_blob(A, {M, K}), N, M, K, alpha, "
+            "beta");
+  EXPECT_EQ(arguments("torch::Tensor a, torch::Tensor b"), "no product");
+  EXPECT_EQ(arguments("torch::Tensor a, torch::Tensor b, float* c"), "no product");
+  EXPECT_EQ(arguments("torch::Tensor& a, torch::Tensor& b, torch::Tensor& c"), "no product");
+}
+
 TEST(Arguments, AreNotGuessedOfOtherFunctions) {
   EXPECT_EQ(arguments("const double* A, const double* B, double* C, int n"), "no product");
   EXPECT_EQ(arguments("const float* x, float* y, int n"), "no product");
@@ -115,6 +136,18 @@ TEST(FindLaunch, AsksForTheWorkspaceThatItNames) {
   EXPECT_FALSE(launch_of(unnamed).workspace);
 }
 
+TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
+  EXPECT_EQ(launch_of("template <typename T>\nvoid run(size_t m, size_t n, size_t k, T const* alpha, T const* A, "
+                      "size_t lda, T const* B, size_t ldb, T const* beta, T* C, size_t ldc, cudaStream_t stream) {}\n",
+                      {}, "run")
+                .statement.text,
+            "run<float>(M, N, K, &alpha, A, lda, B, ldb, &beta, C, ldc, stream);");
+  constexpr std::string_view NUMBER =
+      "template <int T>\nvoid run(int n, const float* A, const float* B, float* C) {}\n";
+  EXPECT_EQ(error(NUMBER),
+            "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
+}
+
 TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
   EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}, {}}).uses_leading_dimensions());
   EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}, {}}).uses_leading_dimensions());
@@ -127,6 +160,16 @@ TEST(FindLaunch, OneOfSeveralIsChosenByName) {
   EXPECT_EQ(launch_of(two, {}, "b").statement.text, "b<<<1, 1>>>(C);");
   EXPECT_EQ(error(two), "my.cu: it has 2 launch lines: choose a kernel of it, my.cu:NAME");
   EXPECT_EQ(error(two, "c"), "my.cu: there is no function 'c' in it");
+}
+
+TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
+  EXPECT_EQ(launchable_functions(scan("int ceil_div(int a, int b) { return a; }\n"
+                                      "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
+                                      "__global__ void b(float* C) {}\n"
+                                      "void run(const float* A, const float* B, float* C, int n) {}\n"
+                                      "// launch: b<<<ceil_div(N, 8), 1>>>(C)\n// launch: a<<<1, 1>>>(C)\n")),
+            (std::vector<std::string>{"a", "b", "run"}));
+  EXPECT_TRUE(launchable_functions(scan("__global__ void a(float* C) {}\n")).empty());
 }
 
 TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {

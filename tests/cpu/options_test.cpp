@@ -232,7 +232,7 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(error({"--timeout", "1"}), "--timeout is for files, and --kernel names none");
   EXPECT_EQ(error({"--kernel=1-3", "--requires", "M == N"}), "--requires is for files, and --kernel names none");
   EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
-  EXPECT_EQ(error({"--count", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --count");
+  EXPECT_EQ(error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
 }
 
 TEST(Options, RepeatedFlags) {

@@ -104,5 +104,18 @@ TEST(LaunchParts, AreKernelAndConfiguration) {
   EXPECT_FALSE(parts_of_launch("<<<1, 2>>>(A)"));
 }
 
+TEST(WithoutMain, LeavesTheRestOnItsLines) {
+  EXPECT_EQ(without_main("void f() {}\nint main(int n, char** text) {\n  if (n) { f(); }\n}\nvoid g() {}\n"),
+            "void f() {}\n" + std::string(30, ' ') + "\n" + std::string(17, ' ') + "\n \nvoid g() {}\n");
+  constexpr std::string_view NONE = "namespace a { int main() { return 0; } }\nint domain() { return 1; }\n";
+  EXPECT_EQ(without_main(NONE), NONE);
+}
+
+TEST(WithoutMain, LeavesOneWithDirectives) {
+  constexpr std::string_view UNCLEAR =
+      "int main() {\n  #ifdef A\n  if (a) {\n#else\n  {\n#endif\n  }\n}\nvoid f() {}\n";
+  EXPECT_EQ(without_main(UNCLEAR), UNCLEAR);
+}
+
 }  // namespace
 }  // namespace sgemm

@@ -197,6 +197,50 @@ def test_counts_have_operations_of_halves_and_of_tensor_cores(run):
     assert "on tensor cores    65.5 k FLOPs, 64 per element of C" in done.stdout
 
 
+def test_a_function_of_tensors_needs_no_pytorch(run):
+    host = """
+#include <torch/extension.h>
+#include <torch/types.h>
+#define CHECK(T) if ((T).options().dtype() != torch::kFloat32) { std::cout << (T).options(); throw 1; }
+void multiply(torch::Tensor a, torch::Tensor b, torch::Tensor c) {
+  CHECK(a) CHECK(b) CHECK(c)
+  TORCH_CHECK(a.size(1) == b.size(0), "sizes differ");
+  const int M = a.size(0), K = a.size(1), N = b.size(1);
+  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, 1, a.data_ptr<float>(),
+      reinterpret_cast<float*>(b.data_ptr()), 0, c.data_ptr<float>());
+}
+torch::Tensor product(torch::Tensor a, torch::Tensor b) {
+  torch::Tensor c = torch::empty({a.size(0), b.size(1)}, a.options());
+  multiply(a, b, c);
+  return c;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("multiply", &multiply, "A * B"); }
+"""
+    done = run({"my.cu": KERNEL + host}, "--check", sizes="20,33x17x9")
+    assert done.status == 0, done.stdout + done.stderr
+    made = "product(torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N}))"
+    done = run({"my.cu": KERNEL + host}, "--launch", made)
+    assert done.status == 1, done.stderr
+    assert "torch::empty makes a tensor, and there is no PyTorch here" in done.cases[0]["reason"]
+
+
+def test_the_preprocessor_gets_its_flags_on_the_cpu_too(run):
+    files = {"my.cu": RIGHT.replace("16", "TILE"), "tile.h": "#define TILE WIDTH\n"}
+    done = run(files, "--nvcc-flags", "-lineinfo -DWIDTH=8 -include tile.h", kernels="my.cu")
+    assert done.status == 0, done.stdout + done.stderr
+    assert "-DWIDTH=8 -include tile.h" in done.cases[0]["compile_command"]
+    assert "-lineinfo" not in done.cases[0]["compile_command"]
+    files["tile.h"] = "#define TILE (WIDTH + nothing)\n"
+    done = run(files, "--nvcc-flags", "-DWIDTH=8 -include tile.h", kernels="my.cu")
+    assert done.status == 2, "the file that is included first has changed, and the library came from the cache"
+    assert "'nothing' was not declared" in done.stderr.replace("‘", "'").replace("’", "'")
+
+
+def test_the_recorded_command_names_no_folder_of_the_runner(run):
+    done = run({"my.cu": RIGHT})
+    assert str(RUNNER.parent.parent) not in done.cases[0]["compile_command"]
+
+
 def test_the_command_line_launches(run):
     swapped = KERNEL.replace("int M, int N, int K", "int K, int N, int M").replace("sgemm", "mine")
     launch = "mine<<<dim3(CEIL_DIV(N, 16), CEIL_DIV(M, 16)), dim3(16, 16)>>>(K, N, M, alpha, A, B, beta, C)"
@@ -204,6 +248,25 @@ def test_the_command_line_launches(run):
     assert done.status == 0, done.stdout
     assert [case["outcome"] for case in done.cases] == ["executed", "not_supported"]
     assert done.cases[1]["reason"] == "requires M <= 30"
+
+
+def test_all_functions_of_a_file(run):
+    lines = """
+__global__ void zero(float* C) { C[0] = 0; }
+// launch: zero<<<1, 1>>>(C)
+void host(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
+}
+"""
+    done = run({"my.cu": RIGHT + lines}, kernels="my.cu:host,my.cu:*")
+    outcomes = {case["variant"]: case["outcome"] for case in done.cases}
+    assert outcomes == {"host": "executed", "sgemm": "executed", "zero": "incorrect"}
+    assert len(done.cases) == 3
+    done = run({"my.cu": KERNEL}, kernels="my.cu:*")
+    assert (done.status, "it is not known how to launch its kernel" in done.stderr) == (2, True)
+    done = run({"my.cu": RIGHT}, "--launch", "sgemm()", kernels="my.cu:*")
+    assert done.status == 2
+    assert "--launch starts one kernel, and my.cu:* is all of a file" in done.stderr
 
 
 def test_a_column_major_kernel_gets_swapped_operands(run):
@@ -279,6 +342,12 @@ def test_check_pads_rows_where_the_launch_names_the_distances(run):
     assert run({"my.cu": text}, "--check").status == 0
     done = run({"my.cu": text.replace("k < K", "k <= K")}, "--check")
     assert "reads 4 bytes at row 0, column 20 of A, beyond the end of a row of A" in done.cases[0]["reason"]
+
+
+def test_what_fails_at_the_estimates_size_says_nothing_of_another(run):
+    lines = RIGHT.replace("ceil_div(N, 16)", "K == 64 ? 0 : ceil_div(N, 16)")
+    done = run({"my.cu": lines}, sizes="400x400x320")
+    assert (done.status, done.cases[0]["outcome"]) == (0, "executed"), done.stdout
 
 
 def test_c_must_not_be_read_where_beta_is_0(run):

@@ -33,3 +33,18 @@ def edited(synthetic: Path) -> Callable[[str, Callable[[dict], None]], Path]:
 
 def case(document: dict, kernel: str, size: int) -> dict:
     return next(r for r in document["benchmarks"] if r["kernel"] == kernel and r["m"] == size)
+
+
+def write_other_kernels(folder: Path, owner: str, beta: float, *kernels: dict) -> None:
+    """A file of other people's kernels: cuBLAS's case at 1024 of the synthetic results, with other fields."""
+    document = json.loads((SYNTHETIC / "cold.json").read_text(encoding="utf-8"))
+    document["context"]["protocol"]["beta"] = beta
+    like = case(document, "cublas", 1024)
+    document["benchmarks"] = [like | kernel for kernel in kernels]
+    (folder / "other_kernels").mkdir(exist_ok=True)
+    (folder / "other_kernels" / f"{owner}.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def of_file(kernel: str, function: str = "", **fields) -> dict:
+    name = f"{kernel}:{function}" if function else kernel
+    return {"kernel": name, "variant": function, "path": f"clone/{kernel}", "vs_cublas": 0.5, "gflops": 4e3, **fields}

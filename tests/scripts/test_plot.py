@@ -17,11 +17,12 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import plot
-from conftest import SYNTHETIC, case
+from conftest import SYNTHETIC, case, of_file, write_other_kernels
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-NAMES = [*(name for name in plot.CHARTS if name != "percent_of_cublas_tensor"), *CHAPTERS]
+UNDRAWN = ("percent_of_cublas_tensor", "other_kernels")  # from the synthetic results
+NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
 FILES = [
     str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json", "accuracy.json")
 ]
@@ -55,8 +56,31 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
     assert plot.main([str(synthetic)]) == 0
     assert set(unwritten) == {f"{name}.png" for name in NAMES}
     skipped = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
-    assert skipped == ["skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS"]
+    assert skipped == [
+        "skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS",
+        "skipped other_kernels: no results of other people's kernels",
+    ]
     assert not plt.get_fignums()
+
+
+def test_other_kernels_stand_beside_the_ladder(synthetic):
+    sizes = ({"m": size, "n": size, "k": size, "gflops": 1e4 * size / 1024} for size in (1024, 2048))
+    slow, fast, wrong = (of_file("a.cu", name) for name in ("slow", "fast", "wrong"))
+    cases = [kernel | size for size in sizes for kernel in ({}, slow, fast | {"vs_cublas": 1.0})]
+    for one_case in cases:
+        one_case["gflops"] = one_case["gflops"] * (2 if one_case.get("variant") == "fast" else 1)
+    write_other_kernels(synthetic, "siboehm", 1.0, *cases, wrong | {"outcome": "incorrect"})
+    write_other_kernels(synthetic, "salykova", 0.0, {}, of_file("only.cuh"))
+    fig = plot.other_kernels(plot.replace(every_source(), others=plot.results.other_kernels(synthetic)))
+    first, second = fig.axes[:2]
+    assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("siboehm/SGEMM_CUDA", "salykova/sgemm.cu")
+    assert [text.get_text() for text in (*first.texts, *second.texts)] == ["fast", "only"]
+    theirs = lines_of(first, color=plot.THEIRS)
+    assert sorted(tuple(line.get_ydata()) for line in theirs) == [(10.0, 20.0), (20.0, 40.0)]
+    assert len(lines_of(first, color=plot.CUBLAS)) == 1
+    legend = [text.get_text() for text in fig.axes[-1].get_legend().get_texts()]
+    assert legend == ["their fastest, by name", "their others", "cuBLAS"]
+    plt.close(fig)
 
 
 def test_charts_are_the_same_every_time(tmp_path):

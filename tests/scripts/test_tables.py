@@ -9,7 +9,7 @@ import pytest
 
 import pages
 import tables
-from conftest import ROOT, SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, case, of_file, write_other_kernels
 from results import load_folder, one
 
 ALL_BLOCKS = (
@@ -388,6 +388,50 @@ def test_errors_leave_out_variants_that_change_nothing(tmp_path, edited, synthet
     assert row_of(text, "02_smem_tiled:tile16")[1] == "7.0e-6 (incorrect)"
     assert "17 differ (incorrect)" in row_of(text, "05_coarse_1d")
     assert "Variants that are not listed have the errors of their chapter's default." in text
+
+
+def test_other_kernels_stand_below_their_repositories(tmp_path, synthetic):
+    write_other_kernels(synthetic, "siboehm", 1.0, {"vs_cublas": 1.0}, of_file("runner.cu", "fast"))
+    long = "06_a_name_that_is_longer_than_a_table_has_room_for_it"
+    write_other_kernels(synthetic, "leimao", 1.0, {"vs_cublas": 1.0}, of_file(f"{long}.cu", outcome="incorrect"))
+    write_other_kernels(synthetic, "leimao_beta0", 0.0, of_file(f"{long}.cu"))
+    write_other_kernels(synthetic, "unknown", 1.0, of_file("unknown.cu"))
+    page = write_page(tmp_path, "other_kernels(1024, 2048)")
+    assert run(page, results=synthetic) == 0
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")][2:]
+    assert [row.split(" | ")[0] for row in rows] == [
+        "| **the ladder**, beta = 1",
+        "| `cublas`",
+        "| **siboehm/SGEMM_CUDA**, beta = 1",
+        "| `fast`",
+        "| **leimao/CUDA-GEMM-Optimization**, beta = 0 and 1",
+        "| `06_…is_longer_than_a_table_has_room_for_it`",
+    ]
+    assert "4.00 (" in rows[3]
+    assert "(50.0 %) |  |" in rows[3]
+    assert "incorrect |  |" in rows[5]  # of beta = 1
+
+
+def test_what_checks_say_of_other_kernels(tmp_path, synthetic):
+    executed = {"outcome": "executed", "gflops": None}
+    odd = {"m": 200, "n": 136, "k": 104}
+    beyond = (
+        "block (1,0,0), thread (2,0,0), clone/src/a.cuh:54 in void f<128, 8>(int, float const*), called at "
+        "clone/b.cu:3 in void g(int) [with int T = 3]: reads 16 bytes at row 104, column 24 of B, which has 104 rows "
+        "of 136: outside of all arrays"
+    )
+    unread = "block (0,0,0), thread (0,0,0), clone/b.cu:7 in f(int): reads 4 bytes at row 0, column 0 of C, which holds"
+    both = [of_file("b.cu", "f", **executed), of_file("b.cu", "f", outcome="failed", reason=beyond, **odd)]
+    write_other_kernels(synthetic, "siboehm", 1.0, *both, of_file("b.cu", "right", **executed))
+    write_other_kernels(synthetic, "siboehm_beta0", 0.0, of_file("b.cu", "f", outcome="failed", reason=unread))
+    page = write_page(tmp_path, "checks()")
+    assert run(page, results=synthetic) == 0
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert rows[0] == "| kernel | 1024 | 200 x 136 x 104 | beta = 0 | what is found first |"
+    assert rows[3:] == [
+        "| `f` | right | wrong | wrong | `a.cuh:54`: reads 16 bytes of B: outside of all arrays |",
+        "| `right` | right |  |  |  |",
+    ]
 
 
 def test_errors_and_charts_that_do_not_exist_yet_are_no_mistake(tmp_path, synthetic):

@@ -126,6 +126,15 @@ void store(void* address, const T& value) {
 
 /// cp.async of `bytes`, of which the first `source_bytes` come from `source` and the others are 0.
 void cp_async(unsigned destination, const void* source, unsigned bytes, unsigned source_bytes, Site site);
+/// What the last operand of cp.async says of `bytes`: how many come from the source, or, as a predicate, to take none.
+template <class Operand>
+unsigned source_bytes(Operand operand, unsigned bytes) {
+  if constexpr (std::is_same_v<Operand, bool>) {
+    return operand ? 0 : bytes;
+  } else {
+    return static_cast<unsigned>(operand);
+  }
+}
 
 // ---- Matrices ----
 

@@ -65,6 +65,21 @@ __global__ void vector_before_begin_kernel(float* out, int at) {
 }
 void vector_before_begin(const float*, float* out) { vector_before_begin_kernel<<<1, 1>>>(out, -1); }
 
+template <typename Vector>
+__global__ void template_type_before_begin_kernel(float* out, int at) {
+  Vector vector{1, 2, 3, 4};
+  set(reinterpret_cast<int*>(&vector), at);
+  out[threadIdx.x] = vector.x;
+}
+void template_type_before_begin(const float*, float* out) { template_type_before_begin_kernel<int4><<<1, 1>>>(out, -1); }
+
+__global__ void braces_beyond_end_kernel(float* out, int at) {
+  int values[2][2]{{1, 2}, {3}};
+  set(values[0], at);
+  out[threadIdx.x] = values[1][0];
+}
+void braces_beyond_end(const float*, float* out) { braces_beyond_end_kernel<<<1, 1>>>(out, 4); }
+
 __global__ void nothing_kernel() {}
 void too_many_threads(const float*, float*) { nothing_kernel<<<1, dim3(33, 32)>>>(); }
 void no_blocks(const float*, float*) { nothing_kernel<<<0, 32>>>(); }
@@ -136,6 +151,8 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"local_beyond_end", local_beyond_end,
        "thread (0,0,0) has written beyond the end of its local variable values ("},
       {"vector_before_begin", vector_before_begin, "has written before its local variable vector ("},
+      {"template_type_before_begin", template_type_before_begin, "has written before its local variable vector ("},
+      {"braces_beyond_end", braces_beyond_end, "has written beyond the end of its local variable values ("},
       {"too_many_threads", too_many_threads, "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
       {"no_blocks", no_blocks, "a launch of a grid of 0 x 1 x 1 blocks"},
       {"much_dynamic_smem", much_dynamic_smem,

@@ -23,12 +23,12 @@ __global__ void locals_kernel(const float* in, float* out) {
   pair.parts[0] = in[threadIdx.x];
   pair.whole[0] = 0;
   float acc[2][2] = {0.0}, unused = 0;
-  unsigned char bytes[4];
+  unsigned char bytes[4]{};
   const int offsets[3] = {1, 2, 3};
   Tile<float, 2> tile;
   for (int k = 0; k < 4; ++k) {
     float part[4] = {in[k], in[k + 1], 1.0f, 2.0f};
-    int4 vector = make_int4(k, 1, 2, 3);
+    int4 vector{k, 1, 2, 3};
     int* const numbers = reinterpret_cast<int*>(&vector);
     acc[k / 2][k % 2] += sum_of(part) + numbers[3];
     bytes[k] = static_cast<unsigned char>(k);

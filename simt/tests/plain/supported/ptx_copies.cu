@@ -29,7 +29,7 @@ __device__ float load_if(const float* source, bool wanted) {
 }
 
 __global__ void ptx_copies_kernel(const float* in, float* out) {
-  __shared__ __align__(16) float tile[64], other[16 * 4];
+  __shared__ __align__(16) float tile[64], other[16 * 4], guarded[16];
   const int thread = threadIdx.x;
   const bool copies = thread < 16;  // the others come to the barriers, which count whole warps
   const unsigned to = address_in_shared(&tile[thread % 16 * 4]);
@@ -42,6 +42,11 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_in_shared(other + thread * 4)), "l"(in),
                  "r"(bytes)
                  : "memory");
+    asm volatile(
+        "{ .reg .pred p;\n"
+        "  setp.eq.u32 p, %2, 0;\n"
+        "  cp.async.ca.shared.global [%0], [%1], 4, p; }" ::"r"(address_in_shared(guarded + thread)),
+        "l"(in + 2), "r"((unsigned)(thread < 4)));
   }
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group %0;" ::"n"(0));
@@ -69,7 +74,7 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(out + thread * 4), "f"(c.x) : "memory");
   out[thread * 4 + 1] = tile[thread * 4 + 1];
   out[thread * 4 + 2] = lane;
-  out[thread * 4 + 3] = 0;
+  out[thread * 4 + 3] = guarded[thread];
 }
 
 void ptx_copies(const float* in, float* out) { ptx_copies_kernel<<<1, 32>>>(in, out); }
@@ -78,6 +83,6 @@ float ptx_copies_expected(const float* in, int i) {
   const int thread = i / 4;
   const int begin = (15 - thread) * 4;
   const float results[] = {2 * (in[begin + 3] + (thread < 8 ? in[1] : 0)) + 1,
-                           in[begin + 2] + (thread % 2 ? in[thread] : 0), float(thread), 0};
+                           in[begin + 2] + (thread % 2 ? in[thread] : 0), float(thread), thread < 4 ? in[2] : 0};
   return results[i % 4];
 }

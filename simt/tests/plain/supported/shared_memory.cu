@@ -15,7 +15,7 @@ __global__ void shared_memory_kernel(const float* in, float* out) {
   back[THREADS - thread] = in[thread];
   dynamic[thread] = in[thread];
   if (thread == 0) {
-    far[0] = reinterpret_cast<size_t>(far) % 16384 == 0;
+    far[0] = reinterpret_cast<size_t>(far) % 16384 == 0 && __cvta_generic_to_shared(far) % 16384 == 0;
     both.first = 3;
     both.second = 4.0f;
   }
