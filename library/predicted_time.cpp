@@ -5,16 +5,18 @@
 namespace sgemm {
 namespace {
 
-constexpr double FULL_CLOCK = 1980;        // cycles a microsecond, of an H200
-constexpr double FULL_CLOCK_TIME = 40;     // microseconds for which tensor cores keep that clock
-constexpr double MULTIPROCESSORS = 132;    // of an H200
-constexpr double CUBLAS_CALL = 7.5;        // microseconds besides the product
-constexpr double CUBLAS_FLOPS = 52.5e6;    // a microsecond
-constexpr double CUBLAS_EXTRA_DEPTH = 20;  // storing C takes as long as so many elements along k
-constexpr double CUBLAS_BYTES = 4.5e6;     // a microsecond
-constexpr double EVERY_SHAPE_CALL = -1;    // the constant of the chapter's own prediction is too large
-constexpr double SPLIT_CALL = 4;           // microseconds besides the work of both kernels
-constexpr double SPLIT_BYTES = 3.8e6;      // a microsecond, read and written
+constexpr double FULL_CLOCK = 1980;           // cycles a microsecond, of an H200
+constexpr double FULL_CLOCK_TIME = 40;        // microseconds for which tensor cores keep that clock
+constexpr double MULTIPROCESSORS = 132;       // of an H200
+constexpr double CUBLAS_CALL = 6.5;           // microseconds besides the product
+constexpr double CUBLAS_FLOPS = 53.3e6;       // a microsecond
+constexpr double CUBLAS_EXTRA_DEPTH = 20;     // storing C takes as long as so many elements along k
+constexpr double CUBLAS_STEP = 0.012;         // microseconds that an element along k takes a block, however small C is
+constexpr double CUBLAS_LONGEST_BLOCK = 512;  // elements along k; longer sums may be divided among blocks
+constexpr double CUBLAS_BYTES = 4.5e6;        // a microsecond
+constexpr double EVERY_SHAPE_CALL = -1;       // the constant of the chapter's own prediction is too large
+constexpr double SPLIT_CALL = 7;              // microseconds besides the work of both kernels
+constexpr double SPLIT_BYTES = 3.8e6;         // a microsecond, read and written
 
 }  // namespace
 
@@ -25,7 +27,8 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   const double part = std::min(1.0, shape.multiprocessors / MULTIPROCESSORS);
   const double multiply = 2 * m * n * (k + CUBLAS_EXTRA_DEPTH) / (CUBLAS_FLOPS * part);
   const double move = 4 * (m * k + k * n + m * n) / CUBLAS_BYTES;
-  return CUBLAS_CALL + static_cast<double>(batch_count) * std::max(multiply, move);
+  const double walk = CUBLAS_STEP * std::min(k, CUBLAS_LONGEST_BLOCK);
+  return CUBLAS_CALL + std::max(walk, static_cast<double>(batch_count) * std::max(multiply, move));
 }
 
 double every_shape_microseconds(double cycles) { return EVERY_SHAPE_CALL + cycles / FULL_CLOCK; }

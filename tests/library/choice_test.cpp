@@ -87,7 +87,7 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
     check(bf16x6_ways(p, H200), shape.bf16x6);
     check(fp16x3_ways(p, H200), shape.fp16x3);
   }
-  EXPECT_GE(ours, 30);  // of 45
+  EXPECT_GE(ours, 28);  // of 45
 }
 
 /// Thin products, where splitting the large operand takes longer than multiplying: 0.87 and 0.67 of cuBLAS's speed.
@@ -98,6 +98,14 @@ TEST(ChoiceTest, CublasGetsThinProducts) {
         choose(fp16x3_ways(problem(shape), H200), cublas_microseconds({m, n, 8192, H200}, 1), 1, ANY_WORKSPACE, "").way)
         << m << ' ' << n;
   }
+}
+
+/// 16384 x 64 x 64 was measured: cuBLAS takes 10 us, chapter 12 takes 18 us or more.
+TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
+  const Measured shape{16384, 64, 64, 0, 0, 0, 0};
+  const double cublas = cublas_microseconds({16384, 64, 64, H200}, 1);
+  EXPECT_LE(cublas, 10.0);
+  EXPECT_FALSE(choose(fp16x3_ways(problem(shape), H200), cublas, 1, ANY_WORKSPACE, "").way);
 }
 
 Way way(const std::string& name, double microseconds, std::size_t bytes) {
