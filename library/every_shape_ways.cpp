@@ -1,0 +1,61 @@
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "host/kernel.hpp"
+#include "predicted_time.hpp"
+#include "ways.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+const Kernel& every_shape() {
+  static const Kernel& kernel = *std::find_if(
+      kernels().begin(), kernels().end(), [](const Kernel& each) { return each.number == 9 && each.variant.empty(); });
+  return kernel;
+}
+
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+Way way(Configuration configuration) {
+  Way way;
+  way.kernel = "09_every_shape";
+  way.configuration = configuration.name;
+  way.workspace_bytes = configuration.workspace_bytes;
+  way.microseconds = every_shape_microseconds(configuration.predicted_cycles);
+  way.launch = [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
+    const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
+    if (zeroed > 0) {
+      CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
+    }
+    configuration.launch(p, workspace, stream);
+  };
+  return way;
+}
+
+}  // namespace
+
+std::vector<Way> every_shape_ways(const GemmProblem& p) {
+  std::vector<Way> ways;
+  const bool readable = !p.a_transposed && !p.b_transposed && !p.scalars_on_device();
+  if (readable && compute_capability() >= every_shape().min_compute_capability) {
+    for (Configuration& configuration : every_shape().build(TARGET).configurations(p)) {
+      ways.push_back(way(std::move(configuration)));
+    }
+  }
+  return ways;
+}
+
+}  // namespace sgemm

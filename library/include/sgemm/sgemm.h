@@ -1,0 +1,207 @@
+#ifndef SGEMM_SGEMM_H
+#define SGEMM_SGEMM_H
+
+/* libsgemm: C = alpha * op(A) * op(B) + beta * C for matrices of FP32 numbers in the memory of an NVIDIA GPU.
+ *
+ * The interface follows cuBLAS: calls enqueue work on the stream of a handle and return without waiting for it. They
+ * differ in three ways. Matrices may be row-major. The caller chooses how accurate a product has to be. The library
+ * takes the fastest way that keeps the promise, and cuBLAS is one of these ways.
+ *
+ * Rules for all functions:
+ *   - A call that does not return SGEMM_STATUS_SUCCESS because of its arguments enqueues nothing and writes nothing.
+ *   - The handle's device has to be current. It is the device that was current in sgemm_create().
+ *   - Several host threads may work at the same time if each has a handle of its own. Only one thread at a time may
+ *     use a handle, as in cuBLAS.
+ *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
+ *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
+ *     the library or of cuBLAS may give other bits, and so may another workspace.
+ *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
+ *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version of this header. sgemm_version() has the version of the library that is linked. */
+#define SGEMM_VERSION_MAJOR 0
+#define SGEMM_VERSION_MINOR 1
+#define SGEMM_VERSION_PATCH 0
+#define SGEMM_VERSION (SGEMM_VERSION_MAJOR * 10000 + SGEMM_VERSION_MINOR * 100 + SGEMM_VERSION_PATCH)
+
+#if defined(__GNUC__)
+#define SGEMM_API __attribute__((visibility("default")))
+#else
+#define SGEMM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A stream of CUDA's runtime or driver. Null is the default stream. */
+typedef struct CUstream_st* sgemm_stream_t;
+
+/* The settings below, and the memory that the library keeps for them. */
+typedef struct sgemm_context* sgemm_handle_t;
+
+/* What became of a call. The numbers are those of cublasStatus_t. */
+typedef enum {
+  SGEMM_STATUS_SUCCESS = 0,
+  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null, or there is no usable GPU or driver */
+  SGEMM_STATUS_ALLOC_FAILED = 3,      /* no room in the memory of the host or of the GPU */
+  SGEMM_STATUS_INVALID_VALUE = 7,     /* an argument is wrong; each function says which are */
+  SGEMM_STATUS_ARCH_MISMATCH = 8,     /* the current device is not the handle's */
+  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more */
+  SGEMM_STATUS_INTERNAL_ERROR = 14,   /* an error in the library, or in cuBLAS */
+  SGEMM_STATUS_NOT_SUPPORTED = 15     /* no part of the library can do this on the device */
+} sgemm_status_t;
+
+/* How a matrix lies in memory. The numbers are those of CBLAS. */
+typedef enum {
+  SGEMM_ORDER_ROW_MAJOR = 101,   /* element (i, j) is at [i * ld + j] */
+  SGEMM_ORDER_COLUMN_MAJOR = 102 /* element (i, j) is at [i + j * ld] */
+} sgemm_order_t;
+
+/* op(X) is X or its transpose. The numbers are those of cublasOperation_t. C means T for real numbers. */
+typedef enum { SGEMM_OP_N = 0, SGEMM_OP_T = 1, SGEMM_OP_C = 2 } sgemm_op_t;
+
+/* How accurate a product is. The bounds are those of one element of C. They are in terms of
+ *   eps = 2^-24, the unit roundoff of FP32,
+ *   S   = |alpha| |op(A)| |op(B)| + |beta| |C|, the size of the terms of the element's sum.
+ * The square roots assume that roundings average out, as they do unless a few terms are nearly all of a sum. With k
+ * instead of 2 sqrt(k) the bounds hold without that assumption. A product whose value overflows is Inf as in BLAS, and
+ * so are Inf and NaN in operands what they are in BLAS.
+ */
+typedef enum {
+  /* FP32 multiplications and additions as IEEE 754 has them, in any order: an error of at most (4 + 2 sqrt(k)) eps S.
+   */
+  SGEMM_ACCURACY_FP32 = 0,
+  /* At most (148 + 2 sqrt(k)) eps S, for operands of any size and range. In practice the error is smaller than that of
+   * FP32: products are exact to 2^-24, and sums have fewer roundings. This is the default. */
+  SGEMM_ACCURACY_COMPONENTWISE = 1,
+  /* The fastest. An element's error may also be relative to the largest numbers of its row of op(A) and its column of
+   * op(B): at most (148 + 2 sqrt(k)) eps S + 2 k eps |alpha| max|op(A)(i, :)| max|op(B)(:, j)|. Operands whose rows
+   * and columns do not span many decades have the error of SGEMM_ACCURACY_COMPONENTWISE. */
+  SGEMM_ACCURACY_NORMWISE = 2
+} sgemm_accuracy_t;
+
+/* Where alpha and beta are. The numbers are those of cublasPointerMode_t. */
+typedef enum {
+  SGEMM_POINTER_MODE_HOST = 0,  /* in the host's memory; they are read before the call returns */
+  SGEMM_POINTER_MODE_DEVICE = 1 /* in the GPU's memory; they are read by the work that the call enqueues */
+} sgemm_pointer_mode_t;
+
+/* ---- The library and its handles ---- */
+
+/* SGEMM_VERSION of the library. */
+SGEMM_API int sgemm_version(void);
+
+/* The name of a status ("SGEMM_STATUS_SUCCESS") and a sentence about it. The text lives as long as the program. A
+ * number that is no status gives a text that says so. */
+SGEMM_API const char* sgemm_status_name(sgemm_status_t status);
+SGEMM_API const char* sgemm_status_string(sgemm_status_t status);
+
+/* Makes a handle for the current device. Its stream is the default stream, its accuracy SGEMM_ACCURACY_COMPONENTWISE
+ * and its pointer mode SGEMM_POINTER_MODE_HOST. It has no workspace.
+ * INVALID_VALUE: `handle` is null. NOT_INITIALIZED: there is no usable device. */
+SGEMM_API sgemm_status_t sgemm_create(sgemm_handle_t* handle);
+
+/* Frees a handle. Work that was enqueued through it goes on. A null handle is NOT_INITIALIZED. */
+SGEMM_API sgemm_status_t sgemm_destroy(sgemm_handle_t handle);
+
+/* ---- Settings. Each holds until it is set again. The getters write to `*value`, which must not be null. ---- */
+
+/* The stream that calls enqueue work on. It belongs to the handle's device. */
+SGEMM_API sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream);
+SGEMM_API sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value);
+
+SGEMM_API sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy);
+SGEMM_API sgemm_status_t sgemm_get_accuracy(sgemm_handle_t handle, sgemm_accuracy_t* value);
+
+SGEMM_API sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode);
+SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value);
+
+/* The memory on the GPU that calls work in. Its content need not be set, and does not matter between calls. It must
+ * not be used by work on another stream at the same time. `workspace` has to be aligned to SGEMM_WORKSPACE_ALIGNMENT
+ * bytes (INVALID_VALUE). Where `bytes` is too few for a product, the library takes a way that needs less, at last that
+ * of cuBLAS: it allocates nothing.
+ *
+ * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
+ * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool of the handle. The pool keeps what
+ * was freed for the next call, until sgemm_trim() or sgemm_destroy(). If there is no room, cuBLAS gets the call. */
+#define SGEMM_WORKSPACE_ALIGNMENT 256
+SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
+
+/* Gives the memory that the handle keeps for its calls, and that no work uses, back to the system. */
+SGEMM_API sgemm_status_t sgemm_trim(sgemm_handle_t handle);
+
+/* The device that the handle was made on, as cudaGetDevice() counts. */
+SGEMM_API sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value);
+
+/* The number of multiprocessors that kernels of the library are planned for; 0, the default, is all of them. A smaller
+ * number leaves room for work on other streams. cuBLAS gets it as its SmCountTarget. A negative number, or more than
+ * the device has, is INVALID_VALUE. */
+SGEMM_API sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors);
+SGEMM_API sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value);
+
+/* ---- Products ---- */
+
+/* C = alpha * op(A) * op(B) + beta * C, where op(A) is m x k, op(B) is k x n and C is m x n.
+ *
+ * `lda`, `ldb` and `ldc` are the distances between the starts of neighbouring columns, or rows if `order` is
+ * SGEMM_ORDER_ROW_MAJOR, in elements. A is stored as m x k, or as k x m if it is transposed; B likewise.
+ *
+ * alpha and beta are on the host or on the GPU, as the pointer mode says. C is not read if beta is 0. A and B are not
+ * read if k is 0, nor if alpha is 0 and on the host. If it is on the GPU, cuBLAS multiplies by it: then Inf and NaN in
+ * A and B make C NaN where cuBLAS gets the call. C must not overlap A, B, alpha, beta or the workspace. Elements
+ * between the rows or columns of C are not touched.
+ *
+ * Matrices need no alignment beyond that of a float. Aligned to 16 bytes, with leading dimensions that are multiples
+ * of 4, they are read somewhat faster.
+ *
+ * INVALID_VALUE: an enumerator that does not exist; m, n or k below 0; a leading dimension below 1 or below the length
+ * of a stored column (of a row, if row-major); alpha or beta null; A, B or C null where it would be read or written; a
+ * pointer that is not aligned to 4 bytes. Nothing is written for m or n = 0. */
+SGEMM_API sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                    int64_t m, int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda,
+                                    const float* b, int64_t ldb, const float* beta, float* c, int64_t ldc);
+
+/* `batch_count` products with the same scalars: number i has A at a + i * stride_a, B at b + i * stride_b and C at
+ * c + i * stride_c, in elements. A stride of 0 for A or B gives all products the same matrix. The matrices C must not
+ * overlap each other.
+ *
+ * INVALID_VALUE: as in sgemm_gemm(); batch_count or a stride below 0; with batch_count above 1, a stride_c below the
+ * length of a column of C (of a row, if row-major), because the matrices overlap then. */
+SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                                    sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
+                                                    const float* alpha, const float* a, int64_t lda, int64_t stride_a,
+                                                    const float* b, int64_t ldb, int64_t stride_b, const float* beta,
+                                                    float* c, int64_t ldc, int64_t stride_c, int64_t batch_count);
+
+/* ---- What a call would do ---- */
+
+/* The way that the library takes for a call. All texts are short, end with a zero, and are for people and logs. */
+typedef struct {
+  char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
+  char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
+  char reason[128];       /* why: "predicted 102 us, cuBLAS 270 us" */
+  int launches;           /* of the library's own kernels, or calls of cuBLAS */
+  size_t workspace_bytes; /* that the way works in; 0 for cuBLAS, which has a workspace of its own unless one is set */
+  double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
+  double cublas_us;       /* the same, if cuBLAS did it */
+} sgemm_plan_t;
+
+/* Tells in `*plan` what sgemm_gemm() would do, or with another batch_count than 1 sgemm_gemm_strided_batched(), for
+ * alpha and beta that are not 0. Enqueues nothing.
+ *
+ * A caller that sets a workspace asks before with no workspace set, and gives the largest `workspace_bytes` of its
+ * calls. INVALID_VALUE: as in sgemm_gemm(), or `plan` is null. */
+SGEMM_API sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                         sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
+                                         int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
