@@ -482,9 +482,12 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
   } else {
     cycles += ceil_div(work.blocks, device.multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK;
   }
-  candidates.push_back({{tile_name(Shape::BM, Shape::BN, streamed),
-                         streamed ? SharesMemoryOf<Shape>::bytes(device.multiprocessors) : 0, run},
-                        cycles});
+  Configuration configuration{tile_name(Shape::BM, Shape::BN, streamed), 0, run};
+  if (streamed) {
+    configuration.workspace_bytes = SharesMemoryOf<Shape>::bytes(device.multiprocessors);
+    configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(device.multiprocessors);
+  }
+  candidates.push_back({configuration, cycles});
 }
 
 /// Adds a tile whose warps all copy and multiply, for any GPU.

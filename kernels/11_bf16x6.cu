@@ -47,6 +47,7 @@
 
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
@@ -54,22 +55,7 @@
 namespace sgemm {
 namespace {
 
-using split_product::TermsOfProduct;
-
-struct Bf16x6 {
-  using Format = Bf16;
-  static constexpr int TERMS = 3;
-  static constexpr int PRODUCTS = 6;
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
-  }
-  // Rows have no scale of their own: BF16 has as many binades as a float.
-  static constexpr int ROW_STEP = split_product::LARGEST_SPREAD + 1;
-  static constexpr int A_SLOTS = 2;
-  static constexpr int B_SLOTS = 2;
-};
-
+using split_product::Bf16x6;
 using Wide = split_product::Tile128x256<Bf16x6>;
 using Narrow = split_product::Tile128x128<Bf16x6>;
 

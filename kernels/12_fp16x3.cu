@@ -21,6 +21,7 @@
 
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
@@ -28,21 +29,7 @@
 namespace sgemm {
 namespace {
 
-using split_product::TermsOfProduct;
-
-struct Fp16x3 {
-  using Format = Fp16;
-  static constexpr int TERMS = 2;
-  static constexpr int PRODUCTS = 3;
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
-  }
-  static constexpr int ROW_STEP = 16;  // binades
-  static constexpr int A_SLOTS = 3;
-  static constexpr int B_SLOTS = 4;
-};
-
+using split_product::Fp16x3;
 using Wide = split_product::Tile128x256<Fp16x3>;
 using Narrow = split_product::Tile128x128<Fp16x3>;
 

@@ -195,11 +195,19 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
 }
 
-/// Splits a tile of A. Eight neighbouring threads have the groups of a row. Each thread has a group of each of four
-/// rows.
+/// The rows of A or the columns of B in global memory: `count` lines of `depth` elements along k.
+struct Lines {
+  const float* data;
+  std::int64_t stride;  ///< between lines if k is contiguous, otherwise between neighbours along k
+  std::int64_t count;
+  std::int64_t depth;
+};
+
+/// Splits a tile of lines along which k is contiguous, as in the rows of A. Eight neighbouring threads have the groups
+/// of a row. Each thread has a group of each of four rows. VECTOR: rows split into aligned groups of four.
 template <class Scheme, bool VECTOR>
-__device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel, std::int64_t k_tile, unsigned char* to,
-                                           Scaling& scaling, unsigned* shared) {
+__device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel, std::int64_t k_tile,
+                                           unsigned char* to, Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
   const int group = threadIdx.x % GROUPS;
   const int first_row = threadIdx.x / GROUPS;
@@ -208,12 +216,12 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const std::int64_t row = panel * PANEL + first_row + i * STRIDE;
-    const float* const from = p.a + row * p.lda;
+    const float* const from = rows.data + row * rows.stride;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const std::int64_t k = first_k + k_in_tile(group, half * 4);
       if (VECTOR) {
-        const float4 four = load_float4_or_zero(from + k, row < p.m && k < p.k);
+        const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
         x[i][half * 4] = four.x;
         x[i][half * 4 + 1] = four.y;
         x[i][half * 4 + 2] = four.z;
@@ -221,7 +229,7 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
       } else {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          x[i][half * 4 + j] = load_or_zero(from + k + j, row < p.m && k + j < p.k);
+          x[i][half * 4 + j] = load_or_zero(from + k + j, row < rows.count && k + j < rows.depth);
         }
       }
     }
@@ -259,23 +267,24 @@ __device__ __forceinline__ void split_rows(const Problem& p, std::int64_t panel,
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
-/// Splits a tile of B, whose columns become rows. Thread t and thread t + 128 have four groups each of column t. The
-/// terms go through shared memory one at a time, so that all are stored in whole lines.
+/// Splits a tile of lines that lie side by side, as the columns of B, which become rows. Thread t and thread t + 128
+/// have four groups each of column t. The terms go through shared memory one at a time, so that all are stored in whole
+/// lines.
 template <class Scheme>
-__device__ __forceinline__ void split_columns(const Problem& p, std::int64_t panel, std::int64_t k_tile,
+__device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t panel, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {
   const int column = threadIdx.x % PANEL;
   const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
   const std::int64_t first_k = k_tile * BK;
-  const bool inside = panel * PANEL + column < p.n;
-  const float* const from = p.b + first_k * p.ldb + panel * PANEL + column;
+  const bool inside = panel * PANEL + column < columns.count;
+  const float* const from = columns.data + first_k * columns.stride + panel * PANEL + column;
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
 #pragma unroll
     for (int j = 0; j < GROUP; ++j) {
       const int k = k_in_tile(first_group + i, j);
-      x[i][j] = load_or_zero(from + k * p.ldb, inside && first_k + k < p.k);
+      x[i][j] = load_or_zero(from + k * columns.stride, inside && first_k + k < columns.depth);
     }
   }
   unsigned largest_of_column = 0;
@@ -323,10 +332,11 @@ __device__ __forceinline__ void split_columns(const Problem& p, std::int64_t pan
   }
 }
 
-/// Splits one operand tile of A or B in each of `workspace.count()` blocks. VECTOR: rows of A split into aligned groups
-/// of four.
-template <class Scheme, bool VECTOR>
-__device__ __forceinline__ void split(const Problem& p, void* memory) {
+/// Splits one operand tile of A or B in each of `workspace.count()` blocks. Threads of the block's tile call
+/// `split_a(panel, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
+template <class Scheme, class SplitA, class SplitB>
+__device__ __forceinline__ void split_tile(const Problem& p, void* memory, const SplitA& split_a,
+                                           const SplitB& split_b) {
   __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
   griddepcontrol_launch_dependents();
   const Workspace<Scheme> workspace(p, memory);
@@ -340,11 +350,25 @@ __device__ __forceinline__ void split(const Problem& p, void* memory) {
     scaling.followed = of_matrix + 1 < panels_of(panel < workspace.a_panels() ? p.m : p.n) ? 1 : 0;
   }
   if (panel < workspace.a_panels()) {
-    split_rows<Scheme, VECTOR>(p, panel, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
+    split_a(panel, k_tile, terms, scaling, shared);
   } else {
-    split_columns<Scheme>(p, panel - workspace.a_panels(), k_tile, terms, scaling,
-                          reinterpret_cast<unsigned char*>(shared));
+    split_b(panel - workspace.a_panels(), k_tile, terms, scaling, shared);
   }
+}
+
+/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
+template <class Scheme, bool VECTOR>
+__device__ __forceinline__ void split(const Problem& p, void* memory) {
+  split_tile<Scheme>(
+      p, memory,
+      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_rows<Scheme, VECTOR>({p.a, p.lda, p.m, p.k}, panel, k_tile, terms, scaling,
+                                   reinterpret_cast<unsigned*>(shared));
+      },
+      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_columns<Scheme>({p.b, p.ldb, p.n, p.k}, panel, k_tile, terms, scaling,
+                              reinterpret_cast<unsigned char*>(shared));
+      });
 }
 
 }  // namespace split_product

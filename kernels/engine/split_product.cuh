@@ -318,12 +318,21 @@ __device__ __forceinline__ Panels consume_segment(int k_tiles, Rings<typename Sh
   return tile;
 }
 
+struct Scalars {
+  float alpha;
+  float beta;
+};
+
+/// The scalars of a problem. Other types of problems have overloads of this and of dot_product().
+__device__ __forceinline__ Scalars scalars_of(const Problem& p) { return {p.alpha, p.beta}; }
+
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
 /// both elements are computed again, because no terms add up to Inf or NaN.
-template <bool PAIRS>
-__device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+template <bool PAIRS, class P>
+__device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
+  const Scalars scalars = scalars_of(p);
   unsigned not_finite = 0;  // a bit for each pair
 #pragma unroll
   for (int pair = 0; pair < 32; ++pair) {
@@ -335,11 +344,11 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
     } else if (row < p.m && col < p.n) {
       float* const c = p.c + row * p.ldc + col;
       if (PAIRS) {
-        update2(c, values, p.alpha, p.beta);
+        update2(c, values, scalars.alpha, scalars.beta);
       } else {
-        update(c[0], values[0], p.alpha, p.beta);
+        update(c[0], values[0], scalars.alpha, scalars.beta);
         if (col + 1 < p.n) {
-          update(c[1], values[1], p.alpha, p.beta);
+          update(c[1], values[1], scalars.alpha, scalars.beta);
         }
       }
     }
@@ -351,7 +360,7 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
 #pragma unroll 1
     for (int j = 0; j < 2; ++j) {
       if (not_finite % 2 == 1 && row < p.m && col + j < p.n) {
-        update(p.c[row * p.ldc + col + j], dot_product(p, row, col + j), p.alpha, p.beta);
+        update(p.c[row * p.ldc + col + j], dot_product(p, row, col + j), scalars.alpha, scalars.beta);
       }
     }
   }
@@ -363,9 +372,9 @@ using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
 /// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
 /// Any other segment becomes partial sums for the block that has the beginning.
-template <class Shape, bool PAIRS>
-__device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
-                                       const Panels& tile, Accumulators<Shape::PANELS>& accumulators) {
+template <class Shape, bool PAIRS, class P>
+__device__ __forceinline__ void finish(const P& p, const Schedule& schedule, const Segment& segment, const Panels& tile,
+                                       Accumulators<Shape::PANELS>& accumulators) {
   accumulators.undo_scaling();
   if (segment.first > 0) {
     PartialSumsOf<Shape>(schedule, Work::share()).publish(accumulators.values);
@@ -389,9 +398,8 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
 }
 
 /// A consumer warpgroup: it multiplies and stores segment after segment.
-template <class Shape, bool PAIRS>
-__device__ __forceinline__ void consume(const Problem& p, const Schedule& schedule,
-                                        Rings<typename Shape::Scheme> rings) {
+template <class Shape, bool PAIRS, class P>
+__device__ __forceinline__ void consume(const P& p, const Schedule& schedule, Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
 #pragma unroll 1
   while (!work.done(schedule)) {
@@ -402,9 +410,10 @@ __device__ __forceinline__ void consume(const Problem& p, const Schedule& schedu
   }
 }
 
-/// The tiles of C, dealt out to blocks by the schedule. PAIRS: rows of C split into aligned pairs.
-template <class Shape, bool PAIRS>
-__device__ __forceinline__ void multiply(const Problem& p, void* memory, const Schedule& schedule) {
+/// The tiles of C, dealt out to blocks by the schedule. PAIRS: rows of C split into aligned pairs. P is a Problem, or
+/// something derived from it.
+template <class Shape, bool PAIRS, class P>
+__device__ __forceinline__ void multiply(const P& p, void* memory, const Schedule& schedule) {
   using Scheme = typename Shape::Scheme;
   const Workspace<Scheme> workspace(p, memory);
   const Rings<Scheme> rings(shared_address(dynamic_smem()));

@@ -88,6 +88,7 @@ inline std::vector<Configuration> fastest_first(std::vector<Candidate> candidate
   for (const Candidate& candidate : candidates) {
     if (candidate.cycles <= hopeless * candidates.front().cycles) {
       configurations.push_back(candidate.configuration);
+      configurations.back().predicted_cycles = candidate.cycles;
     }
   }
   return configurations;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,11 +45,15 @@ struct Resources {
 struct Configuration {
   std::string name;  ///< unique among a kernel's, e.g. "128x256 stream-k"; empty where there is nothing to tell apart
   /// Bytes of the platform's memory that a launch works in. They are all 0 before the first launch. Each launch leaves
-  /// the content that the next one needs.
+  /// the content that the next one of the same configuration needs.
   std::size_t workspace_bytes = 0;
   /// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
   /// Throws on a launch error.
   std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
+  /// How many bytes of the workspace, the first ones, really have to be 0 before the first launch. By default all.
+  std::size_t zeroed_bytes = std::numeric_limits<std::size_t>::max();
+  /// The kernel's own prediction of its time, in cycles of a multiprocessor's clock; 0 if it makes none.
+  double predicted_cycles = 0.0;
 };
 
 /// A configuration with its workspace, ready to be verified and timed. Copies share the workspace, and the last one

@@ -126,12 +126,14 @@ SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_poi
  * bytes (INVALID_VALUE). Where `bytes` is too few for a product, the library takes a way that needs less, at last that
  * of cuBLAS: it allocates nothing.
  *
- * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need, and free it, in the
- * order of the stream (cudaMallocAsync), from the device's memory pool. Nothing waits for that. A pool gives memory
- * back to the system at the next synchronisation unless cudaMemPoolAttrReleaseThreshold says otherwise. The library
- * does not change the threshold. */
+ * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
+ * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool of the handle. The pool keeps what
+ * was freed for the next call, until sgemm_trim() or sgemm_destroy(). If there is no room, cuBLAS gets the call. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
+
+/* Gives the memory that the handle keeps for its calls, and that no work uses, back to the system. */
+SGEMM_API sgemm_status_t sgemm_trim(sgemm_handle_t handle);
 
 /* The device that the handle was made on, as cudaGetDevice() counts. */
 SGEMM_API sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "gemm_call.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace sgemm {
+
+/// cuBLAS in FP32, on the device that is current when it is made. All functions throw StatusError. The executor has no
+/// cuBLAS, so tests on it bring an implementation of their own.
+class Blas {
+ public:
+  Blas();
+  ~Blas();
+
+  /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own.
+  void set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes);
+  /// How many multiprocessors products may occupy; 0 for all.
+  void set_multiprocessors(int count);
+  /// Enqueues all products of a batch. Sums may be empty, alpha 0, and sizes beyond 2^31.
+  void gemm(const GemmBatch& batch);
+
+ private:
+  struct Handle;
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace sgemm

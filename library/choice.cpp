@@ -1,0 +1,40 @@
+#include "choice.hpp"
+
+#include <cstdio>
+
+namespace sgemm {
+namespace {
+
+std::string microseconds(double time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f us", time < 10 ? 1 : 0, time);
+  return text;
+}
+
+}  // namespace
+
+Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch_count, std::size_t workspace_limit,
+              const std::string& without) {
+  Choice choice;
+  choice.cublas_us = cublas_us;
+  const Way* best = nullptr;
+  for (const Way& way : ways) {
+    if (way.workspace_bytes <= workspace_limit && (best == nullptr || way.microseconds < best->microseconds)) {
+      best = &way;
+    }
+  }
+  if (best == nullptr) {
+    choice.reason = ways.empty() ? without : "the workspace is too small for the library's own kernels";
+    return choice;
+  }
+  choice.way_us = best->microseconds * static_cast<double>(batch_count);
+  const std::string batch = batch_count > 1 ? std::to_string(batch_count) + " launches of " : "";
+  choice.reason = "predicted " + microseconds(choice.way_us) + " by " + batch + best->kernel + ", at least " +
+                  microseconds(cublas_us) + " by cuBLAS";
+  if (choice.way_us < cublas_us) {
+    choice.way = *best;
+  }
+  return choice;
+}
+
+}  // namespace sgemm

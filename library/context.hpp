@@ -1,0 +1,58 @@
+#pragma once
+
+#include "blas.hpp"
+#include "choice.hpp"
+#include "gemm_call.hpp"
+#include "memory_pool.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+/// What a sgemm_handle_t points to: settings, the choices that were made, and the memory and the cuBLAS handle for
+/// them. All functions throw StatusError or CudaError.
+struct sgemm_context {
+ public:
+  /// On the current device.
+  sgemm_context();
+
+  int device() const { return device_; }
+  /// Throws unless the device is current.
+  void require_device() const;
+
+  cudaStream_t stream() const { return stream_; }
+  void set_stream(cudaStream_t stream);
+  void set_workspace(void* workspace, std::size_t bytes);
+  int multiprocessors() const { return multiprocessors_; }
+  void set_multiprocessors(int count);
+  void trim() { pool_.trim(); }
+
+  sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
+  sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
+
+  /// What gemm() would do. The reference holds until the next call.
+  const sgemm::Choice& choice(const sgemm::GemmBatch& batch);
+  /// Enqueues a batch.
+  void gemm(const sgemm::GemmBatch& batch);
+
+ private:
+  /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
+  /// scalars are, whether there is anything to multiply, and the number of products.
+  using ChoiceKey =
+      std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, std::int64_t>;
+
+  sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
+
+  int device_;
+  int all_multiprocessors_;
+  int multiprocessors_ = 0;  ///< 0 for all
+  cudaStream_t stream_ = nullptr;
+  void* workspace_ = nullptr;
+  std::size_t workspace_bytes_ = 0;
+  sgemm::Blas blas_;
+  sgemm::MemoryPool pool_;
+  std::map<ChoiceKey, sgemm::Choice> choices_;
+};

@@ -1,0 +1,66 @@
+#include "blas.hpp"
+#include "status_error.hpp"
+
+#include <cublas_v2.h>
+
+namespace sgemm {
+namespace {
+
+/// The library's statuses have cuBLAS's numbers.
+void check(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return;
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+    case CUBLAS_STATUS_ALLOC_FAILED:
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      throw StatusError(static_cast<sgemm_status_t>(status));
+    default:
+      throw StatusError(SGEMM_STATUS_INTERNAL_ERROR);
+  }
+}
+
+cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+}  // namespace
+
+struct Blas::Handle {
+  Handle() { check(cublasCreate(&cublas)); }
+  ~Handle() { cublasDestroy(cublas); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  cublasHandle_t cublas = nullptr;
+};
+
+Blas::Blas() : handle_(std::make_unique<Handle>()) {}
+Blas::~Blas() = default;
+
+void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
+  check(cublasSetStream(handle_->cublas, stream));  // which also takes cuBLAS's own workspace again
+  if (workspace != nullptr) {
+    check(cublasSetWorkspace(handle_->cublas, workspace, workspace_bytes));
+  }
+}
+
+void Blas::set_multiprocessors(int count) { check(cublasSetSmCountTarget(handle_->cublas, count)); }
+
+// cuBLAS is column-major. It computes a row-major C = op(A) op(B) as C^T = op(B)^T op(A)^T.
+void Blas::gemm(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  const bool on_device = p.scalars_on_device();
+  check(cublasSetPointerMode(handle_->cublas, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
+  const float* const alpha = on_device ? p.alpha_at : &p.alpha;
+  const float* const beta = on_device ? p.beta_at : &p.beta;
+  if (batch.count == 1) {
+    check(cublasSgemm_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m, p.k, alpha,
+                         p.b, p.ldb, p.a, p.lda, beta, p.c, p.ldc));
+  } else {
+    check(cublasSgemmStridedBatched_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m,
+                                       p.k, alpha, p.b, p.ldb, batch.stride_b, p.a, p.lda, batch.stride_a, beta, p.c,
+                                       p.ldc, batch.stride_c, batch.count));
+  }
+}
+
+}  // namespace sgemm

@@ -1,0 +1,90 @@
+#include "gemm_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+bool is_op(sgemm_op_t op) { return op == SGEMM_OP_N || op == SGEMM_OP_T || op == SGEMM_OP_C; }
+
+/// Whether `ld` is enough for a matrix that is stored with this many rows and columns.
+bool has_room(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t ld) {
+  return ld >= std::max<std::int64_t>(1, order == SGEMM_ORDER_ROW_MAJOR ? columns : rows);
+}
+
+bool has_room(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns, std::int64_t ld) {
+  return op == SGEMM_OP_N ? has_room(order, rows, columns, ld) : has_room(order, columns, rows, ld);
+}
+
+bool is_float_pointer(const float* pointer) {
+  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignof(float) == 0;
+}
+
+}  // namespace
+
+bool has_valid_shape(const GemmCall& call) {
+  const bool enumerators = (call.order == SGEMM_ORDER_ROW_MAJOR || call.order == SGEMM_ORDER_COLUMN_MAJOR) &&
+                           is_op(call.transa) && is_op(call.transb);
+  if (!enumerators || std::min({call.m, call.n, call.k, call.batch_count}) < 0 ||
+      std::min({call.a.stride, call.b.stride, call.c.stride}) < 0) {
+    return false;
+  }
+  const std::int64_t length_of_c = call.order == SGEMM_ORDER_ROW_MAJOR ? call.n : call.m;
+  return has_room(call.order, call.transa, call.m, call.k, call.a.ld) &&
+         has_room(call.order, call.transb, call.k, call.n, call.b.ld) &&
+         has_room(call.order, call.m, call.n, call.c.ld) && (call.batch_count <= 1 || call.c.stride >= length_of_c);
+}
+
+bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode) {
+  if (!is_float_pointer(call.alpha) || !is_float_pointer(call.beta)) {
+    return false;
+  }
+  const bool reads_nothing = call.k == 0 || (mode == SGEMM_POINTER_MODE_HOST && *call.alpha == 0.0F);
+  return is_float_pointer(call.c.data) &&
+         (reads_nothing || (is_float_pointer(call.a.data) && is_float_pointer(call.b.data)));
+}
+
+GemmProblem GemmBatch::problem(std::int64_t index) const {
+  GemmProblem p = first;
+  p.a += index * stride_a;
+  p.b += index * stride_b;
+  p.c += index * stride_c;
+  return p;
+}
+
+GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
+  GemmCall rows = call;
+  if (call.order == SGEMM_ORDER_COLUMN_MAJOR) {
+    std::swap(rows.m, rows.n);
+    std::swap(rows.a, rows.b);
+    std::swap(rows.transa, rows.transb);
+  }
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = rows.m;
+  p.n = rows.n;
+  p.k = rows.k;
+  p.a = rows.a.data;
+  p.lda = rows.a.ld;
+  p.b = rows.b.data;
+  p.ldb = rows.b.ld;
+  p.c = const_cast<float*>(rows.c.data);
+  p.ldc = rows.c.ld;
+  p.a_transposed = rows.transa != SGEMM_OP_N;
+  p.b_transposed = rows.transb != SGEMM_OP_N;
+  if (mode == SGEMM_POINTER_MODE_DEVICE) {
+    p.alpha_at = call.alpha;
+    p.beta_at = call.beta;
+  } else if (call.alpha != nullptr && call.beta != nullptr) {
+    p.alpha = *call.alpha;
+    p.beta = *call.beta;
+  }
+  batch.stride_a = rows.a.stride;
+  batch.stride_b = rows.b.stride;
+  batch.stride_c = rows.c.stride;
+  batch.count = rows.batch_count;
+  return batch;
+}
+
+}  // namespace sgemm

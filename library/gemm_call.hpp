@@ -1,0 +1,57 @@
+#pragma once
+
+// A call of the library: its arguments as the caller gave them, their checks, and the row-major problem that they mean.
+
+#include "gemm_problem.hpp"
+#include "sgemm/sgemm.h"
+
+#include <cstdint>
+
+namespace sgemm {
+
+/// An operand as the caller gave it.
+struct CallMatrix {
+  const float* data = nullptr;
+  std::int64_t ld = 0;
+  std::int64_t stride = 0;  ///< between products of a batch
+};
+
+/// The arguments of sgemm_gemm_strided_batched(); sgemm_gemm() is a batch of one.
+struct GemmCall {
+  sgemm_order_t order = SGEMM_ORDER_COLUMN_MAJOR;
+  sgemm_op_t transa = SGEMM_OP_N;
+  sgemm_op_t transb = SGEMM_OP_N;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const float* alpha = nullptr;
+  CallMatrix a;
+  CallMatrix b;
+  const float* beta = nullptr;
+  CallMatrix c;  ///< `data` is written
+  std::int64_t batch_count = 1;
+};
+
+/// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at.
+bool has_valid_shape(const GemmCall& call);
+
+/// Whether all pointers are as sgemm.h asks, for a call of valid shape. Scalars are read if they are on the host.
+bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode);
+
+/// A batch of row-major problems. Number i has its operands i strides further on.
+struct GemmBatch {
+  GemmProblem first;
+  std::int64_t stride_a = 0;
+  std::int64_t stride_b = 0;
+  std::int64_t stride_c = 0;
+  std::int64_t count = 1;
+
+  GemmProblem problem(std::int64_t index) const;
+};
+
+/// The row-major form of a call of valid shape, with scalars where `mode` says; without scalars if they are null. A
+/// column-major C is the row-major transpose of C, and C^T = op(B)^T op(A)^T: the operands change places, and each
+/// keeps its op, because its stored matrix is transposed as well.
+GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode);
+
+}  // namespace sgemm

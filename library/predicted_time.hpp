@@ -1,0 +1,37 @@
+#pragma once
+
+// Predictions of the time on the GPU, in microseconds, by which the library chooses among its ways and cuBLAS. The
+// constants were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json; docs/lab/libsgemm.md compares.
+
+#include <cstdint>
+
+namespace sgemm {
+
+/// The shape of a product, and how many multiprocessors may work on it.
+struct PredictedShape {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  int multiprocessors = 0;
+};
+
+/// A time that cuBLAS SGEMM needs at least, for `batch_count` products in one call. It is not the expected time: at
+/// some sizes cuBLAS needs a third more. "Never slower than cuBLAS" wants an estimate that errs on this side.
+double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
+
+/// The time of chapter 09 for a product of which its own prediction says `cycles`.
+double every_shape_microseconds(double cycles);
+
+/// What differs between the predictions for chapters 11 and 12.
+struct SplitRates {
+  int terms;             ///< that a number becomes, of two bytes each
+  double throttled_ghz;  ///< the clock that power allows a long product
+};
+constexpr SplitRates BF16X6_RATES{3, 1.65};
+constexpr SplitRates FP16X3_RATES{2, 1.55};
+
+/// The time of both kernels of chapter 11 or 12, of which the prediction of split_launch.cuh says that the product
+/// takes `cycles`.
+double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles);
+
+}  // namespace sgemm

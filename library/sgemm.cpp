@@ -1,0 +1,233 @@
+#include "sgemm/sgemm.h"
+
+#include "common/cuda_check.hpp"
+#include "context.hpp"
+#include "gemm_call.hpp"
+#include "status_error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <new>
+#include <string>
+
+namespace {
+
+using namespace sgemm;
+
+void require(bool condition) {
+  if (!condition) {
+    throw StatusError(SGEMM_STATUS_INVALID_VALUE);
+  }
+}
+
+/// The status of what `work` does or throws.
+template <class Work>
+sgemm_status_t status_of(const Work& work) {
+  try {
+    work();
+    return SGEMM_STATUS_SUCCESS;
+  } catch (const StatusError& error) {
+    return error.status();
+  } catch (const CudaError& error) {
+    return error.code() == cudaErrorMemoryAllocation ? SGEMM_STATUS_ALLOC_FAILED : SGEMM_STATUS_EXECUTION_FAILED;
+  } catch (const std::bad_alloc&) {
+    return SGEMM_STATUS_ALLOC_FAILED;
+  } catch (...) {
+    return SGEMM_STATUS_INTERNAL_ERROR;
+  }
+}
+
+/// The same for work on a handle.
+template <class Work>
+sgemm_status_t with(sgemm_handle_t handle, const Work& work) {
+  return handle == nullptr ? SGEMM_STATUS_NOT_INITIALIZED : status_of(work);
+}
+
+template <class Value>
+sgemm_status_t get(sgemm_handle_t handle, Value* destination, Value (*read)(const sgemm_context&)) {
+  return with(handle, [&] {
+    require(destination != nullptr);
+    *destination = read(*handle);
+  });
+}
+
+template <std::size_t SIZE>
+void copy(char (&destination)[SIZE], const std::string& text) {
+  std::snprintf(destination, SIZE, "%s", text.c_str());
+}
+
+/// Whether a call of valid shape has no element of C.
+bool is_empty(const GemmCall& call) { return call.m == 0 || call.n == 0 || call.batch_count == 0; }
+
+sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
+  return with(handle, [&] {
+    require(has_valid_shape(call));
+    if (is_empty(call)) {
+      return;
+    }
+    require(has_valid_pointers(call, handle->pointer_mode));
+    handle->require_device();
+    handle->gemm(row_major(call, handle->pointer_mode));
+  });
+}
+
+struct StatusText {
+  const char* name;
+  const char* sentence;
+};
+
+StatusText text_of(sgemm_status_t status) {
+  switch (status) {
+    case SGEMM_STATUS_SUCCESS:
+      return {"SGEMM_STATUS_SUCCESS", "The call succeeded."};
+    case SGEMM_STATUS_NOT_INITIALIZED:
+      return {"SGEMM_STATUS_NOT_INITIALIZED", "The handle is null, or there is no usable GPU or driver."};
+    case SGEMM_STATUS_ALLOC_FAILED:
+      return {"SGEMM_STATUS_ALLOC_FAILED", "There is no room in the memory of the host or of the GPU."};
+    case SGEMM_STATUS_INVALID_VALUE:
+      return {"SGEMM_STATUS_INVALID_VALUE", "An argument is wrong; sgemm.h says what is allowed."};
+    case SGEMM_STATUS_ARCH_MISMATCH:
+      return {"SGEMM_STATUS_ARCH_MISMATCH", "The current device is not the one that the handle was made on."};
+    case SGEMM_STATUS_EXECUTION_FAILED:
+      return {"SGEMM_STATUS_EXECUTION_FAILED", "CUDA refused to enqueue the work; cudaGetLastError() may tell more."};
+    case SGEMM_STATUS_INTERNAL_ERROR:
+      return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
+    case SGEMM_STATUS_NOT_SUPPORTED:
+      return {"SGEMM_STATUS_NOT_SUPPORTED", "No part of the library can do this on the device."};
+  }
+  return {"unknown", "This is not a status of the library."};
+}
+
+}  // namespace
+
+int sgemm_version(void) { return SGEMM_VERSION; }
+
+const char* sgemm_status_name(sgemm_status_t status) { return text_of(status).name; }
+const char* sgemm_status_string(sgemm_status_t status) { return text_of(status).sentence; }
+
+sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
+  return status_of([&] {
+    require(handle != nullptr);
+    *handle = new sgemm_context;
+  });
+}
+
+sgemm_status_t sgemm_destroy(sgemm_handle_t handle) {
+  return with(handle, [&] { delete handle; });
+}
+
+sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
+  return with(handle, [&] { handle->set_stream(stream); });
+}
+
+sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
+  return get<sgemm_stream_t>(handle, value, [](const sgemm_context& context) { return context.stream(); });
+}
+
+sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
+  return with(handle, [&] {
+    require(accuracy == SGEMM_ACCURACY_FP32 || accuracy == SGEMM_ACCURACY_COMPONENTWISE ||
+            accuracy == SGEMM_ACCURACY_NORMWISE);
+    handle->accuracy = accuracy;
+  });
+}
+
+sgemm_status_t sgemm_get_accuracy(sgemm_handle_t handle, sgemm_accuracy_t* value) {
+  return get<sgemm_accuracy_t>(handle, value, [](const sgemm_context& context) { return context.accuracy; });
+}
+
+sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode) {
+  return with(handle, [&] {
+    require(mode == SGEMM_POINTER_MODE_HOST || mode == SGEMM_POINTER_MODE_DEVICE);
+    handle->pointer_mode = mode;
+  });
+}
+
+sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value) {
+  return get<sgemm_pointer_mode_t>(handle, value, [](const sgemm_context& context) { return context.pointer_mode; });
+}
+
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  return with(handle, [&] {
+    require(reinterpret_cast<std::uintptr_t>(workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0);
+    require((workspace == nullptr) == (bytes == 0));
+    handle->set_workspace(workspace, bytes);
+  });
+}
+
+sgemm_status_t sgemm_trim(sgemm_handle_t handle) {
+  return with(handle, [&] { handle->trim(); });
+}
+
+sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
+  return get<int>(handle, value, [](const sgemm_context& context) { return context.device(); });
+}
+
+sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
+  return with(handle, [&] { handle->set_multiprocessors(multiprocessors); });
+}
+
+sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
+  return get<int>(handle, value, [](const sgemm_context& context) { return context.multiprocessors(); });
+}
+
+sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
+                          int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
+                          int64_t ldb, const float* beta, float* c, int64_t ldc) {
+  return run(handle, {order, transa, transb, m, n, k, alpha, {a, lda, 0}, {b, ldb, 0}, beta, {c, ldc, 0}, 1});
+}
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
+                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
+                                          int64_t batch_count) {
+  return run(handle, {order,
+                      transa,
+                      transb,
+                      m,
+                      n,
+                      k,
+                      alpha,
+                      {a, lda, stride_a},
+                      {b, ldb, stride_b},
+                      beta,
+                      {c, ldc, stride_c},
+                      batch_count});
+}
+
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                               int64_t batch_count, sgemm_plan_t* plan) {
+  return with(handle, [&] {
+    require(plan != nullptr);
+    // The strides of a batch do not matter here, and this one is always allowed.
+    const std::int64_t far = std::numeric_limits<std::int64_t>::max();
+    const float one = 1.0F;
+    const GemmCall call{
+        order,      transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldc, far},
+        batch_count};
+    require(has_valid_shape(call));
+    *plan = {};
+    if (is_empty(call)) {
+      copy(plan->kernel, "none");
+      copy(plan->reason, "C is empty");
+      return;
+    }
+    handle->require_device();
+    const Choice& choice = handle->choice(row_major(call, handle->pointer_mode));
+    copy(plan->reason, choice.reason);
+    plan->cublas_us = choice.cublas_us;
+    plan->launches = 1;
+    copy(plan->kernel, "cublas");
+    if (choice.way) {
+      copy(plan->kernel, choice.way->kernel);
+      copy(plan->configuration, choice.way->configuration);
+      plan->launches = static_cast<int>(choice.way->kernels * batch_count);
+      plan->workspace_bytes = choice.way->workspace_bytes;
+      plan->predicted_us = choice.way_us;
+    }
+  });
+}

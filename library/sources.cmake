@@ -1,0 +1,13 @@
+# The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/library/ has others in
+# their place.
+set(SGEMM_LIBRARY_SOURCES
+  choice.cpp
+  context.cpp
+  every_shape_ways.cpp
+  gemm_call.cpp
+  predicted_time.cpp
+  sgemm.cpp
+  split_ways.cu)
+set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp memory_pool.cpp)
+list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

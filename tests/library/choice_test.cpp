@@ -1,0 +1,125 @@
+// The choice between the library's kernels and cuBLAS, against times that were measured on an H200.
+
+#include "choice.hpp"
+#include "predicted_time.hpp"
+#include "ways.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// Medians in microseconds from results/nvidia-h200/shapes.json and shapes_tensor.json; 0 where nothing was measured.
+struct Measured {
+  std::int64_t m, n, k;
+  double cublas, every_shape, bf16x6, fp16x3;
+};
+constexpr Measured MEASURED[] = {
+    {256, 256, 256, 10.0, 5.4, 16.7, 12.7},
+    {512, 512, 512, 15.9, 11.9, 17.7, 16.9},
+    {768, 768, 768, 35.7, 32.6, 23.3, 19.3},
+    {1024, 1024, 1024, 63.4, 51.6, 32.0, 23.9},
+    {1500, 1500, 1500, 185.8, 150.3, 85.5, 60.3},
+    {2048, 2048, 2048, 343.4, 330.4, 155.9, 95.7},
+    {3001, 3001, 3001, 1246.1, 1110.1, 499.8, 305.3},
+    {4096, 4096, 4096, 2675.2, 2533.6, 1082.5, 614.3},
+    {8192, 8192, 8192, 21447.1, 20277.5, 8450.4, 4656.7},
+    {8192, 8192, 512, 1414.9, 1315.7, 585.7, 371.9},
+    {4096, 128, 4096, 101.3, 96.6, 90.9, 67.0},
+    {128, 4096, 4096, 97.0, 95.1, 91.9, 68.2},
+    {1024, 1024, 16384, 665.7, 647.9, 384.5, 253.1},
+    {16384, 16384, 64, 1009.1, 891.0, 557.2, 504.2},
+    {4095, 4097, 4099, 2909.3, 2689.1, 1177.9, 703.2},
+};
+constexpr int H200 = 132;
+
+GemmProblem problem(const Measured& shape) {
+  GemmProblem p;
+  p.m = shape.m;
+  p.n = shape.n;
+  p.k = shape.k;
+  p.lda = shape.k;
+  p.ldb = p.ldc = shape.n;
+  return p;
+}
+
+double fastest(const std::vector<Way>& ways) {
+  return std::min_element(ways.begin(), ways.end(),
+                          [](const Way& x, const Way& y) { return x.microseconds < y.microseconds; })
+      ->microseconds;
+}
+
+TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
+  for (const Measured& shape : MEASURED) {
+    EXPECT_LE(cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1), shape.cublas) << shape.m << ' ' << shape.k;
+  }
+}
+
+TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
+  for (const Measured& shape : MEASURED) {
+    SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
+    const GemmProblem p = problem(shape);
+    EXPECT_NEAR(fastest(every_shape_ways(p)) / shape.every_shape, 1.0, 0.12);
+    EXPECT_NEAR(fastest(bf16x6_ways(p, H200)) / shape.bf16x6, 1.1, 0.25);
+    EXPECT_NEAR(fastest(fp16x3_ways(p, H200)) / shape.fp16x3, 1.1, 0.27);
+  }
+}
+
+/// Whatever is chosen of what was measured is at most 3 % slower than cuBLAS.
+TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
+  int ours = 0;
+  for (const Measured& shape : MEASURED) {
+    SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
+    const GemmProblem p = problem(shape);
+    const double cublas = cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1);
+    const auto check = [&](const std::vector<Way>& ways, double measured) {
+      if (choose(ways, cublas, 1, ANY_WORKSPACE, "").way) {
+        ++ours;
+        EXPECT_LE(measured, 1.03 * shape.cublas);
+      }
+    };
+    check(every_shape_ways(p), shape.every_shape);
+    check(bf16x6_ways(p, H200), shape.bf16x6);
+    check(fp16x3_ways(p, H200), shape.fp16x3);
+  }
+  EXPECT_GE(ours, 30);  // of 45
+}
+
+/// Thin products, where splitting the large operand takes longer than multiplying: 0.87 and 0.67 of cuBLAS's speed.
+TEST(ChoiceTest, CublasGetsThinProducts) {
+  for (const auto& [m, n] : {std::pair{32, 8192}, {8192, 32}, {1, 8192}, {8192, 1}}) {
+    const Measured shape{m, n, 8192, 0, 0, 0, 0};
+    EXPECT_FALSE(
+        choose(fp16x3_ways(problem(shape), H200), cublas_microseconds({m, n, 8192, H200}, 1), 1, ANY_WORKSPACE, "").way)
+        << m << ' ' << n;
+  }
+}
+
+Way way(const std::string& name, double microseconds, std::size_t bytes) {
+  Way way;
+  way.kernel = name;
+  way.microseconds = microseconds;
+  way.workspace_bytes = bytes;
+  return way;
+}
+
+TEST(ChoiceTest, TakesTheFastestThatFits) {
+  const std::vector<Way> ways{way("slow", 50, 0), way("fast", 20, 1000), way("other", 30, 100)};
+  EXPECT_EQ(choose(ways, 100, 1, ANY_WORKSPACE, "").way->kernel, "fast");
+  EXPECT_EQ(choose(ways, 100, 1, 1000, "").way->kernel, "fast");
+  EXPECT_EQ(choose(ways, 100, 1, 999, "").way->kernel, "other");
+  EXPECT_EQ(choose(ways, 100, 1, 99, "").way->kernel, "slow");
+  EXPECT_FALSE(choose(ways, 20, 1, ANY_WORKSPACE, "").way);
+  EXPECT_FALSE(choose(ways, 100, 5, ANY_WORKSPACE, "").way);
+  EXPECT_EQ(choose(ways, 101, 5, ANY_WORKSPACE, "").reason,
+            "predicted 100 us by 5 launches of fast, at least 101 us by cuBLAS");
+  EXPECT_EQ(choose({}, 5, 1, ANY_WORKSPACE, "because").reason, "because");
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,294 @@
+#pragma once
+
+// Calls of the library with their operands, and the check of their results in double precision. The memory is managed,
+// so that one source serves a GPU and the executor.
+
+#include "sgemm/sgemm.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+
+constexpr float NAN_FLOAT = std::numeric_limits<float>::quiet_NaN();
+constexpr float INF = std::numeric_limits<float>::infinity();
+constexpr float OUTSIDE = -12345.5F;  ///< between and around the elements of C
+
+/// Floats that the host and the GPU see.
+class SharedFloats {
+ public:
+  SharedFloats(std::size_t count, float value) : count_(count) {
+    if (cudaMallocManaged(&data_, std::max<std::size_t>(count, 1) * sizeof(float)) != cudaSuccess) {
+      throw std::bad_alloc();
+    }
+    std::fill_n(data_, count, value);
+  }
+  ~SharedFloats() { cudaFree(data_); }
+  SharedFloats(const SharedFloats&) = delete;
+  SharedFloats& operator=(const SharedFloats&) = delete;
+
+  float* data() { return data_; }
+  std::size_t size() const { return count_; }
+  std::vector<float> copy() const { return {data_, data_ + count_}; }
+
+ private:
+  float* data_ = nullptr;
+  std::size_t count_;
+};
+
+/// A handle for one test.
+class Handle {
+ public:
+  Handle() { EXPECT_EQ(sgemm_create(&handle_), SGEMM_STATUS_SUCCESS); }
+  ~Handle() { EXPECT_EQ(sgemm_destroy(handle_), SGEMM_STATUS_SUCCESS); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator sgemm_handle_t() const { return handle_; }
+
+ private:
+  sgemm_handle_t handle_ = nullptr;
+};
+
+struct GemmCase {
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
+  sgemm_op_t transa = SGEMM_OP_N;
+  sgemm_op_t transb = SGEMM_OP_N;
+  float alpha = 1.0F;
+  float beta = 0.0F;
+  std::int64_t padding = 0;  ///< floats between lines of the matrices
+  std::int64_t offset = 0;   ///< floats between an aligned address and the first element
+  std::int64_t batch = 1;
+  sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
+  sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
+
+  std::string describe() const {
+    std::ostringstream text;
+    text << m << 'x' << n << 'x' << k << (order == SGEMM_ORDER_ROW_MAJOR ? " row-major " : " column-major ")
+         << "NTC"[transa] << "NTC"[transb] << " alpha=" << alpha << " beta=" << beta << " padding=" << padding
+         << " offset=" << offset << " batch=" << batch << " accuracy=" << accuracy << " pointer mode=" << pointer_mode;
+    return text.str();
+  }
+};
+
+/// A stored matrix, or a batch of them, in shared memory. Elements are addressed by their row and column, whatever the
+/// order.
+class StoredMatrix {
+ public:
+  StoredMatrix(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t padding, std::int64_t offset,
+               std::int64_t batch, float fill)
+      : row_major_(order == SGEMM_ORDER_ROW_MAJOR),
+        rows_(rows),
+        columns_(columns),
+        ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + padding)),
+        stride_((row_major_ ? rows : columns) * ld_ + padding),
+        start_(offset + GUARD),
+        memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill) {}
+
+  float* data() { return memory_.data() + start_; }
+  std::int64_t ld() const { return ld_; }
+  std::int64_t stride() const { return stride_; }
+  std::size_t index(std::int64_t item, std::int64_t row, std::int64_t column) const {
+    const std::int64_t within = row_major_ ? row * ld_ + column : row + column * ld_;
+    return static_cast<std::size_t>(start_ + item * stride_ + within);
+  }
+  float& at(std::int64_t item, std::int64_t row, std::int64_t column) {
+    return memory_.data()[index(item, row, column)];
+  }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  SharedFloats& memory() { return memory_; }
+
+ private:
+  static constexpr std::int64_t GUARD = 64;
+
+  bool row_major_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::int64_t ld_;
+  std::int64_t stride_;
+  std::int64_t start_;
+  SharedFloats memory_;
+};
+
+/// The operands of a case, uniform on (-1, 1), with NaN wherever nothing may be read.
+class GemmOperands {
+ public:
+  explicit GemmOperands(const GemmCase& product)
+      : of(product),
+        a(product.order, product.transa == SGEMM_OP_N ? product.m : product.k,
+          product.transa == SGEMM_OP_N ? product.k : product.m, product.padding, product.offset, product.batch,
+          NAN_FLOAT),
+        b(product.order, product.transb == SGEMM_OP_N ? product.k : product.n,
+          product.transb == SGEMM_OP_N ? product.n : product.k, product.padding, product.offset, product.batch,
+          NAN_FLOAT),
+        c(product.order, product.m, product.n, product.padding, product.offset, product.batch, OUTSIDE),
+        scalars(2, 0.0F) {
+    std::mt19937 random(20240229);
+    std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+    const auto fill = [&](StoredMatrix& matrix, bool known) {
+      for (std::int64_t item = 0; item < product.batch; ++item) {
+        for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+          for (std::int64_t column = 0; column < matrix.columns(); ++column) {
+            matrix.at(item, row, column) = known ? uniform(random) : NAN_FLOAT;
+          }
+        }
+      }
+    };
+    fill(a, product.alpha != 0.0F);
+    fill(b, product.alpha != 0.0F);
+    fill(c, product.beta != 0.0F);
+    scalars.data()[0] = product.alpha;
+    scalars.data()[1] = product.beta;
+  }
+
+  float& op_a(std::int64_t item, std::int64_t row, std::int64_t k) {
+    return of.transa == SGEMM_OP_N ? a.at(item, row, k) : a.at(item, k, row);
+  }
+  float& op_b(std::int64_t item, std::int64_t k, std::int64_t column) {
+    return of.transb == SGEMM_OP_N ? b.at(item, k, column) : b.at(item, column, k);
+  }
+
+  /// Calls the library. The result is in `c` when the GPU is done.
+  sgemm_status_t call(sgemm_handle_t handle) {
+    sgemm_set_accuracy(handle, of.accuracy);
+    sgemm_set_pointer_mode(handle, of.pointer_mode);
+    const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
+    const float* const alpha = on_device ? scalars.data() : &of.alpha;
+    const float* const beta = on_device ? scalars.data() + 1 : &of.beta;
+    if (of.batch == 1) {
+      return sgemm_gemm(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.data(), a.ld(), b.data(),
+                        b.ld(), beta, c.data(), c.ld());
+    }
+    return sgemm_gemm_strided_batched(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.data(), a.ld(),
+                                      a.stride(), b.data(), b.ld(), b.stride(), beta, c.data(), c.ld(), c.stride(),
+                                      of.batch);
+  }
+
+  GemmCase of;
+  StoredMatrix a;
+  StoredMatrix b;
+  StoredMatrix c;
+  SharedFloats scalars;
+};
+
+/// The results that a case has to have, computed before the call for at most `most_rows` rows of each C.
+class Expected {
+ public:
+  explicit Expected(GemmOperands& operands, std::int64_t most_rows = 64) : before_(operands.c.memory().copy()) {
+    const GemmCase& of = operands.of;
+    const std::int64_t count = std::min(of.m, most_rows);
+    for (std::int64_t item = 0; item < of.batch; ++item) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t row = count == 1 ? 0 : i * (of.m - 1) / (count - 1);
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          elements_.push_back(element(operands, item, row, column));
+        }
+      }
+    }
+  }
+
+  /// Checks the elements, and that nothing else of C's memory has changed.
+  void check(GemmOperands& operands) const {
+    const std::vector<float> after = operands.c.memory().copy();
+    std::vector<float> untouched = after;
+    int wrong = 0;
+    for (const Element& expected : elements_) {
+      const float got = after[expected.index];
+      const bool right = std::isnan(expected.value)   ? std::isnan(got)
+                         : std::isinf(expected.value) ? static_cast<double>(got) == expected.value
+                                                      : std::fabs(got - expected.value) <= expected.bound;
+      if (!right && ++wrong <= 3) {
+        ADD_FAILURE() << operands.of.describe() << ": element " << expected.index << " is " << got << ", expected "
+                      << expected.value << " within " << expected.bound;
+      }
+    }
+    EXPECT_EQ(wrong, 0) << operands.of.describe();
+    const GemmCase& of = operands.of;
+    for (std::int64_t item = 0; item < of.batch; ++item) {
+      for (std::int64_t row = 0; row < of.m; ++row) {
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          untouched[operands.c.index(item, row, column)] = OUTSIDE;
+        }
+      }
+    }
+    EXPECT_EQ(std::count(untouched.begin(), untouched.end(), OUTSIDE), static_cast<std::int64_t>(untouched.size()))
+        << "something around C was written: " << of.describe();
+  }
+
+  /// Checks that all of C's memory is as it was, bit for bit.
+  void check_unchanged(GemmOperands& operands) const {
+    const std::vector<float> after = operands.c.memory().copy();
+    EXPECT_TRUE(std::equal(after.begin(), after.end(), before_.begin(), [](float x, float y) {
+      return x == y || (std::isnan(x) && std::isnan(y));
+    })) << operands.of.describe();
+  }
+
+ private:
+  struct Element {
+    std::size_t index;
+    double value;
+    double bound;
+  };
+
+  static Element element(GemmOperands& operands, std::int64_t item, std::int64_t row, std::int64_t column) {
+    const GemmCase& of = operands.of;
+    double sum = 0.0;
+    double magnitude = 0.0;
+    double largest_a = 0.0;
+    double largest_b = 0.0;
+    for (std::int64_t k = 0; k < of.k && of.alpha != 0.0F; ++k) {
+      const double x = operands.op_a(item, row, k);
+      const double y = operands.op_b(item, k, column);
+      sum += x * y;
+      magnitude += std::fabs(x * y);
+      largest_a = std::max(largest_a, std::fabs(x));
+      largest_b = std::max(largest_b, std::fabs(y));
+    }
+    const std::size_t index = operands.c.index(item, row, column);
+    const double old = of.beta == 0.0F ? 0.0 : static_cast<double>(operands.c.memory().data()[index]);
+    const double value = of.alpha * sum + of.beta * old;
+    const double size = std::fabs(of.alpha) * magnitude + std::fabs(of.beta * old);
+    // The bounds of sgemm.h.
+    constexpr double EPS = 0x1p-24;
+    const auto k = static_cast<double>(of.k);
+    const double factor = (of.accuracy == SGEMM_ACCURACY_FP32 ? 4.0 : 148.0) + 2.0 * std::sqrt(k);
+    double bound = factor * EPS * size + 0x1p-149;
+    if (of.accuracy == SGEMM_ACCURACY_NORMWISE) {
+      bound += 2.0 * k * EPS * std::fabs(of.alpha) * largest_a * largest_b;
+    }
+    return {index, value, bound};
+  }
+
+  std::vector<float> before_;
+  std::vector<Element> elements_;
+};
+
+/// Runs a case through the C interface and checks it.
+inline void expect_right(sgemm_handle_t handle, const GemmCase& product) {
+  GemmOperands operands(product);
+  const Expected expected(operands);
+  ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check(operands);
+}
+
+constexpr sgemm_op_t OPS[] = {SGEMM_OP_N, SGEMM_OP_T, SGEMM_OP_C};
+constexpr sgemm_order_t ORDERS[] = {SGEMM_ORDER_ROW_MAJOR, SGEMM_ORDER_COLUMN_MAJOR};
+constexpr sgemm_accuracy_t ACCURACIES[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
+
+}  // namespace sgemm::test

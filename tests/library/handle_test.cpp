@@ -1,0 +1,128 @@
+// What a handle does besides computing: where the stream and the workspace go, when memory is allocated, and when
+// cuBLAS gets a call. On the executor, with a product on the CPU in cuBLAS's place.
+
+#include "gemm_case.hpp"
+#include "host_blas.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace sgemm::test {
+namespace {
+
+/// A product that chapter 12 gets, and little for the executor to do: 48 million multiplications.
+GemmCase chapter_12_product() {
+  GemmCase product{128, 4096, 92, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+  product.accuracy = SGEMM_ACCURACY_NORMWISE;
+  return product;
+}
+
+sgemm_plan_t plan_of(sgemm_handle_t handle, const GemmCase& product) {
+  GemmOperands operands(product);
+  sgemm_plan_t plan{};
+  sgemm_set_accuracy(handle, product.accuracy);
+  sgemm_set_pointer_mode(handle, product.pointer_mode);
+  EXPECT_EQ(sgemm_gemm_plan(handle, product.order, product.transa, product.transb, product.m, product.n, product.k,
+                            operands.a.ld(), operands.b.ld(), operands.c.ld(), product.batch, &plan),
+            SGEMM_STATUS_SUCCESS);
+  return plan;
+}
+
+class HandleTest : public testing::Test {
+ protected:
+  HandleTest() {
+    blas_calls() = {};
+    pool_state() = {};
+  }
+};
+
+TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
+  const Handle handle;
+  const GemmCase product = chapter_12_product();
+  ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 0);
+  EXPECT_EQ(pool_state().allocations, 1);
+  EXPECT_EQ(pool_state().live, 0);
+}
+
+TEST_F(HandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+  const Handle handle;
+  pool_state().full = true;
+  expect_right(handle, chapter_12_product());
+  EXPECT_EQ(blas_calls().products, 1);
+}
+
+TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
+  const Handle handle;
+  const GemmCase product = chapter_12_product();
+  const std::size_t bytes = plan_of(handle, product).workspace_bytes;
+  SharedFloats memory(bytes / sizeof(float) + 128, NAN_FLOAT);
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t aligned =
+      (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
+  void* const workspace = reinterpret_cast<void*>(aligned);
+  ASSERT_EQ(sgemm_set_workspace(handle, workspace, bytes), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(blas_calls().workspace, workspace);
+  EXPECT_EQ(blas_calls().workspace_bytes, bytes);
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 0);
+
+  ASSERT_EQ(sgemm_set_workspace(handle, workspace, 256), SGEMM_STATUS_SUCCESS);
+  EXPECT_NE(std::string(plan_of(handle, product).reason).find("workspace is too small"), std::string::npos);
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 1);
+  EXPECT_EQ(pool_state().allocations, 0);
+}
+
+TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
+  const Handle handle;
+  int unused = 0;
+  const auto stream = reinterpret_cast<sgemm_stream_t>(&unused);
+  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(blas_calls().stream, stream);
+  sgemm_stream_t got = nullptr;
+  ASSERT_EQ(sgemm_get_stream(handle, &got), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(got, stream);
+  ASSERT_EQ(sgemm_set_multiprocessors(handle, 100), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(blas_calls().multiprocessors, 100);
+}
+
+TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
+  const Handle handle;
+  GemmCase product{512, 512, 512};
+  product.accuracy = SGEMM_ACCURACY_FP32;
+  EXPECT_STREQ(plan_of(handle, product).kernel, "09_every_shape") << plan_of(handle, product).reason;
+  ASSERT_EQ(sgemm_set_multiprocessors(handle, 66), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
+}
+
+TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
+  const Handle handle;
+  GemmCase product{512, 512, 512, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_T};
+  product.accuracy = SGEMM_ACCURACY_FP32;
+  EXPECT_STREQ(plan_of(handle, product).reason, "no kernel of the library reads this layout on this device");
+  product.transa = product.transb = SGEMM_OP_N;
+  EXPECT_STREQ(plan_of(handle, product).kernel, "09_every_shape");
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
+
+  sgemm_plan_t plan{};
+  const std::int64_t beyond = std::int64_t{1} << 31U;
+  EXPECT_EQ(
+      sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, beyond, 64, 64, 64, 64, 64, 1, &plan),
+      SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan.reason, "a dimension of 2^31 or more");
+}
+
+TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
+  const Handle handle;
+  GemmCase product{20, 30, 10};
+  product.batch = 5;
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 1);
+  EXPECT_EQ(blas_calls().batch_count, 5);
+}
+
+}  // namespace
+}  // namespace sgemm::test

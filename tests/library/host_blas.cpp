@@ -1,0 +1,46 @@
+#include "host_blas.hpp"
+
+#include "blas.hpp"
+
+namespace sgemm {
+
+test::BlasCalls& test::blas_calls() {
+  thread_local BlasCalls calls;
+  return calls;
+}
+
+struct Blas::Handle {};
+
+Blas::Blas() = default;
+Blas::~Blas() = default;
+
+void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
+  test::blas_calls().stream = stream;
+  test::blas_calls().workspace = workspace;
+  test::blas_calls().workspace_bytes = workspace_bytes;
+}
+
+void Blas::set_multiprocessors(int count) { test::blas_calls().multiprocessors = count; }
+
+void Blas::gemm(const GemmBatch& batch) {
+  ++test::blas_calls().products;
+  test::blas_calls().batch_count = batch.count;
+  for (std::int64_t index = 0; index < batch.count; ++index) {
+    const GemmProblem p = batch.problem(index);
+    const float alpha = p.scalars_on_device() ? *p.alpha_at : p.alpha;
+    const float beta = p.scalars_on_device() ? *p.beta_at : p.beta;
+    for (std::int64_t row = 0; row < p.m; ++row) {
+      for (std::int64_t col = 0; col < p.n; ++col) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < p.k && alpha != 0.0F; ++k) {
+          sum += static_cast<double>(p.a[p.a_transposed ? k * p.lda + row : row * p.lda + k]) *
+                 static_cast<double>(p.b[p.b_transposed ? col * p.ldb + k : k * p.ldb + col]);
+        }
+        float& c = p.c[row * p.ldc + col];
+        c = static_cast<float>(alpha * sum + (beta == 0.0F ? 0.0 : static_cast<double>(beta) * c));
+      }
+    }
+  }
+}
+
+}  // namespace sgemm

@@ -1,0 +1,256 @@
+// The C interface: products of all layouts, what it refuses, and its settings. Compiled for the executor and for GPUs.
+
+#include "gemm_case.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace sgemm::test {
+namespace {
+
+TEST(InterfaceTest, AllLayoutsScalarsAndPaddings) {
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    for (const sgemm_op_t transa : OPS) {
+      for (const sgemm_op_t transb : OPS) {
+        for (const std::int64_t padding : {0, 5}) {
+          for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}, {0.0F, 0.0F}}) {
+            for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+              GemmCase product{13, 7, 29, order, transa, transb, alpha, beta, padding};
+              product.offset = padding;
+              product.pointer_mode = mode;
+              expect_right(handle, product);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(InterfaceTest, EveryAccuracyOnSmallSizes) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {1, 300, 17}, {255, 1, 3}, {64, 65, 300}, {127, 128, 129}}) {
+      GemmCase product{m, n, k};
+      product.accuracy = accuracy;
+      product.beta = 1.0F;
+      expect_right(handle, product);
+    }
+  }
+}
+
+TEST(InterfaceTest, EmptySumsScaleC) {
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    expect_right(handle, {5, 6, 0, order, SGEMM_OP_N, SGEMM_OP_T, 1.0F, 0.0F});
+    expect_right(handle, {5, 6, 0, order, SGEMM_OP_T, SGEMM_OP_N, 1.0F, -2.0F});
+  }
+}
+
+TEST(InterfaceTest, BatchesGoOnFromStrideToStride) {
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
+    product.batch = 4;
+    expect_right(handle, product);
+  }
+}
+
+/// A call with arguments that may be spoilt one at a time, on operands that stay as they are.
+struct Call {
+  explicit Call(GemmOperands& operands)
+      : order(operands.of.order),
+        transa(operands.of.transa),
+        transb(operands.of.transb),
+        m(operands.of.m),
+        n(operands.of.n),
+        k(operands.of.k),
+        alpha(&operands.of.alpha),
+        a(operands.a.data()),
+        b(operands.b.data()),
+        beta(&operands.of.beta),
+        c(operands.c.data()),
+        lda(operands.a.ld()),
+        ldb(operands.b.ld()),
+        ldc(operands.c.ld()),
+        stride_a(operands.a.stride()),
+        stride_b(operands.b.stride()),
+        stride_c(operands.c.stride()),
+        batch(operands.of.batch) {}
+
+  sgemm_status_t run(sgemm_handle_t handle) const {
+    return sgemm_gemm_strided_batched(handle, order, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b,
+                                      beta, c, ldc, stride_c, batch);
+  }
+
+  sgemm_order_t order;
+  sgemm_op_t transa, transb;
+  std::int64_t m, n, k;
+  const float* alpha;
+  const float* a;
+  const float* b;
+  const float* beta;
+  float* c;
+  std::int64_t lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
+};
+
+const float* misaligned(const float* pointer) {
+  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(pointer) + 2);
+}
+
+TEST(InterfaceTest, BadArgumentsWriteNothing) {
+  struct Spoiler {
+    const char* name;
+    void (*spoil)(Call&);
+  };
+  const Spoiler spoilers[] = {
+      {"order", [](Call& call) { call.order = static_cast<sgemm_order_t>(103); }},
+      {"transa", [](Call& call) { call.transa = static_cast<sgemm_op_t>(3); }},
+      {"transb", [](Call& call) { call.transb = static_cast<sgemm_op_t>(3); }},
+      {"m", [](Call& call) { call.m = -1; }},
+      {"n", [](Call& call) { call.n = -1; }},
+      {"k", [](Call& call) { call.k = -1; }},
+      {"batch", [](Call& call) { call.batch = -1; }},
+      {"lda", [](Call& call) { --call.lda; }},
+      {"ldb", [](Call& call) { --call.ldb; }},
+      {"ldc", [](Call& call) { --call.ldc; }},
+      {"stride_a", [](Call& call) { call.stride_a = -1; }},
+      {"stride_b", [](Call& call) { call.stride_b = -1; }},
+      {"stride_c", [](Call& call) { call.stride_c = 1; }},
+      {"alpha", [](Call& call) { call.alpha = nullptr; }},
+      {"beta", [](Call& call) { call.beta = nullptr; }},
+      {"a", [](Call& call) { call.a = nullptr; }},
+      {"b", [](Call& call) { call.b = nullptr; }},
+      {"c", [](Call& call) { call.c = nullptr; }},
+      {"misaligned a", [](Call& call) { call.a = misaligned(call.a); }},
+      {"misaligned b", [](Call& call) { call.b = misaligned(call.b); }},
+      {"misaligned c", [](Call& call) { call.c = const_cast<float*>(misaligned(call.c)); }},
+  };
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    GemmCase product{5, 6, 7, order, SGEMM_OP_T, SGEMM_OP_N, 1.0F, 1.0F};
+    product.batch = 2;
+    GemmOperands operands(product);
+    const Expected expected(operands);
+    for (const Spoiler& spoiler : spoilers) {
+      SCOPED_TRACE(spoiler.name);
+      Call call(operands);
+      spoiler.spoil(call);
+      EXPECT_EQ(call.run(handle), SGEMM_STATUS_INVALID_VALUE);
+    }
+    EXPECT_EQ(Call(operands).run(nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check_unchanged(operands);
+    EXPECT_EQ(Call(operands).run(handle), SGEMM_STATUS_SUCCESS);  // so that it was the spoilers that were refused
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check(operands);
+  }
+}
+
+TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
+  const Handle handle;
+  GemmOperands operands({5, 6, 7});
+  Call call(operands);
+  call.m = 0;
+  call.a = call.b = call.c = nullptr;
+  EXPECT_EQ(call.run(handle), SGEMM_STATUS_SUCCESS);
+  Call scaling(operands);
+  const float zero = 0.0F;
+  scaling.alpha = &zero;
+  scaling.a = scaling.b = nullptr;
+  EXPECT_EQ(scaling.run(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
+}
+
+TEST(InterfaceTest, SettingsAreKeptAndChecked) {
+  const Handle handle;
+  sgemm_accuracy_t accuracy{};
+  EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(accuracy, SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_NORMWISE), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(3)), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(accuracy, SGEMM_ACCURACY_NORMWISE);
+
+  sgemm_pointer_mode_t mode{};
+  EXPECT_EQ(sgemm_set_pointer_mode(handle, SGEMM_POINTER_MODE_DEVICE), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_get_pointer_mode(handle, &mode), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(mode, SGEMM_POINTER_MODE_DEVICE);
+
+  int device = -1;
+  EXPECT_EQ(sgemm_get_device(handle, &device), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(device, 0);
+  int multiprocessors = -1;
+  EXPECT_EQ(sgemm_set_multiprocessors(handle, 4), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_multiprocessors(handle, -1), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_multiprocessors(handle, 1 << 20), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_multiprocessors(handle, &multiprocessors), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(multiprocessors, 4);
+
+  SharedFloats memory(1024, 0.0F);
+  EXPECT_EQ(sgemm_set_workspace(handle, memory.data() + 1, 256), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_workspace(handle, nullptr, 256), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_workspace(handle, nullptr, 0), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+
+  EXPECT_EQ(sgemm_get_accuracy(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_accuracy(nullptr, &accuracy), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_set_stream(nullptr, nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_create(nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_destroy(nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+}
+
+TEST(InterfaceTest, StatusesHaveNamesAndSentences) {
+  EXPECT_STREQ(sgemm_status_name(SGEMM_STATUS_INVALID_VALUE), "SGEMM_STATUS_INVALID_VALUE");
+  EXPECT_NE(std::string(sgemm_status_string(SGEMM_STATUS_ALLOC_FAILED)).find("room"), std::string::npos);
+  EXPECT_STREQ(sgemm_status_name(static_cast<sgemm_status_t>(2)), "unknown");
+  EXPECT_EQ(sgemm_version(), SGEMM_VERSION);
+}
+
+sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t m,
+                     std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
+  sgemm_plan_t plan{};
+  EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(
+      sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, transa, SGEMM_OP_N, m, n, k, std::max<std::int64_t>({1, m, k}),
+                      std::max<std::int64_t>(1, n), std::max<std::int64_t>(1, n), batch, &plan),
+      SGEMM_STATUS_SUCCESS);
+  return plan;
+}
+
+/// On an H200, which the executor stands for.
+TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
+  const Handle handle;
+  const auto kernel = [&](sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t size, std::int64_t batch = 1) {
+    return std::string(plan_of(handle, accuracy, transa, size, size, size, batch).kernel);
+  };
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_FP32, SGEMM_OP_N, 4096), "09_every_shape");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_FP32, SGEMM_OP_T, 4096), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_T, 4096), "11_bf16x6");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 4096), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_T, 512), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 100), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 0), "none");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 300, 1000), "cublas");
+
+  const sgemm_plan_t plan = plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 3);
+  EXPECT_STREQ(plan.configuration, "128x256");
+  EXPECT_EQ(plan.launches, 6);
+  EXPECT_GT(plan.workspace_bytes, 2U * 4096 * 4096 * 6);
+  EXPECT_LT(plan.predicted_us, plan.cublas_us);
+  EXPECT_NE(std::string(plan.reason).find("by cuBLAS"), std::string::npos);
+
+  sgemm_plan_t unused{};
+  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 7, 8, 8, 1, &unused),
+            SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 8, 8, 8, 1, nullptr),
+            SGEMM_STATUS_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,169 @@
+// The kernels of chapters 11 and 12 for operands of any layout, in every configuration, on sizes for which the library
+// would call cuBLAS.
+
+#include "ways.hpp"
+#include "gemm_call.hpp"
+#include "gemm_case.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+GemmBatch batch_of(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
+  GemmCall call{of.order,
+                of.transa,
+                of.transb,
+                of.m,
+                of.n,
+                of.k,
+                on_device ? operands.scalars.data() : &of.alpha,
+                {operands.a.data(), operands.a.ld(), operands.a.stride()},
+                {operands.b.data(), operands.b.ld(), operands.b.stride()},
+                on_device ? operands.scalars.data() + 1 : &of.beta,
+                {operands.c.data(), operands.c.ld(), operands.c.stride()},
+                of.batch};
+  return row_major(call, of.pointer_mode);
+}
+
+/// The ways of the accuracy's own chapter.
+std::vector<Way> ways_of(const GemmCase& product, const GemmProblem& p) {
+  constexpr int MULTIPROCESSORS = 132;
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_ways(p)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(p, MULTIPROCESSORS)
+                                                            : fp16x3_ways(p, MULTIPROCESSORS);
+}
+
+/// Operands as `change` leaves them, in every configuration of the accuracy's chapter. Workspaces hold anything before.
+void expect_right_in_every_way(
+    const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](GemmOperands&) {}) {
+  GemmOperands measure(product);
+  const std::vector<Way> ways = ways_of(product, batch_of(measure).first);
+  EXPECT_GE(ways.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 1U : 4U);
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.kernel + " " + way.configuration);
+    GemmOperands operands(product);
+    change(operands);
+    const Expected expected(operands);
+    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    const GemmBatch batch = batch_of(operands);
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      way.launch(batch.problem(i), workspace.data(), nullptr);
+    }
+    expected.check(operands);
+  }
+}
+
+class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmCase product;
+    std::tie(product.accuracy, product.order, product.transa, product.transb) = GetParam();
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    return product;
+  }
+};
+
+TEST_P(LayoutTest, SizesOnBothSidesOfTiles) {
+  GemmCase product = with(131, 259, 67);
+  product.alpha = -1.5F;
+  product.beta = 0.5F;
+  expect_right_in_every_way(product);
+}
+
+TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
+  expect_right_in_every_way(with(128, 64, 128));
+  GemmCase padded = with(129, 66, 132);
+  padded.padding = 3;
+  padded.offset = 1;
+  expect_right_in_every_way(padded);
+}
+
+TEST_P(LayoutTest, ScalarsOnTheDevice) {
+  GemmCase product = with(33, 35, 70);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_in_every_way(product);
+  }
+}
+
+TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
+  expect_right_in_every_way(with(40, 50, 130), [](GemmOperands& operands) {
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 11, 100) = NAN_FLOAT;
+    operands.op_b(0, 20, 9) = -INF;
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      operands.op_a(0, 30, k) *= 0x1p-60F;  // beyond what tensor cores are used for
+      operands.op_b(0, k, 41) *= 0x1p70F;
+    }
+  });
+}
+
+std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
+  const auto& [accuracy, order, transa, transb] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
+         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
+}
+
+INSTANTIATE_TEST_SUITE_P(Split, LayoutTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         layout_name);
+
+TEST(WaysTest, Chapter09TakesWorkspacesThatHoldAnything) {
+  GemmCase product{200, 150, 1000};
+  product.accuracy = SGEMM_ACCURACY_FP32;
+  expect_right_in_every_way(product);
+}
+
+TEST(WaysTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
+  GemmProblem p;
+  p.m = p.n = p.k = 300;
+  p.lda = p.ldb = p.ldc = 300;
+  EXPECT_FALSE(every_shape_ways(p).empty());
+  p.a_transposed = true;
+  EXPECT_TRUE(every_shape_ways(p).empty());
+  p.a_transposed = false;
+  const float scalar = 1.0F;
+  p.alpha_at = p.beta_at = &scalar;
+  EXPECT_TRUE(every_shape_ways(p).empty());
+}
+
+TEST(WaysTest, BatchesGoOnFromStrideToStride) {
+  GemmCase product{30, 20, 70};
+  product.batch = 3;
+  product.padding = 1;
+  product.beta = 1.0F;
+  expect_right_in_every_way(product);
+}
+
+/// Sums are added in a fixed order, so that a second launch gives the same bits.
+TEST(WaysTest, SameBitsEveryTime) {
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{200, 130, 700};
+    product.accuracy = accuracy;
+    GemmOperands operands(product);
+    const GemmBatch batch = batch_of(operands);
+    for (const Way& way : ways_of(product, batch.first)) {
+      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      way.launch(batch.first, workspace.data(), nullptr);
+      const std::vector<float> first = operands.c.memory().copy();
+      way.launch(batch.first, workspace.data(), nullptr);
+      EXPECT_EQ(operands.c.memory().copy(), first) << way.kernel << ' ' << way.configuration;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sgemm::test
