@@ -4,7 +4,7 @@
 Needs CuPy and an NVIDIA GPU.
 
     examples/cupy_matmul.py
-    LD_PRELOAD=build/libsgemm_cublas.so SGEMM_LOG=1 examples/cupy_matmul.py
+    LD_PRELOAD=build/library/libsgemm_cublas.so SGEMM_LOG=1 examples/cupy_matmul.py
 """
 
 import argparse

@@ -5,7 +5,7 @@ Needs PyTorch and an NVIDIA GPU. The default model has the sizes of ViT-L/16 (30
 parameters and images.
 
     examples/infer_vit.py
-    LD_PRELOAD=build/libsgemm_cublas.so examples/infer_vit.py
+    LD_PRELOAD=build/library/libsgemm_cublas.so examples/infer_vit.py
 """
 
 import argparse

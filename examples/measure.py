@@ -34,8 +34,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--modes", type=modes_of, default=["cublas", "componentwise", "normwise"], help=", ".join(MODES)
     )
     parser.add_argument("--rounds", type=positive, default=1, help="of all modes (1)")
-    parser.add_argument("--preload", type=Path, default=FOLDER.parent / "build" / "libsgemm_cublas.so",
-                        help="the drop-in (build/libsgemm_cublas.so)")  # fmt: skip
+    parser.add_argument("--preload", type=Path, default=FOLDER.parent / "build" / "library" / "libsgemm_cublas.so",
+                        help="the drop-in (build/library/libsgemm_cublas.so)")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
     parser.add_argument("example", help="a file of this folder, or a path")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the example")

@@ -11,7 +11,7 @@ Needs PyTorch and an NVIDIA GPU.
 
     examples/solver.py
     examples/solver.py --tf32
-    LD_PRELOAD=build/libsgemm_cublas.so examples/solver.py
+    LD_PRELOAD=build/library/libsgemm_cublas.so examples/solver.py
 """
 
 import argparse

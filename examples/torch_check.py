@@ -4,7 +4,7 @@
 Needs PyTorch and an NVIDIA GPU. Without the drop-in it shows the errors of cuBLAS, with it those of libsgemm:
 
     examples/torch_check.py
-    LD_PRELOAD=build/libsgemm_cublas.so SGEMM_LOG=1 examples/torch_check.py
+    LD_PRELOAD=build/library/libsgemm_cublas.so SGEMM_LOG=1 examples/torch_check.py
 
 Prints each error, and exits with 1 if one is wrong: the norm of a product's error is more than 2^-21 of that of its
 terms, |A| |B|. That is some ten times what cuBLAS has in FP32, and a twentieth of what it has in TF32.

@@ -5,7 +5,7 @@ Needs PyTorch and an NVIDIA GPU with 40 GB. The default model has 369 million pa
 each of 2048 words has four successors, which are equally likely. A model that has learnt it has a loss of ln 4 = 1.386.
 
     examples/train_gpt.py --steps 300 --out cublas.json
-    LD_PRELOAD=build/libsgemm_cublas.so examples/train_gpt.py --steps 300 --out componentwise.json
+    LD_PRELOAD=build/library/libsgemm_cublas.so examples/train_gpt.py --steps 300 --out componentwise.json
 """
 
 import argparse

@@ -53,6 +53,7 @@ SgemmLibrary::SgemmLibrary() {
   find(set_stream, "sgemm_set_stream");
   find(set_accuracy, "sgemm_set_accuracy");
   find(set_pointer_mode, "sgemm_set_pointer_mode");
+  find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");
   find(gemm_strided_batched, "sgemm_gemm_strided_batched");
@@ -83,8 +84,12 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   if (status == SGEMM_STATUS_SUCCESS) {
     status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
   }
+  int multiprocessors = 0;
   if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().set_multiprocessors(handle, call.multiprocessors);
+    status = sgemm_library().get_multiprocessors(handle, &multiprocessors);
+  }
+  if (status == SGEMM_STATUS_SUCCESS && multiprocessors != call.multiprocessors) {
+    status = sgemm_library().set_multiprocessors(handle, call.multiprocessors);  // which forgets choices
   }
   if (status != SGEMM_STATUS_SUCCESS) {
     why = std::string("libsgemm refused a setting: ") + sgemm_library().status_string(status);

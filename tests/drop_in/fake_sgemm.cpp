@@ -39,6 +39,11 @@ sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_
   return SGEMM_STATUS_SUCCESS;
 }
 
+sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
+  *value = handle->multiprocessors;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
   handle->multiprocessors = multiprocessors;
   return SGEMM_STATUS_SUCCESS;

@@ -229,5 +229,5 @@ def test_without_a_library_the_places_are_named(monkeypatch):
     monkeypatch.setattr(sgemm.library, "NAME", "libsgemm.so.none")
     with pytest.raises(sgemm.LibraryNotFound) as caught:
         sgemm.version()
-    for place in (f"{sys.prefix}/lib/libsgemm.so.none", "build/libsgemm.so.none", "  libsgemm.so.none: "):
+    for place in (f"{sys.prefix}/lib/libsgemm.so.none", "build/library/libsgemm.so.none", "  libsgemm.so.none: "):
         assert place in str(caught.value)

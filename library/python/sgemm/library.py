@@ -34,7 +34,7 @@ def candidates() -> list[str]:
     folders = [Path(sys.prefix) / "lib", Path(sys.prefix) / "lib64"]
     source = Path(__file__).resolve().parents[3]
     if (source / "library" / "include" / "sgemm" / "sgemm.h").exists():
-        folders += [source / "build", source / "build" / "library"]
+        folders.append(source / "build" / "library")
     return [str(folder / NAME) for folder in folders] + [NAME]
 
 
