@@ -13,11 +13,20 @@
 namespace sgemm {
 namespace {
 
-const Build& every_shape() {
-  static const Build& build = std::find_if(kernels().begin(), kernels().end(), [](const Kernel& kernel) {
-                                return kernel.number == 9 && kernel.variant.empty();
-                              })->build(TARGET);
-  return build;
+const Kernel& every_shape() {
+  static const Kernel& kernel = *std::find_if(
+      kernels().begin(), kernels().end(), [](const Kernel& each) { return each.number == 9 && each.variant.empty(); });
+  return kernel;
+}
+
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
 }
 
 Way way(Configuration configuration) {
@@ -40,8 +49,9 @@ Way way(Configuration configuration) {
 
 std::vector<Way> every_shape_ways(const GemmProblem& p) {
   std::vector<Way> ways;
-  if (!p.a_transposed && !p.b_transposed && !p.scalars_on_device()) {
-    for (Configuration& configuration : every_shape().configurations(p)) {
+  const bool readable = !p.a_transposed && !p.b_transposed && !p.scalars_on_device();
+  if (readable && compute_capability() >= every_shape().min_compute_capability) {
+    for (Configuration& configuration : every_shape().build(TARGET).configurations(p)) {
       ways.push_back(way(std::move(configuration)));
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 
 namespace sgemm {
@@ -15,7 +16,7 @@ struct GemmProblem : Problem {
   const float* alpha_at = nullptr;
   const float* beta_at = nullptr;
 
-  bool scalars_on_device() const { return alpha_at != nullptr; }
+  SGEMM_HOST_DEVICE bool scalars_on_device() const { return alpha_at != nullptr; }
 };
 
 }  // namespace sgemm

@@ -146,7 +146,8 @@ build_and_test sanitized "sanitized$all" "sanitized$all"
 step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
 step "pytest of the scripts and the Python package, which began first" finish_pytest
 step "ruff" "$python" -m ruff check scripts library examples tests
-mapfile -t sources < <(find benchmarks kernels library runner simt tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
+mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
+                             -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
 else

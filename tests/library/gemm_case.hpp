@@ -30,9 +30,11 @@ constexpr float OUTSIDE = -12345.5F;  ///< between and around the elements of C
 class SharedFloats {
  public:
   SharedFloats(std::size_t count, float value) : count_(count) {
-    if (cudaMallocManaged(&data_, std::max<std::size_t>(count, 1) * sizeof(float)) != cudaSuccess) {
+    void* memory = nullptr;
+    if (cudaMallocManaged(&memory, std::max<std::size_t>(count, 1) * sizeof(float)) != cudaSuccess) {
       throw std::bad_alloc();
     }
+    data_ = static_cast<float*>(memory);
     std::fill_n(data_, count, value);
   }
   ~SharedFloats() { cudaFree(data_); }
@@ -47,6 +49,12 @@ class SharedFloats {
   float* data_ = nullptr;
   std::size_t count_;
 };
+
+/// Whether the device has the instructions of chapters 11 and 12.
+inline bool has_wgmma() {
+  int major = 0;
+  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 9;
+}
 
 /// A handle for one test.
 class Handle {

@@ -225,6 +225,9 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_
 
 /// On an H200, which the executor stands for.
 TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
+  }
   const Handle handle;
   const auto kernel = [&](sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t size, std::int64_t batch = 1) {
     return std::string(plan_of(handle, accuracy, transa, size, size, size, batch).kernel);

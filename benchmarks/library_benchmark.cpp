@@ -1,0 +1,316 @@
+// How fast libsgemm is beside cublasSgemm, on products as programs make them: linear layers forward and backward,
+// attention, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end the host's
+// time for a call. The runner measures products of one layout more carefully; this program covers layouts and batches.
+//
+//     library_benchmark [results.csv]
+//
+// Each sample has a cold L2, and those of the library and of cuBLAS take turns. Exit status: 0 fine, 2 usage, 3 where a
+// call fails.
+
+#include "base/statistics.hpp"
+#include "device/cublas_handle.hpp"
+#include "device/cuda_handles.hpp"
+#include "device/device_buffer.hpp"
+#include "device/l2_flush.hpp"
+#include "sgemm/sgemm.h"
+
+#include <cublas_v2.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+constexpr int SAMPLES = 7;
+constexpr double SLOWER = 0.97;  ///< of cuBLAS's speed, below which a product counts as slower
+
+/// A row-major product, or a batch of them.
+struct Product {
+  std::string name;
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  bool a_transposed = false;
+  bool b_transposed = false;
+  std::int64_t batch = 1;
+
+  std::int64_t lda() const { return a_transposed ? m : k; }
+  std::int64_t ldb() const { return b_transposed ? k : n; }
+  std::string layout() const { return std::string(a_transposed ? "T" : "N") + (b_transposed ? "T" : "N"); }
+};
+
+std::vector<Product> products() {
+  std::vector<Product> all;
+  for (const std::int64_t size : {512, 1024, 2048, 3000, 4096, 8192, 16384}) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        all.push_back({"square", size, size, size, a, b});
+      }
+    }
+  }
+  // Y = X W^T, dX = dY W and dW = dY^T X, where W is out x in.
+  struct Layer {
+    std::int64_t in, out;
+  };
+  const Layer layers[] = {{768, 768},   {768, 2304},  {768, 3072},  {3072, 768},  {1024, 4096}, {2048, 2048},
+                          {2048, 8192}, {4096, 4096}, {4096, 8192}, {8192, 2048}, {8192, 8192}};
+  for (const std::int64_t tokens : {1024, 4096, 16384}) {
+    for (const auto& [in, out] : layers) {
+      all.push_back({"forward", tokens, out, in, false, true});
+      all.push_back({"dgrad", tokens, in, out, false, false});
+      all.push_back({"wgrad", out, in, tokens, true, false});
+    }
+  }
+  for (const auto& [heads, length] : {std::pair{192, 512}, {96, 1024}, {32, 2048}, {16, 4096}}) {
+    all.push_back({"scores", length, length, 64, false, true, heads});
+    all.push_back({"values", length, 64, length, false, false, heads});
+  }
+  for (const auto& [rows, columns] : {std::pair{65536, 512}, {32768, 1024}, {16384, 4096}, {100000, 300}}) {
+    all.push_back({"gram", columns, columns, rows, true, false});
+  }
+  for (const auto& [m, n, k] : {std::tuple{300, 5000, 700},
+                                {5000, 700, 9000},
+                                {32, 8192, 8192},
+                                {8192, 32, 8192},
+                                {1, 8192, 8192},
+                                {16384, 16384, 64},
+                                {1000, 1000, 1000},
+                                {333, 333, 333},
+                                {64, 64, 100000}}) {
+    all.push_back({"odd", m, n, k});
+  }
+  return all;
+}
+
+void check(sgemm_status_t status) {
+  if (status != SGEMM_STATUS_SUCCESS) {
+    throw std::runtime_error(fmt::format("{}: {}", sgemm_status_name(status), sgemm_status_string(status)));
+  }
+}
+
+std::size_t l2_bytes() {
+  int device = 0;
+  int bytes = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
+  return static_cast<std::size_t>(bytes);
+}
+
+class Benchmark {
+ public:
+  Benchmark() : flush_(l2_bytes()) {
+    check(sgemm_create(&library_));
+    check(sgemm_set_stream(library_, stream_.get()));
+  }
+  ~Benchmark() { sgemm_destroy(library_); }
+  Benchmark(const Benchmark&) = delete;
+  Benchmark& operator=(const Benchmark&) = delete;
+
+  /// The medians of both in microseconds.
+  struct Times {
+    double library;
+    double cublas;
+  };
+  Times compare(const Product& product, sgemm_accuracy_t accuracy) {
+    reserve(product);
+    check(sgemm_set_accuracy(library_, accuracy));
+    run_library(product);  // the first calls load code and allocate
+    run_cublas(product);
+    std::vector<double> library;
+    std::vector<double> cublas;
+    for (int i = 0; i < SAMPLES; ++i) {
+      cublas.push_back(sample([&] { run_cublas(product); }));
+      library.push_back(sample([&] { run_library(product); }));
+    }
+    return {median(library), median(cublas)};
+  }
+
+  sgemm_plan_t plan(const Product& product, sgemm_accuracy_t accuracy) {
+    sgemm_plan_t plan{};
+    check(sgemm_set_accuracy(library_, accuracy));
+    check(sgemm_gemm_plan(library_, SGEMM_ORDER_ROW_MAJOR, op(product.a_transposed), op(product.b_transposed),
+                          product.m, product.n, product.k, product.lda(), product.ldb(), product.n, product.batch,
+                          &plan));
+    return plan;
+  }
+
+  /// Microseconds of the host for a call of each.
+  Times call_times(const Product& product, sgemm_accuracy_t accuracy) {
+    reserve(product);
+    check(sgemm_set_accuracy(library_, accuracy));
+    const auto time = [&](const std::function<void()>& call) {
+      constexpr int CALLS = 200;
+      call();
+      CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < CALLS; ++i) {
+        call();
+      }
+      const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+      CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+      return taken.count() / CALLS;
+    };
+    return {time([&] { run_library(product); }), time([&] { run_cublas(product); })};
+  }
+
+ private:
+  static sgemm_op_t op(bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; }
+
+  void reserve(const Product& product) {
+    const auto grow = [](DeviceBuffer<float>& buffer, std::int64_t count) {
+      if (buffer.size() < static_cast<std::size_t>(count)) {
+        buffer = {};
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < values.size(); ++i) {  // power depends on the bits, so these are not all the same
+          values[i] = static_cast<float>((i * 2654435761U) % 16777216U) / 8388608.0F - 1.0F;
+        }
+        buffer = DeviceBuffer<float>(values.size());
+        buffer.copy_from_host(values);
+      }
+    };
+    grow(a_, product.m * product.k * product.batch);
+    grow(b_, product.k * product.n * product.batch);
+    grow(c_, product.m * product.n * product.batch);
+  }
+
+  void run_library(const Product& p) {
+    const float alpha = 1.0F;
+    const float beta = 0.0F;
+    check(sgemm_gemm_strided_batched(library_, SGEMM_ORDER_ROW_MAJOR, op(p.a_transposed), op(p.b_transposed), p.m, p.n,
+                                     p.k, &alpha, a_.data(), p.lda(), p.m * p.k, b_.data(), p.ldb(), p.k * p.n, &beta,
+                                     c_.data(), p.n, p.m * p.n, p.batch));
+  }
+
+  void run_cublas(const Product& p) {
+    const float alpha = 1.0F;
+    const float beta = 0.0F;
+    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    if (p.batch == 1) {
+      cublas_check(cublasSgemm_64(cublas_->on(stream_.get()), operation(p.b_transposed), operation(p.a_transposed), p.n,
+                                  p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta, c_.data(), p.n),
+                   "cublasSgemm");
+    } else {
+      cublas_check(
+          cublasSgemmStridedBatched_64(cublas_->on(stream_.get()), operation(p.b_transposed), operation(p.a_transposed),
+                                       p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n, a_.data(), p.lda(),
+                                       p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
+          "cublasSgemmStridedBatched");
+    }
+  }
+
+  double sample(const std::function<void()>& run) {
+    flush_.enqueue(stream_.get());
+    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
+    run();
+    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    float milliseconds = 0.0F;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
+    return double{milliseconds} * 1000.0;
+  }
+
+  Stream stream_ = make_stream();
+  Event start_ = make_event();
+  Event stop_ = make_event();
+  L2Flush flush_;
+  std::shared_ptr<CublasHandle> cublas_ = CublasHandle::shared();
+  sgemm_handle_t library_ = nullptr;
+  DeviceBuffer<float> a_;
+  DeviceBuffer<float> b_;
+  DeviceBuffer<float> c_;
+};
+
+struct Accuracy {
+  const char* name;
+  sgemm_accuracy_t value;
+};
+constexpr Accuracy ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
+                                   {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
+                                   {"normwise", SGEMM_ACCURACY_NORMWISE}};
+
+/// The sum over products of the logarithm of the speed relative to cuBLAS, and the worst of them.
+struct Total {
+  double logarithms = 0.0;
+  int count = 0;
+  int slower = 0;
+  double worst = 1e9;
+  std::string worst_product;
+};
+
+void measure(const char* csv_path) {
+  Benchmark benchmark;
+  std::ofstream csv;
+  if (csv_path != nullptr) {
+    csv.open(csv_path);
+    csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed\n";
+  }
+  for (const auto& [name, accuracy] : ACCURACIES) {
+    Total total;
+    for (const Product& product : products()) {
+      const sgemm_plan_t plan = benchmark.plan(product, accuracy);
+      const Benchmark::Times times = benchmark.compare(product, accuracy);
+      const double speed = times.cublas / times.library;
+      const std::string shape = fmt::format("{} {} {}x{}x{} batch {}", product.name, product.layout(), product.m,
+                                            product.n, product.k, product.batch);
+      total.logarithms += std::log(speed);
+      ++total.count;
+      total.slower += speed < SLOWER ? 1 : 0;
+      if (speed < total.worst) {
+        total.worst = speed;
+        total.worst_product = shape;
+      }
+      if (csv_path == nullptr || speed < SLOWER) {
+        fmt::print("{:14} {:44} {:14} {:18} {:9.1f} us ({:9.1f} predicted), cuBLAS {:9.1f} us (>= {:9.1f}): {:.2f}\n",
+                   name, shape, plan.kernel, plan.configuration, times.library, plan.predicted_us, times.cublas,
+                   plan.cublas_us, speed);
+      }
+      if (csv_path != nullptr) {
+        csv << fmt::format("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
+                           product.layout(), product.m, product.n, product.k, product.batch, name, plan.kernel,
+                           plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed);
+      }
+    }
+    fmt::print("{}: {} products, geometric mean {:.2f} times cuBLAS, {} below {}, worst {:.2f} ({})\n", name,
+               total.count, std::exp(total.logarithms / total.count), total.slower, SLOWER, total.worst,
+               total.worst_product);
+    std::fflush(stdout);
+  }
+  for (const auto& [name, accuracy] : ACCURACIES) {
+    for (const std::int64_t size : {64, 1024}) {
+      const Benchmark::Times calls = benchmark.call_times({"call", size, size, size}, accuracy);
+      fmt::print("{} at {}: the host takes {:.1f} us for a call, for one of cuBLAS {:.1f} us\n", name, size,
+                 calls.library, calls.cublas);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sgemm
+
+int main(int argc, char** argv) {
+  if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+    fmt::print(stderr, "usage: library_benchmark [results.csv]\n");
+    return 2;
+  }
+  try {
+    sgemm::measure(argc == 2 ? argv[1] : nullptr);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 3;
+  }
+  return 0;
+}

@@ -1,0 +1,96 @@
+// libsgemm, the library made of the chapters, through the same interface as any program. Each accuracy is a variant.
+
+#include "common/cuda_check.hpp"
+#include "host/kernel.hpp"
+#include "sgemm/sgemm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+void check(sgemm_status_t status, const char* call) {
+  if (status != SGEMM_STATUS_SUCCESS) {
+    throw std::runtime_error(
+        fmt::format("{} ({}) from {}", sgemm_status_name(status), sgemm_status_string(status), call));
+  }
+}
+
+/// Matrices without elements may have row distances of 0, which the library refuses.
+std::int64_t leading(std::int64_t distance) { return std::max<std::int64_t>(distance, 1); }
+
+class LibraryHandle {
+ public:
+  /// The calling thread's handle for the current device, shared while any user of it lives.
+  static std::shared_ptr<LibraryHandle> shared() {
+    thread_local std::map<int, std::weak_ptr<LibraryHandle>> living;
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    std::shared_ptr<LibraryHandle> handle = living[device].lock();
+    if (!handle) {
+      handle = std::make_shared<LibraryHandle>();
+      living[device] = handle;
+    }
+    return handle;
+  }
+
+  LibraryHandle() { check(sgemm_create(&handle_), "sgemm_create"); }
+  ~LibraryHandle() { sgemm_destroy(handle_); }
+  LibraryHandle(const LibraryHandle&) = delete;
+  LibraryHandle& operator=(const LibraryHandle&) = delete;
+
+  void multiply(sgemm_accuracy_t accuracy, const Problem& p, cudaStream_t stream) {
+    check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
+    check(sgemm_set_stream(handle_, stream), "sgemm_set_stream");
+    check(sgemm_gemm(handle_, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, &p.alpha, p.a,
+                     leading(p.lda), p.b, leading(p.ldb), &p.beta, p.c, leading(p.ldc)),
+          "sgemm_gemm");
+  }
+
+  std::string describe(sgemm_accuracy_t accuracy, const Problem& p) {
+    sgemm_plan_t plan{};
+    check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
+    check(sgemm_gemm_plan(handle_, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, leading(p.lda),
+                          leading(p.ldb), leading(p.ldc), 1, &plan),
+          "sgemm_gemm_plan");
+    return fmt::format("{}{}{}: {}", plan.kernel, *plan.configuration == '\0' ? "" : " ", plan.configuration,
+                       plan.reason);
+  }
+
+ private:
+  sgemm_handle_t handle_ = nullptr;
+};
+
+Kernel libsgemm(std::string variant, sgemm_accuracy_t accuracy, AccuracyClass promised, std::string summary) {
+  Kernel kernel;
+  kernel.name = "libsgemm";
+  kernel.variant = std::move(variant);
+  kernel.summary = std::move(summary);
+  kernel.accuracy = promised;
+  kernel.min_compute_capability = 75;
+  kernel.build(Target::for_gpu).configurations = [accuracy](const Problem& problem) -> std::vector<Configuration> {
+    const std::shared_ptr<LibraryHandle> handle = LibraryHandle::shared();
+    return {{handle->describe(accuracy, problem), 0,
+             [=](const Problem& p, void*, cudaStream_t stream) { handle->multiply(accuracy, p, stream); }}};
+  };
+  return kernel;
+}
+
+const Registration fp32(libsgemm("fp32", SGEMM_ACCURACY_FP32, AccuracyClass::fp32,
+                                 "the library, with products and sums in FP32: chapter 09 or cuBLAS"));
+const Registration componentwise(libsgemm("componentwise", SGEMM_ACCURACY_COMPONENTWISE, AccuracyClass::bf16_split,
+                                          "the library, at least as accurate as cuBLAS: 11, 09 or cuBLAS"));
+const Registration normwise(libsgemm("normwise", SGEMM_ACCURACY_NORMWISE, AccuracyClass::fp16_split,
+                                     "the library, errors relative to rows and columns: 12, 11, 09 or cuBLAS"));
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,263 @@
+// libsgemm on a GPU: products that its own kernels compute, and how it works with streams, graphs, threads and memory.
+// tests/library/ has the tests of its interface, which run here as well.
+
+#include "library/gemm_case.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+std::string kernel_of(sgemm_handle_t handle, GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  sgemm_plan_t plan{};
+  EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_pointer_mode(handle, of.pointer_mode), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_gemm_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, operands.a.ld(), operands.b.ld(),
+                            operands.c.ld(), of.batch, &plan),
+            SGEMM_STATUS_SUCCESS);
+  return plan.kernel;
+}
+
+/// Sizes for which the split kernels are predicted to be faster than cuBLAS.
+class LargeProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t>> {};
+
+TEST_P(LargeProductTest, IsRightForBothLayoutsOfB) {
+  const Handle handle;
+  GemmCase product;
+  std::tie(product.accuracy, product.order, product.transa) = GetParam();
+  for (const sgemm_op_t transb : OPS) {
+    for (const auto& [m, n, k] : {std::tuple{1024, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 1000}}) {
+      for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+        product.m = m;
+        product.n = n;
+        product.k = k;
+        product.transb = transb;
+        product.pointer_mode = mode;
+        product.alpha = -1.5F;
+        product.beta = m == 1024 ? 0.0F : 0.5F;
+        product.padding = m == 2051 ? 5 : 0;
+        product.offset = m == 2051 ? 1 : 0;
+        expect_right(handle, product);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, LargeProductTest,
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+TEST(LibraryTest, SmallSizesOfAllKinds) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (std::int64_t m = 1; m <= 300; m += 23) {
+      for (std::int64_t n = 1; n <= 300; n += 59) {
+        GemmCase product{m, n, (m * 7 + n * 13) % 300 + 1};
+        product.accuracy = accuracy;
+        product.transa = OPS[m % 3];
+        product.transb = OPS[n % 3];
+        product.order = ORDERS[(m + n) % 2];
+        product.beta = m % 2 == 0 ? 0.0F : 1.0F;
+        expect_right(handle, product);
+      }
+    }
+  }
+}
+
+TEST(LibraryTest, LargeProductsAreNotCublass) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
+  }
+  const Handle handle;
+  for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+    GemmCase product{1024, 1024, 1024};
+    product.transa = product.transb = op;
+    GemmOperands componentwise(product);
+    EXPECT_EQ(kernel_of(handle, componentwise), "11_bf16x6");
+    product.accuracy = SGEMM_ACCURACY_NORMWISE;
+    GemmOperands normwise(product);
+    EXPECT_EQ(kernel_of(handle, normwise), "12_fp16x3");
+  }
+}
+
+TEST(LibraryTest, InfNanAndDenormals) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1030, 900, 1100, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+    product.accuracy = accuracy;
+    GemmOperands operands(product);
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 1029, 1000) = NAN_FLOAT;
+    operands.op_b(0, 20, 899) = -INF;
+    for (std::int64_t k = 0; k < product.k; ++k) {
+      operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
+      operands.op_b(0, k, 41) *= 0x1p100F;
+    }
+    const Expected expected(operands, 1030);
+    ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check(operands);
+  }
+}
+
+TEST(LibraryTest, BatchesOfLargeProducts) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+    product.batch = 3;
+    product.accuracy = accuracy;
+    expect_right(handle, product);
+  }
+}
+
+TEST(LibraryTest, AWorkspaceServesProductsOfDifferentShapesInTurn) {
+  constexpr std::size_t BYTES = std::size_t{256} << 20U;
+  void* workspace = nullptr;
+  ASSERT_EQ(cudaMalloc(&workspace, BYTES), cudaSuccess);
+  ASSERT_EQ(cudaMemset(workspace, 0xFF, BYTES), cudaSuccess);
+  {
+    const Handle handle;
+    ASSERT_EQ(sgemm_set_workspace(handle, workspace, BYTES), SGEMM_STATUS_SUCCESS);
+    for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+      for (const auto& [m, n, k] :
+           {std::tuple{1500, 1500, 1500}, {1024, 1024, 3000}, {700, 3000, 1024}, {1500, 1500, 1500}}) {
+        GemmCase product{m, n, k};
+        product.accuracy = accuracy;
+        expect_right(handle, product);
+      }
+    }
+  }
+  cudaFree(workspace);
+}
+
+TEST(LibraryTest, TheSameCallGivesTheSameBits) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (const auto& [m, n, k] : {std::tuple{1500, 1400, 3000}, {512, 512, 512}, {100, 100, 100}}) {
+      GemmCase product{m, n, k};
+      product.accuracy = accuracy;
+      GemmOperands operands(product);
+      std::vector<float> first;
+      for (int run = 0; run < 10; ++run) {
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        if (run == 0) {
+          first = operands.c.memory().copy();
+        }
+        EXPECT_EQ(operands.c.memory().copy(), first) << product.describe();
+      }
+    }
+  }
+}
+
+/// Captures a call, and replays it twice on operands that change in between.
+void expect_right_in_a_graph(const GemmCase& product) {
+  SCOPED_TRACE(product.describe());
+  const Handle handle;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  GemmOperands operands(product);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  for (int replay = 0; replay < 2; ++replay) {
+    operands.op_a(0, 1, 2) += 1.0F;
+    const Expected expected(operands);
+    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    expected.check(operands);
+  }
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1500, 1500, 1500};
+    product.accuracy = accuracy;
+    expect_right_in_a_graph(product);
+    product.transa = SGEMM_OP_T;
+    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+    expect_right_in_a_graph(product);
+  }
+}
+
+TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([number] {
+      const Handle handle;
+      cudaStream_t stream = nullptr;
+      ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+      ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+      GemmCase product{1000 + 30 * number, 900, 1200};
+      product.transa = OPS[number % 2];
+      product.accuracy = ACCURACIES[number % 3];
+      GemmOperands operands(product);
+      const Expected expected(operands);
+      for (int run = 0; run < 5; ++run) {
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+      }
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      expected.check(operands);
+      cudaStreamDestroy(stream);
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
+  const Handle handle;
+  GemmOperands operands({1500, 1500, 1500});
+  const Expected expected(operands);
+  std::vector<void*> taken;
+  for (std::size_t bytes = std::size_t{1} << 36U; bytes >= std::size_t{1} << 21U;) {
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, bytes) == cudaSuccess) {
+      taken.push_back(memory);
+    } else {
+      cudaGetLastError();
+      bytes /= 2;
+    }
+  }
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  for (void* const memory : taken) {
+    cudaFree(memory);
+  }
+  expected.check(operands);
+}
+
+TEST(LibraryTest, AnotherDeviceIsRefused) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  if (devices < 2) {
+    GTEST_SKIP() << "this takes two GPUs";
+  }
+  const Handle handle;
+  GemmOperands operands({50, 60, 70});
+  const Expected expected(operands);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ARCH_MISMATCH);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  expected.check_unchanged(operands);
+}
+
+}  // namespace
+}  // namespace sgemm::test

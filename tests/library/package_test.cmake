@@ -1,0 +1,46 @@
+# A project that finds the installed library builds the example, by the CMake package and by pkg-config. Without a GPU
+# the example ends with the sentence about that. Run as: cmake -DBUILD=<build folder> -DSOURCE=<source folder>
+# -DLIBRARY=<the library> -DGENERATOR=... -DCOMPILER=... -DCUDA_INCLUDE=<folders of CUDA's headers> -DCUDART=<library>
+# -DNM=... -P <this file>.
+set(work ${BUILD}/library_package_test)
+file(REMOVE_RECURSE ${work})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed --component sgemm)
+run(${CMAKE_COMMAND} -S ${SOURCE}/examples/library -B ${work}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_PREFIX_PATH=${work}/installed)
+run(${CMAKE_COMMAND} --build ${work}/build)
+
+# With a GPU the example checks its own result. Without one it says what is missing.
+execute_process(COMMAND ${work}/build/product RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
+if(NOT (status EQUAL 0 AND output MATCHES "^2048 by ") AND NOT (status EQUAL 1 AND error MATCHES "no usable GPU"))
+  message(FATAL_ERROR "the example ended with ${status}: ${output}${error}")
+endif()
+
+# pkg-config names the same header and library.
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE description ${work}/installed/sgemm.pc)
+  cmake_path(GET description PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} ${folder})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs --define-variable=prefix=${work}/installed sgemm
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+  if(status)
+    message(FATAL_ERROR "pkg-config does not find the library")
+  endif()
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  list(TRANSFORM CUDA_INCLUDE PREPEND -I)
+  run(${COMPILER} ${SOURCE}/examples/library/product.cpp -o ${work}/product ${CUDA_INCLUDE} ${flags} ${CUDART})
+endif()
+
+# Nothing but the functions of the header is visible.
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols)
+string(REGEX MATCHALL " [A-Za-z] [^\n]+" symbols "${symbols}")
+list(FILTER symbols EXCLUDE REGEX "^ T sgemm_")
+if(symbols)
+  message(FATAL_ERROR "visible besides the interface: ${symbols}")
+endif()
