@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import need, positive, write_json
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -41,8 +41,7 @@ def measure(cupy, size: int, repeats: int) -> dict:
 
 def main() -> int:
     options = parse()
-    import cupy
-
+    cupy = need("cupy", "cupy-cuda13x")
     try:
         cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -1,9 +1,21 @@
-"""What the examples have in common: results that are written whole or not at all."""
+"""What the examples have in common: packages that they need, and results that are written whole or not at all."""
 
+import importlib
 import json
 import os
+import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
+from types import ModuleType
+
+
+def need(package: str, install: str) -> ModuleType:
+    """Imports a package. Where it is missing, the program ends with 2 and a line that says what to install."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        print(f"{Path(sys.argv[0]).name} needs {package}: pip install {install} ({error})", file=sys.stderr)
+        sys.exit(2)
 
 
 def write_json(path: Path, values: dict) -> None:

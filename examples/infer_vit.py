@@ -16,7 +16,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import need, positive, write_json
 
 PATCH, IMAGE, CLASSES = 16, 224, 1000
 
@@ -60,8 +60,7 @@ def make_model(torch, options: argparse.Namespace):
 
 def main() -> int:
     options = parse()
-    import torch
-
+    torch = need("torch", "torch")
     if not torch.cuda.is_available():
         print("infer_vit.py needs a GPU that PyTorch can use", file=sys.stderr)
         return 2

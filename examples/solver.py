@@ -19,7 +19,7 @@ import os
 import sys
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import need, positive, write_json
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -66,8 +66,7 @@ def newton(torch, size: int, steps: int) -> dict:
 
 def main() -> int:
     options = parse()
-    import torch
-
+    torch = need("torch", "torch")
     if not torch.cuda.is_available():
         print("solver.py needs a GPU that PyTorch can use", file=sys.stderr)
         return 2

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import need, positive, write_json
 
 LIMIT = 2.0**-21
 SOLVE_LIMIT = 1e-4  # residuals of linalg, whose matrices have condition numbers up to some thousands
@@ -121,8 +121,7 @@ def solves(torch, size: int) -> dict:
 
 def main() -> int:
     options = parse()
-    import torch
-
+    torch = need("torch", "torch")
     if not torch.cuda.is_available():
         print("torch_check.py needs a GPU that PyTorch can use", file=sys.stderr)
         return 2

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import need, positive, write_json
 
 SUCCESSORS = 4
 
@@ -130,8 +130,7 @@ def train(torch, options: argparse.Namespace) -> dict:
 
 def main() -> int:
     options = parse()
-    import torch
-
+    torch = need("torch", "torch")
     if not torch.cuda.is_available():
         print("train_gpt.py needs a GPU that PyTorch can use", file=sys.stderr)
         return 2

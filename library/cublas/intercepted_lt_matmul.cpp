@@ -11,6 +11,11 @@ namespace {
 
 constexpr const char* kCublasLt = "libcublasLt.so";
 
+// Attributes that headers of CUDA 12 do not have yet. An older cuBLASLt does not know them, and then has the default.
+constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
+constexpr uint32_t kStridedBatch = 0;                                         // CUBLASLT_BATCH_MODE_STRIDED
+constexpr auto kEmulation = static_cast<cublasLtMatmulDescAttributes_t>(38);  // ..._DESC_EMULATION_DESCRIPTOR
+
 /// An attribute of the description of a product, or `missing` where this cuBLASLt does not know it.
 template <class Value>
 Value attribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which, Value missing) {
@@ -38,9 +43,10 @@ struct Layout {
         columns(attribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t{0})),
         ld(attribute(layout, CUBLASLT_MATRIX_LAYOUT_LD, int64_t{0})),
         batch_count(attribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{1})),
-        stride(attribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{0})) {}
+        stride(attribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{0})),
+        batch_mode(attribute(layout, kBatchMode, kStridedBatch)) {}
 
-  bool is_plain() const { return type == CUDA_R_32F && order == CUBLASLT_ORDER_COL; }
+  bool is_plain() const { return type == CUDA_R_32F && order == CUBLASLT_ORDER_COL && batch_mode == kStridedBatch; }
 
   uint32_t type;
   int32_t order;
@@ -49,6 +55,7 @@ struct Layout {
   int64_t ld;
   int32_t batch_count;
   int64_t stride;
+  uint32_t batch_mode;
 };
 
 /// The arguments of cublasLtMatmul that describe the product.
@@ -126,10 +133,11 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, Epilogue& epilogue) 
   return "";
 }
 
-bool has_scales(cublasLtMatmulDesc_t description) {
+/// Scales of the matrices, a wish for the largest element, or a description of emulation.
+bool has_additions(cublasLtMatmulDesc_t description) {
   constexpr cublasLtMatmulDescAttributes_t kPointers[] = {
       CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
-      CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER};
+      CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,  kEmulation};
   for (const auto pointer : kPointers) {
     if (attribute(description, pointer, static_cast<const void*>(nullptr)) != nullptr) {
       return true;
@@ -164,7 +172,7 @@ const char* read_product(const LtProduct& product, Call& call) {
     return "the compute type is not FP32";
   }
   if (!a.is_plain() || !b.is_plain() || !c.is_plain() || !d.is_plain()) {
-    return "a matrix is not FP32 or not column-major";
+    return "a matrix is not FP32, not column-major, or one of a batch of pointers";
   }
   const bool fits = (transa == CUBLAS_OP_N ? a.rows : a.columns) == d.rows &&
                     (transb == CUBLAS_OP_N ? b.columns : b.rows) == d.columns &&
@@ -177,7 +185,7 @@ const char* read_product(const LtProduct& product, Call& call) {
   if (attribute(description, CUBLASLT_MATMUL_DESC_SCALE_TYPE, int32_t{CUDA_R_32F}) != CUDA_R_32F ||
       attribute(description, CUBLASLT_MATMUL_DESC_TRANSC, int32_t{CUBLAS_OP_N}) != CUBLAS_OP_N ||
       attribute(description, CUBLASLT_MATMUL_DESC_FILL_MODE, int32_t{CUBLAS_FILL_MODE_FULL}) != CUBLAS_FILL_MODE_FULL ||
-      has_scales(description)) {
+      has_additions(description)) {
     return "the description asks for more than a product";
   }
   const auto pointer_mode =

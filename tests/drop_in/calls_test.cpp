@@ -427,6 +427,16 @@ TEST_F(LtMatmulTest, ScalesAreCublasWork) {
   expect_by_cublas();
 }
 
+TEST_F(LtMatmulTest, EmulationIsCublasWork) {
+  set(static_cast<cublasLtMatmulDescAttributes_t>(38), &alpha_);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, BatchesOfPointersAreCublasWork) {
+  set(b_layout_, static_cast<cublasLtMatrixLayoutAttribute_t>(8), uint32_t{1});  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
+  expect_by_cublas();
+}
+
 TEST_F(LtMatmulTest, SizesThatDifferAreCublasWork) {
   set(b_layout_, CUBLASLT_MATRIX_LAYOUT_ROWS, uint64_t{2});
   expect_by_cublas();

@@ -54,6 +54,16 @@ def test_every_example_says_what_it_needs():
         assert "--out OUT" in shown
 
 
+@pytest.mark.parametrize("example", [cupy_matmul, infer_vit, solver, torch_check, train_gpt])
+def test_a_missing_package_is_named(example):
+    package = "cupy" if example is cupy_matmul else "torch"
+    path = Path(example.__file__)
+    bare = subprocess.run([sys.executable, "-S", "-E", path], capture_output=True, text=True, check=False)
+    assert bare.returncode == 2
+    assert bare.stderr.startswith(f"{path.name} needs {package}: pip install {package}")
+    assert bare.stderr.count("\n") == 1
+
+
 RUN = """
 import json, os, sys
 out = sys.argv[sys.argv.index("--out") + 1]
