@@ -8,11 +8,10 @@ Needs CuPy and an NVIDIA GPU.
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-from example_results import need, positive, write_json
+from example_results import need, positive, write_results
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -52,8 +51,7 @@ def main() -> int:
     for size in options.sizes:
         results[str(size)] = result = measure(cupy, size, options.repeats)
         print(f"{size:6}: {result['ms']:8.3f} ms {result['tflops']:6.1f} TFLOP/s, relative error {result['error']:.2e}")
-    if options.out:
-        write_json(options.out, {"sizes": results, "preload": os.environ.get("LD_PRELOAD", "")})
+    write_results(options.out, cupy, {"sizes": results})
     return 0
 
 

@@ -1,4 +1,5 @@
-"""What the examples have in common: packages that they need, and results that are written whole or not at all."""
+"""What the examples have in common: packages that they need, and results in JSON files that are written whole or not
+at all."""
 
 import importlib
 import json
@@ -16,6 +17,23 @@ def need(package: str, install: str) -> ModuleType:
     except ImportError as error:
         print(f"{Path(sys.argv[0]).name} needs {package}: pip install {install} ({error})", file=sys.stderr)
         sys.exit(2)
+
+
+def write_results(path: Path | None, package: ModuleType, values: dict) -> None:
+    """Writes what an example found, and where. Without a path it does nothing."""
+    if path is not None:
+        write_json(path, values | {"circumstances": circumstances(package)})
+
+
+def circumstances(package: ModuleType) -> dict[str, str]:
+    """The GPU, the versions, and what is preloaded, of an example that works with PyTorch or CuPy."""
+    if package.__name__ == "torch":
+        device, cuda = package.cuda.get_device_name(), package.version.cuda
+    else:
+        runtime = package.cuda.runtime
+        device, cuda = runtime.getDeviceProperties(0)["name"].decode(), str(runtime.runtimeGetVersion())
+    preload = Path(os.environ.get("LD_PRELOAD", "")).name
+    return {"device": device, package.__name__: package.__version__, "cuda": cuda, "preload": preload}
 
 
 def write_json(path: Path, values: dict) -> None:

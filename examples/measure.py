@@ -98,6 +98,12 @@ def run(options: argparse.Namespace, mode: str) -> dict:
         }
 
 
+def commit() -> str:
+    """The suite's commit, with "-dirty" if files differ from it. Empty where git does not know."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=7"]
+    return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     runs = []
@@ -107,7 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
             runs.append({"round": number + 1} | run(options, mode))
             if runs[-1]["status"] != 0:
                 print(f"{options.example.name} failed with {mode}: status {runs[-1]['status']}", file=sys.stderr)
-            write_json(options.out, {"example": options.example.name, "arguments": options.arguments, "runs": runs})
+            settings = {"example": options.example.name, "arguments": options.arguments, "commit": commit()}
+            write_json(options.out, settings | {"runs": runs})
     return 1 if any(run["status"] != 0 for run in runs) else 0
 
 

@@ -10,11 +10,10 @@ each of 2048 words has four successors, which are equally likely. A model that h
 
 import argparse
 import itertools
-import os
 import sys
 from pathlib import Path
 
-from example_results import need, positive, write_json
+from example_results import need, positive, write_results
 
 SUCCESSORS = 4
 
@@ -140,9 +139,8 @@ def main() -> int:
         f"{result['parameters'] / 1e6:.0f} million parameters, loss {result['loss'][-1]:.4f}, "
         f"median step {settled[len(settled) // 2]:.1f} ms"
     )
-    if options.out:
-        settings = {name: value for name, value in vars(options).items() if name != "out"}
-        write_json(options.out, settings | {"preload": os.environ.get("LD_PRELOAD", "")} | result)
+    settings = {name: value for name, value in vars(options).items() if name != "out"}
+    write_results(options.out, torch, settings | result)
     return 0
 
 

@@ -41,13 +41,14 @@ LogLine line_of(const Call& call, const std::string& by, const std::string& why)
 
 void take_sample(CallLog::Entry& entry) {
   if (const std::optional<double> us = entry.stopwatch.sample()) {
-    entry.timed_us += *us;
+    (entry.timed_calls == 0 ? entry.first_us : entry.later_us) += *us;
     ++entry.timed_calls;
   }
 }
 
+// Without the first call, where there are others.
 double mean_us(const CallLog::Entry& entry) {
-  return entry.timed_calls == 0 ? 0 : entry.timed_us / static_cast<double>(entry.timed_calls);
+  return entry.timed_calls <= 1 ? entry.first_us : entry.later_us / static_cast<double>(entry.timed_calls - 1);
 }
 
 double total_ms(const CallLog::Entry& entry) { return mean_us(entry) * static_cast<double>(entry.calls) / 1e3; }
@@ -99,7 +100,8 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return total_ms(*a.second) > total_ms(*b.second); });
-  std::fprintf(file, "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls\n",
+  std::fprintf(file,
+               "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls but the first\n",
                static_cast<int>(getpid()), accuracy);
   std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
                "function", "ops", "m", "n", "k", "batch", "by", "why");

@@ -28,8 +28,10 @@ class CallLog {
   /// What the log knows of a line.
   struct Entry {
     uint64_t calls = 0;
+    /// Samples. The first call may load code and find memory, so its time stands apart.
     uint64_t timed_calls = 0;
-    double timed_us = 0;
+    double first_us = 0;
+    double later_us = 0;
     Stopwatch stopwatch;
   };
 

@@ -20,7 +20,7 @@ bool enqueue_epilogue(const Epilogue& epilogue, int64_t m, int64_t n, float* d, 
   return true;
 }
 
-// Every call takes 100 us.
+// The first call of a shape takes 5000 us, and others 100 us.
 bool Stopwatch::start(cudaStream_t) {
   running_ = true;
   return true;
@@ -36,7 +36,9 @@ std::optional<double> Stopwatch::sample() {
     return std::nullopt;
   }
   stopped_ = false;
-  return 100.0;
+  const bool first = begin_ == nullptr;
+  begin_ = reinterpret_cast<cudaEvent_t>(this);
+  return first ? 5000.0 : 100.0;
 }
 
 }  // namespace drop_in

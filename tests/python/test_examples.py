@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,6 +96,7 @@ def test_modes_take_turns(tmp_path, monkeypatch, capfd):
     written = json.loads(out.read_text())
     runs = written["runs"]
     assert written["arguments"] == ["--size", "5"]
+    assert written["commit"]
     modes = ["cublas", "tf32", "normwise"]
     assert [(run["round"], run["mode"]) for run in runs] == [(1, m) for m in modes] + [(2, m) for m in modes[::-1]]
     cublas, tf32, normwise = runs[:3]
@@ -108,6 +110,22 @@ def test_modes_take_turns(tmp_path, monkeypatch, capfd):
         **{"calls": 3, "timed": 2, "us": 100.5, "total_ms": 0.302, "function": "cublasSgemm", "ops": "NT"},
         **{"m": 2, "n": 3, "k": 4, "batch": 5, "by": "11_bf16x6", "why": "predicted 9 us, cuBLAS 20"},
     }
+
+
+def test_results_name_no_folder_of_a_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "/home/somebody/libsgemm_cublas.so")
+    torch = SimpleNamespace(
+        __name__="torch",
+        __version__="2.11",
+        version=SimpleNamespace(cuda="13.0"),
+        cuda=SimpleNamespace(get_device_name=lambda: "a GPU"),
+    )
+    example_results.write_results(tmp_path / "results.json", torch, {"error": 0.5})
+    assert json.loads((tmp_path / "results.json").read_text()) == {
+        "error": 0.5,
+        "circumstances": {"device": "a GPU", "torch": "2.11", "cuda": "13.0", "preload": "libsgemm_cublas.so"},
+    }
+    example_results.write_results(None, torch, {})
 
 
 def test_results_are_written_whole(tmp_path):
