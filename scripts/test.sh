@@ -113,7 +113,7 @@ tidy() {
 
 # The tests of the scripts take one processor, and run beside the builds.
 start_pytest() {
-  "$python" -m pytest tests/scripts >"$pytest_output" 2>&1 &
+  "$python" -m pytest tests/scripts tests/python >"$pytest_output" 2>&1 &
   pytest_job=$!
 }
 
@@ -144,8 +144,8 @@ if [ -n "$all" ] || ! find_nvcc; then
 fi
 build_and_test sanitized "sanitized$all" "sanitized$all"
 step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
-step "pytest of the scripts, which began first" finish_pytest
-step "ruff" "$python" -m ruff check scripts tests
+step "pytest of the scripts and the Python package, which began first" finish_pytest
+step "ruff" "$python" -m ruff check scripts library examples tests
 mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Compares CuPy's FP32 products with FP64, and times them.
+
+Needs CuPy and an NVIDIA GPU.
+
+    examples/cupy_matmul.py
+    LD_PRELOAD=build/library/libsgemm_cublas.so SGEMM_LOG=1 examples/cupy_matmul.py
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from example_results import need, positive, write_results
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Compares CuPy's FP32 products with FP64, and times them.")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[1024, 4096, 8192], help="of square matrices")
+    parser.add_argument("--repeats", type=positive, default=10, help="products that are timed together (10)")
+    parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
+    return parser.parse_args(arguments)
+
+
+def measure(cupy, size: int, repeats: int) -> dict:
+    a, b = (cupy.random.standard_normal((size, size), dtype=cupy.float32) for _ in range(2))
+    product = a @ b
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin.record()
+    for _ in range(repeats):
+        product = a @ b
+    end.record()
+    end.synchronize()
+    ms = cupy.cuda.get_elapsed_time(begin, end) / repeats
+    # Some rows are enough for the error.
+    exact = a[:64].astype(cupy.float64) @ b.astype(cupy.float64)
+    error = float(cupy.linalg.norm(product[:64] - exact) / cupy.linalg.norm(exact))
+    return {"ms": ms, "tflops": 2e-9 * size**3 / ms, "error": error}
+
+
+def main() -> int:
+    options = parse()
+    cupy = need("cupy", "cupy-cuda13x")
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        print(f"cupy_matmul.py needs a GPU that CuPy can use: {error}", file=sys.stderr)
+        return 2
+    cupy.random.seed(1)
+    results = {}
+    for size in options.sizes:
+        results[str(size)] = result = measure(cupy, size, options.repeats)
+        print(f"{size:6}: {result['ms']:8.3f} ms {result['tflops']:6.1f} TFLOP/s, relative error {result['error']:.2e}")
+    write_results(options.out, cupy, {"sizes": results})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

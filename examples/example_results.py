@@ -1,0 +1,50 @@
+"""What the examples have in common: packages that they need, and results in JSON files that are written whole or not
+at all."""
+
+import importlib
+import json
+import os
+import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
+from types import ModuleType
+
+
+def need(package: str, install: str) -> ModuleType:
+    """Imports a package. Where it is missing, the program ends with 2 and a line that says what to install."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        print(f"{Path(sys.argv[0]).name} needs {package}: pip install {install} ({error})", file=sys.stderr)
+        sys.exit(2)
+
+
+def write_results(path: Path | None, package: ModuleType, values: dict) -> None:
+    """Writes what an example found, and where. Without a path it does nothing."""
+    if path is not None:
+        write_json(path, values | {"circumstances": circumstances(package)})
+
+
+def circumstances(package: ModuleType) -> dict[str, str]:
+    """The GPU, the versions, and what is preloaded, of an example that works with PyTorch or CuPy."""
+    if package.__name__ == "torch":
+        device, cuda = package.cuda.get_device_name(), package.version.cuda
+    else:
+        runtime = package.cuda.runtime
+        device, cuda = runtime.getDeviceProperties(0)["name"].decode(), str(runtime.runtimeGetVersion())
+    preload = Path(os.environ.get("LD_PRELOAD", "")).name
+    return {"device": device, package.__name__: package.__version__, "cuda": cuda, "preload": preload}
+
+
+def write_json(path: Path, values: dict) -> None:
+    """Writes a file in one step: readers see the old content or the new."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(json.dumps(values, indent=1) + "\n")
+    scratch.replace(path)
+
+
+def positive(text: str) -> int:
+    """An argument that is a whole number above 0."""
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cublas_v2.h>
+#include <sgemm/sgemm.h>
+
+#include <cstdint>
+
+#include "epilogue.hpp"
+
+namespace drop_in {
+
+/// A matrix of a call, column-major. `stride` is the distance to the next one of a batch. Both are in elements.
+template <class Element>
+struct Matrix {
+  Element* data = nullptr;
+  int64_t ld = 0;
+  int64_t stride = 0;
+};
+
+/// A call of cuBLAS, as far as the library can do it: C = epilogue(alpha * op(A) * op(B) + beta * C), where op(A) is
+/// m x k and op(B) is k x n.
+struct Call {
+  const char* function = "";
+  /// Why the library can not do it. Empty: it can, and all members are set.
+  const char* refusal = "";
+  cudaStream_t stream = nullptr;
+  sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
+  int multiprocessors = 0;  // to plan for; 0: all
+  sgemm_op_t transa = SGEMM_OP_N;
+  sgemm_op_t transb = SGEMM_OP_N;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t batch_count = 1;
+  const float* alpha = nullptr;
+  const float* beta = nullptr;
+  Matrix<const float> a;
+  Matrix<const float> b;
+  Matrix<float> c;
+  Epilogue epilogue;
+
+  bool refused() const { return *refusal != '\0'; }
+};
+
+}  // namespace drop_in

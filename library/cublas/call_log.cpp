@@ -1,0 +1,120 @@
+#include "call_log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace drop_in {
+namespace {
+
+char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
+
+const char* epilogue_name(const Epilogue& epilogue) {
+  const bool bias = epilogue.bias != nullptr;
+  switch (epilogue.activation) {
+    case Activation::none:
+      return bias ? "+bias" : "";
+    case Activation::relu:
+      return bias ? "+bias+relu" : "+relu";
+    case Activation::gelu:
+      return bias ? "+bias+gelu" : "+gelu";
+    case Activation::gelu_gradient:
+      return "+dgelu";
+  }
+  return "";
+}
+
+LogLine line_of(const Call& call, const std::string& by, const std::string& why) {
+  return {std::string(call.function) + epilogue_name(call.epilogue),
+          {letter(call.transa), letter(call.transb)},
+          call.m,
+          call.n,
+          call.k,
+          call.batch_count,
+          by,
+          why};
+}
+
+void take_sample(CallLog::Entry& entry) {
+  if (const std::optional<double> us = entry.stopwatch.sample()) {
+    (entry.timed_calls == 0 ? entry.first_us : entry.later_us) += *us;
+    ++entry.timed_calls;
+  }
+}
+
+// Without the first call, where there are others.
+double mean_us(const CallLog::Entry& entry) {
+  return entry.timed_calls <= 1 ? entry.first_us : entry.later_us / static_cast<double>(entry.timed_calls - 1);
+}
+
+double total_ms(const CallLog::Entry& entry) { return mean_us(entry) * static_cast<double>(entry.calls) / 1e3; }
+
+}  // namespace
+
+CallLog::Measured::Measured(CallLog* log, const Call& call, const std::string& by, const std::string& why)
+    : log_(log), stream_(call.stream) {
+  if (log_ == nullptr) {
+    return;
+  }
+  const std::lock_guard lock(log_->mutex_);
+  entry_ = &log_->entries_[line_of(call, by, why)];
+  ++entry_->calls;
+  take_sample(*entry_);
+  timing_ = entry_->stopwatch.start(stream_);
+}
+
+CallLog::Measured::~Measured() {
+  if (timing_) {
+    const std::lock_guard lock(log_->mutex_);
+    entry_->stopwatch.stop(stream_);
+  }
+}
+
+void CallLog::Measured::forget() {
+  if (log_ != nullptr) {
+    const std::lock_guard lock(log_->mutex_);
+    --entry_->calls;
+  }
+}
+
+void CallLog::write(const std::string& path, const char* accuracy) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<const LogLine*, const Entry*>> lines;
+  for (auto& [line, entry] : entries_) {
+    take_sample(entry);
+    if (entry.calls != 0) {
+      lines.emplace_back(&line, &entry);
+    }
+  }
+  if (lines.empty()) {
+    return;
+  }
+  std::FILE* const file = path == "1" ? stderr : std::fopen(path.c_str(), "a");
+  if (file == nullptr) {
+    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+    return;
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return total_ms(*a.second) > total_ms(*b.second); });
+  std::fprintf(file,
+               "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls but the first\n",
+               static_cast<int>(getpid()), accuracy);
+  std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
+               "function", "ops", "m", "n", "k", "batch", "by", "why");
+  for (const auto& [line, entry] : lines) {
+    std::fprintf(file, "%8llu %6llu %11.1f %11.3f  %-28s %-3s %8lld %8lld %8lld %6lld  %-24s %s\n",
+                 static_cast<unsigned long long>(entry->calls), static_cast<unsigned long long>(entry->timed_calls),
+                 mean_us(*entry), total_ms(*entry), line->function.c_str(), line->ops.c_str(),
+                 static_cast<long long>(line->m), static_cast<long long>(line->n), static_cast<long long>(line->k),
+                 static_cast<long long>(line->batch_count), line->by.c_str(), line->why.c_str());
+  }
+  if (file != stderr) {
+    std::fclose(file);
+  }
+}
+
+}  // namespace drop_in

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "call.hpp"
+#include "device.hpp"
+
+namespace drop_in {
+
+/// Calls that the log has one line for: what they compute, who did it, and why.
+struct LogLine {
+  std::string function;
+  std::string ops;
+  int64_t m, n, k, batch_count;
+  std::string by;
+  std::string why;
+
+  auto operator<=>(const LogLine&) const = default;
+};
+
+/// The table of calls that SGEMM_LOG asks for. Threads may use it at the same time.
+class CallLog {
+ public:
+  /// What the log knows of a line.
+  struct Entry {
+    uint64_t calls = 0;
+    /// Samples. The first call may load code and find memory, so its time stands apart.
+    uint64_t timed_calls = 0;
+    double first_us = 0;
+    double later_us = 0;
+    Stopwatch stopwatch;
+  };
+
+  /// Notes one call in a log, and times what is enqueued until it is destroyed. Without a log it does nothing.
+  class Measured {
+   public:
+    Measured(CallLog* log, const Call& call, const std::string& by, const std::string& why);
+    Measured(const Measured&) = delete;
+    Measured& operator=(const Measured&) = delete;
+    ~Measured();
+
+    /// The call came to nothing: it is not counted.
+    void forget();
+
+   private:
+    CallLog* log_;
+    cudaStream_t stream_;
+    Entry* entry_ = nullptr;
+    bool timing_ = false;
+  };
+
+  /// Appends the table to a file, or to standard error where `path` is "1". Writes nothing where there were no calls.
+  void write(const std::string& path, const char* accuracy);
+
+ private:
+  std::mutex mutex_;
+  std::map<LogLine, Entry> entries_;
+};
+
+}  // namespace drop_in

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "epilogue.hpp"
+
+/// All that the drop-in asks of CUDA. The tests, which have no GPU, have an implementation of their own.
+namespace drop_in {
+
+/// The device that is current on this thread. Empty: there is none.
+std::optional<int> current_device();
+
+/// Whether the stream's work is being captured into a graph.
+bool is_capturing(cudaStream_t stream);
+
+/// Bytes that the memory of a device moves in a microsecond at its peak, both directions together.
+double peak_bytes_per_us(int device);
+
+/// Enqueues D = epilogue(D) for a column-major m x n matrix. False: CUDA refused, and nothing is enqueued.
+bool enqueue_epilogue(const Epilogue& epilogue, int64_t m, int64_t n, float* d, int64_t ldd, cudaStream_t stream);
+
+/// Times calls on a GPU one at a time, without waiting for any: while one is under way, others go untimed.
+class Stopwatch {
+ public:
+  Stopwatch() = default;
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  /// False: the last sample is not there yet, or CUDA can not time this.
+  bool start(cudaStream_t stream);
+  void stop(cudaStream_t stream);
+  /// The sample of the last start() and stop(), in microseconds, once.
+  std::optional<double> sample();
+
+ private:
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+  bool running_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace drop_in

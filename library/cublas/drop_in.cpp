@@ -1,0 +1,122 @@
+#include "drop_in.hpp"
+
+#include <cstdlib>
+#include <exception>
+
+#include "device.hpp"
+
+namespace drop_in {
+namespace {
+
+// Programs with more shapes than this ask for the plan of some again.
+constexpr size_t kMaxDecisions = 4096;
+
+}  // namespace
+
+thread_local bool DropIn::inside_ = false;
+
+DropIn& DropIn::instance() {
+  static DropIn* const drop_in = [] {
+    auto* const made = new DropIn;
+    if (made->settings_.logs()) {
+      std::atexit([] { instance().write_log(); });
+    }
+    return made;
+  }();
+  return *drop_in;
+}
+
+DropIn::DropIn() : settings_(read_settings()), handles_(settings_.accuracy.value_or(SGEMM_ACCURACY_COMPONENTWISE)) {}
+
+void DropIn::write_log() {
+  if (settings_.accuracy) {
+    log_.write(settings_.log, accuracy_name(*settings_.accuracy));
+  }
+}
+
+bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
+  try {
+    return try_library(call, why);
+  } catch (const std::exception& error) {
+    why = error.what();
+    return false;
+  }
+}
+
+bool DropIn::try_library(const Call& call, std::string& why) {
+  if (const std::string& error = sgemm_library().error(); !error.empty()) {
+    why = error;
+    return false;
+  }
+  const std::optional<int> device = current_device();
+  if (!device) {
+    why = "there is no current device";
+    return false;
+  }
+  const Handles::Lease handle = handles_.lease(*device, call, why);
+  if (handle == nullptr) {
+    return false;
+  }
+  const Decision decided = decision(*device, call, handle.get());
+  why = decided.why;
+  if (!decided.by_library) {
+    return false;
+  }
+  CallLog::Measured measured(log(), call, decided.by, decided.why);
+  const sgemm_status_t status = enqueue_product(call, handle.get());
+  if (status == SGEMM_STATUS_SUCCESS &&
+      (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
+    return true;
+  }
+  measured.forget();
+  why = "libsgemm failed: " + std::string(status == SGEMM_STATUS_SUCCESS ? "no epilogue was enqueued"
+                                                                         : sgemm_library().status_string(status));
+  return false;
+}
+
+Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
+  const Question question{device,
+                          call.multiprocessors,
+                          call.transa,
+                          call.transb,
+                          call.m,
+                          call.n,
+                          call.k,
+                          call.a.ld,
+                          call.b.ld,
+                          call.c.ld,
+                          call.batch_count,
+                          call.epilogue.bias != nullptr,
+                          call.epilogue.argument != nullptr,
+                          call.epilogue.activation};
+  const std::lock_guard lock(decisions_mutex_);
+  if (const auto known = decisions_.find(question); known != decisions_.end()) {
+    return known->second;
+  }
+  sgemm_plan_t plan{};
+  const sgemm_status_t status =
+      sgemm_library().gemm_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
+                                call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
+  if (status != SGEMM_STATUS_SUCCESS) {
+    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status)};
+  }
+  const double pass_us = epilogue_us(call.epilogue, call.m, call.n, peak_bytes_per_us(device));
+  if (decisions_.size() == kMaxDecisions) {
+    decisions_.clear();
+  }
+  return decisions_[question] = decide(plan, call.epilogue, pass_us);
+}
+
+sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {
+  if (call.batch_count == 1) {
+    return sgemm_library().gemm(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
+                                call.alpha, call.a.data, call.a.ld, call.b.data, call.b.ld, call.beta, call.c.data,
+                                call.c.ld);
+  }
+  return sgemm_library().gemm_strided_batched(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
+                                              call.n, call.k, call.alpha, call.a.data, call.a.ld, call.a.stride,
+                                              call.b.data, call.b.ld, call.b.stride, call.beta, call.c.data, call.c.ld,
+                                              call.c.stride, call.batch_count);
+}
+
+}  // namespace drop_in

@@ -1,0 +1,259 @@
+// The functions of libcublas that the drop-in takes the place of.
+
+#include <cublas_v2.h>
+
+#include <type_traits>
+
+#include "drop_in.hpp"
+#include "exported.hpp"
+#include "real_cublas.hpp"
+
+namespace drop_in {
+namespace {
+
+constexpr const char* kCublas = "libcublas.so";
+
+sgemm_op_t op(cublasOperation_t operation) { return static_cast<sgemm_op_t>(operation); }
+
+/// Puts what the handle says into the call.
+void read_handle(cublasHandle_t handle, Call& call) {
+  static const RealFunction get_stream(kCublas, "cublasGetStream_v2");
+  static const RealFunction get_pointer_mode(kCublas, "cublasGetPointerMode_v2");
+  static const RealFunction get_math_mode(kCublas, "cublasGetMathMode");
+  static const RealFunction get_sm_count_target(kCublas, "cublasGetSmCountTarget");
+  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+  if (get_stream(handle, &call.stream) != CUBLAS_STATUS_SUCCESS ||
+      get_pointer_mode(handle, &pointer_mode) != CUBLAS_STATUS_SUCCESS ||
+      get_math_mode(handle, &math_mode) != CUBLAS_STATUS_SUCCESS) {
+    call.refusal = "the handle of cuBLAS is not valid";
+    return;
+  }
+  get_sm_count_target(handle, &call.multiprocessors);  // 0 stays where cuBLAS has no such setting
+  call.pointer_mode = static_cast<sgemm_pointer_mode_t>(pointer_mode);
+  // This flag concerns sums in 16 bits, which FP32 does not have.
+  constexpr int kUnrelated = CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+  if ((static_cast<int>(math_mode) & ~kUnrelated) != CUBLAS_DEFAULT_MATH) {
+    call.refusal =
+        math_mode == CUBLAS_TF32_TENSOR_OP_MATH ? "the math mode is TF32" : "the math mode is not the default";
+  }
+}
+
+const char* refusal_of_types(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute) {
+  if (a != CUDA_R_32F || b != CUDA_R_32F || c != CUDA_R_32F) {
+    return "a matrix is not FP32";
+  }
+  return compute == CUBLAS_COMPUTE_32F ? "" : "the compute type is not FP32";
+}
+
+/// The arguments that all these functions have. Int is the type of their sizes.
+template <class Int>
+struct Sizes {
+  cublasOperation_t transa, transb;
+  Int m, n, k;
+};
+
+template <class Int>
+Call call_of(const char* function, cublasHandle_t handle, const Sizes<Int>& sizes) {
+  Call call;
+  call.function = function;
+  read_handle(handle, call);
+  call.transa = op(sizes.transa);
+  call.transb = op(sizes.transb);
+  call.m = sizes.m;
+  call.n = sizes.n;
+  call.k = sizes.k;
+  return call;
+}
+
+/// Sets the scalars and the matrices of a call with batches at fixed distances.
+void set_operands(Call& call, const void* alpha, Matrix<const void> a, Matrix<const void> b, const void* beta,
+                  Matrix<void> c) {
+  call.alpha = static_cast<const float*>(alpha);
+  call.beta = static_cast<const float*>(beta);
+  call.a = {static_cast<const float*>(a.data), a.ld, a.stride};
+  call.b = {static_cast<const float*>(b.data), b.ld, b.stride};
+  call.c = {static_cast<float*>(c.data), c.ld, c.stride};
+}
+
+void refuse(Call& call, const char* refusal) {
+  if (!call.refused()) {
+    call.refusal = refusal;
+  }
+}
+
+template <class Int>
+cublasStatus_t sgemm(const RealFunction& real, const char* name, cublasHandle_t handle, cublasOperation_t transa,
+                     cublasOperation_t transb, Int m, Int n, Int k, const float* alpha, const float* a, Int lda,
+                     const float* b, Int ldb, const float* beta, float* c, Int ldc) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  set_operands(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
+  return DropIn::instance().run(
+      call, [&] { return real(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });
+}
+
+template <class Int>
+cublasStatus_t sgemm_strided_batched(const RealFunction& real, const char* name, cublasHandle_t handle,
+                                     cublasOperation_t transa, cublasOperation_t transb, Int m, Int n, Int k,
+                                     const float* alpha, const float* a, Int lda, long long stride_a, const float* b,
+                                     Int ldb, long long stride_b, const float* beta, float* c, Int ldc,
+                                     long long stride_c, Int batch_count) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  set_operands(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
+  call.batch_count = batch_count;
+  return DropIn::instance().run(call, [&] {
+    return real(handle, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c,
+                batch_count);
+  });
+}
+
+template <class Int>
+cublasStatus_t sgemm_batched(const RealFunction& real, const char* name, cublasHandle_t handle,
+                             cublasOperation_t transa, cublasOperation_t transb, Int m, Int n, Int k,
+                             const float* alpha, const float* const a[], Int lda, const float* const b[], Int ldb,
+                             const float* beta, float* const c[], Int ldc, Int batch_count) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  call.batch_count = batch_count;
+  refuse(call, "the addresses of the matrices are on the GPU");
+  return DropIn::instance().run(
+      call, [&] { return real(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_count); });
+}
+
+template <class Int>
+cublasStatus_t gemm_ex(const RealFunction& real, const char* name, cublasHandle_t handle, cublasOperation_t transa,
+                       cublasOperation_t transb, Int m, Int n, Int k, const void* alpha, const void* a,
+                       cudaDataType a_type, Int lda, const void* b, cudaDataType b_type, Int ldb, const void* beta,
+                       void* c, cudaDataType c_type, Int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  set_operands(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
+  refuse(call, refusal_of_types(a_type, b_type, c_type, compute));
+  return DropIn::instance().run(call, [&] {
+    return real(handle, transa, transb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute,
+                algorithm);
+  });
+}
+
+template <class Int>
+cublasStatus_t gemm_strided_batched_ex(const RealFunction& real, const char* name, cublasHandle_t handle,
+                                       cublasOperation_t transa, cublasOperation_t transb, Int m, Int n, Int k,
+                                       const void* alpha, const void* a, cudaDataType a_type, Int lda,
+                                       long long stride_a, const void* b, cudaDataType b_type, Int ldb,
+                                       long long stride_b, const void* beta, void* c, cudaDataType c_type, Int ldc,
+                                       long long stride_c, Int batch_count, cublasComputeType_t compute,
+                                       cublasGemmAlgo_t algorithm) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  set_operands(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
+  call.batch_count = batch_count;
+  refuse(call, refusal_of_types(a_type, b_type, c_type, compute));
+  return DropIn::instance().run(call, [&] {
+    return real(handle, transa, transb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c,
+                c_type, ldc, stride_c, batch_count, compute, algorithm);
+  });
+}
+
+}  // namespace
+}  // namespace drop_in
+
+using drop_in::kCublas;
+using drop_in::RealFunction;
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+                                               cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                                               const float* A, int lda, const float* B, int ldb, const float* beta,
+                                               float* C, int ldc) {
+  static const RealFunction real(kCublas, "cublasSgemm_v2");
+  return drop_in::sgemm(real, "cublasSgemm", handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
+                                                  cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                                  const float* alpha, const float* A, int64_t lda, const float* B,
+                                                  int64_t ldb, const float* beta, float* C, int64_t ldc) {
+  static const RealFunction real(kCublas, "cublasSgemm_v2_64");
+  return drop_in::sgemm(real, "cublasSgemm_64", handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                                          cublasOperation_t transb, int m, int n, int k,
+                                                          const float* alpha, const float* A, int lda,
+                                                          long long int strideA, const float* B, int ldb,
+                                                          long long int strideB, const float* beta, float* C, int ldc,
+                                                          long long int strideC, int batchCount) {
+  static const RealFunction real(kCublas, "cublasSgemmStridedBatched");
+  return drop_in::sgemm_strided_batched(real, "cublasSgemmStridedBatched", handle, transa, transb, m, n, k, alpha, A,
+                                        lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t handle, cublasOperation_t transa,
+                                                             cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                                             const float* alpha, const float* A, int64_t lda,
+                                                             long long int strideA, const float* B, int64_t ldb,
+                                                             long long int strideB, const float* beta, float* C,
+                                                             int64_t ldc, long long int strideC, int64_t batchCount) {
+  static const RealFunction real(kCublas, "cublasSgemmStridedBatched_64");
+  return drop_in::sgemm_strided_batched(real, "cublasSgemmStridedBatched_64", handle, transa, transb, m, n, k, alpha, A,
+                                        lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                                   cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                                                   const float* const Aarray[], int lda, const float* const Barray[],
+                                                   int ldb, const float* beta, float* const Carray[], int ldc,
+                                                   int batchCount) {
+  static const RealFunction real(kCublas, "cublasSgemmBatched");
+  return drop_in::sgemm_batched(real, "cublasSgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray,
+                                ldb, beta, Carray, ldc, batchCount);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasSgemmBatched_64(cublasHandle_t handle, cublasOperation_t transa,
+                                                      cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                                      const float* alpha, const float* const Aarray[], int64_t lda,
+                                                      const float* const Barray[], int64_t ldb, const float* beta,
+                                                      float* const Carray[], int64_t ldc, int64_t batchCount) {
+  static const RealFunction real(kCublas, "cublasSgemmBatched_64");
+  return drop_in::sgemm_batched(real, "cublasSgemmBatched_64", handle, transa, transb, m, n, k, alpha, Aarray, lda,
+                                Barray, ldb, beta, Carray, ldc, batchCount);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+                                             int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype,
+                                             int lda, const void* B, cudaDataType Btype, int ldb, const void* beta,
+                                             void* C, cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
+                                             cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmEx");
+  return drop_in::gemm_ex(real, "cublasGemmEx", handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb,
+                          beta, C, Ctype, ldc, computeType, algo);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
+                                                cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                                const void* alpha, const void* A, cudaDataType Atype, int64_t lda,
+                                                const void* B, cudaDataType Btype, int64_t ldb, const void* beta,
+                                                void* C, cudaDataType Ctype, int64_t ldc,
+                                                cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmEx_64");
+  return drop_in::gemm_ex(real, "cublasGemmEx_64", handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb,
+                          beta, C, Ctype, ldc, computeType, algo);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha,
+    const void* A, cudaDataType Atype, int lda, long long int strideA, const void* B, cudaDataType Btype, int ldb,
+    long long int strideB, const void* beta, void* C, cudaDataType Ctype, int ldc, long long int strideC,
+    int batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmStridedBatchedEx");
+  return drop_in::gemm_strided_batched_ex(real, "cublasGemmStridedBatchedEx", handle, transa, transb, m, n, k, alpha, A,
+                                          Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
+                                          batchCount, computeType, algo);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmStridedBatchedEx_64(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+    const void* alpha, const void* A, cudaDataType Atype, int64_t lda, long long int strideA, const void* B,
+    cudaDataType Btype, int64_t ldb, long long int strideB, const void* beta, void* C, cudaDataType Ctype, int64_t ldc,
+    long long int strideC, int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmStridedBatchedEx_64");
+  return drop_in::gemm_strided_batched_ex(real, "cublasGemmStridedBatchedEx_64", handle, transa, transb, m, n, k, alpha,
+                                          A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
+                                          batchCount, computeType, algo);
+}

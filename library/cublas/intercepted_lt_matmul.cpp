@@ -1,0 +1,235 @@
+// cublasLtMatmul, which the drop-in takes the place of.
+
+#include <cublasLt.h>
+
+#include "drop_in.hpp"
+#include "exported.hpp"
+#include "real_cublas.hpp"
+
+namespace drop_in {
+namespace {
+
+constexpr const char* kCublasLt = "libcublasLt.so";
+
+// Attributes that headers of CUDA 12 do not have yet. An older cuBLASLt does not know them, and then has the default.
+constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
+constexpr uint32_t kStridedBatch = 0;                                         // CUBLASLT_BATCH_MODE_STRIDED
+constexpr auto kEmulation = static_cast<cublasLtMatmulDescAttributes_t>(38);  // ..._DESC_EMULATION_DESCRIPTOR
+
+/// An attribute of the description of a product, or `missing` where this cuBLASLt does not know it.
+template <class Value>
+Value attribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which, Value missing) {
+  static const RealFunction get(kCublasLt, "cublasLtMatmulDescGetAttribute");
+  Value value = missing;
+  size_t written = 0;
+  const cublasStatus_t status = get(description, which, static_cast<void*>(&value), sizeof value, &written);
+  return status == CUBLAS_STATUS_SUCCESS ? value : missing;
+}
+
+template <class Value>
+Value attribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which, Value missing) {
+  static const RealFunction get(kCublasLt, "cublasLtMatrixLayoutGetAttribute");
+  Value value = missing;
+  size_t written = 0;
+  const cublasStatus_t status = get(layout, which, static_cast<void*>(&value), sizeof value, &written);
+  return status == CUBLAS_STATUS_SUCCESS ? value : missing;
+}
+
+struct Layout {
+  explicit Layout(cublasLtMatrixLayout_t layout)
+      : type(attribute(layout, CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t{CUDA_R_64F})),
+        order(attribute(layout, CUBLASLT_MATRIX_LAYOUT_ORDER, int32_t{CUBLASLT_ORDER_COL})),
+        rows(attribute(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, uint64_t{0})),
+        columns(attribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t{0})),
+        ld(attribute(layout, CUBLASLT_MATRIX_LAYOUT_LD, int64_t{0})),
+        batch_count(attribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{1})),
+        stride(attribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{0})),
+        batch_mode(attribute(layout, kBatchMode, kStridedBatch)) {}
+
+  bool is_plain() const { return type == CUDA_R_32F && order == CUBLASLT_ORDER_COL && batch_mode == kStridedBatch; }
+
+  uint32_t type;
+  int32_t order;
+  uint64_t rows;
+  uint64_t columns;
+  int64_t ld;
+  int32_t batch_count;
+  int64_t stride;
+  uint32_t batch_mode;
+};
+
+/// The arguments of cublasLtMatmul that describe the product.
+struct LtProduct {
+  cublasLtMatmulDesc_t description;
+  const void* alpha;
+  const void* a;
+  cublasLtMatrixLayout_t a_layout;
+  const void* b;
+  cublasLtMatrixLayout_t b_layout;
+  const void* beta;
+  const void* c;
+  cublasLtMatrixLayout_t c_layout;
+  void* d;
+  cublasLtMatrixLayout_t d_layout;
+  cudaStream_t stream;
+};
+
+/// Sets the call's epilogue. Returns why the library can not do it, or an empty text.
+const char* read_epilogue(cublasLtMatmulDesc_t description, Epilogue& epilogue) {
+  const auto kind = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
+  bool has_bias = false;
+  bool has_argument = false;
+  switch (kind) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+      return "";
+    case CUBLASLT_EPILOGUE_BIAS:
+      has_bias = true;
+      break;
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+      has_bias = true;
+      [[fallthrough]];
+    case CUBLASLT_EPILOGUE_RELU:
+      epilogue.activation = Activation::relu;
+      break;
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+      has_bias = true;
+      [[fallthrough]];
+    case CUBLASLT_EPILOGUE_GELU:
+      epilogue.activation = Activation::gelu;
+      break;
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+      has_bias = true;
+      [[fallthrough]];
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+      has_argument = true;
+      epilogue.activation = Activation::gelu;
+      break;
+    case CUBLASLT_EPILOGUE_DGELU:
+      has_argument = true;
+      epilogue.activation = Activation::gelu_gradient;
+      break;
+    default:
+      return "libsgemm has no such epilogue";
+  }
+  const auto fp32_or_default = [&](cublasLtMatmulDescAttributes_t which) {
+    const int32_t type = attribute(description, which, int32_t{-1});
+    return type == -1 || type == CUDA_R_32F;
+  };
+  if (has_bias) {
+    epilogue.bias = static_cast<const float*>(
+        attribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(nullptr)));
+    if (epilogue.bias == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)) {
+      return "the bias is not FP32";
+    }
+  }
+  if (has_argument) {
+    epilogue.argument = static_cast<float*>(
+        attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr)));
+    epilogue.argument_ld = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{0});
+    if (epilogue.argument == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE)) {
+      return "the argument of GELU is not FP32";
+    }
+  }
+  return "";
+}
+
+/// Scales of the matrices, a wish for the largest element, or a description of emulation.
+bool has_additions(cublasLtMatmulDesc_t description) {
+  constexpr cublasLtMatmulDescAttributes_t kPointers[] = {
+      CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
+      CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,  kEmulation};
+  for (const auto pointer : kPointers) {
+    if (attribute(description, pointer, static_cast<const void*>(nullptr)) != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Fills the call in. Returns why the library can not do it, or an empty text.
+const char* read_product(const LtProduct& product, Call& call) {
+  const cublasLtMatmulDesc_t description = product.description;
+  const Layout a(product.a_layout);
+  const Layout b(product.b_layout);
+  const Layout c(product.c_layout);
+  const Layout d(product.d_layout);
+  const auto transa = attribute(description, CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_N});
+  const auto transb = attribute(description, CUBLASLT_MATMUL_DESC_TRANSB, int32_t{CUBLAS_OP_N});
+  call.transa = static_cast<sgemm_op_t>(transa);
+  call.transb = static_cast<sgemm_op_t>(transb);
+  call.m = static_cast<int64_t>(d.rows);
+  call.n = static_cast<int64_t>(d.columns);
+  call.k = static_cast<int64_t>(transa == CUBLAS_OP_N ? a.columns : a.rows);
+  call.batch_count = d.batch_count;
+  call.alpha = static_cast<const float*>(product.alpha);
+  call.beta = static_cast<const float*>(product.beta);
+  call.a = {static_cast<const float*>(product.a), a.ld, a.stride};
+  call.b = {static_cast<const float*>(product.b), b.ld, b.stride};
+  call.c = {static_cast<float*>(product.d), d.ld, d.stride};
+  call.multiprocessors = attribute(description, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, int32_t{0});
+
+  if (attribute(description, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, int32_t{CUBLAS_COMPUTE_64F}) != CUBLAS_COMPUTE_32F) {
+    return "the compute type is not FP32";
+  }
+  if (!a.is_plain() || !b.is_plain() || !c.is_plain() || !d.is_plain()) {
+    return "a matrix is not FP32, not column-major, or one of a batch of pointers";
+  }
+  const bool fits = (transa == CUBLAS_OP_N ? a.rows : a.columns) == d.rows &&
+                    (transb == CUBLAS_OP_N ? b.columns : b.rows) == d.columns &&
+                    (transb == CUBLAS_OP_N ? b.rows : b.columns) == static_cast<uint64_t>(call.k) && c.rows == d.rows &&
+                    c.columns == d.columns && a.batch_count == d.batch_count && b.batch_count == d.batch_count &&
+                    c.batch_count == d.batch_count;
+  if (!fits) {
+    return "the sizes of the matrices differ";
+  }
+  if (attribute(description, CUBLASLT_MATMUL_DESC_SCALE_TYPE, int32_t{CUDA_R_32F}) != CUDA_R_32F ||
+      attribute(description, CUBLASLT_MATMUL_DESC_TRANSC, int32_t{CUBLAS_OP_N}) != CUBLAS_OP_N ||
+      attribute(description, CUBLASLT_MATMUL_DESC_FILL_MODE, int32_t{CUBLAS_FILL_MODE_FULL}) != CUBLAS_FILL_MODE_FULL ||
+      has_additions(description)) {
+    return "the description asks for more than a product";
+  }
+  const auto pointer_mode =
+      attribute(description, CUBLASLT_MATMUL_DESC_POINTER_MODE, int32_t{CUBLASLT_POINTER_MODE_HOST});
+  if (pointer_mode != CUBLASLT_POINTER_MODE_HOST && pointer_mode != CUBLASLT_POINTER_MODE_DEVICE) {
+    return "alpha or beta is a vector";
+  }
+  call.pointer_mode = static_cast<sgemm_pointer_mode_t>(pointer_mode);
+
+  const char* const refusal = read_epilogue(description, call.epilogue);
+  if (*refusal != '\0') {
+    return refusal;
+  }
+  const bool beta_is_zero = pointer_mode == CUBLASLT_POINTER_MODE_HOST && call.beta != nullptr && *call.beta == 0.0F;
+  if (!beta_is_zero && (product.c != product.d || c.ld != d.ld || c.stride != d.stride)) {
+    return "C and D differ";
+  }
+  // If the epilogue could not be enqueued, cuBLASLt would have to begin again with a C that is no longer there.
+  if (!beta_is_zero && !call.epilogue.empty()) {
+    return "an epilogue and a beta that is not 0";
+  }
+  if (call.batch_count != 1 && !call.epilogue.empty()) {
+    return "an epilogue for a batch";
+  }
+  return "";
+}
+
+}  // namespace
+}  // namespace drop_in
+
+DROP_IN_EXPORTED cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
+                                               const void* alpha, const void* A, cublasLtMatrixLayout_t Adesc,
+                                               const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta,
+                                               const void* C, cublasLtMatrixLayout_t Cdesc, void* D,
+                                               cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo,
+                                               void* workspace, size_t workspaceSizeInBytes, cudaStream_t stream) {
+  using namespace drop_in;
+  static const RealFunction real(kCublasLt, "cublasLtMatmul");
+  Call call;
+  call.function = "cublasLtMatmul";
+  call.stream = stream;
+  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, stream}, call);
+  return DropIn::instance().run(call, [&] {
+    return real(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,
+                workspaceSizeInBytes, stream);
+  });
+}

@@ -1,0 +1,117 @@
+#include "sgemm_library.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "device.hpp"
+
+namespace drop_in {
+namespace {
+
+// The folder of the file that holds this function.
+std::string own_folder() {
+  static const char here = 0;
+  Dl_info info{};
+  if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) {
+    return "";
+  }
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+void* load() {
+  if (const char* path = std::getenv("SGEMM_LIBRARY")) {
+    return dlopen(path, RTLD_NOW);
+  }
+  void* const beside = dlopen((own_folder() + SGEMM_SONAME).c_str(), RTLD_NOW);
+  return beside != nullptr ? beside : dlopen(SGEMM_SONAME, RTLD_NOW);
+}
+
+}  // namespace
+
+const SgemmLibrary& sgemm_library() {
+  static const auto* const library = new SgemmLibrary;
+  return *library;
+}
+
+SgemmLibrary::SgemmLibrary() {
+  void* const library = load();
+  if (library == nullptr) {
+    error_ = std::string("libsgemm was not loaded: ") + dlerror();
+    return;
+  }
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr) {
+      error_ = std::string("libsgemm has no ") + name;
+    }
+  };
+  find(create, "sgemm_create");
+  find(set_stream, "sgemm_set_stream");
+  find(set_accuracy, "sgemm_set_accuracy");
+  find(set_pointer_mode, "sgemm_set_pointer_mode");
+  find(get_multiprocessors, "sgemm_get_multiprocessors");
+  find(set_multiprocessors, "sgemm_set_multiprocessors");
+  find(gemm, "sgemm_gemm");
+  find(gemm_strided_batched, "sgemm_gemm_strided_batched");
+  find(gemm_plan, "sgemm_gemm_plan");
+  find(status_string, "sgemm_status_string");
+}
+
+Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
+  const GiveBack give_back{this, device};
+  sgemm_handle_t handle = take(device);
+  sgemm_status_t status = SGEMM_STATUS_SUCCESS;
+  if (handle == nullptr) {
+    if (is_capturing(call.stream)) {
+      why = "a graph is captured before libsgemm has a handle";
+      return Lease(nullptr, give_back);
+    }
+    status = sgemm_library().create(&handle);
+    if (status == SGEMM_STATUS_SUCCESS) {
+      status = sgemm_library().set_accuracy(handle, accuracy_);
+    }
+    if (status != SGEMM_STATUS_SUCCESS) {
+      why = std::string("libsgemm made no handle: ") + sgemm_library().status_string(status);
+      return Lease(nullptr, give_back);
+    }
+  }
+  Lease lease(handle, give_back);
+  status = sgemm_library().set_stream(handle, call.stream);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
+  }
+  int multiprocessors = 0;
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = sgemm_library().get_multiprocessors(handle, &multiprocessors);
+  }
+  if (status == SGEMM_STATUS_SUCCESS && multiprocessors != call.multiprocessors) {
+    status = sgemm_library().set_multiprocessors(handle, call.multiprocessors);  // which forgets choices
+  }
+  if (status != SGEMM_STATUS_SUCCESS) {
+    why = std::string("libsgemm refused a setting: ") + sgemm_library().status_string(status);
+    return Lease(nullptr, give_back);
+  }
+  return lease;
+}
+
+sgemm_handle_t Handles::take(int device) {
+  const std::lock_guard lock(mutex_);
+  auto& handles = free_[device];
+  if (handles.empty()) {
+    return nullptr;
+  }
+  const sgemm_handle_t handle = handles.back();
+  handles.pop_back();
+  return handle;
+}
+
+void Handles::give_back(int device, sgemm_handle_t handle) {
+  const std::lock_guard lock(mutex_);
+  free_[device].push_back(handle);
+}
+
+}  // namespace drop_in

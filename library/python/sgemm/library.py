@@ -1,0 +1,126 @@
+"""libsgemm itself: where it is, its functions, and handles."""
+
+import ctypes
+import functools
+import os
+import sys
+import threading
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
+from pathlib import Path
+
+NAME = "libsgemm.so.0"
+ROW_MAJOR, COLUMN_MAJOR = 101, 102
+NO_TRANSPOSE, TRANSPOSE = 0, 1
+ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2}
+
+
+class LibraryNotFound(OSError):
+    """No libsgemm was found, or it can not be loaded. The text says where it was looked for."""
+
+
+class SgemmError(RuntimeError):
+    """A function of libsgemm did not succeed. `status` is its number."""
+
+    def __init__(self, status: int, text: str):
+        super().__init__(text)
+        self.status = status
+
+
+def candidates() -> list[str]:
+    """Where libsgemm may be: the file that SGEMM_LIBRARY names, or else these in turn: the library folders of Python's
+    prefix, the build folder of the source tree that this package lies in, and wherever the loader looks."""
+    if named := os.environ.get("SGEMM_LIBRARY"):
+        return [named]
+    folders = [Path(sys.prefix) / "lib", Path(sys.prefix) / "lib64"]
+    source = Path(__file__).resolve().parents[3]
+    if (source / "library" / "include" / "sgemm" / "sgemm.h").exists():
+        folders.append(source / "build" / "library")
+    return [str(folder / NAME) for folder in folders] + [NAME]
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
+    """Loads libsgemm once. Raises LibraryNotFound."""
+    failures = []
+    for path in candidates():
+        try:
+            return declared(ctypes.CDLL(path))
+        except (OSError, AttributeError) as error:
+            failures.append(f"  {path}: {str(error).removeprefix(path + ': ')}")
+    raise LibraryNotFound(
+        "libsgemm was not found. Build it (docs/library.md), or set SGEMM_LIBRARY to its file. Looked for:\n"
+        + "\n".join(failures)
+    )
+
+
+def library_path() -> str:
+    """The file of the loaded libsgemm, or the name by which the loader found it. Raises LibraryNotFound."""
+    return load()._name
+
+
+def version() -> int:
+    """The version of libsgemm: 10000 * major + 100 * minor + patch."""
+    return load().sgemm_version()
+
+
+def declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    scalar = POINTER(c_float)
+    layout = [c_int] * 3 + [c_int64] * 3
+    library.sgemm_version.argtypes = []
+    library.sgemm_status_name.argtypes = [c_int]
+    library.sgemm_status_name.restype = c_char_p
+    library.sgemm_status_string.argtypes = [c_int]
+    library.sgemm_status_string.restype = c_char_p
+    library.sgemm_create.argtypes = [POINTER(c_void_p)]
+    library.sgemm_destroy.argtypes = [c_void_p]
+    library.sgemm_get_device.argtypes = [c_void_p, POINTER(c_int)]
+    library.sgemm_set_stream.argtypes = [c_void_p, c_void_p]
+    library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
+    matrix = [c_void_p, c_int64, c_int64]
+    library.sgemm_gemm_strided_batched.argtypes = [
+        c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,
+    ]  # fmt: skip
+    return library
+
+
+def check(status: int) -> None:
+    """Raises SgemmError for a status that is not success."""
+    if status != 0:
+        name = load().sgemm_status_name(status).decode()
+        raise SgemmError(status, f"{name}: {load().sgemm_status_string(status).decode()}")
+
+
+class Handle:
+    """A handle of libsgemm for the device that is current when it is made."""
+
+    def __init__(self):
+        self.pointer = c_void_p()
+        check(load().sgemm_create(byref(self.pointer)))
+        device = c_int()
+        check(load().sgemm_get_device(self.pointer, byref(device)))
+        self.device = device.value
+
+    def __del__(self):
+        # At the end of the process CUDA may be gone before this.
+        if self.pointer and not sys.is_finalizing():
+            load().sgemm_destroy(self.pointer)
+
+
+class _Handles(threading.local):
+    """The handles of one thread, by device."""
+
+    def __init__(self):
+        self.of_device: dict[int, Handle] = {}
+
+
+_handles = _Handles()
+
+
+def handle_of(device: int) -> Handle:
+    """This thread's handle for a device, which has to be current."""
+    if device not in _handles.of_device:
+        handle = Handle()
+        if handle.device != device:
+            raise ValueError(f"the arrays are on device {device}, but device {handle.device} is current")
+        _handles.of_device[device] = handle
+    return _handles.of_device[device]

@@ -1,0 +1,455 @@
+// Calls of cuBLAS under the drop-in: which of them reach libsgemm, and with what.
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "epilogue.hpp"
+#include "fake_cublas.hpp"
+#include "fake_handle.hpp"
+#include "fake_sgemm.hpp"
+
+namespace {
+
+constexpr int kM = 5;
+constexpr int kN = 4;
+constexpr int kK = 3;
+constexpr int kLd = 7;
+
+std::vector<float> numbers(float first) {
+  std::vector<float> result(static_cast<size_t>(kLd) * kLd * 2);
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[i] = first + 0.25F * static_cast<float>(i * 7 % 11);
+  }
+  return result;
+}
+
+class CallsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    *fake_sgemm() = {};
+    fake_cublas() = {};
+    // The drop-in remembers what it decided about a shape, so every test has a shape of its own.
+    static int tests = 0;
+    fake_sgemm()->m = 0;
+    k_ = kK + ++tests;
+    a_ = std::vector<float>(a_.size() + 200 * static_cast<size_t>(k_), 0.5F);
+    b_ = a_;
+  }
+
+  cublasStatus_t sgemm(cublasOperation_t transa = CUBLAS_OP_N, cublasOperation_t transb = CUBLAS_OP_N) {
+    return cublasSgemm(handle_, transa, transb, kM, kN, k_, &alpha_, a_.data(), lda(transa), b_.data(), ldb(transb),
+                       &beta_, c_.data(), kLd);
+  }
+  int lda(cublasOperation_t op) const { return op == CUBLAS_OP_N ? kLd : k_ + 1; }
+  int ldb(cublasOperation_t op) const { return op == CUBLAS_OP_N ? k_ + 2 : kLd; }
+
+  cublasStatus_t gemm_ex(cudaDataType type, cublasComputeType_t compute) {
+    return cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), type, kLd, b_.data(), type,
+                        ldb(CUBLAS_OP_N), &beta_, c_.data(), type, kLd, compute, CUBLAS_GEMM_DEFAULT);
+  }
+
+  /// Expects that the library computed `products` calls, and cuBLAS `cublas_products`.
+  static void expect_computed(int products, int cublas_products) {
+    EXPECT_EQ(fake_sgemm()->products, products);
+    EXPECT_EQ(fake_cublas().products(), cublas_products);
+  }
+
+  cublasContext context_;
+  cublasHandle_t handle_ = &context_;
+  int k_ = 0;
+  float alpha_ = 2;
+  float beta_ = 0.5F;
+  std::vector<float> a_ = numbers(-1);
+  std::vector<float> b_ = numbers(-0.5F);
+  std::vector<float> c_ = numbers(3);
+};
+
+TEST_F(CallsTest, ProductsReachTheLibraryWithTheirArguments) {
+  for (const cublasOperation_t transa : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
+    for (const cublasOperation_t transb : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      for (size_t i = 0; i < a_.size(); ++i) {
+        a_[i] = static_cast<float>(i % 13);
+        b_[i] = static_cast<float>(i % 5) - 2;
+      }
+      std::vector<float> expected = c_ = numbers(3);
+      host_gemm(transa != CUBLAS_OP_N, transb != CUBLAS_OP_N, kM, kN, k_, alpha_, a_.data(), lda(transa), b_.data(),
+                ldb(transb), beta_, expected.data(), kLd);
+      ASSERT_EQ(sgemm(transa, transb), CUBLAS_STATUS_SUCCESS);
+      EXPECT_EQ(c_, expected);
+      const FakeSgemm& asked = *fake_sgemm();
+      EXPECT_EQ(asked.order, SGEMM_ORDER_COLUMN_MAJOR);
+      EXPECT_EQ(asked.transa, static_cast<sgemm_op_t>(transa));
+      EXPECT_EQ(asked.transb, static_cast<sgemm_op_t>(transb));
+      EXPECT_EQ(std::tuple(asked.m, asked.n, asked.k), std::tuple(kM, kN, k_));
+      EXPECT_EQ(std::tuple(asked.lda, asked.ldb, asked.ldc), std::tuple(lda(transa), ldb(transb), kLd));
+      EXPECT_EQ(asked.batch_count, 1);
+      EXPECT_EQ(asked.accuracy, SGEMM_ACCURACY_COMPONENTWISE);
+    }
+  }
+  expect_computed(6, 0);
+}
+
+TEST_F(CallsTest, TheSettingsOfTheHandleReachTheLibrary) {
+  context_.stream = reinterpret_cast<cudaStream_t>(64);
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  context_.sm_count_target = 12;
+  ASSERT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 0);
+  EXPECT_EQ(fake_sgemm()->stream, context_.stream);
+  EXPECT_EQ(fake_sgemm()->pointer_mode, SGEMM_POINTER_MODE_DEVICE);
+  EXPECT_EQ(fake_sgemm()->multiprocessors, 12);
+  EXPECT_EQ(fake_sgemm()->alpha, &alpha_);
+  EXPECT_EQ(fake_sgemm()->beta, &beta_);
+
+  context_ = {};
+  ASSERT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fake_sgemm()->stream, nullptr);
+  EXPECT_EQ(fake_sgemm()->pointer_mode, SGEMM_POINTER_MODE_HOST);
+  EXPECT_EQ(fake_sgemm()->multiprocessors, 0);
+}
+
+TEST_F(CallsTest, EveryFormReachesTheLibrary) {
+  const int ldb = k_;
+  EXPECT_EQ(cublasSgemm_v2_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, b_.data(), ldb,
+                              &beta_, c_.data(), kLd),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(
+      cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), CUDA_R_32F, kLd, b_.data(),
+                      CUDA_R_32F, ldb, &beta_, c_.data(), CUDA_R_32F, kLd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(gemm_ex(CUDA_R_32F, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_SUCCESS);
+  expect_computed(3, 0);
+  EXPECT_EQ(fake_sgemm()->batch_count, 1);
+}
+
+TEST_F(CallsTest, EveryStridedBatchReachesTheLibrary) {
+  const int ldb = k_;
+  const auto expect_batch = [&](int products) {
+    expect_computed(products, 0);
+    const FakeSgemm& asked = *fake_sgemm();
+    EXPECT_EQ(std::tuple(asked.m, asked.n, asked.k), std::tuple(kM, kN, k_));
+    EXPECT_EQ(std::tuple(asked.lda, asked.ldb, asked.ldc), std::tuple(kLd, ldb, kM));
+    EXPECT_EQ(std::tuple(asked.stride_a, asked.stride_b, asked.stride_c), std::tuple(1, 2, 20));
+    EXPECT_EQ(asked.batch_count, 3);
+    *fake_sgemm() = {};
+    fake_sgemm()->products = products;
+  };
+  cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, 1, b_.data(), ldb,
+                            2, &beta_, c_.data(), kM, 20, 3);
+  expect_batch(1);
+  cublasSgemmStridedBatched_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, 1, b_.data(),
+                               ldb, 2, &beta_, c_.data(), kM, 20, 3);
+  expect_batch(2);
+  cublasGemmStridedBatchedEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), CUDA_R_32F, kLd, 1,
+                             b_.data(), CUDA_R_32F, ldb, 2, &beta_, c_.data(), CUDA_R_32F, kM, 20, 3,
+                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  expect_batch(3);
+  cublasGemmStridedBatchedEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), CUDA_R_32F, kLd, 1,
+                                b_.data(), CUDA_R_32F, ldb, 2, &beta_, c_.data(), CUDA_R_32F, kM, 20, 3,
+                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  expect_batch(4);
+}
+
+TEST_F(CallsTest, BatchesOfPointersAreCublasWork) {
+  const float* a[] = {a_.data()};
+  float* c[] = {c_.data()};
+  cublasSgemmBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, kLd, a, k_, &beta_, c, kLd, 1);
+  cublasSgemmBatched_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, kLd, a, k_, &beta_, c, kLd, 1);
+  expect_computed(0, 2);
+  EXPECT_EQ(fake_cublas().calls["cublasSgemmBatched"], 1);
+  EXPECT_EQ(fake_cublas().calls["cublasSgemmBatched_64"], 1);
+}
+
+TEST_F(CallsTest, OnlyTheDefaultMathModeIsTheLibrarysWork) {
+  int cublas_products = 0;
+  for (const cublasMath_t mode :
+       {CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_TENSOR_OP_MATH, CUBLAS_FP32_EMULATED_BF16X9_MATH}) {
+    context_.math_mode = mode;
+    sgemm();
+    gemm_ex(CUDA_R_32F, CUBLAS_COMPUTE_32F);
+    expect_computed(0, cublas_products += 2);
+  }
+  context_.math_mode =
+      static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  sgemm();
+  expect_computed(1, cublas_products);
+}
+
+TEST_F(CallsTest, OtherTypesAreCublasWork) {
+  gemm_ex(CUDA_R_16BF, CUBLAS_COMPUTE_32F);
+  gemm_ex(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
+  gemm_ex(CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC);
+  expect_computed(0, 3);
+  EXPECT_EQ(fake_cublas().calls["cublasGemmEx"], 3);
+}
+
+TEST_F(CallsTest, CublasComputesWhatTheLibraryFailsAt) {
+  std::vector<float> expected = c_;
+  host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), ldb(CUBLAS_OP_N), beta_, expected.data(), kLd);
+  fake_sgemm()->status = SGEMM_STATUS_ALLOC_FAILED;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 1);
+  EXPECT_EQ(c_, expected);
+}
+
+TEST_F(CallsTest, CublasComputesWhatThePlanLeavesToIt) {
+  fake_sgemm()->kernel = "cublas";
+  sgemm();
+  sgemm();
+  expect_computed(0, 2);
+  EXPECT_EQ(fake_sgemm()->plans, 1) << "the library is asked once about a shape";
+}
+
+TEST_F(CallsTest, CublasRefusesItsOwnHandles) {
+  handle_ = nullptr;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_NOT_INITIALIZED);
+  expect_computed(0, 1);
+}
+
+TEST_F(CallsTest, CallsOfTheLibraryReachCublas) {
+  fake_sgemm()->products_call_cublas = true;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 1);
+}
+
+TEST_F(CallsTest, CallsOfCublasReachCublas) {
+  context_.math_mode = CUBLAS_TF32_TENSOR_OP_MATH;
+  fake_cublas().products_call_lt_matmul = true;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(0, 2);
+  EXPECT_EQ(fake_cublas().calls["cublasLtMatmul"], 1);
+}
+
+class LtMatmulTest : public CallsTest {
+ protected:
+  void SetUp() override {
+    CallsTest::SetUp();
+    beta_ = 0;
+    fake_sgemm()->cublas_us = 1e6;
+    describe(CUBLAS_COMPUTE_32F);
+    cublasLtMatrixLayoutCreate(&a_layout_, CUDA_R_32F, static_cast<uint64_t>(k_), kM, k_ + 1);
+    cublasLtMatrixLayoutCreate(&b_layout_, CUDA_R_32F, static_cast<uint64_t>(k_), kN, k_ + 2);
+    cublasLtMatrixLayoutCreate(&c_layout_, CUDA_R_32F, kM, kN, kLd);
+  }
+  void TearDown() override {
+    cublasLtMatmulDescDestroy(description_);
+    for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
+      cublasLtMatrixLayoutDestroy(layout);
+    }
+  }
+
+  void describe(cublasComputeType_t compute) {
+    if (description_ != nullptr) {
+      cublasLtMatmulDescDestroy(description_);
+    }
+    cublasLtMatmulDescCreate(&description_, compute, CUDA_R_32F);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
+  }
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t which, Value value) {
+    cublasLtMatmulDescSetAttribute(description_, which, &value, sizeof value);
+  }
+  template <class Value>
+  static void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which, Value value) {
+    cublasLtMatrixLayoutSetAttribute(layout, which, &value, sizeof value);
+  }
+  cublasStatus_t matmul() { return matmul(c_.data()); }
+  cublasStatus_t matmul(const float* c) {
+    return cublasLtMatmul(nullptr, description_, &alpha_, a_.data(), a_layout_, b_.data(), b_layout_, &beta_, c,
+                          c_layout_, c_.data(), c_layout_, nullptr, nullptr, 0, reinterpret_cast<cudaStream_t>(48));
+  }
+
+  /// The library computes, and every element of D is what `element` makes of the product's element (row, column).
+  template <class Element>
+  void expect_by_library(const Element& element, double tolerance = 1e-5) {
+    std::vector<float> expected = c_;
+    host_gemm(true, false, kM, kN, k_, alpha_, a_.data(), k_ + 1, b_.data(), k_ + 2, beta_, expected.data(), kLd);
+    for (int column = 0; column < kN; ++column) {
+      for (int row = 0; row < kM; ++row) {
+        float& x = expected[row + column * kLd];
+        x = element(x, row, column);
+      }
+    }
+    ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+    expect_computed(1, 0);
+    for (size_t i = 0; i < c_.size(); ++i) {
+      EXPECT_NEAR(c_[i], expected[i], tolerance) << "at " << i;
+    }
+  }
+  void expect_by_cublas() {
+    ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+    expect_computed(0, 1);
+  }
+
+  cublasLtMatmulDesc_t description_ = nullptr;
+  cublasLtMatrixLayout_t a_layout_ = nullptr;
+  cublasLtMatrixLayout_t b_layout_ = nullptr;
+  cublasLtMatrixLayout_t c_layout_ = nullptr;
+  std::vector<float> bias_ = {-8, 7, -6, 5, -4};
+};
+
+TEST_F(LtMatmulTest, ProductsReachTheLibraryWithTheirArguments) {
+  set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, int32_t{9});
+  expect_by_library([](float x, int, int) { return x; });
+  const FakeSgemm& asked = *fake_sgemm();
+  EXPECT_EQ(asked.order, SGEMM_ORDER_COLUMN_MAJOR);
+  EXPECT_EQ(std::tuple(asked.transa, asked.transb), std::tuple(SGEMM_OP_T, SGEMM_OP_N));
+  EXPECT_EQ(std::tuple(asked.m, asked.n, asked.k), std::tuple(kM, kN, k_));
+  EXPECT_EQ(std::tuple(asked.lda, asked.ldb, asked.ldc), std::tuple(k_ + 1, k_ + 2, kLd));
+  EXPECT_EQ(asked.stream, reinterpret_cast<cudaStream_t>(48));
+  EXPECT_EQ(asked.multiprocessors, 9);
+}
+
+TEST_F(LtMatmulTest, CIsReadWhereItIsD) {
+  beta_ = 0.5F;
+  expect_by_library([](float x, int, int) { return x; });
+}
+
+TEST_F(LtMatmulTest, BatchesReachTheLibrary) {
+  for (const auto& [layout, stride] : {std::pair{a_layout_, 3}, std::pair{b_layout_, 4}, std::pair{c_layout_, 40}}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, int64_t{stride});
+  }
+  ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 0);
+  EXPECT_EQ(std::tuple(fake_sgemm()->stride_a, fake_sgemm()->stride_b, fake_sgemm()->stride_c), std::tuple(3, 4, 40));
+  EXPECT_EQ(fake_sgemm()->batch_count, 2);
+}
+
+TEST_F(LtMatmulTest, BiasAndRelu) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU_BIAS});
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  a_[0] = -30;
+  expect_by_library([&](float x, int row, int) { return std::fmax(x + bias_[row], 0.0F); });
+}
+
+TEST_F(LtMatmulTest, BiasAlone) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  expect_by_library([&](float x, int row, int) { return x + bias_[row]; });
+}
+
+TEST_F(LtMatmulTest, ReluAlone) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+  alpha_ = -1;
+  expect_by_library([](float x, int, int) { return std::fmax(x, 0.0F); });
+}
+
+TEST_F(LtMatmulTest, GeluWithItsArgument) {
+  std::vector<float> argument(static_cast<size_t>(kN) * kM, -1);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{kM});
+  alpha_ = 0.1F;
+  std::vector<float> expected_argument(argument.size());
+  expect_by_library([&](float x, int row, int column) {
+    const double y = expected_argument[row + column * kM] = x + bias_[row];
+    return static_cast<float>(y / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (y + 0.044715 * y * y * y))));
+  });
+  for (size_t i = 0; i < argument.size(); ++i) {
+    EXPECT_NEAR(argument[i], expected_argument[i], 1e-5);
+  }
+}
+
+TEST_F(LtMatmulTest, GradientOfGelu) {
+  std::vector<float> argument(static_cast<size_t>(kN) * kM);
+  for (size_t i = 0; i < argument.size(); ++i) {
+    argument[i] = 0.4F * static_cast<float>(i) - 3;
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DGELU});
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{kM});
+  expect_by_library(
+      [&](float x, int row, int column) {
+        const float y = argument[row + column * kM];
+        constexpr float kStep = 1.0F / 64;
+        return x * (drop_in::gelu(y + kStep) - drop_in::gelu(y - kStep)) / (2 * kStep);
+      },
+      1e-3);
+}
+
+TEST_F(LtMatmulTest, AnEpilogueThatCostsTooMuchIsCublasWork) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+  fake_sgemm()->cublas_us = fake_sgemm()->predicted_us + 1;
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, OtherEpiloguesAreCublasWork) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BGRADB});
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, AnEpilogueForABatchOrWithBetaIsCublasWork) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+  beta_ = 1;
+  matmul();
+  expect_computed(0, 1);
+  beta_ = 0;
+  for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
+  }
+  matmul();
+  expect_computed(0, 2);
+}
+
+TEST_F(LtMatmulTest, AnotherCIsCublasWork) {
+  beta_ = 1;
+  matmul(a_.data());
+  expect_computed(0, 1);
+  beta_ = 0;
+  matmul(a_.data());
+  expect_computed(1, 1);
+}
+
+TEST_F(LtMatmulTest, Tf32IsCublasWork) {
+  describe(CUBLAS_COMPUTE_32F_FAST_TF32);
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, RowMajorMatricesAreCublasWork) {
+  set(c_layout_, CUBLASLT_MATRIX_LAYOUT_ORDER, int32_t{CUBLASLT_ORDER_ROW});
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, VectorsOfAlphaAreCublasWork) {
+  set(CUBLASLT_MATMUL_DESC_POINTER_MODE, int32_t{CUBLASLT_POINTER_MODE_DEVICE_VECTOR});
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, ScalesAreCublasWork) {
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &alpha_);
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, EmulationIsCublasWork) {
+  set(static_cast<cublasLtMatmulDescAttributes_t>(38), &alpha_);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, BatchesOfPointersAreCublasWork) {
+  set(b_layout_, static_cast<cublasLtMatrixLayoutAttribute_t>(8), uint32_t{1});  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
+  expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, SizesThatDifferAreCublasWork) {
+  int cublas_products = 0;
+  for (const auto which : {CUBLASLT_MATRIX_LAYOUT_ROWS, CUBLASLT_MATRIX_LAYOUT_COLS}) {
+    for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_}) {
+      uint64_t size = 0;
+      size_t written = 0;
+      cublasLtMatrixLayoutGetAttribute(layout, which, &size, sizeof size, &written);
+      set(layout, which, size - 1);
+      matmul();
+      expect_computed(0, ++cublas_products);
+      set(layout, which, size);
+    }
+  }
+}
+
+}  // namespace

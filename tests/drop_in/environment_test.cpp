@@ -1,0 +1,134 @@
+// Programs under the drop-in with different environments.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out;     // standard output
+  std::string errors;  // standard error
+};
+
+std::string read(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class EnvironmentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "drop_in_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// Runs the program whose framework computes four products, with variables "NAME=value NAME=value" and a library.
+  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM) const {
+    const std::string out = folder_ / "out";
+    const std::string errors = folder_ / "errors";
+    std::string command = "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN;
+    for (const std::string& part : {std::string(" SGEMM_LIBRARY="), std::string(library), std::string(" "), variables,
+                                    std::string(" " FRAMEWORK_PROGRAM " >"), out, std::string(" 2>"), errors}) {
+      command += part;
+    }
+    const int status = std::system(command.c_str());
+    return {status, read(out), read(errors)};
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(EnvironmentTest, AFrameworkThatHidesCublasIsServed) {
+  const Outcome componentwise = run("");
+  EXPECT_EQ(componentwise.status, 0);
+  EXPECT_EQ(componentwise.out, "4 1\n");
+  EXPECT_EQ(componentwise.errors, "");
+}
+
+TEST_F(EnvironmentTest, TheAccuracyReachesTheLibrary) {
+  EXPECT_EQ(run("SGEMM_ACCURACY=fp32").out, "4 0\n");
+  EXPECT_EQ(run("SGEMM_ACCURACY=normwise").out, "4 2\n");
+}
+
+TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
+  const Outcome wrong = run("SGEMM_ACCURACY=fp16 SGEMM_LOG=1");
+  EXPECT_EQ(wrong.status, 0);
+  EXPECT_EQ(wrong.out, "cublas\n");
+  EXPECT_EQ(wrong.errors,
+            "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise; cuBLAS gets all calls\n");
+}
+
+TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheLogSaysWhy) {
+  const Outcome missing = run("SGEMM_LOG=1", "/nowhere/libsgemm.so");
+  EXPECT_EQ(missing.status, 0);
+  EXPECT_EQ(missing.out, "cublas\n");
+  EXPECT_NE(missing.errors.find("cublas                   libsgemm was not loaded: /nowhere/libsgemm.so"),
+            std::string::npos)
+      << missing.errors;
+  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, "");
+}
+
+TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
+  const std::string log = folder_ / "log";
+  for (int process = 1; process <= 2; ++process) {
+    EXPECT_EQ(run("SGEMM_LOG=" + log).errors, "");
+  }
+  std::istringstream text(read(log));
+  std::string line;
+  for (int process = 1; process <= 2; ++process) {
+    std::getline(text, line);
+    EXPECT_EQ(line.rfind("# libsgemm_cublas: process ", 0), 0U) << line;
+    EXPECT_NE(line.find("SGEMM_ACCURACY=componentwise"), std::string::npos) << line;
+    std::getline(text, line);
+    EXPECT_NE(line.find("calls"), std::string::npos);
+    // The line that took the longest is first. The time of a first call counts where there is no other.
+    for (const auto& [calls, columns, mean_us] : {std::tuple{1, 1, 5000.0}, std::tuple{3, 2, 100.0}}) {
+      std::getline(text, line);
+      std::istringstream fields(line);
+      int count = 0, timed = 0, m = 0, n = 0, k = 0, batch = 0;
+      double us = 0, total_ms = 0;
+      std::string function, ops, by, why;
+      fields >> count >> timed >> us >> total_ms >> function >> ops >> m >> n >> k >> batch >> by >> why;
+      EXPECT_EQ(count, calls);
+      EXPECT_EQ(timed, calls);
+      EXPECT_EQ(us, mean_us);
+      EXPECT_DOUBLE_EQ(total_ms, calls * mean_us / 1e3);
+      EXPECT_EQ(function, "cublasSgemm");
+      EXPECT_EQ(ops, "NT");
+      EXPECT_EQ(m, 2);
+      EXPECT_EQ(n, columns);
+      EXPECT_EQ(k, 2);
+      EXPECT_EQ(batch, 1);
+      EXPECT_EQ(by, "11_bf16x6");
+      EXPECT_EQ(why, "predicted");
+    }
+  }
+  EXPECT_FALSE(std::getline(text, line)) << line;
+}
+
+TEST_F(EnvironmentTest, ALogThatCanNotBeWrittenIsNamed) {
+  const Outcome outcome = run("SGEMM_LOG=/nowhere/log");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors, "libsgemm_cublas: SGEMM_LOG=/nowhere/log can not be written: No such file or directory\n");
+}
+
+TEST_F(EnvironmentTest, ProgramsWithoutProductsAreLeftAlone) {
+  EXPECT_EQ(
+      std::system(
+          ("LD_PRELOAD=" DROP_IN " SGEMM_LOG=1 SGEMM_ACCURACY=wrong true 2>" + (folder_ / "errors").string()).c_str()),
+      0);
+  EXPECT_EQ(read(folder_ / "errors"), "");
+}
+
+}  // namespace

@@ -1,0 +1,113 @@
+// libsgemm for the tests.
+
+#include "fake_sgemm.hpp"
+
+#include <cstdio>
+
+#include "fake_cublas.hpp"
+#include "fake_handle.hpp"
+
+extern "C" FakeSgemm* fake_sgemm() {
+  static FakeSgemm fake;
+  return &fake;
+}
+
+struct sgemm_context {
+  sgemm_stream_t stream;
+  sgemm_accuracy_t accuracy;
+  sgemm_pointer_mode_t pointer_mode;
+  int multiprocessors;
+};
+
+sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
+  *handle = new sgemm_context{};
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
+  handle->stream = stream;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
+  handle->accuracy = accuracy;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode) {
+  handle->pointer_mode = mode;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
+  *value = handle->multiprocessors;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
+  handle->multiprocessors = multiprocessors;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+const char* sgemm_status_string(sgemm_status_t) { return "the fake refuses"; }
+
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t, int64_t, int64_t,
+                               int64_t, int64_t, int64_t, int64_t, sgemm_plan_t* plan) {
+  FakeSgemm& fake = *fake_sgemm();
+  ++fake.plans;
+  std::snprintf(plan->kernel, sizeof plan->kernel, "%s", fake.kernel.c_str());
+  std::snprintf(plan->reason, sizeof plan->reason, "%s", fake.reason.c_str());
+  plan->predicted_us = fake.predicted_us;
+  plan->cublas_us = fake.cublas_us;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
+                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
+                                          int64_t batch_count) {
+  FakeSgemm& fake = *fake_sgemm();
+  ++fake.products;
+  fake.order = order;
+  fake.transa = transa;
+  fake.transb = transb;
+  fake.m = m;
+  fake.n = n;
+  fake.k = k;
+  fake.lda = lda;
+  fake.ldb = ldb;
+  fake.ldc = ldc;
+  fake.stride_a = stride_a;
+  fake.stride_b = stride_b;
+  fake.stride_c = stride_c;
+  fake.batch_count = batch_count;
+  fake.alpha = alpha;
+  fake.beta = beta;
+  fake.stream = handle->stream;
+  fake.accuracy = handle->accuracy;
+  fake.pointer_mode = handle->pointer_mode;
+  fake.multiprocessors = handle->multiprocessors;
+  if (fake.status != SGEMM_STATUS_SUCCESS) {
+    return fake.status;
+  }
+  if (fake.products_call_cublas) {
+    cublasContext context;
+    return static_cast<sgemm_status_t>(
+        cublasSgemm_v2(&context, static_cast<cublasOperation_t>(transa), static_cast<cublasOperation_t>(transb),
+                       static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda),
+                       b, static_cast<int>(ldb), beta, c, static_cast<int>(ldc)));
+  }
+  for (int64_t i = 0; i < batch_count && handle->pointer_mode == SGEMM_POINTER_MODE_HOST; ++i) {
+    host_gemm(transa != SGEMM_OP_N, transb != SGEMM_OP_N, m, n, k, *alpha, a + i * stride_a, lda, b + i * stride_b, ldb,
+              *beta, c + i * stride_c, ldc);
+  }
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
+                          int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
+                          int64_t ldb, const float* beta, float* c, int64_t ldc) {
+  return sgemm_gemm_strided_batched(handle, order, transa, transb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc,
+                                    0, 1);
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sgemm/sgemm.h>
+
+#include <cstdint>
+#include <string>
+
+/// What the tests have instead of libsgemm: it computes on the host, and remembers its last call.
+struct FakeSgemm {
+  // What it answers.
+  sgemm_status_t status = SGEMM_STATUS_SUCCESS;
+  std::string kernel = "11_bf16x6";
+  std::string reason = "predicted";
+  double predicted_us = 10;
+  double cublas_us = 20;
+  /// Products call cublasSgemm on their way, as the library does where cuBLAS is fastest.
+  bool products_call_cublas = false;
+
+  // What it was asked.
+  int plans = 0;
+  int products = 0;
+  sgemm_order_t order{};
+  sgemm_op_t transa{};
+  sgemm_op_t transb{};
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t lda = 0;
+  int64_t ldb = 0;
+  int64_t ldc = 0;
+  int64_t stride_a = 0;
+  int64_t stride_b = 0;
+  int64_t stride_c = 0;
+  int64_t batch_count = 0;
+  const float* alpha = nullptr;
+  const float* beta = nullptr;
+  sgemm_stream_t stream = nullptr;
+  sgemm_accuracy_t accuracy{};
+  sgemm_pointer_mode_t pointer_mode{};
+  int multiprocessors = 0;
+};
+
+/// Of the loaded library. Exported under this name.
+extern "C" FakeSgemm* fake_sgemm();

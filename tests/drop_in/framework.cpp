@@ -1,0 +1,19 @@
+// What a framework is to the tests: a library that multiplies with cuBLAS.
+
+#include <cublas_v2.h>
+
+#include "fake_handle.hpp"
+
+/// Computes three products of one shape and one of another. Returns whether all succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_products() {
+  cublasContext handle;
+  const float one = 1;
+  const float a[4] = {1, 2, 3, 4};
+  float c[4] = {};
+  bool succeeded = true;
+  for (const int n : {2, 2, 2, 1}) {
+    succeeded &=
+        cublasSgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, n, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
+  }
+  return succeeded;
+}

@@ -1,0 +1,298 @@
+// The drop-in on a GPU: what programs get from an intercepted function beside what cuBLAS's own function gives.
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+// Large enough for the library to be faster than cuBLAS, epilogue included.
+constexpr int kM = 1537;
+constexpr int kN = 1283;
+constexpr int kK = 1100;
+// Of the norm of |A| |B|: far above the errors of FP32, far below those of TF32 or of a wrong element.
+constexpr double kTolerance = 1.0 / (1 << 21);
+
+#define CUDA_OK(call) ASSERT_EQ(call, cudaSuccess)
+#define CUBLAS_OK(call) ASSERT_EQ(call, CUBLAS_STATUS_SUCCESS)
+
+/// Numbers on the GPU.
+class Numbers {
+ public:
+  explicit Numbers(size_t count) : count_(count) {
+    if (cudaMalloc(&data_, count * sizeof(float)) != cudaSuccess) {
+      throw std::bad_alloc();
+    }
+  }
+  explicit Numbers(const std::vector<float>& values) : Numbers(values.size()) { write(values); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  ~Numbers() { cudaFree(data_); }
+
+  void write(const std::vector<float>& values) {
+    EXPECT_EQ(cudaMemcpy(data_, values.data(), count_ * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  std::vector<float> read() const {
+    std::vector<float> values(count_);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(values.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+    return values;
+  }
+  float* get() const { return data_; }
+
+ private:
+  float* data_ = nullptr;
+  size_t count_;
+};
+
+std::vector<float> normal(size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> distribution;
+  std::vector<float> values(count);
+  for (float& value : values) {
+    value = distribution(generator);
+  }
+  return values;
+}
+
+/// A function of cuBLAS itself.
+template <class Function>
+Function real(const char* library, const char* name, Function /*of this type*/) {
+  for (const char* version : {".13", ".12"}) {
+    if (void* const handle = dlopen((std::string(library) + version).c_str(), RTLD_LAZY | RTLD_NOLOAD)) {
+      return reinterpret_cast<Function>(dlsym(handle, name));
+    }
+  }
+  return nullptr;
+}
+
+class DropInGpuTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_NE(dlsym(RTLD_DEFAULT, "cublasSgemm_v2"), dlsym(dlopen("libcublas.so.13", RTLD_LAZY), "cublasSgemm_v2"))
+        << "the drop-in is not preloaded";
+  }
+  void SetUp() override {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+      GTEST_SKIP() << "no usable CUDA device";
+    }
+    CUBLAS_OK(cublasCreate(&handle_));
+    CUBLAS_OK(cublasLtCreate(&lt_));
+    CUDA_OK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    CUBLAS_OK(cublasSetStream(handle_, stream_));
+    a_ = std::make_unique<Numbers>(normal(size_t{kM} * kK, 1));
+    b_ = std::make_unique<Numbers>(normal(size_t{kK} * kN, 2));
+    bias_ = std::make_unique<Numbers>(normal(kM, 3));
+    old_c_ = normal(size_t{kM} * kN, 4);
+  }
+  void TearDown() override {
+    cublasDestroy(handle_);
+    cublasLtDestroy(lt_);
+    cudaStreamDestroy(stream_);
+  }
+
+  /// Expects that two ways to fill `c` give nearly the same, but not the same bits: cuBLAS did not do both.
+  template <class Ours, class Theirs>
+  void expect_like_cublas(Numbers& c, const Ours& ours, const Theirs& theirs) {
+    c.write(old_c_);
+    CUBLAS_OK(ours());
+    const std::vector<float> got = c.read();
+    c.write(old_c_);
+    CUBLAS_OK(theirs());
+    expect_near(got, c.read());
+  }
+  static void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
+    double difference = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      difference += std::pow(static_cast<double>(got[i]) - expected[i], 2);
+    }
+    // The elements of |A| |B| are near k * 2 / pi.
+    const double terms = std::sqrt(static_cast<double>(got.size())) * kK * 2 / M_PI;
+    EXPECT_LE(std::sqrt(difference), kTolerance * terms);
+    EXPECT_NE(got, expected) << "cuBLAS computed it";
+  }
+
+  cublasStatus_t sgemm(decltype(&cublasSgemm_v2) function, cublasOperation_t transa, cublasOperation_t transb,
+                       const float* alpha, const float* beta, float* c) {
+    return function(handle_, transa, transb, kM, kN, kK, alpha, a_->get(), transa == CUBLAS_OP_N ? kM : kK, b_->get(),
+                    transb == CUBLAS_OP_N ? kK : kN, beta, c, kM);
+  }
+
+  cublasHandle_t handle_ = nullptr;
+  cublasLtHandle_t lt_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Numbers> a_, b_, bias_;
+  std::vector<float> old_c_;
+};
+
+TEST_F(DropInGpuTest, SgemmInAllOps) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  Numbers c(old_c_);
+  const float alpha = -1.5F;
+  const float beta = 0.5F;
+  for (const auto transa : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+    for (const auto transb : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      expect_like_cublas(
+          c, [&] { return sgemm(&cublasSgemm_v2, transa, transb, &alpha, &beta, c.get()); },
+          [&] { return sgemm(cublas, transa, transb, &alpha, &beta, c.get()); });
+    }
+  }
+}
+
+TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  Numbers c(old_c_);
+  const Numbers scalars({2.0F, -1.0F});
+  CUBLAS_OK(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE));
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.get(), scalars.get() + 1, c.get());
+  };
+  expect_like_cublas(
+      c, [&] { return call(&cublasSgemm_v2); }, [&] { return call(cublas); });
+}
+
+TEST_F(DropInGpuTest, Tf32GoesToCublas) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  CUBLAS_OK(cublasSetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH));
+  Numbers c(old_c_);
+  const float one = 1;
+  const float zero = 0;
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+  const std::vector<float> got = c.read();
+  CUBLAS_OK(sgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+  EXPECT_EQ(got, c.read());
+}
+
+TEST_F(DropInGpuTest, GraphsAreCapturedAndReplayed) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  Numbers c(old_c_);
+  const float one = 1;
+  const float zero = 0;
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get());
+  };
+  CUBLAS_OK(call(&cublasSgemm_v2));  // the library makes its handle
+  CUDA_OK(cudaStreamSynchronize(stream_));
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  CUBLAS_OK(call(&cublasSgemm_v2));
+  CUDA_OK(cudaStreamEndCapture(stream_, &graph));
+  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  const auto replay = [&] {
+    return cudaGraphLaunch(executable, stream_) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+  };
+  for (int i = 0; i < 2; ++i) {
+    expect_like_cublas(c, replay, [&] { return call(cublas); });
+  }
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+}
+
+TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
+  const float one = 1;
+  const float zero = 0;
+  Numbers expected(old_c_);
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, expected.get()));
+  const std::vector<float> first = expected.read();
+  const auto work = [&] {
+    cublasHandle_t handle = nullptr;
+    cudaStream_t stream = nullptr;
+    CUBLAS_OK(cublasCreate(&handle));
+    CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUBLAS_OK(cublasSetStream(handle, stream));
+    Numbers c(old_c_);
+    for (int i = 0; i < 20; ++i) {
+      CUBLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero,
+                            c.get(), kM));
+    }
+    EXPECT_EQ(c.read(), first) << "same operands, same bits";
+    cublasDestroy(handle);
+    cudaStreamDestroy(stream);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back(work);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+/// Epilogues by the name of their constant, and whether they have a bias and an auxiliary matrix.
+struct LtCase {
+  cublasLtEpilogue_t epilogue;
+  bool bias;
+  bool argument;
+};
+
+class LtMatmulGpuTest : public DropInGpuTest, public testing::WithParamInterface<LtCase> {};
+
+TEST_P(LtMatmulGpuTest, IsLikeCublas) {
+  const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
+  cublasLtMatmulDesc_t description = nullptr;
+  cublasLtMatrixLayout_t a_layout = nullptr, b_layout = nullptr, d_layout = nullptr;
+  CUBLAS_OK(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(description, which, &value, sizeof value), CUBLAS_STATUS_SUCCESS);
+  };
+  // Rows of the auxiliary matrix begin at multiples of 16 bytes.
+  const int64_t argument_ld = (kM + 3) / 4 * 4;
+  Numbers argument(normal(static_cast<size_t>(argument_ld) * kN, 5));
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(GetParam().epilogue));
+  if (GetParam().bias) {
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_->get());
+  }
+  if (GetParam().argument) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.get());
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, argument_ld);
+  }
+  CUBLAS_OK(cublasLtMatrixLayoutCreate(&a_layout, CUDA_R_32F, kK, kM, kK));
+  CUBLAS_OK(cublasLtMatrixLayoutCreate(&b_layout, CUDA_R_32F, kK, kN, kK));
+  CUBLAS_OK(cublasLtMatrixLayoutCreate(&d_layout, CUDA_R_32F, kM, kN, kM));
+  Numbers d(old_c_);
+  const float alpha = 0.1F;
+  const float beta = 0;
+  const auto call = [&](decltype(&cublasLtMatmul) function) {
+    return function(lt_, description, &alpha, a_->get(), a_layout, b_->get(), b_layout, &beta, d.get(), d_layout,
+                    d.get(), d_layout, nullptr, nullptr, 0, stream_);
+  };
+  if (call(cublas) == CUBLAS_STATUS_NOT_SUPPORTED) {
+    GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32";
+  }
+  expect_like_cublas(
+      d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
+  if (GetParam().argument && GetParam().epilogue != CUBLASLT_EPILOGUE_DGELU) {
+    CUBLAS_OK(call(&cublasLtMatmul));
+    const std::vector<float> ours = argument.read();
+    CUBLAS_OK(call(cublas));
+    expect_near(ours, argument.read());
+  }
+  cublasLtMatmulDescDestroy(description);
+  for (const cublasLtMatrixLayout_t layout : {a_layout, b_layout, d_layout}) {
+    cublasLtMatrixLayoutDestroy(layout);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Epilogues, LtMatmulGpuTest,
+    testing::Values(LtCase{CUBLASLT_EPILOGUE_DEFAULT, false, false}, LtCase{CUBLASLT_EPILOGUE_BIAS, true, false},
+                    LtCase{CUBLASLT_EPILOGUE_RELU, false, false}, LtCase{CUBLASLT_EPILOGUE_RELU_BIAS, true, false},
+                    LtCase{CUBLASLT_EPILOGUE_GELU, false, false}, LtCase{CUBLASLT_EPILOGUE_GELU_BIAS, true, false},
+                    LtCase{CUBLASLT_EPILOGUE_GELU_AUX, false, true},
+                    LtCase{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DGELU, false, true}),
+    [](const auto& info) { return "epilogue_" + std::to_string(info.param.epilogue); });
+
+}  // namespace

@@ -1,0 +1,89 @@
+/* libsgemm for the tests of the Python package: it computes on the host, and remembers its last call. */
+
+#include <sgemm/sgemm.h>
+#include <stdlib.h>
+
+struct sgemm_context {
+  sgemm_stream_t stream;
+  sgemm_accuracy_t accuracy;
+};
+
+/* What the tests set and read. */
+struct {
+  int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
+      batch_count, stream, accuracy;
+} fake;
+
+int sgemm_version(void) { return SGEMM_VERSION; }
+const char* sgemm_status_name(sgemm_status_t status) { return status == 0 ? "SGEMM_STATUS_SUCCESS" : "SGEMM_STATUS_X"; }
+const char* sgemm_status_string(sgemm_status_t status) { return status == 0 ? "fine" : "the fake refuses"; }
+
+sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
+  ++fake.handles;
+  *handle = calloc(1, sizeof **handle);
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_destroy(sgemm_handle_t handle) {
+  --fake.handles;
+  free(handle);
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
+  (void)handle;
+  *value = (int)fake.device;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
+  handle->stream = stream;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
+  handle->accuracy = accuracy;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+static int64_t at(sgemm_order_t order, sgemm_op_t op, int64_t row, int64_t column, int64_t ld) {
+  const int by_rows = (order == SGEMM_ORDER_ROW_MAJOR) == (op == SGEMM_OP_N);
+  return by_rows ? row * ld + column : row + column * ld;
+}
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
+                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
+                                          int64_t batch_count) {
+  ++fake.calls;
+  fake.order = order;
+  fake.transa = transa;
+  fake.transb = transb;
+  fake.lda = lda;
+  fake.ldb = ldb;
+  fake.ldc = ldc;
+  fake.stride_a = stride_a;
+  fake.stride_b = stride_b;
+  fake.stride_c = stride_c;
+  fake.batch_count = batch_count;
+  fake.stream = (int64_t)handle->stream;
+  fake.accuracy = handle->accuracy;
+  if (fake.status != 0) {
+    return (sgemm_status_t)fake.status;
+  }
+  for (int64_t batch = 0; batch < batch_count; ++batch) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          sum += (double)a[batch * stride_a + at(order, transa, i, l, lda)] *
+                 b[batch * stride_b + at(order, transb, l, j, ldb)];
+        }
+        float* const element = &c[batch * stride_c + at(order, SGEMM_OP_N, i, j, ldc)];
+        *element = (float)(*alpha * sum) + (*beta == 0 ? 0 : *beta * *element);
+      }
+    }
+  }
+  return SGEMM_STATUS_SUCCESS;
+}

@@ -1,0 +1,233 @@
+"""sgemm.matmul() on a libsgemm whose GPU is the host."""
+
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import sgemm
+import sgemm.library
+from fakes import DlpackArray, GpuArray
+
+ROW_MAJOR, COLUMN_MAJOR = 101, 102
+random = np.random.default_rng(5)
+
+
+def numbers(*shape):
+    return random.integers(-4, 5, shape).astype(np.float32)
+
+
+def layouts(matrix):
+    """The same numbers in all layouts that a product takes without a copy."""
+    rows, columns = matrix.shape[-2:]
+    leading = matrix.shape[:-2]
+    cut = np.full((*leading, rows + 2, columns + 3), np.nan, np.float32)[..., 1:-1, 2:-1]
+    cut[...] = matrix
+    turned = np.full((*leading, columns + 1, rows + 2), np.nan, np.float32)[..., 1:, :-2].swapaxes(-1, -2)
+    turned[...] = matrix
+    return {"rows": matrix.copy(), "part of rows": cut, "columns": turned}
+
+
+@pytest.mark.parametrize("shapes", [((5, 3), (3, 4)), ((1, 3), (3, 1)), ((4, 1), (1, 3)), ((2, 5, 3), (2, 3, 4))])
+def test_every_layout_gives_the_product(fake, shapes):
+    a, b = numbers(*shapes[0]), numbers(*shapes[1])
+    calls = 0
+    for a_layout in layouts(a).values():
+        for b_layout in layouts(b).values():
+            for out in layouts(np.full((a @ b).shape, np.nan, np.float32)).values():
+                array = GpuArray(out)
+                assert sgemm.matmul(GpuArray(a_layout), GpuArray(b_layout), out=array) is array
+                np.testing.assert_array_equal(out, a @ b)
+                calls += 1
+    assert fake.calls == calls == 27
+
+
+def test_scalars_and_leading_dimensions(fake):
+    a, b, c = numbers(5, 3), numbers(4, 3), numbers(5, 4)
+    expected = 2 * a @ b.T + 0.5 * c
+    sgemm.matmul(GpuArray(a), GpuArray(b.T), out=GpuArray(c), alpha=2, beta=0.5)
+    np.testing.assert_array_equal(c, expected)
+    assert (fake.order, fake.transa, fake.transb) == (ROW_MAJOR, 0, 1)
+    assert (fake.lda, fake.ldb, fake.ldc) == (3, 3, 4)
+
+
+def test_a_result_by_columns(fake):
+    a, b = numbers(5, 3), numbers(3, 4)
+    out = np.empty((4, 5), np.float32).T
+    sgemm.matmul(GpuArray(a), GpuArray(b), out=GpuArray(out))
+    np.testing.assert_array_equal(out, a @ b)
+    assert (fake.order, fake.transa, fake.transb) == (COLUMN_MAJOR, 1, 1)
+
+
+def test_a_matrix_serves_a_whole_batch(fake):
+    a, b = numbers(3, 5, 3), numbers(3, 4)
+    for one in (b, b[None], np.broadcast_to(b, (3, 3, 4))):
+        out = np.empty((3, 5, 4), np.float32)
+        sgemm.matmul(GpuArray(a), GpuArray(one), out=GpuArray(out))
+        np.testing.assert_array_equal(out, a @ b)
+        assert (fake.stride_a, fake.stride_b, fake.stride_c, fake.batch_count) == (15, 0, 20, 3)
+
+
+def test_an_empty_product_calls_nothing(fake):
+    out = GpuArray(np.empty((0, 4), np.float32))
+    assert sgemm.matmul(GpuArray(numbers(0, 3)), GpuArray(numbers(3, 4)), out=out) is out
+    assert fake.calls == 0
+
+
+def test_an_empty_sum_is_the_librarys_work(fake):
+    out = np.full((5, 4), np.nan, np.float32)
+    sgemm.matmul(GpuArray(numbers(5, 0)), GpuArray(numbers(0, 4)), out=GpuArray(out))
+    np.testing.assert_array_equal(out, 0)
+
+
+def test_dlpack(fake):
+    a, b = numbers(5, 3), numbers(4, 3)
+    out = np.empty((5, 4), np.float32)
+    sgemm.matmul(DlpackArray(a), DlpackArray(b.T), out=DlpackArray(out))
+    np.testing.assert_array_equal(out, a @ b.T)
+    with pytest.raises(TypeError, match="b does not hold float32"):
+        sgemm.matmul(DlpackArray(a), DlpackArray(b.T.astype(np.float64)), out=DlpackArray(out))
+
+
+@pytest.mark.parametrize(("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2)])
+def test_accuracy(fake, name, number):
+    sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), name, GpuArray(numbers(2, 2)))
+    assert fake.accuracy == number
+
+
+def test_streams(fake):
+    def stream_of_product(a, **options):
+        sgemm.matmul(a, GpuArray(numbers(2, 2)), out=GpuArray(numbers(2, 2)), **options)
+        return fake.stream
+
+    a = GpuArray(numbers(2, 2))
+    assert stream_of_product(a) == 0
+    assert stream_of_product(GpuArray(numbers(2, 2), stream=2)) == 2
+    assert stream_of_product(a, stream=64) == 64
+    assert stream_of_product(a, stream=types.SimpleNamespace(cuda_stream=65)) == 65
+    assert stream_of_product(a, stream=types.SimpleNamespace(ptr=66)) == 66
+    assert stream_of_product(a, stream=types.SimpleNamespace(__cuda_stream__=lambda: (0, 67))) == 67
+    with pytest.raises(TypeError, match="stream is a str"):
+        stream_of_product(a, stream="0")
+
+
+class Tensor(GpuArray):
+    """A tensor of the PyTorch below."""
+
+    __module__ = "torch"
+
+    @property
+    def device(self):
+        return f"cuda:{self.device_number}"
+
+
+def test_pytorch(fake, monkeypatch):
+    current = []
+
+    class Device:
+        def __init__(self, number):
+            self.number = number
+
+        def __enter__(self):
+            current.append(self.number)
+            fake.device = self.number
+
+        def __exit__(self, *_):
+            current.append("left")
+
+    def empty(shape, dtype, device):
+        assert (dtype, device) == ("float32", "cuda:1")
+        return Tensor(np.full(shape, np.nan, np.float32), 1)
+
+    torch = types.SimpleNamespace(
+        float32="float32",
+        empty=empty,
+        cuda=types.SimpleNamespace(
+            device=Device, current_stream=lambda device: types.SimpleNamespace(cuda_stream=70 + device)
+        ),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    a, b = numbers(5, 3), numbers(3, 4)
+    out = sgemm.matmul(Tensor(a, 1), Tensor(b, 1))
+    np.testing.assert_array_equal(out.numbers, a @ b)
+    assert fake.stream == 71
+    assert current == [1, "left"]
+
+
+def test_threads_have_handles_of_their_own(fake):
+    def product():
+        sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), out=GpuArray(numbers(2, 2)))
+        seen.append(fake.handles)
+
+    seen = []
+    product()
+    product()
+    thread = threading.Thread(target=product)
+    thread.start()
+    thread.join()
+    assert seen == [1, 1, 2]
+    assert fake.handles == 1, "the thread's handle went with it"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"a": numbers(5, 3)}, TypeError, "a is not on a GPU"),
+        ({"a": [[1.0]]}, TypeError, "a is a builtins.list"),
+        ({"a": GpuArray(numbers(5, 3).astype(np.float64))}, TypeError, "a holds <f8, not float32"),
+        ({"a": GpuArray(numbers(3))}, ValueError, "a has 1 dimensions"),
+        ({"b": GpuArray(numbers(4, 4))}, ValueError, "a has 3 columns and b has 4 rows"),
+        ({"out": GpuArray(numbers(4, 5))}, ValueError, r"out has the shape \(4, 5\), but a @ b has \(5, 4\)"),
+        ({"out": GpuArray(numbers(5, 4), device=1)}, ValueError, "on devices 0, 0 and 1"),
+        ({"out": None}, TypeError, "arrays of fakes can not be made here: give one as `out`"),
+        ({"out": None, "beta": 1}, ValueError, "beta is not 0"),
+        ({"a": GpuArray(numbers(10, 6)[::2, ::2])}, ValueError, r"a has the strides \(12, 2\)"),
+        ({"b": GpuArray(numbers(3, 8)[:, ::2])}, ValueError, "b has the strides"),
+        ({"out": GpuArray(numbers(5, 8)[:, ::2])}, ValueError, "out has the strides"),
+        ({"accuracy": "fp16"}, ValueError, "accuracy is 'fp16': give one of fp32, componentwise, normwise"),
+        ({"a": GpuArray(numbers(2, 5, 3)), "b": GpuArray(numbers(3, 3, 4))}, ValueError, "batch of 2 and b of 3"),
+        (
+            {"a": GpuArray(numbers(2, 5, 3)[::-1]), "out": GpuArray(numbers(2, 5, 4))},
+            ValueError,
+            "a has matrices in descending order",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(fake, change, error, text):
+    arguments = {"a": GpuArray(numbers(5, 3)), "b": GpuArray(numbers(3, 4)), "out": GpuArray(numbers(5, 4))}
+    with pytest.raises(error, match=text):
+        sgemm.matmul(**(arguments | change))
+    assert fake.calls == 0
+
+
+def test_a_device_that_is_not_current_is_named(fake):
+    arrays = [GpuArray(numbers(2, 2), device=1) for _ in range(3)]
+    with pytest.raises(ValueError, match="the arrays are on device 1, but device 0 is current"):
+        sgemm.matmul(arrays[0], arrays[1], out=arrays[2])
+
+
+def test_errors_of_the_library(fake):
+    fake.status = 3
+    with pytest.raises(sgemm.SgemmError, match="SGEMM_STATUS_X: the fake refuses") as caught:
+        sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), out=GpuArray(numbers(2, 2)))
+    assert caught.value.status == 3
+
+
+def test_the_library_is_found(fake, fake_library):
+    assert sgemm.library_path() == fake_library
+    assert sgemm.version() == 100
+
+
+def test_without_a_library_the_places_are_named(monkeypatch):
+    sgemm.library.load.cache_clear()
+    monkeypatch.setenv("SGEMM_LIBRARY", "/nowhere/libsgemm.so")
+    with pytest.raises(sgemm.LibraryNotFound, match=r"/nowhere/libsgemm\.so: "):
+        sgemm.version()
+    monkeypatch.delenv("SGEMM_LIBRARY")
+    monkeypatch.setattr(sgemm.library, "NAME", "libsgemm.so.none")
+    with pytest.raises(sgemm.LibraryNotFound) as caught:
+        sgemm.version()
+    for place in (f"{sys.prefix}/lib/libsgemm.so.none", "build/library/libsgemm.so.none", "  libsgemm.so.none: "):
+        assert place in str(caught.value)
