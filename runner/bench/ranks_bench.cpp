@@ -2,6 +2,7 @@
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
+#include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
 
 #include <algorithm>
@@ -23,13 +24,16 @@ const Kernel& local_kernel(const Kernel& kernel) {
   return *found;
 }
 
-/// Throws CaseStopped with the rank and its reason where one was stopped. A rank that others waited for comes first.
-void expect_done(const std::vector<RankReply>& replies) {
+/// Throws CaseStopped with the rank and its reason where one was stopped. A rank that is the cause comes first.
+void expect_done(const std::vector<RankReply>& replies, const StopToken& stop) {
   const auto worst = std::max_element(replies.begin(), replies.end(), [](const RankReply& x, const RankReply& y) {
-    const auto weight = [](const RankReply& reply) { return reply.stopped ? reply.waited_for_others ? 1 : 2 : 0; };
+    const auto weight = [](const RankReply& reply) { return reply.stopped ? reply.cause_elsewhere ? 1 : 2 : 0; };
     return weight(x) < weight(y);
   });
   if (worst->stopped) {
+    if (worst->cause_elsewhere) {
+      stop.check();
+    }
     throw CaseStopped(worst->outcome, fmt::format("rank {}: {}", worst - replies.begin(), worst->reason.data()));
   }
 }
@@ -37,13 +41,18 @@ void expect_done(const std::vector<RankReply>& replies) {
 /// Frees the ranks' memory at the end of a case, whatever its end is.
 class Job {
  public:
-  explicit Job(Team& team) : team_(team) {}
-  ~Job() { team_.all({RankOrder::tear_down, {}}); }
+  Job(Team& team, std::optional<double> seconds) : team_(team), seconds_(seconds) {}
+  ~Job() {
+    if (!team_.lost()) {
+      team_.all({RankOrder::tear_down, {}, seconds_});
+    }
+  }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
  private:
   Team& team_;
+  const std::optional<double> seconds_;
 };
 
 std::string received_text(double bytes) {
@@ -64,22 +73,27 @@ RanksBench::RanksBench(const Protocol& protocol, const RankOptions& options, con
 
 Team& RanksBench::team() {
   if (!team_) {
-    if (device_) {
-      team_ = make_gpu_team(options_.gpus);
+    if (options_.world != nullptr) {
+      team_ = options_.world->make_team(device_.has_value(), stop_);
+    } else if (device_) {
+      team_ = make_gpu_team(options_, stop_);
     } else {
-      team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts());
+      team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts(), stop_);
     }
   }
   return *team_;
 }
 
-std::vector<RankReply> RanksBench::order(RankOrder what) {
-  std::vector<RankReply> replies = team().all({what, {}});
-  expect_done(replies);
+std::vector<RankReply> RanksBench::order(RankOrder what, const RankJob& job) {
+  std::vector<RankReply> replies = team().all({what, job, options_.seconds});
+  expect_done(replies, stop_);
   return replies;
 }
 
 void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
+  if (lost()) {
+    throw CaseStopped(Outcome::skipped, "a case before this one ended with ranks that take no orders any more");
+  }
   const Kernel& local = local_kernel(kernel);
   if (protocol_.mode == Mode::count || protocol_.check) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
@@ -112,9 +126,8 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   job.cold_l2 = protocol_.l2 == L2State::cold;
   job.verify = protocol_.verify;
   job.alone = device_ && protocol_.mode == Mode::measure;
-  const Job ended(team());
-  const std::vector<RankReply> ready = team().all({RankOrder::set_up, job});
-  expect_done(ready);
+  const Job ended(team(), options_.seconds);
+  const std::vector<RankReply> ready = order(RankOrder::set_up, job);
 
   Spread spread;
   spread.gpus = team().size();
@@ -158,7 +171,7 @@ void RanksBench::measure(const Observer& observer, const Size& size, Record& rec
     std::vector<double> times(2, 0.0);
     for (const int contender : turns) {
       times[static_cast<std::size_t>(contender)] =
-          span_us(order(contender == 0 ? RankOrder::run : RankOrder::run_alone));
+          run_us(order(contender == 0 ? RankOrder::run : RankOrder::run_alone), team().common_clock());
     }
     return times;
   };

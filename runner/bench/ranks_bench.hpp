@@ -19,11 +19,14 @@ class RanksBench : public Bench {
 
   void require(const Kernel& kernel, OperandSet& operands) override;
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+  /// Whether a case has left ranks that no later one can use, see Team::lost().
+  bool lost() const { return team_ && team_->lost(); }
 
  private:
   /// The ranks, which the first case starts.
   Team& team();
-  std::vector<RankReply> order(RankOrder what);
+  /// Throws CaseStopped where a rank did not do as ordered.
+  std::vector<RankReply> order(RankOrder what, const RankJob& job = {});
   void compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record);
   void measure(const Observer& observer, const Size& size, Record& record);
 

@@ -15,18 +15,27 @@
 
 namespace sgemm {
 
-RankParts gpu_parts(int gpus) {
+RankParts peer_parts(int gpus) {
   const auto device_of = [gpus](int rank) { return rank % gpus; };
-  return {"peer copies", [=](int rank) { return make_gpu_rank_device(device_of(rank)); },
-          [=](int rank, PanelsOf panels_of_rank) {
+  return {"peer copies",
+          [=](int rank, const Patience& patience) { return make_gpu_rank_device(device_of(rank), patience); },
+          [=](int rank, const Patience&, PanelsOf panels_of_rank) {
             return make_peer_exchange(device_of(rank), device_of, std::move(panels_of_rank));
           }};
 }
 
-std::unique_ptr<Team> make_gpu_team(std::optional<int> gpus) {
+RankParts nccl_parts(const NcclId& id, int ranks, std::function<int(int rank)> device_of) {
+  return {"NCCL",
+          [device_of](int rank, const Patience& patience) { return make_gpu_rank_device(device_of(rank), patience); },
+          [=](int rank, const Patience& patience, const PanelsOf&) {
+            return make_nccl_exchange(id, ranks, rank, device_of(rank), patience);
+          }};
+}
+
+std::unique_ptr<Team> make_gpu_team(const RankOptions& options, StopToken stop) {
   int present = 0;
   CUDA_CHECK(cudaGetDeviceCount(&present));
-  const int wanted = gpus.value_or(present);
+  const int wanted = options.gpus.value_or(present);
   if (wanted > present) {
     throw CaseStopped(Outcome::not_supported, fmt::format("needs {} GPUs, this machine has {}", wanted, present));
   }
@@ -44,7 +53,10 @@ std::unique_ptr<Team> make_gpu_team(std::optional<int> gpus) {
     model = query.device->name;
   }
   CUDA_CHECK(cudaSetDevice(0));
-  return std::make_unique<ThreadTeam>(wanted, gpu_parts(wanted));
+  const RankParts parts = options.exchange == GpuExchange::nccl
+                              ? nccl_parts(make_nccl_id(), wanted, [](int rank) { return rank; })
+                              : peer_parts(wanted);
+  return std::make_unique<ThreadTeam>(wanted, parts, stop);
 }
 
 }  // namespace sgemm

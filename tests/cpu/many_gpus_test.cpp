@@ -12,14 +12,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -324,7 +327,7 @@ class ForgetfulExchange final : public Exchange {
 
 RankParts forgetful_parts(const bool& forgetful) {
   RankParts parts = host_parts();
-  parts.exchange = [&forgetful](int, PanelsOf panels_of_rank) {
+  parts.exchange = [&forgetful](int, const Patience&, PanelsOf panels_of_rank) {
     return std::make_unique<ForgetfulExchange>(std::move(panels_of_rank), forgetful);
   };
   return parts;
@@ -389,10 +392,10 @@ TEST(RankTeamTest, SaysWhyItWasStopped) {
   }
 }
 
-/// The host, where nothing can be run while it is `broken`.
-class BrokenDevice final : public RankDevice {
+/// The host, with trouble before each run: `trouble` may throw or wait.
+class TroubledDevice final : public RankDevice {
  public:
-  explicit BrokenDevice(const bool& broken) : broken_(broken) {}
+  explicit TroubledDevice(std::function<void()> trouble) : trouble_(std::move(trouble)) {}
 
   void bind() override {}
   std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
@@ -402,11 +405,7 @@ class BrokenDevice final : public RankDevice {
     host_->copy(to, ld_to, from, ld_from, rows, columns);
   }
   void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
-  void get_ready(bool) override {
-    if (broken_) {
-      throw std::runtime_error("broken");
-    }
-  }
+  void get_ready(bool) override { trouble_(); }
   void synchronize() override {}
   Prepared prepare(const Build& build, const Problem& problem) override { return host_->prepare(build, problem); }
   cudaStream_t stream() const override { return nullptr; }
@@ -414,31 +413,80 @@ class BrokenDevice final : public RankDevice {
   Target target() const override { return host_->target(); }
 
  private:
-  const bool& broken_;
+  std::function<void()> trouble_;
   std::unique_ptr<RankDevice> host_ = make_host_rank_device();
 };
 
-TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
-  bool broken = true;
+/// Ranks on the host, with trouble for rank 1.
+RankParts troubled_parts(const std::function<void()>& trouble) {
   RankParts parts = host_parts();
-  parts.device = [&](int rank) -> std::unique_ptr<RankDevice> {
+  parts.device = [trouble](int rank, const Patience&) -> std::unique_ptr<RankDevice> {
     if (rank == 1) {
-      return std::make_unique<BrokenDevice>(broken);
+      return std::make_unique<TroubledDevice>(trouble);
     }
     return make_host_rank_device();
   };
-  ThreadTeam team(3, parts);
+  return parts;
+}
+
+TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
+  bool broken = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    if (broken) {
+                      throw std::runtime_error("broken");
+                    }
+                  }));
   const RankJob job = job_of({64, 64, 64}, {3, 1});
   expect_done(team.all({RankOrder::set_up, job}));
   const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
   for (std::size_t rank = 0; rank < replies.size(); ++rank) {
     EXPECT_TRUE(replies[rank].stopped);
     EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
+    EXPECT_EQ(replies[rank].cause_elsewhere, rank != 1);
   }
+  EXPECT_FALSE(team.lost());
   broken = false;
   expect_done(team.all({RankOrder::set_up, job}));
   expect_done(team.all({RankOrder::run, {}}));
   expect_right(team, job.shape);
+}
+
+TEST(RankTeamTest, NamesARankThatDoesNotReplyInTime) {
+  std::atomic<bool> waiting = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    while (waiting) {
+                      std::this_thread::yield();
+                    }
+                  }));
+  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}, 0.1});
+  for (std::size_t rank = 0; rank < replies.size(); ++rank) {
+    EXPECT_TRUE(replies[rank].stopped);
+    EXPECT_EQ(replies[rank].outcome, Outcome::failed);
+    EXPECT_EQ(replies[rank].cause_elsewhere, rank != 1);
+  }
+  EXPECT_STREQ(replies[1].reason.data(), "no reply within 0.1 s, which --timeout changes");
+  EXPECT_TRUE(team.lost());
+  waiting = false;
+}
+
+bool always() { return true; }
+
+TEST(RankTeamTest, WaitingEndsWithAnInterrupt) {
+  std::atomic<bool> waiting = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    while (waiting) {
+                      std::this_thread::yield();
+                    }
+                  }),
+                  StopToken(always));
+  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}, 0.1});
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(replies[static_cast<std::size_t>(rank)].outcome, Outcome::skipped);
+    EXPECT_STREQ(replies[static_cast<std::size_t>(rank)].reason.data(), "interrupted");
+  }
+  waiting = false;
 }
 
 }  // namespace

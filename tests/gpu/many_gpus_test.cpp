@@ -50,7 +50,7 @@ class ManyGpusTest : public testing::TestWithParam<const char*> {};
 TEST_P(ManyGpusTest, IsRightOnEveryGrid) {
   const Kernel& local = kernels()[static_cast<std::size_t>(position_of(GetParam()))];
   for (const Grid& grid : {Grid{1, 1}, Grid{1, 2}, Grid{2, 1}, Grid{2, 2}, Grid{2, 3}}) {
-    ThreadTeam team(grid.size(), gpu_parts(gpus()));
+    ThreadTeam team(grid.size(), peer_parts(gpus()));
     for (const float beta : {0.0F, 0.5F}) {
       for (const Shape& shape : {Shape{1000, 1500, 2100, 1.5F, beta}, Shape{250, 130, 77, 1.5F, beta},
                                  Shape{4096, 4096, 4096, 1.0F, beta}, Shape{64, 64, 0, 1.0F, beta}}) {
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Local, ManyGpusTest, testing::Values("09_every_shape", 
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(ManyGpusMemory, TooLargeAProductIsSkippedWithTheReason) {
-  ThreadTeam team(1, gpu_parts(gpus()));
+  ThreadTeam team(1, peer_parts(gpus()));
   RankJob job;
   job.shape = {1 << 20, 64, 1 << 20};  // 4 TiB of A
   job.local_kernel = position_of("09_every_shape");
