@@ -128,7 +128,7 @@ scratch=$(mktemp)
 pytest_output=$(mktemp)
 trap 'rm -f "$scratch" "$pytest_output"' EXIT
 # ccache: what the builds have in common is compiled once.
-install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy shellcheck
+install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
 python=$(scripts/python.sh --dev)
 
 start_pytest

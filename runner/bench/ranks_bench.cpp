@@ -6,6 +6,7 @@
 #include "ranks/thread_team.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,20 +66,21 @@ std::string received_text(double bytes) {
 
 RanksBench::RanksBench(const Protocol& protocol, const RankOptions& options, const std::optional<Device>& device,
                        StopToken stop)
-    : protocol_(protocol),
-      options_(options),
-      device_(device),
-      stop_(stop),
-      telemetry_(device ? Telemetry::open(device->pci_bus_id) : nullptr) {}
+    : protocol_(protocol), options_(options), device_(device), stop_(stop) {}
 
 Team& RanksBench::team() {
   if (!team_) {
     if (options_.world != nullptr) {
-      team_ = options_.world->make_team(device_.has_value(), stop_);
+      team_ = options_.world->make_team(device_.has_value(), options_.seconds, stop_);
     } else if (device_) {
       team_ = make_gpu_team(options_, stop_);
     } else {
       team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts(), stop_);
+    }
+    for (const std::string& address : team_->gpu_addresses()) {
+      if (std::unique_ptr<Telemetry> telemetry = Telemetry::open(address)) {
+        telemetry_.push_back(std::move(telemetry));
+      }
     }
   }
   return *team_;
@@ -175,18 +177,21 @@ void RanksBench::measure(const Observer& observer, const Size& size, Record& rec
     }
     return times;
   };
-  if (telemetry_) {
-    record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
+  Spread& spread = *record.spread;
+  for (const std::unique_ptr<Telemetry>& gpu : telemetry_) {
+    spread.telemetry.emplace_back(gpu->sample(), TelemetrySample{});
   }
   Timings timings = take_samples(round, {2, false, protocol_.max_seconds, protocol_.seed, stop_}, observer);
-  if (telemetry_) {
-    record.telemetry->second = telemetry_->sample();
+  for (std::size_t i = 0; i < telemetry_.size(); ++i) {
+    spread.telemetry[i].second = telemetry_[i]->sample();
+  }
+  if (!telemetry_.empty()) {
+    record.telemetry = spread.telemetry.front();
   }
   if (protocol_.verify) {
     // The last sample may be the ceiling's, so the product is computed once more.
     compute_and_check(RankOrder::run, "after timing: ", observer, record);
   }
-  Spread& spread = *record.spread;
   const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
   spread.of_ceiling = ratio.median;
   spread.of_ceiling_ci = ratio.ci;

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace sgemm {
 
@@ -34,7 +35,7 @@ class RanksBench : public Bench {
   const RankOptions options_;
   const std::optional<Device> device_;
   const StopToken stop_;
-  std::unique_ptr<Telemetry> telemetry_;
+  std::vector<std::unique_ptr<Telemetry>> telemetry_;  ///< of the team's GPUs on this machine
   std::unique_ptr<Team> team_;
 };
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,7 +22,8 @@ RankParts peer_parts(int gpus) {
           [=](int rank, const Patience& patience) { return make_gpu_rank_device(device_of(rank), patience); },
           [=](int rank, const Patience&, PanelsOf panels_of_rank) {
             return make_peer_exchange(device_of(rank), device_of, std::move(panels_of_rank));
-          }};
+          },
+          {}};
 }
 
 RankParts nccl_parts(const NcclId& id, int ranks, std::function<int(int rank)> device_of) {
@@ -29,7 +31,8 @@ RankParts nccl_parts(const NcclId& id, int ranks, std::function<int(int rank)> d
           [device_of](int rank, const Patience& patience) { return make_gpu_rank_device(device_of(rank), patience); },
           [=](int rank, const Patience& patience, const PanelsOf&) {
             return make_nccl_exchange(id, ranks, rank, device_of(rank), patience);
-          }};
+          },
+          {}};
 }
 
 std::unique_ptr<Team> make_gpu_team(const RankOptions& options, StopToken stop) {
@@ -40,6 +43,7 @@ std::unique_ptr<Team> make_gpu_team(const RankOptions& options, StopToken stop) 
     throw CaseStopped(Outcome::not_supported, fmt::format("needs {} GPUs, this machine has {}", wanted, present));
   }
   std::string model;
+  std::vector<std::string> addresses;
   for (int i = 0; i < wanted; ++i) {
     const DeviceQuery query = query_device(i);
     if (!query.device) {
@@ -51,11 +55,13 @@ std::unique_ptr<Team> make_gpu_team(const RankOptions& options, StopToken stop) 
                                                             model, i, query.device->name));
     }
     model = query.device->name;
+    addresses.push_back(query.device->pci_bus_id);
   }
   CUDA_CHECK(cudaSetDevice(0));
-  const RankParts parts = options.exchange == GpuExchange::nccl
-                              ? nccl_parts(make_nccl_id(), wanted, [](int rank) { return rank; })
-                              : peer_parts(wanted);
+  RankParts parts = options.exchange == GpuExchange::nccl
+                        ? nccl_parts(make_nccl_id(), wanted, [](int rank) { return rank; })
+                        : peer_parts(wanted);
+  parts.gpu_addresses = std::move(addresses);
   return std::make_unique<ThreadTeam>(wanted, parts, stop);
 }
 

@@ -18,8 +18,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <functional>
 #include <iostream>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -111,7 +112,7 @@ class World final : public MpiWorld {
                        [&](const Process& x) { return x.host == process(0).host; });
   }
 
-  std::unique_ptr<Team> make_team(bool on_gpus, StopToken stop) override;
+  std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) override;
   int follow() override;
   void leave(int status) override;
 
@@ -244,9 +245,11 @@ void World::leave(int status) {
 /// Ranks in the processes of a world.
 class MpiTeam final : public Team {
  public:
-  MpiTeam(World& world, bool on_gpus, StopToken stop) : world_(world), stop_(stop), on_gpus_(on_gpus) {
+  MpiTeam(World& world, bool on_gpus, std::optional<double> seconds, StopToken stop)
+      : world_(world), stop_(stop), on_gpus_(on_gpus) {
     Order order;
     order.command = Command::make_rank;
+    order.message.seconds = seconds;
     order.on_gpu = on_gpus;
     if (on_gpus) {
       order.nccl_id = make_nccl_id();
@@ -258,6 +261,9 @@ class MpiTeam final : public Team {
         throw CaseStopped(answer.reply.outcome, fmt::format("rank {}: {}", rank, answer.reply.reason.data()));
       }
       require_gpu_of_its_own(answers, rank);
+      if (on_gpus && world.on_machine_of(rank, 0)) {
+        gpu_addresses_.emplace_back(answer.gpu_address.data());
+      }
     }
   }
 
@@ -265,6 +271,7 @@ class MpiTeam final : public Team {
   bool lost() const override { return lost_; }
   bool common_clock() const override { return world_.one_machine(); }
   std::string_view exchange() const override { return on_gpus_ ? "NCCL" : "MPI"; }
+  std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
 
   std::vector<RankReply> all(const RankMessage& message) override {
     Order order;
@@ -386,14 +393,15 @@ class MpiTeam final : public Team {
   World& world_;
   const StopToken stop_;
   const bool on_gpus_;
+  std::vector<std::string> gpu_addresses_;
   bool lost_ = false;
   int gone_ = 0;  ///< the rank whose process has ended; 0, which is this process, for none
   Clock::time_point last_look_;
   std::vector<Answer> answers_;  // a member, as late answers are still written to it
 };
 
-std::unique_ptr<Team> World::make_team(bool on_gpus, StopToken stop) {
-  return std::make_unique<MpiTeam>(*this, on_gpus, stop);
+std::unique_ptr<Team> World::make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) {
+  return std::make_unique<MpiTeam>(*this, on_gpus, seconds, stop);
 }
 
 /// What is wrong with processes that are to work together; empty if nothing is.

@@ -8,6 +8,7 @@
 #include "ranks/team.hpp"
 
 #include <memory>
+#include <optional>
 
 namespace sgemm {
 
@@ -23,9 +24,9 @@ class MpiWorld {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   /// Process 0: ranks on the executor, or each on a GPU of its machine; processes of one machine have different GPUs.
-  /// Throws CaseStopped (not supported) where a rank lacks what it needs, or GPUs are not of one model. There is one
-  /// team at a time, and the world outlives it.
-  virtual std::unique_ptr<Team> make_team(bool on_gpus, StopToken stop) = 0;
+  /// Throws CaseStopped: not supported where a rank lacks what it needs, or GPUs are not of one model, and failed where
+  /// a rank takes more than `seconds`. There is one team at a time, and the world outlives it.
+  virtual std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) = 0;
   /// All processes but 0: obeys until leave() on process 0, and returns the status given there.
   virtual int follow() = 0;
   /// Process 0: lets all processes end with `status`. Where a rank takes no orders any more, this ends all processes at

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,10 +32,10 @@ class MpiWorld;
 struct RankOptions {
   std::optional<int> gpus;   ///< at least 1; without it all GPUs of the machine, or HOST_RANKS ranks on the executor
   std::optional<Grid> grid;  ///< of as many ranks as `gpus`; without it best_grid()
-  std::optional<GpuExchange> exchange;  ///< without it peer copies in one process, and NCCL among several
-  MpiWorld* world = nullptr;            ///< the processes that are ranks; null for threads of this one
+  std::optional<GpuExchange> exchange = {};  ///< without it peer copies in one process, and NCCL among several
+  MpiWorld* world = nullptr;                 ///< the processes that are ranks; null for threads of this one
   /// That an order may take: to make operands, to compute a product, to compare it. Nothing for as long as it likes.
-  std::optional<double> seconds;
+  std::optional<double> seconds = {};
 };
 
 /// Ranks on the executor where the command line names no number.
@@ -72,6 +73,8 @@ class Team {
   virtual bool common_clock() const = 0;
   /// How pieces travel, in the words of results: "host copies", "peer copies".
   virtual std::string_view exchange() const = 0;
+  /// Addresses on the PCI bus of the GPUs on this machine, by rank.
+  virtual std::vector<std::string> gpu_addresses() const = 0;
 };
 
 /// Microseconds that a run took: from the first rank's begin to the last rank's end where they have a common clock, and

@@ -8,12 +8,14 @@
 namespace sgemm {
 
 RankParts host_parts() {
-  return {"host copies", [](int, const Patience&) { return make_host_rank_device(); },
-          [](int, const Patience&, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); }};
+  return {"host copies",
+          [](int, const Patience&) { return make_host_rank_device(); },
+          [](int, const Patience&, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); },
+          {}};
 }
 
 ThreadTeam::ThreadTeam(int ranks, const RankParts& parts, StopToken stop)
-    : exchange_(parts.exchange_name), members_(static_cast<std::size_t>(ranks)) {
+    : exchange_(parts.exchange_name), gpu_addresses_(parts.gpu_addresses), members_(static_cast<std::size_t>(ranks)) {
   const auto panels_of_rank = [this](int rank) { return members_[static_cast<std::size_t>(rank)].rank->panels(); };
   for (int i = 0; i < ranks; ++i) {
     Member& member = members_[static_cast<std::size_t>(i)];

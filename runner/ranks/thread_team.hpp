@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -28,6 +29,7 @@ struct RankParts {
   std::string_view exchange_name;  ///< Team::exchange()
   std::function<std::unique_ptr<RankDevice>(int rank, const Patience&)> device;
   std::function<std::unique_ptr<Exchange>(int rank, const Patience&, PanelsOf panels_of_rank)> exchange;
+  std::vector<std::string> gpu_addresses;  ///< Team::gpu_addresses()
 };
 
 /// Ranks on the executor.
@@ -48,6 +50,7 @@ class ThreadTeam final : public Team {
   bool lost() const override { return lost_; }
   bool common_clock() const override { return true; }
   std::string_view exchange() const override { return exchange_; }
+  std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
 
  private:
   struct Member {
@@ -64,6 +67,7 @@ class ThreadTeam final : public Team {
   bool all_ready(bool ready, const Patience& patience);
 
   std::string_view exchange_;
+  std::vector<std::string> gpu_addresses_;
   std::vector<Member> members_;
   std::atomic<std::uint64_t> arrivals_ = 0;  ///< at all meetings so far
   std::atomic<bool> refused_ = false;

@@ -200,6 +200,8 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
         EXPECT_EQ(transfers.incoming[i].turn, i);
         received.push_back(parts_of(transfers.incoming[i]));
       }
+      EXPECT_TRUE(std::is_sorted(transfers.outgoing.begin(), transfers.outgoing.end(),
+                                 [](const Transfer& x, const Transfer& y) { return x.turn < y.turn; }));
       for (const Transfer& transfer : transfers.outgoing) {
         EXPECT_EQ(transfer.from, each);
         const bool is_a = transfer.operand == Operand::a;
@@ -214,6 +216,28 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
     std::sort(sent.begin(), sent.end());
     EXPECT_TRUE(received == sent);
   });
+}
+
+/// Floats that travel from one rank to another, where the grid divides the shape: a block of A between ranks of a grid
+/// row, and a block of B between those of a grid column.
+TEST(ManyGpusTest, EveryLinkCarriesOneBlock) {
+  const Shape shape{5 * 1536, 7 * 1536, 3 * 1536};
+  for (const Grid& grid : GRIDS) {
+    const std::int64_t block_of_a = shape.m / grid.rows * (shape.k / grid.columns);
+    const std::int64_t block_of_b = shape.k / grid.rows * (shape.n / grid.columns);
+    for (int to = 0; to < grid.size(); ++to) {
+      std::vector<std::int64_t> carried(static_cast<std::size_t>(grid.size()));
+      for (const Transfer& transfer : transfers_of(shape, grid, to).incoming) {
+        carried[static_cast<std::size_t>(transfer.from)] += transfer.floats;
+      }
+      for (int from = 0; from < grid.size(); ++from) {
+        SCOPED_TRACE(fmt::format("{}x{}, {} to {}", grid.rows, grid.columns, from, to));
+        const bool row = from != to && grid.row(from) == grid.row(to);
+        const bool column = from != to && grid.column(from) == grid.column(to);
+        EXPECT_EQ(carried[static_cast<std::size_t>(from)], row ? block_of_a : column ? block_of_b : 0);
+      }
+    }
+  }
 }
 
 std::vector<std::int64_t> lengths(const std::vector<Piece>& pieces) {

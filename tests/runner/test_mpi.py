@@ -27,7 +27,8 @@ MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
 
 
 def command(folder: Path, ranks: int, *arguments: str, runner: Path = RUNNER) -> list[str]:
-    return [*MPIRUN, "-n", str(ranks), str(runner), "--device", "cpu", *arguments, "--out", str(folder / "results.json")]
+    out = str(folder / "results.json")
+    return [*MPIRUN, "-n", str(ranks), str(runner), "--device", "cpu", *arguments, "--out", out]
 
 
 @pytest.fixture
@@ -40,6 +41,14 @@ def run(tmp_path):
         return Run(done, tmp_path / "results.json")
 
     return run
+
+
+def is_alive(process: str) -> bool:
+    """Whether it still runs, and does not only wait for somebody to ask for its status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
@@ -60,27 +69,28 @@ def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
         "exchange": "MPI" if grid != "1x1" else "host copies",  # one process is no world
         "received_bytes": received_bytes(96, 96, 96, rows, columns),
     }
-    assert done.stdout.count("Results: ") == 1  # one rank prints
+    assert done.stdout.count("CPU: ") == 1  # one rank prints
 
 
 @pytest.mark.parametrize(
-    ("kernel", "reason", "interrupted"),
+    ("kernel", "reason"),
     [
-        ("throwing_ranks", "rank 1: out of order", False),
-        ("hanging_ranks", "rank 1: no reply within 1 s, which --timeout changes", False),
-        ("leaving_ranks", "rank 1: its process has ended", True),
-        ("crashing_ranks", "rank 1: its process has ended", True),
+        ("throwing_ranks", "rank 1: out of order"),
+        ("hanging_ranks", "rank 1: no reply within 1 s, which --timeout changes"),
+        ("leaving_ranks", "rank 1: its process has ended"),
+        ("crashing_ranks", "rank 1: its process has ended"),
     ],
 )
-def test_a_rank_that_goes_wrong_is_named_and_all_ranks_end(run, kernel, reason, interrupted):
+def test_a_rank_that_goes_wrong_is_named_and_all_ranks_end(run, kernel, reason):
     done = run(3, "--timeout", "1", "--sizes", "40,50", kernel=kernel, runner=MISBEHAVING)
     assert done.status != 0
     assert (done.cases[0]["outcome"], done.cases[0]["reason"]) == ("failed", reason)
-    assert done.context.get("interrupted", False) == interrupted
-    if not interrupted:
+    # Where a process has ended, mpirun asks the others to end: that may interrupt the second case.
+    assert [case["outcome"] for case in done.cases[1:]] in ([], ["skipped"])
+    if kernel in ("throwing_ranks", "hanging_ranks"):
         assert done.status == 1
-        assert done.cases[1]["outcome"] == "skipped"
-        assert re.search("ranks that take no orders any more", done.cases[1]["reason"])
+        assert done.results["interrupted"] is False
+        assert "ranks that take no orders any more" in done.cases[1]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -102,19 +112,18 @@ def test_bad_usage_is_told_once_and_ends_all_ranks(tmp_path, arguments, message)
 
 
 def test_a_runner_of_another_version_is_refused(tmp_path):
-    first = command(tmp_path, 1, "--kernel", "many_gpus", "--sizes", "40")
-    done = subprocess.run(
-        [*first, ":", "-n", "1", str(MISBEHAVING)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+    words = [*command(tmp_path, 1, "--kernel", "many_gpus", "--sizes", "40"), ":", "-n", "1", str(MISBEHAVING)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert len(re.findall("^runner: rank 0 is version .* and rank 1 is version 0.0.1 commit 000000000000 with changes",
-                          done.stderr, re.MULTILINE)) == 1, done.stderr  # fmt: skip
+    message = "^runner: rank 0 is version .* and rank 1 is version 0.0.1 commit 000000000000 with changes"
+    assert len(re.findall(message, done.stderr, re.MULTILINE)) == 1, done.stderr
     assert not (tmp_path / "results.json").exists()
 
 
 def test_processes_of_another_mpi_library_are_refused(tmp_path):
     """MPICH's mpirun would start two processes, each of which is alone to Open MPI."""
-    for rank, message in [(0, r"runner: mpirun started 2 processes, but they make worlds of one process each"), (1, "")]:
+    alone = "runner: mpirun started 2 processes, but they make worlds of one process each"
+    for rank, message in [(0, alone), (1, "")]:
         environment = os.environ | {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
         words = [str(RUNNER), "--device", "cpu", "--kernel", "many_gpus", "--sizes", "40"]
         done = subprocess.run(
@@ -146,7 +155,10 @@ def test_an_interrupt_of_mpirun_ends_all_ranks(tmp_path):
             mpirun.kill()
     done = Run(subprocess.CompletedProcess(words, mpirun.returncode, stdout, stderr), path)
     assert done.status != 0
-    assert done.context["interrupted"]
+    assert done.results["interrupted"] is True
     assert done.cases[0]["outcome"] == "executed"
     assert [case["reason"] for case in done.cases[1:]] in ([], ["interrupted"])
-    assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
+    deadline = time.monotonic() + 10
+    while any(is_alive(rank) for rank in ranks):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
