@@ -15,7 +15,7 @@ DeviceQuery query_device(int) { return {std::nullopt, "the runner was built with
 
 GpuLibraries gpu_libraries() { return {}; }
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, std::optional<TuningFile>) {
+std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, const std::optional<TuningFile>&) {
   throw std::logic_error("there is no device to be opened");
 }
 
@@ -23,7 +23,7 @@ std::unique_ptr<Team> make_gpu_team(const RankOptions&, StopToken) {
   throw std::logic_error("there are no GPUs to be ranks");
 }
 
-RankParts nccl_parts(const NcclId&, int, std::function<int(int)>) {
+RankParts nccl_parts(const NcclId&, int, const std::function<int(int)>&) {
   throw std::logic_error("there are no GPUs to be ranks");
 }
 

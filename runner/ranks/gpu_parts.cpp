@@ -26,7 +26,7 @@ RankParts peer_parts(int gpus) {
           {}};
 }
 
-RankParts nccl_parts(const NcclId& id, int ranks, std::function<int(int rank)> device_of) {
+RankParts nccl_parts(const NcclId& id, int ranks, const std::function<int(int rank)>& device_of) {
   return {"NCCL",
           [device_of](int rank, const Patience& patience) { return make_gpu_rank_device(device_of(rank), patience); },
           [=](int rank, const Patience& patience, const PanelsOf&) {

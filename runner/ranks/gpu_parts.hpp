@@ -15,6 +15,6 @@ RankParts peer_parts(int gpus);
 
 /// Ranks of one process or of several, each on the GPU that `device_of` says; no two share one. NCCL carries the pieces
 /// of the team that `id` is for, of so many ranks. Throws CudaError.
-RankParts nccl_parts(const NcclId& id, int ranks, std::function<int(int rank)> device_of);
+RankParts nccl_parts(const NcclId& id, int ranks, const std::function<int(int rank)>& device_of);
 
 }  // namespace sgemm

@@ -24,7 +24,7 @@
 
 namespace sgemm {
 
-/// The functions are called for each rank before the threads start.
+/// The functions are called once for each rank. The patience outlives what they make.
 struct RankParts {
   std::string_view exchange_name;  ///< Team::exchange()
   std::function<std::unique_ptr<RankDevice>(int rank, const Patience&)> device;
