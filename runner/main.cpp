@@ -15,6 +15,8 @@
 #include "device/telemetry.hpp"
 #include "host/kernel.hpp"
 #include "problem/sizes.hpp"
+#include "ranks/launch.hpp"
+#include "ranks/mpi_world.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/benchmarks.hpp"
@@ -31,6 +33,7 @@
 #include <array>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -97,42 +100,53 @@ Console make_console(Mode mode, const std::vector<Case>& plan) {
                 longest(plan, [](const Case& item) { return to_string(item.size); }))};
 }
 
-/// The seconds that a case in a process of its own may take; nothing for as long as it likes.
-std::optional<double> seconds_per_case(const Options& options, bool on_gpu) {
+/// The seconds that a case in a process of its own may be silent for; nothing for as long as it likes.
+std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus) {
   constexpr double ON_GPU = 60.0;
-  constexpr double PROFILED = 300.0;     // ncu launches a kernel some 40 times
-  constexpr double ON_EXECUTOR = 300.0;  // five times what is run without --force
+  constexpr double PROFILED = 300.0;         // ncu launches a kernel some 40 times
+  constexpr double ON_EXECUTOR = 300.0;      // five times what is run without --force
+  constexpr double ON_SEVERAL_GPUS = 300.0;  // operands of tens of gigabytes are made on the host
   if (options.timeout || (options.force && !on_gpu)) {
     return options.timeout;
   }
   if (options.protocol.mode == Mode::profile) {
     return PROFILED;
   }
-  return on_gpu ? ON_GPU + 2 * options.protocol.max_seconds : ON_EXECUTOR;
+  return !on_gpu ? ON_EXECUTOR : several_gpus ? ON_SEVERAL_GPUS : ON_GPU + 2 * options.protocol.max_seconds;
 }
 
 CaseRunner make_case_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
                             const std::optional<TuningFile>& tuning) {
   const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.force};
-  return {options.protocol,
-          query,
-          {any_gpu_kernel(plan), counting, options.force, tuning, options.ranks},
-          StopToken(interrupted)};
+  RankOptions ranks = options.ranks;
+  ranks.seconds = seconds_per_case(options, query.device.has_value(), true);
+  return {
+      options.protocol, query, {any_gpu_kernel(plan), counting, options.force, tuning, ranks}, StopToken(interrupted)};
 }
 
-/// Files' kernels are kept away from all else, and profiled ones run under the profiler.
+/// Profiled kernels run under the profiler. Files' kernels are kept away from all else, and so are ranks that are
+/// threads: what hangs or crashes costs its case alone.
 std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
                                        const std::optional<TuningFile>& tuning) {
   if (options.protocol.mode == Mode::profile) {
     const std::unique_ptr<Telemetry> telemetry = Telemetry::open(query.device->pci_bus_id);
     return std::make_unique<CaseProfiler>(options.argv, telemetry ? telemetry->driver_version() : "",
-                                          seconds_per_case(options, true), StopToken(interrupted));
+                                          seconds_per_case(options, true, false), StopToken(interrupted));
   }
-  if (std::none_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->file.has_value(); })) {
+  const auto any = [&](const auto& wanted) {
+    return std::any_of(plan.begin(), plan.end(), [&](const Case& item) { return wanted(*item.kernel); });
+  };
+  const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
+  if (options.ranks.world != nullptr ||
+      (!several_gpus && !any([](const Kernel& kernel) { return kernel.file.has_value(); }))) {
     return std::make_unique<CaseRunner>(make_case_runner(options, query, plan, tuning));
   }
-  return std::make_unique<CaseProcess>(options.argv, seconds_per_case(options, query.device.has_value()),
-                                       StopToken(interrupted));
+  std::optional<double> seconds = seconds_per_case(options, query.device.has_value(), several_gpus);
+  if (several_gpus && seconds) {
+    // The leader of the ranks gives up first, because it knows which rank is silent.
+    seconds = 2.0 * time_for_replies(*seconds).count();
+  }
+  return std::make_unique<CaseProcess>(options.argv, seconds, StopToken(interrupted));
 }
 
 /// What the process of a CaseProcess or of a CaseProfiler does instead of run_plan().
@@ -234,13 +248,36 @@ std::string version_line() {
                      build.git_dirty ? " with changes" : "");
 }
 
-ExitStatus run(int argc, char** argv) {
-  const ParseResult parsed = parse_options(argc, argv, version_line());
+/// Makes the processes of `world` the ranks of all cases. Throws UsageError where the command line has other wishes.
+void use_world(MpiWorld& world, const Launch& launch, const KernelTerms& terms,
+               const std::vector<const Kernel*>& selected, Options& options) {
+  const auto of_one_gpu =
+      std::find_if(selected.begin(), selected.end(), [](const Kernel* kernel) { return kernel->local_kernel.empty(); });
+  if (!terms.files.empty() || of_one_gpu != selected.end()) {
+    throw UsageError(
+        fmt::format("{} is for products on several GPUs (--kernel many_gpus): start the runner by itself "
+                    "for {}",
+                    launch.launcher, terms.files.empty() ? (*of_one_gpu)->id() : terms.files.front()));
+  }
+  RankOptions& ranks = options.ranks;
+  if (ranks.gpus.value_or(world.size()) != world.size()) {
+    throw UsageError(fmt::format("--{} takes {} ranks, {} started {}", ranks.grid ? "grid" : "gpus", *ranks.gpus,
+                                 launch.launcher, world.size()));
+  }
+  if (ranks.exchange == GpuExchange::peer) {
+    throw UsageError("--exchange peer: a process can not copy from the GPU of another one, nccl can");
+  }
+  ranks.world = &world;
+}
+
+/// `world` are the processes of `launch`; both are null for a process that was started by itself.
+ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
+  ParseResult parsed = parse_options(argc, argv, version_line());
   if (parsed.text) {
     std::cout << *parsed.text;
     return ALL_WELL;
   }
-  const Options& options = parsed.options;
+  Options& options = parsed.options;
   const Mode mode = options.protocol.mode;
   if (mode == Mode::list) {
     print_list(std::cout, kernels(), options.list_format, static_cast<int>(terminal_width()));
@@ -256,6 +293,9 @@ ExitStatus run(int argc, char** argv) {
   std::vector<const Kernel*> selected;
   if (!terms.names.empty()) {
     selected = select_kernels(terms.names, kernels());
+  }
+  if (world != nullptr) {
+    use_world(*world, *launch, terms, selected, options);
   }
   const DeviceQuery device = device_of(options);
   if (mode == Mode::profile && !device.device) {
@@ -289,17 +329,39 @@ ExitStatus run(int argc, char** argv) {
   return run_plan(options, device, google, plan);
 }
 
+/// The status of `work`, or of the error that ended it, which is printed.
+int status_of(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const UsageError& error) {
+    std::cerr << error.details() << "runner: " << error.what() << '\n';
+    return BAD_USAGE;
+  } catch (const std::exception& error) {
+    std::cerr << "runner: " << error.what() << '\n';
+    return CASES_WRONG;
+  }
+}
+
+/// What one of several processes does that were started together.
+int run_in_world(int argc, char** argv, const Launch& launch) {
+  const std::unique_ptr<MpiWorld> world = MpiWorld::join(launch);
+  if (!world) {
+    return BAD_USAGE;
+  }
+  if (world->rank() > 0) {
+    return world->follow();
+  }
+  const int status = status_of([&] { return run(argc, argv, &launch, world.get()); });
+  world->leave(status);
+  return status;
+}
+
 }  // namespace
 }  // namespace sgemm
 
 int main(int argc, char** argv) {
-  try {
-    return sgemm::run(argc, argv);
-  } catch (const sgemm::UsageError& error) {
-    std::cerr << error.details() << "runner: " << error.what() << '\n';
-    return sgemm::BAD_USAGE;
-  } catch (const std::exception& error) {
-    std::cerr << "runner: " << error.what() << '\n';
-    return sgemm::CASES_WRONG;
-  }
+  return sgemm::status_of([&]() -> int {
+    const std::optional<sgemm::Launch> launch = sgemm::find_launch();
+    return launch ? sgemm::run_in_world(argc, argv, *launch) : sgemm::run(argc, argv, nullptr, nullptr);
+  });
 }

@@ -101,14 +101,21 @@ files_to_tidy() {
   fi
 }
 
+# compiled_in BUILD: those of the files that the build compiles. Some are for GPUs alone.
+compiled_in() {
+  while read -r file; do
+    ! grep -qF "\"file\": \"$ROOT/$file\"" "$1/compile_commands.json" || printf '%s\n' "$file"
+  done
+}
+
 # The precompiled headers are GCC's, so clang-tidy goes without. It finds includes that a file forgot then.
 tidy() {
   local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=
   cmake --preset cpu -B build-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >&2 &&
     cmake --build build-tidy --target git_info >&2 &&
-    printf '%s\n' "$@" |
-    xargs -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --checks="$checks" --warnings-as-errors='*'
+    printf '%s\n' "$@" | compiled_in build-tidy |
+    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --checks="$checks" --warnings-as-errors='*'
 }
 
 # The tests of the scripts take one processor, and run beside the builds.
@@ -128,7 +135,7 @@ scratch=$(mktemp)
 pytest_output=$(mktemp)
 trap 'rm -f "$scratch" "$pytest_output"' EXIT
 # ccache: what the builds have in common is compiled once.
-install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy shellcheck
+install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
 python=$(scripts/python.sh --dev)
 
 start_pytest

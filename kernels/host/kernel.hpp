@@ -104,7 +104,7 @@ struct Kernel {
   std::string source;   ///< where the idea comes from; docs/sources.md lists the short names
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
-  int min_compute_capability = 0;  ///< 10 * major + minor; 0 for CPU kernels
+  int min_compute_capability = 0;  ///< 10 * major + minor; 0 for kernels without a GPU
   /// The last compute capability that has all instructions of the kernel, 10 * major + minor; 0 if later ones have them
   /// as well.
   int max_compute_capability = 0;

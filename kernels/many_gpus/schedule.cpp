@@ -68,6 +68,8 @@ Transfers transfers_of(const Shape& shape, const Grid& grid, int rank, std::int6
       }
     }
   }
+  std::stable_sort(transfers.outgoing.begin(), transfers.outgoing.end(),
+                   [](const Transfer& x, const Transfer& y) { return x.turn < y.turn; });
   return transfers;
 }
 

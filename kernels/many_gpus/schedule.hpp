@@ -71,7 +71,7 @@ struct Transfer {
   std::int64_t floats;
 };
 
-/// The transfers that one rank takes part in, each list by `turn`.
+/// The transfers that one rank takes part in, both lists sorted by `turn`.
 struct Transfers {
   std::vector<Transfer> incoming;
   std::vector<Transfer> outgoing;

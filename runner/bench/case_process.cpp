@@ -279,7 +279,7 @@ void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
       throw std::logic_error("there is no case " + *name);
     }
     const Record record = runner.run(*item, observer);
-    const bool last = runner.gpu_lost();
+    const bool last = runner.lost();
     send_line(CONNECTION, dump_json({{"record", to_json(record, 1)}, {"note", record.note}, {"last", last}}, -1));
   }
   serving = false;

@@ -4,7 +4,6 @@
 #include "bench/counting_bench.hpp"
 #include "bench/cpu_bench.hpp"
 #include "bench/executor_bench.hpp"
-#include "bench/ranks_bench.hpp"
 #include "simt/executor.hpp"
 
 #include <new>

@@ -3,6 +3,7 @@
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
+#include "bench/ranks_bench.hpp"
 #include "bench/runs_cases.hpp"
 #include "bench/tuner.hpp"
 #include "bench/tuning_file.hpp"
@@ -43,8 +44,8 @@ class CaseRunner final : public RunsCases {
 
   const std::string& gpu_error() const override { return gpu_error_; }
   GpuFacts gpu_facts() const override { return gpu_ ? gpu_->facts() : GpuFacts{}; }
-  /// Whether a case left the GPU in a state that no later one can use it in.
-  bool gpu_lost() const { return gpu_ && gpu_->lost(); }
+  /// Whether a case left a GPU, or the ranks of a product, in a state in which no later one can use them.
+  bool lost() const { return (gpu_ && gpu_->lost()) || ranks_->lost(); }
 
  private:
   Bench& bench_of(const Kernel& kernel);
@@ -60,7 +61,7 @@ class CaseRunner final : public RunsCases {
   std::unique_ptr<Bench> cpu_;
   std::unique_ptr<Bench> executor_;
   std::unique_ptr<Bench> counting_;
-  std::unique_ptr<Bench> ranks_;
+  std::unique_ptr<RanksBench> ranks_;
   std::unique_ptr<OperandSet> operands_;  // the last member: its device memory is freed before the device is closed
 };
 

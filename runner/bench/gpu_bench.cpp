@@ -478,8 +478,8 @@ void CudaBench::note_failure(const std::string& case_name) {
 }  // namespace
 
 std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Protocol& protocol, StopToken stop,
-                                         std::optional<TuningFile> tuning) {
-  return std::make_unique<CudaBench>(device, protocol, stop, std::move(tuning));
+                                         const std::optional<TuningFile>& tuning) {
+  return std::make_unique<CudaBench>(device, protocol, stop, tuning);
 }
 
 }  // namespace sgemm

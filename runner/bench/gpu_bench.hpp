@@ -19,7 +19,7 @@ class GpuBench : public Bench {
   /// The protocol outlives the bench. Configurations come from `tuning` if it has the case; otherwise each kernel
   /// chooses its own. Measures the floor of the event times. Throws std::runtime_error if the device can not be used.
   static std::unique_ptr<GpuBench> open(const Device& device, const Protocol& protocol, StopToken stop,
-                                        std::optional<TuningFile> tuning);
+                                        const std::optional<TuningFile>& tuning);
 
   virtual GpuFacts facts() const = 0;
 

@@ -2,9 +2,11 @@
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
+#include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +25,16 @@ const Kernel& local_kernel(const Kernel& kernel) {
   return *found;
 }
 
-/// Throws CaseStopped with the rank and its reason where one was stopped. A rank that others waited for comes first.
-void expect_done(const std::vector<RankReply>& replies) {
+/// Throws CaseStopped with the rank and its reason where one was stopped. A rank that is the cause comes first.
+void expect_done(const std::vector<RankReply>& replies, const StopToken& stop) {
   const auto worst = std::max_element(replies.begin(), replies.end(), [](const RankReply& x, const RankReply& y) {
-    const auto weight = [](const RankReply& reply) { return reply.stopped ? reply.waited_for_others ? 1 : 2 : 0; };
+    const auto weight = [](const RankReply& reply) { return reply.stopped ? reply.cause_elsewhere ? 1 : 2 : 0; };
     return weight(x) < weight(y);
   });
   if (worst->stopped) {
+    if (worst->cause_elsewhere) {
+      stop.check();
+    }
     throw CaseStopped(worst->outcome, fmt::format("rank {}: {}", worst - replies.begin(), worst->reason.data()));
   }
 }
@@ -37,13 +42,18 @@ void expect_done(const std::vector<RankReply>& replies) {
 /// Frees the ranks' memory at the end of a case, whatever its end is.
 class Job {
  public:
-  explicit Job(Team& team) : team_(team) {}
-  ~Job() { team_.all({RankOrder::tear_down, {}}); }
+  Job(Team& team, std::optional<double> seconds) : team_(team), seconds_(seconds) {}
+  ~Job() {
+    if (!team_.lost()) {
+      team_.all({RankOrder::tear_down, {}, seconds_});
+    }
+  }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
  private:
   Team& team_;
+  const std::optional<double> seconds_;
 };
 
 std::string received_text(double bytes) {
@@ -56,30 +66,36 @@ std::string received_text(double bytes) {
 
 RanksBench::RanksBench(const Protocol& protocol, const RankOptions& options, const std::optional<Device>& device,
                        StopToken stop)
-    : protocol_(protocol),
-      options_(options),
-      device_(device),
-      stop_(stop),
-      telemetry_(device ? Telemetry::open(device->pci_bus_id) : nullptr) {}
+    : protocol_(protocol), options_(options), device_(device), stop_(stop) {}
 
 Team& RanksBench::team() {
   if (!team_) {
-    if (device_) {
-      team_ = make_gpu_team(options_.gpus);
+    if (options_.world != nullptr) {
+      team_ = options_.world->make_team(device_.has_value(), options_.seconds, stop_);
+    } else if (device_) {
+      team_ = make_gpu_team(options_, stop_);
     } else {
-      team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts());
+      team_ = std::make_unique<ThreadTeam>(options_.gpus.value_or(HOST_RANKS), host_parts(), stop_);
+    }
+    for (const std::string& address : team_->gpu_addresses()) {
+      if (std::unique_ptr<Telemetry> telemetry = Telemetry::open(address)) {
+        telemetry_.push_back(std::move(telemetry));
+      }
     }
   }
   return *team_;
 }
 
-std::vector<RankReply> RanksBench::order(RankOrder what) {
-  std::vector<RankReply> replies = team().all({what, {}});
-  expect_done(replies);
+std::vector<RankReply> RanksBench::order(RankOrder what, const RankJob& job) {
+  std::vector<RankReply> replies = team().all({what, job, options_.seconds});
+  expect_done(replies, stop_);
   return replies;
 }
 
 void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
+  if (lost()) {
+    throw CaseStopped(Outcome::skipped, "a case before this one ended with ranks that take no orders any more");
+  }
   const Kernel& local = local_kernel(kernel);
   if (protocol_.mode == Mode::count || protocol_.check) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
@@ -112,9 +128,8 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   job.cold_l2 = protocol_.l2 == L2State::cold;
   job.verify = protocol_.verify;
   job.alone = device_ && protocol_.mode == Mode::measure;
-  const Job ended(team());
-  const std::vector<RankReply> ready = team().all({RankOrder::set_up, job});
-  expect_done(ready);
+  const Job ended(team(), options_.seconds);
+  const std::vector<RankReply> ready = order(RankOrder::set_up, job);
 
   Spread spread;
   spread.gpus = team().size();
@@ -158,22 +173,25 @@ void RanksBench::measure(const Observer& observer, const Size& size, Record& rec
     std::vector<double> times(2, 0.0);
     for (const int contender : turns) {
       times[static_cast<std::size_t>(contender)] =
-          span_us(order(contender == 0 ? RankOrder::run : RankOrder::run_alone));
+          run_us(order(contender == 0 ? RankOrder::run : RankOrder::run_alone), team().common_clock());
     }
     return times;
   };
-  if (telemetry_) {
-    record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
+  Spread& spread = *record.spread;
+  for (const std::unique_ptr<Telemetry>& gpu : telemetry_) {
+    spread.telemetry.emplace_back(gpu->sample(), TelemetrySample{});
   }
   Timings timings = take_samples(round, {2, false, protocol_.max_seconds, protocol_.seed, stop_}, observer);
-  if (telemetry_) {
-    record.telemetry->second = telemetry_->sample();
+  for (std::size_t i = 0; i < telemetry_.size(); ++i) {
+    spread.telemetry[i].second = telemetry_[i]->sample();
+  }
+  if (!telemetry_.empty()) {
+    record.telemetry = spread.telemetry.front();
   }
   if (protocol_.verify) {
     // The last sample may be the ceiling's, so the product is computed once more.
     compute_and_check(RankOrder::run, "after timing: ", observer, record);
   }
-  Spread& spread = *record.spread;
   const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
   spread.of_ceiling = ratio.median;
   spread.of_ceiling_ci = ratio.ci;

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace sgemm {
 
@@ -19,11 +20,14 @@ class RanksBench : public Bench {
 
   void require(const Kernel& kernel, OperandSet& operands) override;
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+  /// Whether a case has left ranks that no later one can use, see Team::lost().
+  bool lost() const { return team_ && team_->lost(); }
 
  private:
   /// The ranks, which the first case starts.
   Team& team();
-  std::vector<RankReply> order(RankOrder what);
+  /// Throws CaseStopped where a rank did not do as ordered.
+  std::vector<RankReply> order(RankOrder what, const RankJob& job = {});
   void compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record);
   void measure(const Observer& observer, const Size& size, Record& record);
 
@@ -31,7 +35,7 @@ class RanksBench : public Bench {
   const RankOptions options_;
   const std::optional<Device> device_;
   const StopToken stop_;
-  std::unique_ptr<Telemetry> telemetry_;
+  std::vector<std::unique_ptr<Telemetry>> telemetry_;  ///< of the team's GPUs on this machine
   std::unique_ptr<Team> team_;
 };
 

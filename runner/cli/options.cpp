@@ -80,6 +80,7 @@ Exit status:
 
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
+constexpr std::array GPU_EXCHANGES{GpuExchange::peer, GpuExchange::nccl};
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
 constexpr std::array MODES{Mode::measure, Mode::accuracy, Mode::count, Mode::profile, Mode::tune, Mode::list};
 
@@ -243,11 +244,6 @@ void declare_values(CLI::App& app, Options& options) {
             options.user.compile.nvcc_flags.emplace_back(word);
           }
         });
-  value("--timeout", "S", "seconds for a case [60 and the sampling; 300 on the CPU, with --profile]",
-        [&](Flag flag, Text text) {
-          options.timeout = parse_number<double>(
-              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
-        });
   value("--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else",
         [&](Flag, Text text) { options.new_kernel = text; });
 
@@ -274,6 +270,12 @@ void declare_values(CLI::App& app, Options& options) {
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
+  value("--timeout", "S", "seconds for a file's case [62; CPU and --profile 300], for a step of several GPUs [300]",
+        [&](Flag flag, Text text) {
+          options.timeout = parse_number<double>(
+              flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+        });
+
   app.option_defaults()->group("Products on several GPUs");
   value("--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS),
         [&](Flag flag, Text text) {
@@ -283,6 +285,9 @@ void declare_values(CLI::App& app, Options& options) {
         });
   value("--grid", "PxQ", "rows and columns in which they share C [those that receive least]",
         [&](Flag flag, Text text) { options.ranks.grid = parse_grid(flag, text); });
+  value("--exchange", "HOW",
+        fmt::format("how GPUs exchange blocks: {} [peer; nccl between processes]", words(GPU_EXCHANGES)),
+        [&](Flag flag, Text text) { options.ranks.exchange = parse_choice(flag, text, GPU_EXCHANGES); });
 
   app.option_defaults()->group("What to count");
   value("--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model),
@@ -367,6 +372,7 @@ const std::vector<Meaning>& meanings() {
       {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--gpus", {Mode::measure, Mode::accuracy}},
       {"--grid", {Mode::measure, Mode::accuracy}},
+      {"--exchange", {Mode::measure, Mode::accuracy}},
       {"--gpu-model", {Mode::count}},
       {"--blocks-per-sm", {Mode::count}},
       {"--out", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
@@ -404,13 +410,17 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
     throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", meaning.flag, flag_of(modes.front()))
                                            : fmt::format("{} has no effect with {}", meaning.flag, flag_of(mode)));
   }
-  for (const char* const flag : {"--launch", "--requires", "--include", "--nvcc-flags", "--timeout"}) {
+  for (const char* const flag : {"--launch", "--requires", "--workspace", "--include", "--nvcc-flags"}) {
     if (app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
     }
   }
   if (!options.use_tuning && options.tuning_file) {
     throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
+  }
+  if (options.on_executor && options.ranks.exchange) {
+    throw UsageError(
+        fmt::format("--exchange is about GPUs: not with {}", options.protocol.check ? "--check" : "--device cpu"));
   }
   if (options.on_executor && (mode == Mode::tune || options.tuning_file)) {
     throw UsageError(fmt::format("{} is about times on a GPU: not with {}", mode == Mode::tune ? "--tune" : "--tuning",

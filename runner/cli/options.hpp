@@ -24,7 +24,7 @@ struct Options {
   std::string gpu_model = "h200";          ///< whose caches --count models: an id of simt::gpu_models()
   std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
   RankOptions ranks;                       ///< for products on several GPUs
-  std::optional<double> timeout;           ///< seconds that a case may take where files are among the kernels
+  std::optional<double> timeout;           ///< seconds for a case of a file, or for an order to ranks
   bool force = false;                      ///< cases that would take the executor long are run
   std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device

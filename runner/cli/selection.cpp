@@ -116,8 +116,12 @@ Term parse_term(std::string_view text) {
                                fmt::join(variants, ", ")));
 }
 
-/// Groups leave kernels of several GPUs out: they take the GPUs from all else on the machine.
-bool of_one_gpu(const Kernel& kernel) { return kernel.local_kernel.empty(); }
+/// Groups leave kernels of several GPUs out, as those take the GPUs from all else on the machine. A library that has
+/// its operands in the host's memory, and yet needs GPUs, is one of them.
+bool of_one_gpu(const Kernel& kernel) {
+  const bool from_host = kernel.platform == Platform::cpu && kernel.min_compute_capability > 0;
+  return kernel.local_kernel.empty() && !from_host;
+}
 
 /// Sets `selected[i]` for every kernel that the term names.
 void select(std::string_view text, const std::vector<Kernel>& available, std::vector<bool>& selected) {
@@ -135,7 +139,7 @@ void select(std::string_view text, const std::vector<Kernel>& available, std::ve
   } else if (text == "chapters") {
     mark([](const Kernel& kernel) { return kernel.number > 0 && of_one_gpu(kernel); });
   } else if (text == "baselines") {
-    mark([](const Kernel& kernel) { return kernel.number <= 0; });
+    mark([](const Kernel& kernel) { return kernel.number <= 0 && of_one_gpu(kernel); });
   } else {
     const Term term = parse_term(text);
     if (std::none_of(available.begin(), available.end(), [&](const Kernel& kernel) { return term.names(kernel); })) {

@@ -18,7 +18,7 @@ std::size_t bytes(std::int64_t floats) { return static_cast<std::size_t>(floats)
 
 class GpuRankDevice final : public RankDevice {
  public:
-  explicit GpuRankDevice(int index) : index_(index) {
+  GpuRankDevice(int index, const Patience& patience) : index_(index), patience_(patience) {
     bind();
     stream_ = make_stream();
   }
@@ -77,8 +77,9 @@ class GpuRankDevice final : public RankDevice {
 
   // Polls: a thread that sleeps would see the end of a run late.
   void synchronize() override {
-    cudaError_t status = cudaErrorNotReady;
+    cudaError_t status = cudaStreamQuery(stream());
     while (status == cudaErrorNotReady) {
+      patience_.check();
       status = cudaStreamQuery(stream());
     }
     CUDA_CHECK(status);
@@ -92,12 +93,15 @@ class GpuRankDevice final : public RankDevice {
 
  private:
   int index_;
+  const Patience& patience_;
   Stream stream_;
   std::unique_ptr<L2Flush> flush_;
 };
 
 }  // namespace
 
-std::unique_ptr<RankDevice> make_gpu_rank_device(int index) { return std::make_unique<GpuRankDevice>(index); }
+std::unique_ptr<RankDevice> make_gpu_rank_device(int index, const Patience& patience) {
+  return std::make_unique<GpuRankDevice>(index, patience);
+}
 
 }  // namespace sgemm

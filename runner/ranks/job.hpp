@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -41,14 +42,16 @@ enum class RankOrder {
 
 struct RankMessage {
   RankOrder order = RankOrder::tear_down;
-  RankJob job;  ///< with set_up
+  RankJob job;                                   ///< with set_up
+  std::optional<double> seconds = std::nullopt;  ///< that the order may take; nothing for as long as it likes
 };
 
 /// How a rank's order ended.
 struct RankReply {
   bool stopped = false;
   Outcome outcome = Outcome::failed;  ///< where it was stopped
-  bool waited_for_others = false;     ///< whether all that stopped it was that another rank was not ready
+  bool cause_elsewhere = false;       ///< whether only another rank, or an interrupt, stopped it
+  bool in_transfer = false;           ///< whether it was stopped while ranks exchanged pieces
   std::array<char, 400> reason{};     ///< why, with a 0 at the end
   double begin_us = 0.0;              ///< of a run, on the rank's own clock
   double end_us = 0.0;

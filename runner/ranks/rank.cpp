@@ -1,6 +1,7 @@
 #include "ranks/rank.hpp"
 
 #include "base/outcome.hpp"
+#include "simt/executor.hpp"
 #include "verify/accuracy.hpp"
 
 #include <algorithm>
@@ -29,12 +30,14 @@ void RankReply::stop(Outcome how, std::string_view why) {
   reason[length] = '\0';
 }
 
-Rank::Rank(int rank, RankDevice& device, Exchange& exchange) : rank_(rank), device_(device), exchange_(exchange) {}
+Rank::Rank(int rank, RankDevice& device, Exchange& exchange, Patience& patience)
+    : rank_(rank), device_(device), exchange_(exchange), patience_(patience) {}
 
 RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
   RankReply reply;
   bool others_wait =
       message.order == RankOrder::run || message.order == RankOrder::run_fresh || message.order == RankOrder::run_alone;
+  patience_.begin(message.seconds);
   try {
     device_.bind();
     switch (message.order) {
@@ -50,10 +53,11 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
         restore(message.order == RankOrder::run_fresh);
         others_wait = false;
         if (!ready(true)) {
-          reply.waited_for_others = true;
-          throw CaseStopped(Outcome::failed, "another rank was not ready");
+          throw WaitEnded(Outcome::failed, "another rank was not ready");
         }
+        reply.in_transfer = true;
         run(message.order, reply);
+        reply.in_transfer = false;
         break;
       case RankOrder::check:
         reply.verdict = check();
@@ -62,15 +66,24 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
         tear_down();
         break;
     }
+  } catch (const WaitEnded& ended) {
+    reply.cause_elsewhere = true;
+    reply.stop(ended.outcome(), ended.what());
   } catch (const CaseStopped& stopped) {
     reply.stop(stopped.outcome(), stopped.what());
+  } catch (const simt::Stopped& stopped) {
+    reply.cause_elsewhere = true;
+    reply.stop(Outcome::skipped, stopped.what());
   } catch (const std::bad_alloc&) {
     reply.stop(Outcome::skipped, "not enough host memory");
   } catch (const std::exception& error) {
     reply.stop(Outcome::failed, error.what());
   }
   if (others_wait) {
-    ready(false);
+    try {
+      ready(false);
+    } catch (const WaitEnded&) {  // the reply has its reason
+    }
   }
   return reply;
 }

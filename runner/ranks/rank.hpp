@@ -6,6 +6,7 @@
 #include "many_gpus/exchange.hpp"
 #include "many_gpus/product.hpp"
 #include "ranks/job.hpp"
+#include "ranks/patience.hpp"
 #include "ranks/rank_device.hpp"
 #include "verify/verify.hpp"
 
@@ -17,12 +18,13 @@
 namespace sgemm {
 
 /// Called by every rank before a run with whether it is ready; returns when all have called, with whether all are.
+/// Throws WaitEnded where a rank does not call.
 using RanksReady = std::function<bool(bool)>;
 
 class Rank {
  public:
-  /// The device and the exchange outlive the rank.
-  Rank(int rank, RankDevice& device, Exchange& exchange);
+  /// The device, the exchange, and the patience that both wait with outlive the rank.
+  Rank(int rank, RankDevice& device, Exchange& exchange, Patience& patience);
 
   /// Does as ordered by the leader; all ranks get the same orders. Errors end up in the reply. After an error the only
   /// orders are set_up and tear_down.
@@ -45,6 +47,7 @@ class Rank {
   const int rank_;
   RankDevice& device_;
   Exchange& exchange_;
+  Patience& patience_;
 
   RankJob job_;
   Panels extents_;

@@ -28,7 +28,7 @@ class RankDevice {
   virtual void fill_with_nan(float* memory, std::int64_t floats) = 0;
   /// Brings the caches to the state that a sample starts in, and waits.
   virtual void get_ready(bool cold_l2) = 0;
-  /// Waits for the stream.
+  /// Waits for the stream, as long as the patience of the rank lasts.
   virtual void synchronize() = 0;
   /// The build's own choice for the problem, with its workspace.
   virtual Prepared prepare(const Build& build, const Problem& problem) = 0;

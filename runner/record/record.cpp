@@ -106,6 +106,9 @@ Json to_json(const Spread& spread) {
   json["grid"] = std::to_string(spread.grid.rows) + "x" + std::to_string(spread.grid.columns);
   json["exchange"] = spread.exchange;
   json["received_bytes"] = spread.received_bytes;
+  for (const auto& [start, end] : spread.telemetry) {
+    json["telemetry"].push_back({{"start", to_json(start)}, {"end", to_json(end)}});
+  }
   set_if(json, "of_ceiling", spread.of_ceiling);
   if (spread.of_ceiling_ci) {
     json["of_ceiling_ci"] = {spread.of_ceiling_ci->low, spread.of_ceiling_ci->high};
@@ -179,6 +182,9 @@ Spread spread_from_json(const Json& json) {
   json.at("gpus").get_to(spread.gpus);
   json.at("exchange").get_to(spread.exchange);
   json.at("received_bytes").get_to(spread.received_bytes);
+  for (const Json& gpu : json.value("telemetry", Json::array())) {
+    spread.telemetry.emplace_back(telemetry_from_json(gpu.at("start")), telemetry_from_json(gpu.at("end")));
+  }
   get_if(json, "of_ceiling", spread.of_ceiling);
   if (json.contains("of_ceiling_ci")) {
     spread.of_ceiling_ci = Interval{json.at("of_ceiling_ci").at(0), json.at("of_ceiling_ci").at(1)};
@@ -221,6 +227,12 @@ Measurement measurement_of(Timings timings, const Size& size) {
   }
   result.timings = std::move(timings);
   return result;
+}
+
+bool Record::throttled() const {
+  const auto held = [](const auto& start_and_end) { return start_and_end.second.throttled(); };
+  return (telemetry && held(*telemetry)) ||
+         (spread && std::any_of(spread->telemetry.begin(), spread->telemetry.end(), held));
 }
 
 Record::Record(const Case& item)

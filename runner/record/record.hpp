@@ -47,6 +47,8 @@ struct Spread {
   Grid grid;
   std::string exchange;         ///< how pieces travelled, see Team::exchange()
   double received_bytes = 0.0;  ///< for one product, by the GPU that receives most
+  /// Of the GPUs on the machine of rank 0, by rank, at the start and at the end.
+  std::vector<std::pair<TelemetrySample, TelemetrySample>> telemetry;
   /// Microseconds that the GPUs take for the same blocks of C when all operands are in place. Nothing that exchanges
   /// operands is faster. These samples took turns with those of the product.
   std::vector<double> ceiling_us;
@@ -92,7 +94,8 @@ struct Record {
   void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
   /// Ends the case with any outcome but those for which `reason` is empty.
   void stop(Outcome how, const std::string& why);
-  bool throttled() const { return telemetry && telemetry->second.throttled(); }
+  /// Whether the clock of the GPU, or of one of several, was held down at the end.
+  bool throttled() const;
 };
 
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that

@@ -12,14 +12,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -197,6 +200,8 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
         EXPECT_EQ(transfers.incoming[i].turn, i);
         received.push_back(parts_of(transfers.incoming[i]));
       }
+      EXPECT_TRUE(std::is_sorted(transfers.outgoing.begin(), transfers.outgoing.end(),
+                                 [](const Transfer& x, const Transfer& y) { return x.turn < y.turn; }));
       for (const Transfer& transfer : transfers.outgoing) {
         EXPECT_EQ(transfer.from, each);
         const bool is_a = transfer.operand == Operand::a;
@@ -211,6 +216,28 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
     std::sort(sent.begin(), sent.end());
     EXPECT_TRUE(received == sent);
   });
+}
+
+/// Floats that travel from one rank to another, where the grid divides the shape: a block of A between ranks of a grid
+/// row, and a block of B between those of a grid column.
+TEST(ManyGpusTest, EveryLinkCarriesOneBlock) {
+  const Shape shape{5 * 1536, 7 * 1536, 3 * 1536};
+  for (const Grid& grid : GRIDS) {
+    const std::int64_t block_of_a = shape.m / grid.rows * (shape.k / grid.columns);
+    const std::int64_t block_of_b = shape.k / grid.rows * (shape.n / grid.columns);
+    for (int to = 0; to < grid.size(); ++to) {
+      std::vector<std::int64_t> carried(static_cast<std::size_t>(grid.size()));
+      for (const Transfer& transfer : transfers_of(shape, grid, to).incoming) {
+        carried[static_cast<std::size_t>(transfer.from)] += transfer.floats;
+      }
+      for (int from = 0; from < grid.size(); ++from) {
+        SCOPED_TRACE(fmt::format("{}x{}, {} to {}", grid.rows, grid.columns, from, to));
+        const bool row = from != to && grid.row(from) == grid.row(to);
+        const bool column = from != to && grid.column(from) == grid.column(to);
+        EXPECT_EQ(carried[static_cast<std::size_t>(from)], row ? block_of_a : column ? block_of_b : 0);
+      }
+    }
+  }
 }
 
 std::vector<std::int64_t> lengths(const std::vector<Piece>& pieces) {
@@ -324,7 +351,7 @@ class ForgetfulExchange final : public Exchange {
 
 RankParts forgetful_parts(const bool& forgetful) {
   RankParts parts = host_parts();
-  parts.exchange = [&forgetful](int, PanelsOf panels_of_rank) {
+  parts.exchange = [&forgetful](int, const Patience&, PanelsOf panels_of_rank) {
     return std::make_unique<ForgetfulExchange>(std::move(panels_of_rank), forgetful);
   };
   return parts;
@@ -389,10 +416,10 @@ TEST(RankTeamTest, SaysWhyItWasStopped) {
   }
 }
 
-/// The host, where nothing can be run while it is `broken`.
-class BrokenDevice final : public RankDevice {
+/// The host, with trouble before each run: `trouble` may throw or wait.
+class TroubledDevice final : public RankDevice {
  public:
-  explicit BrokenDevice(const bool& broken) : broken_(broken) {}
+  explicit TroubledDevice(std::function<void()> trouble) : trouble_(std::move(trouble)) {}
 
   void bind() override {}
   std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
@@ -402,11 +429,7 @@ class BrokenDevice final : public RankDevice {
     host_->copy(to, ld_to, from, ld_from, rows, columns);
   }
   void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
-  void get_ready(bool) override {
-    if (broken_) {
-      throw std::runtime_error("broken");
-    }
-  }
+  void get_ready(bool) override { trouble_(); }
   void synchronize() override {}
   Prepared prepare(const Build& build, const Problem& problem) override { return host_->prepare(build, problem); }
   cudaStream_t stream() const override { return nullptr; }
@@ -414,31 +437,80 @@ class BrokenDevice final : public RankDevice {
   Target target() const override { return host_->target(); }
 
  private:
-  const bool& broken_;
+  std::function<void()> trouble_;
   std::unique_ptr<RankDevice> host_ = make_host_rank_device();
 };
 
-TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
-  bool broken = true;
+/// Ranks on the host, with trouble for rank 1.
+RankParts troubled_parts(const std::function<void()>& trouble) {
   RankParts parts = host_parts();
-  parts.device = [&](int rank) -> std::unique_ptr<RankDevice> {
+  parts.device = [trouble](int rank, const Patience&) -> std::unique_ptr<RankDevice> {
     if (rank == 1) {
-      return std::make_unique<BrokenDevice>(broken);
+      return std::make_unique<TroubledDevice>(trouble);
     }
     return make_host_rank_device();
   };
-  ThreadTeam team(3, parts);
+  return parts;
+}
+
+TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
+  bool broken = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    if (broken) {
+                      throw std::runtime_error("broken");
+                    }
+                  }));
   const RankJob job = job_of({64, 64, 64}, {3, 1});
   expect_done(team.all({RankOrder::set_up, job}));
   const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
   for (std::size_t rank = 0; rank < replies.size(); ++rank) {
     EXPECT_TRUE(replies[rank].stopped);
     EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
+    EXPECT_EQ(replies[rank].cause_elsewhere, rank != 1);
   }
+  EXPECT_FALSE(team.lost());
   broken = false;
   expect_done(team.all({RankOrder::set_up, job}));
   expect_done(team.all({RankOrder::run, {}}));
   expect_right(team, job.shape);
+}
+
+TEST(RankTeamTest, NamesARankThatDoesNotReplyInTime) {
+  std::atomic<bool> waiting = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    while (waiting) {
+                      std::this_thread::yield();
+                    }
+                  }));
+  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}, 0.1});
+  for (std::size_t rank = 0; rank < replies.size(); ++rank) {
+    EXPECT_TRUE(replies[rank].stopped);
+    EXPECT_EQ(replies[rank].outcome, Outcome::failed);
+    EXPECT_EQ(replies[rank].cause_elsewhere, rank != 1);
+  }
+  EXPECT_STREQ(replies[1].reason.data(), "no reply within 0.1 s, which --timeout changes");
+  EXPECT_TRUE(team.lost());
+  waiting = false;
+}
+
+bool always() { return true; }
+
+TEST(RankTeamTest, WaitingEndsWithAnInterrupt) {
+  std::atomic<bool> waiting = true;
+  ThreadTeam team(3, troubled_parts([&] {
+                    while (waiting) {
+                      std::this_thread::yield();
+                    }
+                  }),
+                  StopToken(always));
+  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run, {}, 0.1});
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(replies[static_cast<std::size_t>(rank)].outcome, Outcome::skipped);
+    EXPECT_STREQ(replies[static_cast<std::size_t>(rank)].reason.data(), "interrupted");
+  }
+  waiting = false;
 }
 
 }  // namespace

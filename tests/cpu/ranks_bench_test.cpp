@@ -4,6 +4,8 @@
 #include "bench/case_runner.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
+#include "ranks/launch.hpp"
+#include "ranks/team.hpp"
 #include "record/record.hpp"
 #include "usage_message.hpp"
 #include "verify/verify.hpp"
@@ -12,6 +14,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +48,56 @@ TEST(RankOptionsTest, RefusesGridsThatAreNone) {
     EXPECT_NE(usage_message([&] { parse({"--gpus", gpus}); }), "(no UsageError)") << gpus;
   }
   EXPECT_EQ(usage_message([] { parse({"--gpus", "2", "--count"}); }), "--gpus has no effect with --count");
+  EXPECT_EQ(usage_message([] { parse({"--exchange", "mpi"}); }), "--exchange: 'mpi' is not one of peer, nccl");
+  EXPECT_EQ(usage_message([] {
+              parse({"--exchange", "nccl", "--device", "cpu"});
+            }),
+            "--exchange is about GPUs: not with --device cpu");
+}
+
+/// Sets a variable of the environment for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(LaunchTest, KnowsItsPlaceFromTheEnvironment) {
+  EXPECT_FALSE(find_launch().has_value());
+  {
+    const Variable rank("OMPI_COMM_WORLD_RANK", "1");
+    const Variable size("OMPI_COMM_WORLD_SIZE", "4");
+    const std::optional<Launch> launch = find_launch();
+    ASSERT_TRUE(launch.has_value());
+    EXPECT_EQ(launch->launcher, "mpirun");
+    EXPECT_EQ(launch->rank, 1);
+    EXPECT_EQ(launch->size, 4);
+  }
+  const Variable rank("SLURM_PROCID", "0");
+  const Variable tasks("SLURM_NTASKS", "4");
+  EXPECT_FALSE(find_launch().has_value()) << "a script of sbatch is no step of srun";
+  {
+    const Variable one("SLURM_STEP_NUM_TASKS", "1");
+    EXPECT_FALSE(find_launch().has_value());
+  }
+  const Variable steps("SLURM_STEP_NUM_TASKS", "4");
+  ASSERT_TRUE(find_launch().has_value());
+  EXPECT_EQ(find_launch()->launcher, "srun");
+}
+
+TEST(RunTimeTest, ProcessesWithoutACommonClockCountTheirOwnTimes) {
+  std::vector<RankReply> replies(2);
+  replies[0].begin_us = 10.0;
+  replies[0].end_us = 30.0;
+  replies[1].begin_us = 115.0;
+  replies[1].end_us = 140.0;
+  EXPECT_DOUBLE_EQ(run_us(replies, true), 130.0);
+  EXPECT_DOUBLE_EQ(run_us(replies, false), 25.0);
 }
 
 TEST(RankSelectionTest, GroupsLeaveProductsOnSeveralGpusOut) {

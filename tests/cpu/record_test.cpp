@@ -142,11 +142,26 @@ TEST(Record, CpuCaseHasNoPairsAndNoResources) {
   }
 }
 
+/// Over two GPUs, the second of which was throttled.
+Spread spread_over_two() {
+  const TelemetrySample cool{1980, 3201, 310.5, 45, {}};
+  const TelemetrySample hot{1965, 3201, 699.0, 51, {"sw_power_cap"}};
+  return {2, {1, 2}, "peer copies", 18432.0, {{cool, cool}, {cool, hot}}, {90.0, 91.0}, 0.9, Interval{0.89, 0.91}};
+}
+
+TEST(Record, OneThrottledGpuOfSeveralIsNoted) {
+  Record record = executed_record();
+  record.spread = spread_over_two();
+  EXPECT_TRUE(record.throttled());
+  record.spread->telemetry.pop_back();
+  EXPECT_FALSE(record.throttled());
+}
+
 TEST(Record, IsReadBackAsItWasWritten) {
   Record of_file = executed_record();
   of_file.file = KernelFile{"dir/my.cu", "", "g++ -O2"};
   Record of_ranks = executed_record();
-  of_ranks.spread = Spread{6, {2, 3}, "peer copies", 18432.0, {90.0, 91.0}, 0.9, Interval{0.89, 0.91}};
+  of_ranks.spread = spread_over_two();
   for (const Record& record :
        {measured_record(), executed_record(), compared_record(), counted_record(), of_file, of_ranks,
         stopped_record(Outcome::failed, "out of order"), stopped_record(Outcome::not_supported, "too large")}) {

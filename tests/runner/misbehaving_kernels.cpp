@@ -4,7 +4,10 @@
 #include "base/build_info.hpp"
 #include "host/kernel.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -67,6 +70,49 @@ const Registration endless(cpu_kernel("endless", [](const Problem&) {
 }));
 
 const Registration right(cpu_kernel("right", multiply));
+
+// Products on several ranks, one of which goes wrong: rank 1 under mpirun, and the first to come where ranks are
+// threads.
+
+bool on_the_wrong_rank() {
+  static std::atomic<bool> first = true;
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return rank == nullptr ? first.exchange(false) : std::string(rank) == "1";
+}
+
+/// What ranks run on their parts of a product. It is right but for what `misbehave` does.
+Kernel part(const std::string& name, void (*misbehave)()) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.summary = "for tests";
+  kernel.build(Target::for_executor).configurations = [misbehave](const Problem&) {
+    const auto launch = [misbehave](const Problem& p, void*, cudaStream_t) {
+      if (on_the_wrong_rank()) {
+        misbehave();
+      }
+      multiply(p);
+    };
+    return std::vector{Configuration{"", 0, launch}};
+  };
+  return kernel;
+}
+
+Kernel of_ranks(const std::string& name, const std::string& local) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.summary = "for tests";
+  kernel.local_kernel = local;
+  return kernel;
+}
+
+const Registration throwing_part(part("throwing_part", [] { throw std::runtime_error("out of order"); }));
+const Registration hanging_part(part("hanging_part", [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
+const Registration leaving_part(part("leaving_part", [] { std::exit(5); }));
+const Registration crashing_part(part("crashing_part", [] { std::raise(SIGSEGV); }));
+const Registration throwing_ranks(of_ranks("throwing_ranks", "throwing_part"));
+const Registration hanging_ranks(of_ranks("hanging_ranks", "hanging_part"));
+const Registration leaving_ranks(of_ranks("leaving_ranks", "leaving_part"));
+const Registration crashing_ranks(of_ranks("crashing_ranks", "crashing_part"));
 
 }  // namespace
 }  // namespace sgemm

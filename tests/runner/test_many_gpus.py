@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
-from runs import RUNNER, run_runner
+from runs import MISBEHAVING, RUNNER, run_runner
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -54,6 +55,24 @@ def test_a_grid_of_another_number_of_gpus_is_refused(run):
     assert done.status == 2
     assert done.stderr == "runner: --grid 2x2 takes 4 GPUs, --gpus says 3\n"
     assert not done.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ("throwing_ranks", "rank [0-3]: out of order"),
+        ("hanging_ranks", "rank [0-3]: no reply within 1 s, which --timeout changes"),
+        ("leaving_ranks", r"called exit\(5\)"),
+        ("crashing_ranks", r"crashed: Segmentation fault \(signal 11\)"),
+    ],
+)
+def test_a_rank_that_goes_wrong_costs_its_case_alone(tmp_path, kernel, reason):
+    arguments = ("--device", "cpu", "--timeout", "1", "--kernel", f"{kernel},many_gpus", "--sizes", "40")
+    done = run_runner(tmp_path, *arguments, runner=MISBEHAVING)
+    assert done.status == 1
+    assert [case["outcome"] for case in done.cases] == ["failed", "executed"]
+    assert re.fullmatch(reason, done.cases[0]["reason"])
+    assert done.results["interrupted"] is False
 
 
 def test_checking_names_the_kernel_to_check(run):

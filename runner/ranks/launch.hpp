@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace sgemm {
+
+/// This process's place among those that mpirun or srun has started together, as its environment says.
+struct Launch {
+  std::string launcher;  ///< "mpirun" or "srun"
+  int rank = 0;
+  int size = 1;
+};
+
+/// Nothing for a process that was started by itself, or as the only one.
+std::optional<Launch> find_launch();
+
+}  // namespace sgemm

@@ -1,0 +1,164 @@
+"""Products on ranks that are processes, which mpirun starts: ranks on the executor, which exchange by MPI."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from runs import MISBEHAVING, RUNNER, Run
+
+pytestmark = [
+    pytest.mark.skipif(
+        "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+        reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+    ),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun: apt-get install libopenmpi-dev"),
+]
+
+MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
+
+
+def command(folder: Path, ranks: int, *arguments: str, runner: Path = RUNNER) -> list[str]:
+    out = str(folder / "results.json")
+    return [*MPIRUN, "-n", str(ranks), str(runner), "--device", "cpu", *arguments, "--out", out]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the runner on so many ranks to its end."""
+
+    def run(ranks: int, *arguments: str, kernel: str = "many_gpus", runner: Path = RUNNER) -> Run:
+        words = command(tmp_path, ranks, "--kernel", kernel, *arguments, runner=runner)
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        return Run(done, tmp_path / "results.json")
+
+    return run
+
+
+def is_alive(process: str) -> bool:
+    """Whether it still runs, and does not only wait for somebody to ask for its status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
+    """What the page of chapter 14 says of the GPU that receives most, where the grid divides M, N and K."""
+    return 4 * (m / rows * k * (columns - 1) / columns + k * n / columns * (rows - 1) / rows)
+
+
+@pytest.mark.parametrize("grid", ["1x1", "1x2", "2x2", "1x3", "2x3"])
+def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
+    rows, columns = map(int, grid.split("x"))
+    done = run(rows * columns, "--grid", grid, "--sizes", "96,250x130x77", "--beta", "0.5")
+    assert done.status == 0, done.stderr
+    assert [case["outcome"] for case in done.cases] == ["executed"] * 2
+    assert [case["verified"] for case in done.cases] == [True, True]
+    assert done.cases[0]["spread"] == {
+        "gpus": rows * columns,
+        "grid": grid,
+        "exchange": "MPI" if grid != "1x1" else "host copies",  # one process is no world
+        "received_bytes": received_bytes(96, 96, 96, rows, columns),
+    }
+    assert done.stdout.count("CPU: ") == 1  # one rank prints
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ("throwing_ranks", "rank 1: out of order"),
+        ("hanging_ranks", "rank 1: no reply within 1 s, which --timeout changes"),
+        ("leaving_ranks", "rank 1: its process has ended"),
+        ("crashing_ranks", "rank 1: its process has ended"),
+    ],
+)
+def test_a_rank_that_goes_wrong_is_named_and_all_ranks_end(run, kernel, reason):
+    done = run(3, "--timeout", "1", "--sizes", "40,50", kernel=kernel, runner=MISBEHAVING)
+    assert done.status != 0
+    assert (done.cases[0]["outcome"], done.cases[0]["reason"]) == ("failed", reason)
+    # Where a process has ended, mpirun asks the others to end: that may interrupt the second case.
+    assert [case["outcome"] for case in done.cases[1:]] in ([], ["skipped"])
+    if kernel in ("throwing_ranks", "hanging_ranks"):
+        assert done.status == 1
+        assert done.results["interrupted"] is False
+        assert "ranks that take no orders any more" in done.cases[1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--grid", "2x2", "--kernel", "many_gpus"], "--grid takes 4 ranks, mpirun started 3"),
+        (["--gpus", "2", "--kernel", "many_gpus"], "--gpus takes 2 ranks, mpirun started 3"),
+        (["--kernel", "9"], "mpirun is for products on several GPUs .* start the runner by itself for 09_every_shape"),
+        (["--kernel", "many_gpu"], "unknown kernel 'many_gpu'"),
+    ],
+)
+def test_bad_usage_is_told_once_and_ends_all_ranks(tmp_path, arguments, message):
+    words = command(tmp_path, 3, *arguments, "--sizes", "40")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert len(re.findall(f"^runner: {message}", done.stderr, re.MULTILINE)) == 1, done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_a_runner_of_another_version_is_refused(tmp_path):
+    words = [*command(tmp_path, 1, "--kernel", "many_gpus", "--sizes", "40"), ":", "-n", "1", str(MISBEHAVING)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    message = "^runner: rank 0 is version .* and rank 1 is version 0.0.1 commit 000000000000 with changes"
+    assert len(re.findall(message, done.stderr, re.MULTILINE)) == 1, done.stderr
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_processes_of_another_mpi_library_are_refused(tmp_path):
+    """MPICH's mpirun would start two processes, each of which is alone to Open MPI."""
+    alone = "runner: mpirun started 2 processes, but they make worlds of one process each"
+    for rank, message in [(0, alone), (1, "")]:
+        environment = os.environ | {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
+        words = [str(RUNNER), "--device", "cpu", "--kernel", "many_gpus", "--sizes", "40"]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        assert bool(message) == bool(done.stderr)
+        assert done.stderr.startswith(message)
+
+
+def test_an_interrupt_of_mpirun_ends_all_ranks(tmp_path):
+    path = tmp_path / "results.json"
+    words = command(tmp_path, 2, "--kernel", "many_gpus", "--force", "--sizes", "40,1500")
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
+        try:
+            deadline = time.monotonic() + 60
+            while not path.exists() or not json.loads(path.read_text(encoding="utf-8"))["benchmarks"]:
+                assert mpirun.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            time.sleep(0.5)
+            ranks = subprocess.run(
+                ["pgrep", "-P", str(mpirun.pid)], capture_output=True, text=True, check=True
+            ).stdout.split()
+            assert len(ranks) == 2
+            mpirun.send_signal(signal.SIGINT)
+            stdout, stderr = mpirun.communicate(timeout=30)
+        finally:
+            mpirun.kill()
+    done = Run(subprocess.CompletedProcess(words, mpirun.returncode, stdout, stderr), path)
+    assert done.status != 0
+    assert done.results["interrupted"] is True
+    assert done.cases[0]["outcome"] == "executed"
+    assert [case["reason"] for case in done.cases[1:]] in ([], ["interrupted"])
+    deadline = time.monotonic() + 10
+    while any(is_alive(rank) for rank in ranks):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
