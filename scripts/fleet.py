@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,24 +60,32 @@ def references(folder: Path, protocol: dict) -> pd.DataFrame:
 
 
 class Board(NamedTuple):
-    path: Path
+    name: str  # of its file
     device: str
-    rows: pd.DataFrame  # of measured cases
+    rows: pd.DataFrame  # measured cases of one protocol
 
 
 def load_boards(paths: Iterable[Path]) -> list[Board]:
-    """Raises ResultsError for files of different protocols, which nothing may be drawn or tabulated from together."""
-    paths = list(paths)
-    boards, protocols = [], {}
+    """A board for each file. Raises ResultsError for files of different protocols: they are not compared."""
+    boards = []
     for path in paths:
-        if (rows := pick(load([path]))).empty:
-            raise ResultsError(f"{path} holds no measured case")
-        context = rows.context.iloc[0]
-        protocols[str(path)] = context["protocol"]
-        boards.append(Board(path, device_name(context), rows))
-    if differences := protocol_differences(protocols):
-        raise ResultsError(f"files of different protocols are not compared: {'; '.join(differences)}")
+        rows = pick(load([path]))
+        device = device_name(rows.context.iloc[0]) if len(rows) else ""
+        rows = rows[rows.is_gpu] if rows.is_gpu.any() else rows  # the CPU beside a GPU is no part of its board
+        boards.append(Board(str(path), device, rows))
+    require_one_protocol(boards)
     return boards
+
+
+def require_one_protocol(boards: Iterable[Board]) -> None:
+    """Raises ResultsError for a board without measured cases, and for boards of different protocols."""
+    protocols = {}
+    for board in boards:
+        if board.rows.empty:
+            raise ResultsError(f"{board.name} holds no measured case")
+        protocols[board.name] = board.rows.context.iloc[0]["protocol"]
+    if differences := protocol_differences(protocols):
+        raise ResultsError(f"results of different protocols are not compared: {'; '.join(differences)}")
 
 
 class Spread(NamedTuple):
@@ -94,15 +103,25 @@ class Spread(NamedTuple):
         return (self.high - self.low) / self.median
 
 
-def spreads(boards: Sequence[Board], value: str) -> pd.Series:
-    """A column's Spread for each case and device; cases keep the order of the chapters, devices that of the files."""
-    rows = pd.concat([board.rows.assign(device=board.device) for board in boards])
-    rows = rows.dropna(subset=[value])
-    groups = rows.groupby([*SHAPE, "device"], sort=False)
-    return groups.apply(
-        lambda group: Spread(
-            *(float(f(group[value])) for f in (pd.Series.median, pd.Series.min, pd.Series.max)),
-            len(group),
-            bool(group.throttled.any()),
-        )
-    )
+def spreads(boards: Sequence[Board], value: str) -> dict[tuple, dict[str, Spread]]:
+    """A column's Spread by case, a tuple of SHAPE, and by device. Kernels and devices keep the order of the files, and
+    cases of a kernel are in the order of their work."""
+    rows = pd.concat([board.rows.assign(of=board.device) for board in boards]).dropna(subset=[value])
+    found: dict[tuple, dict[str, Spread]] = {}
+    for (*case, device), group in rows.groupby([*SHAPE, "of"], sort=False):
+        values = group[value]
+        spread = Spread(values.median(), values.min(), values.max(), len(group), bool(group.throttled.any()))
+        found.setdefault(tuple(case), {})[device] = spread
+    kernels = list(dict.fromkeys(case[0] for case in found))
+    return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]))))
+
+
+def count(number: int, what: str) -> str:
+    """ "1 board", "2 boards"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def titles(boards: Sequence[Board]) -> dict[str, str]:
+    """Each device with its number of boards: "NVIDIA H200, 3 boards"."""
+    devices = [board.device for board in boards]
+    return {device: f"{device}, {count(devices.count(device), 'board')}" for device in devices}
