@@ -35,7 +35,8 @@ DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_sample
 CASE = ["kernel", "m", "n", "k", "gpus", "l2", "time", "data"]  # what tells cases apart
 
 # The parts of the protocol that decide what a time means. The others decide how many samples there are.
-PROTOCOL = ("l2", "time", "data", "alpha", "beta", "seed", "verify", "check", "count", "accuracy")
+MODES = ("check", "count", "accuracy")  # off in files older than the mode
+PROTOCOL = ("l2", "time", "data", "alpha", "beta", "seed", "verify", *MODES)
 
 Row = Any  # a row of the table, as itertuples gives it
 
@@ -133,7 +134,7 @@ def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = P
     for name in names:
         files: dict[str, list[str]] = {}
         for file, protocol in protocols.items():
-            files.setdefault(str(protocol.get(name)), []).append(file)
+            files.setdefault(str(protocol.get(name, False if name in MODES else None)), []).append(file)
         if len(files) > 1:
             values = (f"{value} ({', '.join(of)})" for value, of in files.items())
             found.append(f"{name} is {', '.join(values)}")
