@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions import ROOT, Session
+from sessions import BUILD, ROOT, Session
 
-BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
 REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 
 
@@ -21,7 +20,7 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
         if not path.exists():
             pytest.skip(f"there is no {path}: {what}")
 
-    def run(*options: str, build: Path = BUILD, environment: dict[str, str] | None = None) -> Session:
+    def run(*options: str, build: Path | None = BUILD, environment: dict[str, str] | None = None) -> Session:
         report = tmp_path / "report.json"
         folders = [f"--prefix={tmp_path}/reframe", f"--perflogdir={tmp_path}/perflogs", f"--report-file={report}"]
         keep = [f"-SSgemmOn{place}.results={tmp_path}/results" for place in ("Cpu", "Gpu")]
@@ -29,10 +28,10 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
         done = subprocess.run(
             command,
             cwd=tmp_path,
-            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build)},
+            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or "")},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         session = Session(done.returncode, done.stdout + done.stderr)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
 
-from sessions import ROOT, kept
+from sessions import BUILD, ROOT, kept
 
 H200 = ROOT / "results" / "nvidia-h200"
 
@@ -43,6 +44,20 @@ def test_executor_and_baselines_pass_and_each_result_is_kept(reframe, tmp_path):
     assert shapes == {((64, 64, 64), (33, 65, 17))}
     context = json.loads(next(tmp_path.glob("results/*/runs/*.json")).read_text(encoding="utf-8"))["context"]
     assert context["executable"] == "./runner"
+
+
+def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_path):
+    cmake = tmp_path / "bin" / "cmake"
+    cmake.parent.mkdir()
+    log = tmp_path / "cmake.log"
+    cmake.write_text(f"#!/bin/sh\necho $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner\n")
+    cmake.chmod(0o755)
+    path = f"{cmake.parent}:{os.environ['PATH']}"
+    done = reframe("-n", "SgemmOnCpu.*cpu_naive", "-P", "sizes=16", build=None, environment={"PATH": path})
+    assert done.results == {"build": "pass", "cpu_naive": "pass"}, done.output
+    configure, build = log.read_text(encoding="utf-8").splitlines()
+    assert f"-S {ROOT} -B build" in configure
+    assert build == "--build build --target runner --parallel"
 
 
 @pytest.fixture
