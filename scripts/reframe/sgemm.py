@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -32,7 +33,8 @@ from results import ResultsError, read_json  # noqa: E402
 BUILD = os.environ.get("SGEMM_BUILD")  # a folder with a built runner
 CHAPTERS = sorted(path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md") if path.stem != "00_gpu")
 RESULTS = "results.json"  # of a run, in its stage folder
-LOCK = "sgemm-reframe.lock"  # jobs of the local scheduler run side by side, and would disturb each other's times
+# Jobs of the local scheduler run side by side, and would disturb each other's times.
+LOCK = Path(tempfile.gettempdir()) / f"sgemm-reframe-{os.getuid()}.lock"
 
 
 @functools.cache
@@ -83,8 +85,7 @@ class Sweep(rfm.RunOnlyRegressionTest):
         sizes = ",".join(self.sizes.split())
         self.executable_opts = ["--kernel", f"'{self.kernel}'", "--sizes", sizes, *self.options, "--out", RESULTS]
         if self.current_partition.scheduler.registered_name == "local":
-            lock = Path(os.environ.get("TMPDIR", "/tmp")) / LOCK
-            self.job.launcher.modifier, self.job.launcher.modifier_options = "flock", [str(lock)]
+            self.job.launcher.modifier, self.job.launcher.modifier_options = "flock", [str(LOCK)]
 
     @run_before("sanity")
     def keep(self):

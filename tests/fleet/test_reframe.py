@@ -15,7 +15,10 @@ H200 = ROOT / "results" / "nvidia-h200"
 # A runner for a machine without a GPU: it "measures" what results of a GPU hold.
 REPLAYING_RUNNER = """\
 #!{python}
-import json, sys
+import json, pathlib, sys, time
+log = pathlib.Path(__file__).resolve().with_name("log").open("a")
+print("begins", file=log, flush=True)
+time.sleep(0.2)
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 document = json.load(open({source!r}))
 shapes = [tuple(map(int, size.split("x"))) * (1 if "x" in size else 3) for size in options["--sizes"].split(",")]
@@ -24,6 +27,7 @@ document["benchmarks"] = [
     if record["kernel"] == options["--kernel"] and (record["m"], record["n"], record["k"]) in shapes
 ]
 json.dump(document, open(options["--out"], "w"))
+print("ends", file=log, flush=True)
 """
 
 SITE = """\
@@ -77,7 +81,7 @@ def replay(reframe, tmp_path):
         settings = tmp_path / "settings.py"
         settings.write_text(SITE, encoding="utf-8")
         references = tmp_path / "results" / "nvidia-h200"
-        references.mkdir(parents=True)
+        references.mkdir(parents=True, exist_ok=True)
         (references / "cold.json").symlink_to(H200 / "cold.json")
         tests = f"SgemmOnGpu.*({kernels}).*cold"
         return reframe("-C", str(settings), "-n", tests, "-P", "sizes=1024 4096", build=runner.parent)
@@ -110,6 +114,9 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
         for record in records_of(document, "07_warptile_hilbert"):
             record["verified"] = record["m"] != 4096
 
+    earlier = tmp_path / "results" / "nvidia-h200" / "runs" / "20261122-151056-cublas-cold.json"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("{}", encoding="utf-8")
     done = replay("cublas|05_|06_|07_|08_|09_|12_", change)
     assert done.status == 1, done.output
     assert done.results == {
@@ -128,4 +135,8 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
     assert "1 of 2 sizes are missing: 1024" in done.reasons["08_warp_specialized"]
     assert "breaks its schema" in done.reasons["09_every_shape"]
     assert "needs compute capability 9.0" in done.output
-    assert {path.parent.parent.name for path in tmp_path.glob("results/*/runs/*.json")} == {"nvidia-h200"}
+    assert earlier.read_text(encoding="utf-8") == "{}", "no file is written over"
+    new = {path.name[16:] for path in earlier.parent.iterdir()} - {earlier.name[16:]}
+    assert new == {"cublas-cold-2.json", *(f"{kernel}-cold.json" for kernel in done.results if kernel[0].isdigit())}
+    log = (tmp_path / "build" / "log").read_text(encoding="utf-8").split()
+    assert log == ["begins", "ends"] * 7, "runs wait for each other"
