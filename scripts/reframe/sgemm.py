@@ -12,6 +12,7 @@ import contextlib
 import functools
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -97,7 +98,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
         folder = Path(self.results) / folder_name(context, self.gpus) / "runs"
         folder.mkdir(parents=True, exist_ok=True)
         date = context["date"][:19].replace("-", "").replace(":", "").replace("T", "-")
-        words = [date, self.kernel.replace(":", "-"), *([context["protocol"]["l2"]] if self.on_gpu else [])]
+        kernel = re.sub("[^a-z0-9_]+", "-", self.kernel.lower())
+        words = [date, kernel, *([context["protocol"]["l2"]] if self.on_gpu else [])]
         for copy in itertools.count(1):
             name = "-".join([*words, *([str(copy)] if copy > 1 else [])])
             with contextlib.suppress(FileExistsError), (folder / f"{name}.json").open("xb") as file:
@@ -138,7 +140,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
 
     def last_words(self) -> list[str]:
         """The end of what the job wrote to its error output."""
-        lines = (Path(self.stagedir) / str(self.job.stderr)).read_text(encoding="utf-8", errors="replace").splitlines()
+        path = Path(self.stagedir) / str(self.job.stderr)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
         return [f"the job's last words: {' / '.join(lines[-3:])}"] if lines else ["the job said nothing"]
 
     @sanity_function

@@ -28,7 +28,7 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
         done = subprocess.run(
             command,
             cwd=tmp_path,
-            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or "")},
+            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or ""), "TMPDIR": str(tmp_path)},
             capture_output=True,
             text=True,
             timeout=300,
