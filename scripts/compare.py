@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Compares two results files case by case and prints a Markdown table.
+"""Compares results files case by case and prints Markdown tables.
 
     scripts/compare.py OLD NEW --fail-below 0.97
+    scripts/compare.py results NEW... --fail-below 0.95
+    scripts/compare.py --across FILE...
+
+OLD is a file, or a folder of results/. A folder holds the references of each device: those for a file NEW are the cases
+in OLD/<device of NEW>/ that were measured under its protocol, of several boards the slowest.
 
 The ratio is the new speed over the old one: above 1 is faster. Its interval is the central 95 % of a bootstrap: the raw
 samples of both files are drawn anew, with replacement, and the ratio of the medians is taken each time. The interval
@@ -12,6 +17,12 @@ are.
 A case is slower only when its whole interval lies below --fail-below; one whose ratio is below while its interval
 reaches the threshold is listed as unclear and does not fail. A case that was measured in OLD and is incorrect or failed
 in NEW fails, whatever the threshold.
+
+--across prints a table for each kernel with a column for each device. Results do not name their board, so each file
+stands for one: where a device has several, its column shows the median over the boards and the range.
+
+Files of different protocols are bad input: another state of L2, other operands. --despite l2 compares them all the
+same. Another driver or number of samples is a warning.
 
 Exit status: 0 no case fails, 1 some case fails, 2 bad input.
 """
@@ -31,13 +42,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from results import ResultsError, Row, interval_level, load
+from fleet import SHAPE, Board, device_name, folder_name, load_boards, references, spreads, titles
+from results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_differences
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 SEED = 1  # the same files always give the same intervals
 
-# Context that changes what a ratio means, and where it stands.
+# Context that may move a ratio, and where it stands.
 COMPARED_CONTEXT = {
     "device": lambda context: (context["device"] or {}).get("name"),
     "driver": lambda context: (context["device"] or {}).get("driver"),
@@ -45,7 +57,7 @@ COMPARED_CONTEXT = {
     "cuBLAS version": lambda context: context.get("cublas_version"),
     **{
         name: lambda context, name=name: context["protocol"].get(name)
-        for name in ("l2", "time", "data", "alpha", "beta", "seed", "verify")
+        for name in ("max_seconds", "min_samples", "max_samples", "target_ci")
     },
 }
 
@@ -126,11 +138,12 @@ def compare(
     old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None
 ) -> tuple[list[Comparison], list[str]]:
     """All cases of OLD against NEW's, in OLD's order, and warnings about cases that only one file has."""
-    old, new = (rows.set_index(["kernel", "m", "n", "k"], drop=False) for rows in (old, new))
+    old, new = (rows.set_index(SHAPE, drop=False) for rows in (old, new))
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
     for row in old[old.index.isin(new.index)].itertuples():
-        name, other = f"{row.kernel}/{'x'.join(map(str, row.shape))}", others[row.Index]
+        on = f" on {row.gpus} GPUs" if row.gpus > 1 else ""
+        name, other = f"{row.kernel}/{'x'.join(map(str, row.shape))}{on}", others[row.Index]
         if row.measured and other.measured:
             comparisons.append(compare_case(row, other, metric, threshold, name))
         elif row.measured:
@@ -148,6 +161,37 @@ def compare(
 def context_warnings(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
     pairs = {name: (of(old.context.iloc[0]), of(new.context.iloc[0])) for name, of in COMPARED_CONTEXT.items()}
     return [f"different {name}: {before} against {after}" for name, (before, after) in pairs.items() if before != after]
+
+
+def referred(folder: Path, path: Path, new: pd.DataFrame) -> pd.DataFrame:
+    """The references in a folder of results/ for the cases of a file. Raises ResultsError where there is none."""
+    context = new.context.iloc[0]
+    tables = [references(folder / folder_name(context, gpus), context["protocol"]) for gpus in new.gpus.unique()]
+    places = {case: place for place, case in enumerate(new[SHAPE].itertuples(index=False, name=None))}
+    old = pd.concat(tables)
+    old = old.assign(place=[places.get(case) for case in old[SHAPE].itertuples(index=False, name=None)])
+    old = old.dropna(subset=["place"]).sort_values("place")
+    if old.empty:
+        raise ResultsError(f"{folder} holds no case of {path} measured on {device_name(context)} under its protocol")
+    return old
+
+
+def pair(old_path: Path, path: Path, despite: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cases of OLD and of NEW. Raises ResultsError where their protocols differ in more than `despite`."""
+    new = load([path])
+    if new.empty:
+        raise ResultsError(f"{path} holds no case")
+    if old_path.is_dir():
+        return referred(old_path, path, new), new
+    old = load([old_path])
+    protocols = {
+        str(name): rows.context.iloc[0]["protocol"] for name, rows in ((old_path, old), (path, new)) if len(rows)
+    }
+    if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in despite]):
+        raise ResultsError(
+            f"results of different protocols are not compared: {'; '.join(differences)} (--despite: what may differ)"
+        )
+    return old, new
 
 
 def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
@@ -168,31 +212,77 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
     return "\n".join(lines)
 
 
+def across(boards: Sequence[Board], metric: str) -> str:
+    """A table for each kernel: its cases, and a column for each device."""
+    column, unit, form = {
+        "time": ("tflops", "TFLOP/s", lambda value: f"{value:#.3g}".rstrip(".")),
+        "vs_cublas": ("vs_cublas", "of cuBLAS", lambda value: f"{100 * value:.1f} %"),
+    }[metric]
+    columns = titles(boards)
+    tables: dict[str, list[str]] = {}
+    found = spreads(boards, column)
+    for (kernel, *shape, gpus), values in found.items():
+        title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
+        heading = [f"## {title}, {unit}", "", f"| M x N x K | {' | '.join(columns.values())} |"]
+        lines = tables.setdefault(title, [*heading, f"| --- |{' ---: |' * len(columns)}"])
+        cells = [" x ".join(map(str, shape))]
+        for device in columns:
+            if (value := values.get(device)) is None:
+                cells.append("")
+                continue
+            dagger = " †" if value.throttled else ""
+            spread = (
+                f" ({form(value.low)} to {form(value.high)}, {100 * value.relative:.1f} %)" if value.boards > 1 else ""
+            )
+            cells.append(f"{form(value.median)}{dagger}{spread}")
+        lines.append(f"| {' | '.join(cells)} |")
+    note = "In parentheses the range over the boards, and its size relative to the median."
+    daggers = " †: throttled on a board." if any(v.throttled for case in found.values() for v in case.values()) else ""
+    return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers])
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", type=Path, metavar="OLD")
-    parser.add_argument("new", type=Path, metavar="NEW")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
+    parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
     parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
     parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")
+    parser.add_argument("--despite", metavar="NAMES", default="", help=f"of {','.join(PROTOCOL)}: what may differ")
     options = parser.parse_args(arguments)
+    options.despite = [name for name in options.despite.split(",") if name]
+    if unknown := sorted(set(options.despite) - set(PROTOCOL)):
+        parser.error(f"--despite takes names among {','.join(PROTOCOL)}, not {','.join(unknown)}")
     if options.fail_below is not None and not options.fail_below > 0:
         parser.error("--fail-below takes a ratio above 0")
+    if options.across and (options.fail_below or options.despite):
+        parser.error("--across takes neither --fail-below nor --despite")
+    if len(options.files) < 2 and not options.across:
+        parser.error("OLD and NEW are needed")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
+    failed = False
     try:
-        old, new = load([options.old]), load([options.new])
-        comparisons, warnings = compare(old, new, options.metric, options.fail_below)
-        if not comparisons:
-            raise ResultsError("no case measured in OLD is in NEW")
+        if options.across:
+            print(across(load_boards(options.files), options.metric))
+            return 0
+        old_path, *paths = options.files
+        for path in paths:
+            old, new = pair(old_path, path, options.despite)
+            comparisons, warnings = compare(old, new, options.metric, options.fail_below)
+            if not comparisons:
+                raise ResultsError("no case measured in OLD is in NEW")
+            for warning in [*context_warnings(old, new), *warnings]:
+                print(f"warning: {warning}", file=sys.stderr)
+            if len(paths) > 1:
+                print(f"## {path}\n")
+            print(markdown(comparisons, options.metric))
+            failed |= any(comparison.fails for comparison in comparisons)
     except ResultsError as error:
         needs.stop(error)
-    for warning in [*context_warnings(old, new), *warnings]:
-        print(f"warning: {warning}", file=sys.stderr)
-    print(markdown(comparisons, options.metric))
-    return 1 if any(comparison.fails for comparison in comparisons) else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ for step in ${steps//,/ }; do
   fi
 done
 say
-say "Results: $out"
+say "Results: $out. To contribute them, see results/README.md; scripts/check_results.py $out has to find no fault."
 say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
 say "  scripts/plot.py $out && scripts/drawings.py && scripts/tables.py --results $out"
 [ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]}"

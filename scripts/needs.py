@@ -9,7 +9,7 @@ from typing import NoReturn
 
 PIP = {"PIL": "pillow"}  # packages that are called otherwise than their modules
 APT = {"PIL": "python3-pil", "cogapp": None}  # the others are python3-<module>; None: Debian has none
-DEVELOPMENT = ("tables.py", "pictures.py")  # take what requirements-dev.txt has
+DEVELOPMENT = ("check_results.py", "tables.py", "pictures.py")  # take what requirements-dev.txt has
 BAD_INPUT = 2  # exit status of every script here
 
 

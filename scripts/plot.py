@@ -4,11 +4,14 @@
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
     scripts/plot.py one-gpu/cold.json another-gpu/cold.json --out charts
+    scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
 all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
 their usual names, and for those of other people's kernels. A chart whose data is missing is skipped, and the reason is
-printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel and device.
+printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel and device. With
+--across each file stands for one board, and there is a chart for each kernel: a line for each device, through the
+medians over its boards, and their range. Files of different protocols are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -24,7 +27,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, starmap
 from pathlib import Path
 
 import matplotlib
@@ -40,6 +43,7 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 import results
+from fleet import Board, load_boards, require_one_protocol, spreads, titles
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
@@ -904,6 +908,7 @@ def devices(sources: Sequence[Source]) -> Figure:
     """One kind of line for each device, the usual colour for each kernel."""
     drawn = [source.defaults() for source in sources]
     names = [source.device["name"] for source in sources]
+    require_one_protocol(starmap(Board, zip(names, names, drawn, strict=True)))
     fig, (ax,) = figure(8.4, "Speed over matrix size on several devices", ", ".join(names))
     labels = []
     for name, records, dashes in zip(names, drawn, ["-", *DASHES], strict=False):
@@ -914,6 +919,45 @@ def devices(sources: Sequence[Source]) -> Figure:
     lay_out(fig, f"Default variants.{throttle_note(everything)}", right=0.68)
     label_ends(fig, ax, labels, 9)
     return fig
+
+
+def across(boards: Sequence[Board], kernel: str) -> Figure:
+    """A line for each device through the medians over its boards, with bars for their range; cuBLAS beside it."""
+    squares = [board._replace(rows=board.rows.dropna(subset=["side"])) for board in boards]
+    found = spreads(squares, "tflops")
+    rows = pd.concat([board.rows for board in squares])
+    protocol = rows.context.iloc[0]["protocol"]
+    text = f"{protocol['l2']} L2 · {protocol['data']} data"
+    fig, (ax,) = figure(5.4, f"{title_of(first(pick(rows, kernel=kernel)))} on several boards", text)
+    labels = []
+    for name in dict.fromkeys([kernel, "cublas"]):
+        look = color_of(first(pick(rows, kernel=name))) if name in set(rows.kernel) else None
+        for (device, title), dashes in zip(titles(boards).items(), ["-", *DASHES], strict=False):
+            points = [
+                (case[1], values[device]) for case, values in found.items() if case[0] == name and device in values
+            ]
+            if not points:
+                continue
+            sizes, values = zip(*points, strict=True)
+            medians = np.array([value.median for value in values])
+            ends = [medians - [value.low for value in values], [value.high for value in values] - medians]
+            ax.errorbar(sizes, medians, ends, color=look, linestyle=dashes, lw=1.8, capsize=3)
+            hot = [(size, value.median) for size, value in points if value.throttled]
+            ax.plot(*zip(*hot, strict=True) if hot else ([], []), color=look, marker="o", mfc=CARD, linestyle="")
+            label = f"{title_of(first(pick(rows, kernel=name)))}, {title.removeprefix('NVIDIA ')}"
+            labels.append(EndLabel(sizes[-1], medians[-1], label, look))
+    speed_axes(ax, rows[rows.kernel.isin([kernel, "cublas"])])
+    hollow = " Hollow: a board had lowered its clock." if rows.throttled.any() else ""
+    lay_out(fig, f"Lines: medians over boards. Bars: from the slowest to the fastest board.{hollow}", right=0.64)
+    label_ends(fig, ax, labels, 9)
+    return fig
+
+
+def charts_across(boards: Sequence[Board]) -> dict[str, Callable[[], Figure]]:
+    """One for each kernel that several boards measured on square matrices."""
+    counted = pd.concat([board.rows.dropna(subset=["side"]).assign(board=i) for i, board in enumerate(boards)])
+    several = counted.groupby("kernel", sort=False).board.nunique() > 1
+    return {f"across_{kernel.replace(':', '-')}": partial(across, boards, kernel) for kernel in several.index[several]}
 
 
 CHARTS: dict[str, Callable[[Source], Figure]] = {
@@ -1000,6 +1044,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
+    parser.add_argument("--across", action="store_true", help="a chart for each kernel; each file is one board")
     parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
     return parser.parse_args(arguments)
 
@@ -1007,6 +1052,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
+        if options.across:
+            folder = options.out or options.results[0].parent / "charts"
+            return draw(charts_across(load_boards(options.results)), folder)
         files = [file for path in options.results for file in files_of(path)]
         sources = sources_of(files, options.ladder_size)
         folders = [path for path in options.results if path.is_dir()]

@@ -3,6 +3,7 @@
 #
 #   scripts/python.sh          for charts and comparisons (requirements.txt)
 #   scripts/python.sh --dev    for the generated tables and the tests as well (requirements-dev.txt)
+#   scripts/python.sh --fleet  with ReFrame, whose program `reframe` is beside it (requirements-fleet.txt)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -17,8 +18,12 @@ case ${1:-} in
     requirements="requirements-dev.txt"
     packages+=(python3-jsonschema python3-pytest python3-pytest-xdist)
     ;;
+  --fleet)
+    modules="$modules, reframe"
+    requirements="requirements-fleet.txt"
+    ;;
   *)
-    say "usage: scripts/python.sh [--dev]"
+    say "usage: scripts/python.sh [--dev | --fleet]"
     exit 2
     ;;
 esac

@@ -7,7 +7,7 @@ files of one device into a table with one row for each case; everything drawn or
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,12 @@ RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blo
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
-DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples"]
-CASE = ["kernel", "m", "n", "k", "l2", "time", "data"]  # what tells cases apart
+DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus"]
+CASE = ["kernel", "m", "n", "k", "gpus", "l2", "time", "data"]  # what tells cases apart
+
+# The parts of the protocol that decide what a time means. The others decide how many samples there are.
+MODES = ("check", "count", "accuracy")  # off in files older than the mode
+PROTOCOL = ("l2", "time", "data", "alpha", "beta", "seed", "verify", *MODES)
 
 Row = Any  # a row of the table, as itertuples gives it
 
@@ -125,7 +129,24 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
             "interval_level": level,
             "few_samples": samples if samples and level is None else None,  # too few for an interval
+            "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
         }
+
+
+def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = PROTOCOL) -> list[str]:
+    """One text for each part of the protocol that is not the same in all files: "beta is 0.0 (a.json), 1.0 (b.json)".
+
+    `protocols` maps the name of a file to the protocol in its context.
+    """
+    found = []
+    for name in names:
+        files: dict[str, list[str]] = {}
+        for file, protocol in protocols.items():
+            files.setdefault(str(protocol.get(name, False if name in MODES else None)), []).append(file)
+        if len(files) > 1:
+            values = (f"{value} ({', '.join(of)})" for value, of in files.items())
+            found.append(f"{name} is {', '.join(values)}")
+    return found
 
 
 def load(paths: Iterable[Path | str]) -> pd.DataFrame:
@@ -133,12 +154,16 @@ def load(paths: Iterable[Path | str]) -> pd.DataFrame:
 
     The median repetition of a case in a file stands for it, or one that went wrong. Where several files hold a case
     under one protocol, the last file counts. Raises ResultsError for a file that can not be used, and for files of
-    different devices.
+    different devices or with different operands. Cold and warm files, say, may be joined: their cases stay apart.
     """
+    paths = list(paths)
     cases = sorted((case for file, path in enumerate(paths) for case in _cases(path, file)), key=_order)
     names = {case["context"]["device"]["name"] for case in cases if case["context"]["device"]}
     if len(names) > 1:
         raise ResultsError(f"files of different devices can not be joined: {', '.join(sorted(names))}")
+    protocols = {str(paths[case["file"]]): case["context"]["protocol"] for case in cases}
+    if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in CASE]):
+        raise ResultsError(f"files of different protocols can not be joined: {'; '.join(differences)}")
     columns = dict.fromkeys([*(key for case in cases for key in case), *sorted(REQUIRED), *OPTIONAL, *DERIVED])
     table = pd.DataFrame(cases, columns=list(columns))
     if table.empty:

@@ -35,11 +35,13 @@ from pathlib import Path
 import pandas as pd
 
 import claims
+import compare
 import counts
 import listing
 import pages
 import prose
 from counts import SHARED, Pair
+from fleet import load_boards
 from forms import (
     COUNTER_ROWS,
     Form,
@@ -355,6 +357,16 @@ class Blocks:
         ]
         head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"]
         return "\n\n".join([table(head, rows, left=2), *notes(shown)])
+
+    def across_boards(self, kernel: str, files: Sequence[str]) -> str:
+        """Speeds of a kernel on several boards, one for each file, at the squares of the first file."""
+        boards = [
+            board._replace(rows=pick(board.rows, kernel=kernel).dropna(subset=["side"]))
+            for board in load_boards(self._folders.path / file for file in files)
+        ]
+        sides = boards[0].rows.side
+        same = [board._replace(rows=board.rows[board.rows.side.isin(sides)]) for board in boards]
+        return compare.across(same, "time").partition("\n\n")[2]
 
     def sweep(self, *kernels: Kernel) -> str:
         """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""

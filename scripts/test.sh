@@ -118,40 +118,57 @@ tidy() {
     xargs -r -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --checks="$checks" --warnings-as-errors='*'
 }
 
-# The tests of the scripts take one processor, and run beside the builds.
-start_pytest() {
-  "$python" -m pytest tests/scripts tests/python >"$pytest_output" 2>&1 &
-  pytest_job=$!
+# Tests that take one processor run beside the builds: start_beside NAME COMMAND..., and finish NAME for the outcome.
+start_beside() {
+  local name=$1
+  shift
+  "$@" >"$scratch.$name" 2>&1 &
+  jobs_beside[$name]=$!
 }
 
-finish_pytest() {
+finish() {
   local status=0
-  wait "$pytest_job" || status=$?
-  cat "$pytest_output"
+  wait "${jobs_beside[$1]}" || status=$?
+  cat "$scratch.$1"
   return "$status"
 }
 
+# Sweeps with the runner in the folder $1. Where Slurm can not be had its tests are skipped and say so.
+start_fleet() {
+  [ -z "$fleet_python" ] || [ -n "${jobs_beside[fleet]:-}" ] ||
+    SGEMM_BUILD=$ROOT/$1 SGEMM_REFRAME=${fleet_python%/*}/reframe start_beside fleet "$python" -m pytest -rs tests/fleet
+}
+
+declare -A jobs_beside
 scratch=$(mktemp)
-pytest_output=$(mktemp)
-trap 'rm -f "$scratch" "$pytest_output"' EXIT
+trap 'rm -f "$scratch" "$scratch".*' EXIT
 # ccache: what the builds have in common is compiled once.
 install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
 python=$(scripts/python.sh --dev)
+fleet_python=$(scripts/python.sh --fleet) || fleet_python= # PyPI alone has ReFrame
+(install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
 
-start_pytest
+start_beside scripts "$python" -m pytest tests/scripts tests/python
 if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
   step "pytest of the runner with CUDA" test_runner build-test
+  start_fleet build-test
 else
   skip "build with CUDA" "there is no nvcc"
 fi
 if [ -n "$all" ] || ! find_nvcc; then
   build_and_test cpu cpu "cpu$all"
   step "pytest of the runner" test_runner build-test-cpu
+  start_fleet build-test-cpu
 fi
 build_and_test sanitized "sanitized$all" "sanitized$all"
 step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
-step "pytest of the scripts and the Python package, which began first" finish_pytest
+step "pytest of the scripts and the Python package, which began first" finish scripts
+if [ -n "$fleet_python" ]; then
+  step "pytest of sweeps, which ran beside" finish fleet
+else
+  skip "pytest of sweeps" "ReFrame can not be installed"
+fi
 step "ruff" "$python" -m ruff check scripts library examples tests
 mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import compare
 from conftest import SYNTHETIC, case
+from results import load, one
 
 COLD = str(SYNTHETIC / "cold.json")
 
@@ -89,34 +92,131 @@ def test_a_case_that_became_right_is_told(edited, capsys):
     assert "was incorrect in OLD and is measured in NEW" in capsys.readouterr().err
 
 
-def test_other_devices_and_protocols_only_warn(edited, capsys):
+def test_another_device_only_warns(edited, capsys):
     def elsewhere(document: dict) -> None:
         document["context"]["device"]["name"] = "Another GPU"
-        document["context"]["protocol"]["beta"] = 1.0
+        document["context"]["protocol"]["max_seconds"] = 4.0
 
     assert compare.main([COLD, str(edited("cold.json", elsewhere)), "--fail-below", "0.97"]) == 0
     errors = capsys.readouterr().err
     assert "warning: different device: Synthetic GPU against Another GPU" in errors
-    assert "warning: different beta: 0.0 against 1.0" in errors
+    assert "warning: different max_seconds: 1.0 against 4.0" in errors
 
 
-def test_missing_cases_warn(capsys):
-    assert compare.main([COLD, str(SYNTHETIC / "warm.json")]) == 0
-    errors = capsys.readouterr().err
-    assert "warning: different l2: cold against warm" in errors
-    assert "missing in NEW: 05_coarse_1d at 512x512x512" in errors
-    assert compare.main([str(SYNTHETIC / "warm.json"), COLD]) == 0
+def refused(capsys, *arguments: str) -> str:
+    """The message of a comparison that is bad input."""
+    with pytest.raises(SystemExit) as exit_:
+        compare.main(arguments)
+    assert exit_.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("l2", "warm"), ("time", "end-to-end"), ("data", "normal"), ("alpha", 2.0), ("beta", 1.0), ("seed", 1),
+     ("verify", False), ("check", True), ("count", True), ("accuracy", True)],
+)  # fmt: skip
+@pytest.mark.parametrize("how", [[], ["--across"]])
+def test_other_protocols_are_refused(edited, capsys, name, value, how):
+    new = str(edited("cold.json", lambda document: document["context"]["protocol"].update({name: value})))
+    error = refused(capsys, *how, COLD, new)
+    assert f"different protocols are not compared: {name} is " in error
+    assert f"{value} ({new})" in error
+
+
+def test_another_schema_is_refused(edited, capsys):
+    new = str(edited("cold.json", lambda document: document["context"].update(schema_version=2)))
+    for how in ([], ["--across"]):
+        assert "its schema_version is 2, this script reads 1" in refused(capsys, *how, COLD, new)
+
+
+def test_protocols_that_may_differ_are_named(capsys):
+    warm = str(SYNTHETIC / "warm.json")
+    assert compare.main([COLD, warm, "--despite", "l2"]) == 0
+    assert "missing in NEW: 05_coarse_1d at 512x512x512" in capsys.readouterr().err
+    assert compare.main([warm, COLD, "--despite", "l2"]) == 0
     assert "missing in OLD: 05_coarse_1d at 512x512x512" in capsys.readouterr().err
+    assert "l2 is cold" in refused(capsys, COLD, warm, "--despite", "beta,seed")
+    assert "not heat" in refused(capsys, COLD, warm, "--despite", "heat")
+
+
+@pytest.fixture
+def folders(tmp_path, synthetic):
+    """results/ of two devices: Synthetic GPU at its speed on two boards, and Half GPU at half the speed."""
+
+    def write(path, factor: float, name: str = "Synthetic GPU", **protocol) -> str:
+        document = json.loads((synthetic / "cold.json").read_text(encoding="utf-8"))
+        document["context"]["device"]["name"] = name
+        document["context"]["protocol"].update(protocol)
+        for record in document["benchmarks"]:
+            record["samples_us"] = [time / factor for time in record.get("samples_us", [])]
+            if "time_us" in record:
+                record["time_us"]["median"] /= factor
+                record["gflops"] *= factor
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return str(path)
+
+    results = tmp_path / "results"
+    write(results / "synthetic-gpu" / "cold.json", 1)
+    write(results / "synthetic-gpu" / "other_board.json", 0.9)
+    write(results / "synthetic-gpu" / "beta.json", 0.1, beta=1.0)
+    write(results / "synthetic-gpu" / "runs" / "latest.json", 0.1)
+    write(results / "half-gpu" / "cold.json", 0.5, "Half GPU")
+    return lambda name, factor, device="Synthetic GPU": write(tmp_path / name, factor, device)
+
+
+def test_each_file_is_compared_with_the_slowest_board_of_its_device(folders, tmp_path, capsys):
+    results, gate = str(tmp_path / "results"), ("--fail-below", "0.97")
+    assert compare.main([results, folders("a.json", 0.9), folders("b.json", 0.5, "Half GPU"), *gate]) == 0
+    output = capsys.readouterr().out
+    assert output.count("| 1.000 |") > 20
+    assert f"## {tmp_path}/b.json" in output
+    assert compare.main([results, folders("a.json", 0.85), *gate]) == 1
+    assert compare.main([results, folders("a.json", 1), folders("b.json", 0.45, "Half GPU"), *gate]) == 1
+    assert compare.main([results, folders("b.json", 0.45, "Half GPU"), folders("a.json", 1), *gate]) == 1
+
+
+def test_a_device_without_references_is_refused(folders, tmp_path, capsys):
+    results = str(tmp_path / "results")
+    assert "measured on New GPU under its protocol" in refused(capsys, results, folders("a.json", 1, "New GPU"))
+    warm = str(SYNTHETIC / "warm.json")
+    assert "measured on Synthetic GPU under its protocol" in refused(capsys, results, warm)
+
+
+def test_a_table_for_each_kernel_across_devices(folders, capsys):
+    files = [folders("a.json", 1), folders("b.json", 0.9), folders("c.json", 1.04), folders("d.json", 0.5, "Half GPU")]
+    assert compare.main(["--across", *files]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("## 05_coarse_1d, TFLOP/s")
+    assert lines[start + 2] == "| M x N x K | Synthetic GPU, 3 boards | Half GPU, 1 board |"
+    speed = one(load([COLD]), kernel="05_coarse_1d", side=4096).tflops
+    (row,) = [line for line in lines[start : start + 12] if line.startswith("| 4096 x ")]
+    texts = [f"{factor * speed:#.3g}" for factor in (1, 0.9, 1.04, 0.5)]
+    assert row == f"| 4096 x 4096 x 4096 | {texts[0]} ({texts[1]} to {texts[2]}, 14.0 %) | {texts[3]} |"
+    on_gpu = load([COLD]).query("measured and is_gpu").kernel
+    assert [line for line in lines if line.startswith("## ")] == [f"## {name}, TFLOP/s" for name in on_gpu.unique()]
+
+
+def test_tables_across_devices_leave_out_the_cpu_beside_a_gpu(folders, synthetic, capsys):
+    assert compare.main(["--across", str(synthetic / "end-to-end.json")]) == 0
+    assert "## cpu_blas" not in capsys.readouterr().out
 
 
 def test_bad_input_exits_with_2(tmp_path, edited, capsys):
     absent = str(tmp_path / "absent.json")
     empty = str(edited("cold.json", lambda document: document.update(benchmarks=[])))
-    for arguments in ([COLD, absent], [absent, COLD], [COLD, empty], [COLD, COLD, "--fail-below", "-1"], [COLD]):
-        with pytest.raises(SystemExit) as exit_:
-            compare.main(arguments)
-        assert exit_.value.code == 2
-    assert "no case measured in OLD is in NEW" in capsys.readouterr().err
+    for arguments, message in (
+        ([COLD, absent], "can not read"),
+        ([absent, COLD], "can not read"),
+        ([COLD, empty], "holds no case"),
+        ([empty, COLD], "no case measured in OLD is in NEW"),
+        (["--across", COLD, empty], "holds no measured case"),
+        ([COLD, COLD, "--fail-below", "-1"], "takes a ratio above 0"),
+        (["--across", COLD, COLD, "--fail-below", "0.9"], "takes neither"),
+        ([COLD], "OLD and NEW are needed"),
+    ):
+        assert message in refused(capsys, *arguments)
 
 
 def test_few_samples_have_a_range_and_no_interval(edited, capsys):

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from collections.abc import Iterable
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.colors as mcolors
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -359,6 +361,69 @@ def test_sweeps_of_several_devices_share_a_chart(edited, tmp_path, unwritten):
     assert len(styles) == 2
     assert plot.main([FILES[0], str(other), "--out", str(tmp_path)]) == 0
     assert unwritten == ["devices.png"]
+
+
+def test_sweeps_of_several_devices_and_protocols_are_refused(edited, tmp_path, capsys):
+    def change(document: dict) -> None:
+        document["context"]["device"]["name"] = "Another GPU"
+        document["context"]["protocol"]["beta"] = 1.0
+
+    other = str(edited("cold.json", change))
+    for how in ([], ["--across"]):
+        with pytest.raises(SystemExit) as exit_:
+            plot.main([FILES[0], other, "--out", str(tmp_path), *how])
+        assert exit_.value.code == 2
+        assert "beta is 0.0 (" in capsys.readouterr().err
+
+
+@pytest.fixture
+def boards(synthetic, edited):
+    """Two boards of one device, the second slower by 20 %, and one of another device."""
+
+    def slower(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if "gflops" in record:
+                record["gflops"] *= 0.8
+            record["throttled"] = record["m"] == 4096
+
+    shutil.copy(FILES[0], synthetic / "slow.json")
+    other = edited("cold.json", lambda document: document["context"]["device"].update(name="Another GPU"))
+    return [Path(FILES[0]), edited("slow.json", slower), other]
+
+
+def test_a_chart_across_boards_has_medians_and_ranges(boards):
+    fig = plot.across(plot.load_boards(boards[:2]), "05_coarse_1d")
+    ax = fig.axes[0]
+    row = one(plot.load(FILES[:1]), kernel="05_coarse_1d", side=4096)
+    bars = [bar for bar in ax.containers if mcolors.same_color(bar[0].get_color(), plot.color_of(row))]
+    assert len(bars) == 1
+    medians, _, (lines,) = bars[0]
+    middle = dict(zip(medians.get_xdata(), medians.get_ydata(), strict=True))
+    ends = {segment[0][0]: sorted(y for _, y in segment) for segment in lines.get_segments()}
+    hollow = [drawn_at([line]) for line in ax.lines if line.get_markerfacecolor() == plot.CARD]
+    names = [text.get_text() for text in ax.texts]
+    plt.close(fig)
+    assert middle[4096] == pytest.approx(0.9 * row.tflops)
+    assert ends[4096] == pytest.approx([0.8 * row.tflops, row.tflops])
+    assert [4096] in [[x for x, _ in places] for places in hollow]
+    assert "05 coarse 1d, Synthetic GPU, 2 boards" in names
+
+
+def test_there_is_a_chart_for_each_kernel_of_several_boards(boards, tmp_path, unwritten):
+    paths = list(map(str, boards))
+    assert plot.main(["--across", *paths, "--out", str(tmp_path)]) == 0
+    measured = plot.load(FILES[:1]).query("measured and is_gpu").kernel.unique()
+    assert unwritten == [f"across_{kernel.replace(':', '-')}.png" for kernel in measured]
+    assert plot.main(["--across", paths[0], "--out", str(tmp_path)]) == 1
+
+
+def test_each_device_has_a_line_of_its_own(boards):
+    fig = plot.across(plot.load_boards([boards[0], boards[2]]), "05_coarse_1d")
+    names = [text.get_text() for text in fig.axes[0].texts]
+    styles = {bar[0].get_linestyle() for bar in fig.axes[0].containers}
+    plt.close(fig)
+    assert {"05 coarse 1d, Synthetic GPU, 1 board", "05 coarse 1d, Another GPU, 1 board"} <= set(names)
+    assert len(styles) == 2
 
 
 def source_with_errors(path: Path | str = FILES[4]) -> plot.Source:

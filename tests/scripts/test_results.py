@@ -57,6 +57,23 @@ def test_the_last_file_wins(synthetic, edited):
     assert one(load(reversed(old)), kernel="01_naive", side=256, l2="cold").microseconds < 1e6
 
 
+def test_files_with_other_operands_are_not_joined(edited):
+    other = edited("cold.json", lambda document: document["context"]["protocol"].update(beta=1.0))
+    with pytest.raises(ResultsError, match=r"different protocols can not be joined: beta is 0.0 \(.*\), 1.0 \("):
+        load([SYNTHETIC / "warm.json", other])
+
+
+def test_files_older_than_a_mode_may_be_joined(edited):
+    older = edited("cold.json", lambda document: document["context"]["protocol"].pop("accuracy", None))
+    newer = edited("warm.json", lambda document: document["context"]["protocol"].update(accuracy=False))
+    assert set(load([older, newer]).l2) == {"cold", "warm"}
+
+
+def test_products_on_other_numbers_of_gpus_are_other_cases():
+    paths = [ROOT / "results" / "nvidia-h200-x2" / name for name in ("one-gpu.json", "two-gpus.json")]
+    assert sorted(pick(load(paths), kernel="14_many_gpus", side=8192).gpus) == [1, 2]
+
+
 def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):
     def repeat(outcomes: list[str]):
         def change(document: dict) -> None:

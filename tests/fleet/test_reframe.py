@@ -1,0 +1,142 @@
+"""ReFrame with its local scheduler, on the executor and the CPU's baselines, and on the results of a GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+from sessions import BUILD, ROOT, kept
+
+H200 = ROOT / "results" / "nvidia-h200"
+
+# A runner for a machine without a GPU: it "measures" what results of a GPU hold.
+REPLAYING_RUNNER = """\
+#!{python}
+import json, pathlib, sys, time
+log = pathlib.Path(__file__).resolve().with_name("log").open("a")
+print("begins", file=log, flush=True)
+time.sleep(0.2)
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+document = json.load(open({source!r}))
+shapes = [tuple(map(int, size.split("x"))) * (1 if "x" in size else 3) for size in options["--sizes"].split(",")]
+document["benchmarks"] = [
+    record for record in document["benchmarks"]
+    if record["kernel"] == options["--kernel"] and (record["m"], record["n"], record["k"]) in shapes
+]
+json.dump(document, open(options["--out"], "w"))
+print("ends", file=log, flush=True)
+"""
+
+SITE = """\
+site_configuration = {"systems": [{"name": "site", "hostnames": [".*"], "partitions": [
+    {"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["builtin"], "features": ["gpu"]},
+]}]}
+"""
+
+
+def test_executor_and_baselines_pass_and_each_result_is_kept(reframe, tmp_path):
+    done = reframe("-n", "SgemmOnCpu.*(01_naive|cpu_blas|cpu_naive)", "-P", "sizes=64 33x65x17", "--repeat", "2")
+    assert done.status == 0, done.output
+    assert done.results == {"build": "pass", "01_naive": "pass", "cpu_blas": "pass", "cpu_naive": "pass"}
+    assert "gflops_33x65x17: " in done.output
+    files = kept(tmp_path)
+    assert len(files) == 6
+    shapes = {tuple((record["m"], record["n"], record["k"]) for record in records) for records in files.values()}
+    assert shapes == {((64, 64, 64), (33, 65, 17))}
+    context = json.loads(next(tmp_path.glob("results/*/runs/*.json")).read_text(encoding="utf-8"))["context"]
+    assert context["executable"] == "./runner"
+
+
+def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_path):
+    cmake = tmp_path / "bin" / "cmake"
+    cmake.parent.mkdir()
+    log = tmp_path / "cmake.log"
+    cmake.write_text(f"#!/bin/sh\necho $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner\n")
+    cmake.chmod(0o755)
+    path = f"{cmake.parent}:{os.environ['PATH']}"
+    done = reframe("-n", "SgemmOnCpu.*cpu_naive", "-P", "sizes=16", build=None, environment={"PATH": path})
+    assert done.results == {"build": "pass", "cpu_naive": "pass"}, done.output
+    configure, build = log.read_text(encoding="utf-8").splitlines()
+    assert f"-S {ROOT} -B build" in configure
+    assert build == "--build build --target runner --parallel"
+
+
+@pytest.fixture
+def replay(reframe, tmp_path):
+    """Runs the tests of a GPU on records of an H200, which `change` may edit, with the committed results as
+    references."""
+
+    def run(kernels: str, change):
+        document = json.loads((H200 / "cold.json").read_text(encoding="utf-8"))
+        change(document)
+        source = tmp_path / "source.json"
+        source.write_text(json.dumps(document), encoding="utf-8")
+        runner = tmp_path / "build" / "runner"
+        runner.parent.mkdir()
+        runner.write_text(REPLAYING_RUNNER.format(python=sys.executable, source=str(source)), encoding="utf-8")
+        runner.chmod(0o755)
+        settings = tmp_path / "settings.py"
+        settings.write_text(SITE, encoding="utf-8")
+        references = tmp_path / "results" / "nvidia-h200"
+        references.mkdir(parents=True, exist_ok=True)
+        (references / "cold.json").symlink_to(H200 / "cold.json")
+        tests = f"SgemmOnGpu.*({kernels}).*cold"
+        return reframe("-C", str(settings), "-n", tests, "-P", "sizes=1024 4096", build=runner.parent)
+
+    return run
+
+
+def records_of(document: dict, kernel: str) -> list[dict]:
+    return [record for record in document["benchmarks"] if record["kernel"] == kernel]
+
+
+def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
+    def change(document: dict) -> None:
+        for record in records_of(document, "05_coarse_1d"):
+            record["gflops"] *= 0.95
+        for record in records_of(document, "06_coarse_2d"):
+            record["vs_cublas"] *= 0.85
+        for record in records_of(document, "08_warp_specialized"):
+            if record["m"] in (1024, 4096):
+                record.update(m=4096, n=4096, k=4096)
+        for record in records_of(document, "12_fp16x3"):
+            for field in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "time_us",
+                          "vs_cublas_ci", "vs_cublas_alone", "cublas_alone_us", "samples_us", "cublas_samples_us",
+                          "launches_per_sample"):  # fmt: skip
+                record.pop(field, None)
+            record.update(outcome="not_supported", reason="needs compute capability 9.0", verified=False)
+            record.update(run_type="aggregate", time_unit="none")
+        for record in records_of(document, "09_every_shape"):
+            record["surprise"] = 1
+        for record in records_of(document, "07_warptile_hilbert"):
+            record["verified"] = record["m"] != 4096
+
+    earlier = tmp_path / "results" / "nvidia-h200" / "runs" / "20261122-151056-cublas-cold.json"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("{}", encoding="utf-8")
+    done = replay("cublas|05_|06_|07_|08_|09_|12_", change)
+    assert done.status == 1, done.output
+    assert done.results == {
+        "build": "pass",
+        "cublas": "pass",
+        "05_coarse_1d": "pass",
+        "06_coarse_2d": "fail",
+        "07_warptile_hilbert": "fail",
+        "08_warp_specialized": "fail",
+        "09_every_shape": "fail",
+        "12_fp16x3": "skip",
+    }
+    assert "vs_cublas_4096x4096x4096=" in done.reasons["06_coarse_2d"]
+    assert "gflops" not in done.reasons["06_coarse_2d"]
+    assert "sgemm/07_warptile_hilbert/4096x4096x4096 is measured: not verified" in done.reasons["07_warptile_hilbert"]
+    assert "1 of 2 sizes are missing: 1024" in done.reasons["08_warp_specialized"]
+    assert "breaks its schema" in done.reasons["09_every_shape"]
+    assert "needs compute capability 9.0" in done.output
+    assert earlier.read_text(encoding="utf-8") == "{}", "no file is written over"
+    new = {path.name[16:] for path in earlier.parent.iterdir()} - {earlier.name[16:]}
+    assert new == {"cublas-cold-2.json", *(f"{kernel}-cold.json" for kernel in done.results if kernel[0].isdigit())}
+    log = (tmp_path / "build" / "log").read_text(encoding="utf-8").split()
+    assert log == ["begins", "ends"] * 7, "runs wait for each other"

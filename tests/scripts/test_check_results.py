@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import check_results
+from conftest import ROOT
+
+RESULTS = ROOT / "results"
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in RESULTS.iterdir() if path.is_dir()))
+def test_committed_results_keep_every_rule(folder, capsys):
+    status = check_results.main([str(RESULTS / folder)])
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("accepted: ")]
+    assert (status, lines) == (0, [f"{RESULTS / folder}: every rule is kept"])
+
+
+def test_each_exception_is_that_of_a_committed_file():
+    files = [path for path in RESULTS.rglob("*.json") if path.name != "kernels.json"]
+    dates = {json.loads(path.read_text(encoding="utf-8"))["context"]["date"] for path in files}
+    assert {date for date, _ in check_results.ACCEPTED} <= dates
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Results of an H200 that keep every rule: two kernels at two sizes, errors on three kinds of operands."""
+    folder = tmp_path / "nvidia-h200"
+    folder.mkdir()
+    document = json.loads((RESULTS / "nvidia-h200" / "shapes_tensor.json").read_text(encoding="utf-8"))
+    shapes = [(size, size, size) for size in (1024, 4096)]
+    document["benchmarks"] = [
+        r
+        for r in document["benchmarks"]
+        if r["kernel"] in ("cublas", "12_fp16x3") and (r["m"], r["n"], r["k"]) in shapes
+    ]
+    (folder / "cold.json").write_text(json.dumps(document), encoding="utf-8")
+    document = json.loads((RESULTS / "nvidia-h200" / "accuracy.json").read_text(encoding="utf-8"))
+    document["context"].update(executable="./runner", argv=["./runner", "--accuracy"])
+    document["benchmarks"] = [r for r in document["benchmarks"] if r["kernel"] == "12_fp16x3" and r["m"] == 1024]
+    (folder / "accuracy.json").write_text(json.dumps(document), encoding="utf-8")
+    counters = json.loads((RESULTS / "nvidia-h200" / "counters.json").read_text(encoding="utf-8"))
+    (folder / "counters.json").write_text(json.dumps(counters), encoding="utf-8")
+    (folder / "kernels.json").write_text('[{"id": "cublas", "variants": []}]', encoding="utf-8")
+    return folder
+
+
+def edit(path: Path, change: Callable[[dict], None]) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def broken(folder: Path, capsys) -> list[str]:
+    """The lines about broken rules."""
+    status = check_results.main([str(folder)])
+    lines = capsys.readouterr().out.splitlines()
+    assert status == (1 if lines != [f"{folder}: every rule is kept"] else 0)
+    return lines if status else []
+
+
+def test_a_right_folder_keeps_every_rule(folder, capsys):
+    assert broken(folder, capsys) == []
+
+
+def context(**values) -> Callable[[dict], None]:
+    return lambda document: document["context"].update(values)
+
+
+def protocol(**values) -> Callable[[dict], None]:
+    return lambda document: document["context"]["protocol"].update(values)
+
+
+def device(**values) -> Callable[[dict], None]:
+    return lambda document: document["context"]["device"].update(values)
+
+
+def record(**values) -> Callable[[dict], None]:
+    """Changes the last record: chapter 12 at a size where it is fast."""
+    return lambda document: document["benchmarks"][-1].update(values)
+
+
+def times_faster(factor: float) -> Callable[[dict], None]:
+    """All times of the last record, with what follows from them."""
+
+    def change(document: dict) -> None:
+        last = document["benchmarks"][-1]
+        last["gflops"] *= factor
+        last["vs_cublas"] *= factor
+        last["time_us"]["median"] /= factor
+        last["samples_us"] = [time / factor for time in last["samples_us"]]
+
+    return change
+
+
+def incorrect(document: dict) -> None:
+    last = document["benchmarks"][-1]
+    for name in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "vs_cublas_ci",
+                 "vs_cublas_alone", "cublas_alone_us", "time_us", "samples_us", "cublas_samples_us",
+                 "launches_per_sample"):  # fmt: skip
+        last.pop(name, None)
+    last.update(outcome="incorrect", reason="17 elements are wrong", verified=False)
+    last.update(run_type="aggregate", time_unit="none")
+
+
+def hot(document: dict) -> None:
+    document["benchmarks"][-1]["telemetry"]["end"]["throttle_reasons"] = ["sw_power_cap", "hw_thermal_slowdown"]
+
+
+def fast_clock(document: dict) -> None:
+    document["benchmarks"][-1]["telemetry"]["end"]["sm_clock_mhz"] = 1995
+
+
+def without_device(document: dict) -> None:
+    document["context"]["device"] = None
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "words"),
+    [
+        (lambda document: document["context"].pop("argv"), "schema", "'argv' is a required property"),
+        (context(schema_version=2), "schema", "1 was expected"),
+        (record(surprise=1), "schema", "surprise"),
+        (device(name="NVIDIA A100"), "names", "folder nvidia-a100"),
+        (lambda document: document.update(interrupted=True), "finished", "interrupted"),
+        (lambda document: document.update(benchmarks=[]), "finished", "no case"),
+        (context(git_dirty=True), "finished", "commit first"),
+        (context(git_commit="unknown"), "finished", "commit first"),
+        (record(verified=False), "verified", "was not verified"),
+        (record(max_bound_ratio=1.5), "verified", "1.5 times its bound"),
+        (incorrect, "verified", "is incorrect: 17 elements are wrong"),
+        (protocol(check=True), "protocols", "were checked"),
+        (protocol(l2="warm"), "protocols", "l2 is cold (needed), warm (cold.json)"),
+        (protocol(beta=1.0), "protocols", "beta is 0.0 (needed), 1.0"),
+        (protocol(seed=1), "protocols", "seed is 42"),
+        (protocol(data="normal"), "protocols", "data is uniform"),
+        (protocol(max_seconds=0.5), "protocols", "at least 7 samples"),
+        (protocol(min_samples=3), "protocols", "at least 7 samples"),
+        (protocol(flush_bytes=1 << 20), "protocols", "L2 was not cold"),
+        (hot, "throttling", "throttled by hw_thermal_slowdown"),
+        (device(fp32_peak_gflops=133816.32), "peaks", "SMs and clock give 66908.2"),
+        (device(dram_peak_gbytes_s=9628.6), "peaks", "bus and clock give 4814.3"),
+        (record(gflops=1.0), "statistics", "gflops is 1,"),
+        (record(vs_cublas=9.0), "statistics", "vs_cublas is 9,"),
+        (record(cublas_samples_us=[1.0]), "statistics", "samples and 1 of cuBLAS"),
+        (lambda d: d["benchmarks"][-1]["time_us"].update(median=1.0), "statistics", "time_us.median is 1,"),
+        (record(kernel="cublas"), "statistics", "of itself"),
+        (times_faster(4), "plausible", "at most 669082 are possible"),
+        (record(accuracy_class="fp32"), "plausible", "at most 66908.2 are possible"),
+        (record(m=1 << 20, n=64, k=1024), "plausible", "GB/s, DRAM has 4814.3"),
+        (device(memory_bytes=1 << 20), "plausible", "needs more memory"),
+        (fast_clock, "plausible", "ran at 1995 MHz"),
+        (without_device, "plausible", "there is no device"),
+        (context(executable="/tmp/build/runner"), "paths", "/tmp/build/runner"),
+        (context(argv=["./runner", "--out=/home/me/cold.json"]), "paths", "/home/me/cold.json"),
+        (record(detail="~/sgemm/kernel.cu"), "paths", "~/sgemm/kernel.cu"),
+    ],
+)
+def test_each_rule_is_broken_by_a_wrong_folder(folder, capsys, change, rule, words):
+    edit(folder / "cold.json", change)
+    assert any(f"cold.json: {rule}: " in line and words in line for line in broken(folder, capsys))
+
+
+def test_errors_need_no_proof_where_none_is_promised(folder, capsys):
+    def promise(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record.get("accuracy"):
+                record["accuracy"]["promised"] = True
+
+    edit(folder / "accuracy.json", promise)
+    (line,) = broken(folder, capsys)
+    assert "accuracy.json: verified: " in line
+
+
+def test_files_of_other_people_may_be_wrong(folder, capsys):
+    edit(folder / "cold.json", incorrect)
+    edit(folder / "cold.json", record(path="their.cu"))
+    assert broken(folder, capsys) == []
+
+
+def test_programs_that_are_installed_may_be_named(folder, capsys):
+    edit(folder / "cold.json", record(detail="/usr/local/cuda/bin/nvcc -O3 /opt/cuda/include"))
+    assert broken(folder, capsys) == []
+
+
+def test_several_gpus_are_several_times_as_fast(folder, capsys):
+    spread = {"gpus": 2, "grid": "1x2", "exchange": "peer copies", "received_bytes": 1.0}
+    edit(folder / "cold.json", times_faster(4))
+    edit(folder / "cold.json", record(spread=spread))
+    assert not any("plausible" in line for line in broken(folder, capsys))
+
+
+def test_names_of_files_and_folders(folder, capsys):
+    (folder / "cold.json").rename(folder / "My Results.json")
+    lines = broken(folder, capsys)
+    assert any("small letters" in line for line in lines)
+    assert any("cold.json is missing" in line for line in lines)
+    edit(folder / "counters.json", lambda document: document["context"].update(device="NVIDIA A100"))
+    assert any("counters.json: names: " in line for line in broken(folder, capsys))
+
+
+def test_other_files_are_no_results(folder, tmp_path, capsys):
+    for text in ("{}", "[1]", "3", "{", '{"kernels": {}, "schema_version": 7}'):
+        (folder / "other.json").write_text(text, encoding="utf-8")
+        assert any("other.json: schema: " in line for line in broken(folder, capsys)), text
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit) as exit_:
+        check_results.main([str(tmp_path / "empty")])
+    assert exit_.value.code == 2
+    assert "holds no results" in capsys.readouterr().err
