@@ -416,7 +416,16 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "file", ["edge_of_k_not_guarded", "forgets_beta", "no_barrier_before", "split_without_atomics", "right_split"]
+    "file",
+    [
+        "edge_of_k_not_guarded",
+        "forgets_beta",
+        "launch_bounds_exceeded",
+        "no_barrier_before",
+        "no_empty_groups",
+        "right_split",
+        "split_without_atomics",
+    ],
 )
 def test_the_table_of_wrong_kernels_is_true_for(file):
     page = wrong_kernels.PAGE.read_text(encoding="utf-8")
