@@ -128,7 +128,12 @@ void run_profiled_case(CaseRunner& runner, const std::vector<Case>& plan) {
   if (item == plan.end()) {
     throw std::logic_error("there is no case " + name);
   }
-  const Record record = runner.run(*item, [](std::string_view) {});
+  Record record(*item);
+  if (runner.gpu_error().empty()) {
+    record = runner.run(*item, [](std::string_view) {});
+  } else {
+    record.stop(Outcome::failed, runner.gpu_error());
+  }
   write_atomically(std::getenv(RECORD_VARIABLE),
                    dump_json({{"record", to_json(record, 1)}, {"note", record.note}}, -1));
 }
