@@ -72,7 +72,6 @@ float ptx_copies_expected(const float* in, int i) {
   const int thread = i / 4;
   const int begin = (15 - thread) * 4;
   const float results[] = {2 * (in[begin + 3] + (thread < 8 ? in[1] : 0)) + 1,
-                           in[begin + 2] + (thread % 2 ? in[thread] : 0), float(thread),
-                           thread < 4 ? in[2] : 0};
+                           in[begin + 2] + (thread % 2 ? in[thread] : 0), float(thread), thread < 4 ? in[2] : 0};
   return results[i % 4];
 }
