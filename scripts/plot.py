@@ -840,7 +840,6 @@ def error_by_distribution(source: Source) -> Figure:
 
 
 PANELS_A_ROW = 3
-LADDER_BESIDE = ("05_coarse_1d", "07_warptile_hilbert", "09_every_shape", "cublas")  # in every panel
 
 
 def over_size(rows: Iterable[Row]) -> tuple[list[int], list[float]]:
@@ -873,7 +872,7 @@ def other_kernels(source: Source) -> Figure:
             line = over_size(own)
             if is_of_file(own[0]) and line[0]:
                 lines[short_name(own[0])] = line
-            elif name in LADDER_BESIDE and line[0]:
+            elif line[0]:
                 look = {"ls": (0, (4, 2))} if name == "cublas" else {}
                 (ladder[title_of(own[0])],) = ax.plot(*line, color=color_of(own[0]), lw=1.6, zorder=2, **look)
         fastest = max(lines, key=lambda name: max(lines[name][1]), default=None)

@@ -205,12 +205,13 @@ def load_if_there(path: Path) -> pd.DataFrame | None:
 
 def other_kernels(folder: Path) -> dict[str, list[Row]]:
     """The cases of each public repository that a folder of one device has a file of, with those of the chapters that
-    ran beside them."""
-    found = {}
+    ran beside them, kernels in the order of the files."""
+    found: dict[str, list[Row]] = {}
     for repository in REPOSITORIES:
-        paths = sorted((folder / OTHER_KERNELS).glob(f"{repository.partition('/')[0]}*.json"))
-        if rows := [row for path in paths for row in load([path]).itertuples()]:
-            found[repository] = rows
+        for path in sorted((folder / OTHER_KERNELS).glob(f"{repository.partition('/')[0]}*.json")):
+            order = [case["kernel"] for case in read_json(path)["benchmarks"]]
+            rows = sorted(load([path]).itertuples(), key=lambda row, order=order: order.index(row.kernel))
+            found.setdefault(repository, []).extend(rows)
     return found
 
 

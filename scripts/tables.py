@@ -180,9 +180,12 @@ def complaint(row: Row | None) -> str:
     where it was."""
     if row is None:
         return ""
+    if local := re.search(r"thread \S+ (has written .*) \((?:.*/)?(.*:\d+)\)", row.reason):
+        return f"`{local[2]}`: {local[1]}"
     place = re.search(r"([^/\s]+:\d+) in .*?\)( \[with .*?\])?: (.*)", row.reason)
     text = place[3] if place else row.reason
     text = re.sub(r" at row -?\d+, column -?\d+ of", " of", text)
+    text = re.sub(r" at 0x[0-9a-f]+,? ", " ", text)
     text = re.sub(r", which \d+ of \d+ threads reach.*", ", which not all threads reach", text)
     text = re.sub(r", which has \d+ rows of \d+", "", text).partition(";")[0].replace("|", "or")
     return f"`{place[1]}`: {text}" if place else text
@@ -630,7 +633,7 @@ class Blocks:
             for name in dict.fromkeys(row.kernel for row in cases):
                 own = [row for row in sorted(cases, key=beta_of) if row.kernel == name]
                 by_shape = {row.shape: row for row in own}
-                without_beta = next((row for row in own if beta_of(row) == 0), None)
+                without_beta = next((row for row in own if beta_of(row) == 0 and row.shape == shapes[0]), None)
                 found = next(
                     (row for row in [*by_shape.values(), without_beta] if row and row.outcome == "failed"), None
                 )

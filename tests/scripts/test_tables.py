@@ -421,8 +421,13 @@ def test_what_checks_say_of_other_kernels(tmp_path, synthetic):
         "of 136: outside of all arrays"
     )
     unread = "block (0,0,0), thread (0,0,0), clone/b.cu:7 in f(int): reads 4 bytes at row 0, column 0 of C, which holds"
+    local = "block (0,0,0), thread (7,3,0) has written before its local variable a (clone/src/b.cuh:25)"
+    shared = "block (0,0,0), thread (7,3,0), b.cu:9 in f(int): reads 4 bytes at 0x7f29665, outside of shared memory"
+    others = [
+        of_file("b.cu", name, outcome="failed", reason=reason) for name, reason in {"x": local, "y": shared}.items()
+    ]
     both = [of_file("b.cu", "f", **executed), of_file("b.cu", "f", outcome="failed", reason=beyond, **odd)]
-    write_other_kernels(synthetic, "siboehm", 1.0, *both, of_file("b.cu", "right", **executed))
+    write_other_kernels(synthetic, "siboehm", 1.0, *both, of_file("b.cu", "right", **executed), *others)
     write_other_kernels(synthetic, "siboehm_beta0", 0.0, of_file("b.cu", "f", outcome="failed", reason=unread))
     page = write_page(tmp_path, "checks()")
     assert run(page, results=synthetic) == 0
@@ -431,6 +436,8 @@ def test_what_checks_say_of_other_kernels(tmp_path, synthetic):
     assert rows[3:] == [
         "| `f` | right | wrong | wrong | `a.cuh:54`: reads 16 bytes of B: outside of all arrays |",
         "| `right` | right |  |  |  |",
+        "| `x` | wrong |  |  | `b.cuh:25`: has written before its local variable a |",
+        "| `y` | wrong |  |  | `b.cu:9`: reads 4 bytes outside of shared memory |",
     ]
 
 

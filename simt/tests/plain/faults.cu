@@ -71,7 +71,9 @@ __global__ void template_type_before_begin_kernel(float* out, int at) {
   set(reinterpret_cast<int*>(&vector), at);
   out[threadIdx.x] = vector.x;
 }
-void template_type_before_begin(const float*, float* out) { template_type_before_begin_kernel<int4><<<1, 1>>>(out, -1); }
+void template_type_before_begin(const float*, float* out) {
+  template_type_before_begin_kernel<int4><<<1, 1>>>(out, -1);
+}
 
 __global__ void braces_beyond_end_kernel(float* out, int at) {
   int values[2][2]{{1, 2}, {3}};
