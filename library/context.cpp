@@ -5,6 +5,7 @@
 #include "ways.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -17,6 +18,10 @@ using namespace sgemm;
 
 /// Below 256^3 nothing was measured, and a launch takes longer than the product.
 constexpr double SMALLEST_PRODUCT = 256.0 * 256.0 * 256.0;
+
+/// Chapter 09 starts a block with a wait for its first operands. Its prediction leaves that out, and is too short for
+/// shorter sums.
+constexpr std::int64_t SHORTEST_SUM_FOR_EVERY_SHAPE = 128;
 
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
@@ -104,7 +109,8 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
-    if (multiprocessors == all_multiprocessors_) {  // chapter 09 is planned for all of them
+    // Chapter 09 is planned for all multiprocessors.
+    if (multiprocessors == all_multiprocessors_ && p.k >= SHORTEST_SUM_FOR_EVERY_SHAPE) {
       append(ways, every_shape_ways(p));
     }
     if (accuracy != SGEMM_ACCURACY_FP32) {

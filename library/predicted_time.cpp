@@ -1,20 +1,47 @@
 #include "predicted_time.hpp"
 
+#include "common/ceil_div.hpp"
+
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 namespace sgemm {
 namespace {
 
-constexpr double FULL_CLOCK = 1980;        // cycles a microsecond, of an H200
-constexpr double FULL_CLOCK_TIME = 40;     // microseconds for which tensor cores keep that clock
-constexpr double MULTIPROCESSORS = 132;    // of an H200
-constexpr double CUBLAS_CALL = 7.5;        // microseconds besides the product
-constexpr double CUBLAS_FLOPS = 52.5e6;    // a microsecond
-constexpr double CUBLAS_EXTRA_DEPTH = 20;  // storing C takes as long as so many elements along k
-constexpr double CUBLAS_BYTES = 4.5e6;     // a microsecond
-constexpr double EVERY_SHAPE_CALL = -1;    // the constant of the chapter's own prediction is too large
-constexpr double SPLIT_CALL = 4;           // microseconds besides the work of both kernels
-constexpr double SPLIT_BYTES = 3.8e6;      // a microsecond, read and written
+constexpr double FULL_CLOCK = 1980;            // cycles a microsecond, of an H200
+constexpr double FULL_CLOCK_TIME = 40;         // microseconds for which tensor cores keep that clock
+constexpr double CUBLAS_CALL = 6.5;            // microseconds besides the product
+constexpr double CUBLAS_FLOPS = 55.2e6 / 132;  // a microsecond, of a multiprocessor of an H200
+constexpr double CUBLAS_EXTRA_DEPTH = 20;      // storing a tile of C takes as long as so many elements along k
+constexpr double CUBLAS_BYTES = 4.5e6;         // a microsecond
+constexpr double CUBLAS_DIVIDED_CALL = 2;      // microseconds to add up the parts of a divided k
+constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, where k is divided
+constexpr int CUBLAS_MOST_PARTS = 32;
+constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own prediction is too large
+constexpr double SPLIT_CALL = 7;         // microseconds besides the work of both kernels
+constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
+
+/// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes are
+/// the usual ones, and the rates were fitted.
+struct CublasTile {
+  std::int64_t rows;
+  std::int64_t columns;
+  double rate;
+};
+constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.97},
+                                       {64, 128, 0.97}, {64, 64, 0.9},   {128, 32, 0.85}, {32, 128, 0.85},
+                                       {64, 32, 0.8},   {32, 64, 0.8},   {32, 32, 0.7}};
+
+/// The time of all multiplications in tiles of one size, with k divided into `parts`.
+double cublas_tiles_microseconds(const PredictedShape& shape, std::int64_t batch_count, const CublasTile& tile,
+                                 int parts) {
+  const std::int64_t tiles = ceil_div(shape.m, tile.rows) * ceil_div(shape.n, tile.columns) * batch_count;
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles * parts, shape.multiprocessors));
+  const auto elements = static_cast<double>(std::min(shape.m, tile.rows) * std::min(shape.n, tile.columns));
+  const double depth = static_cast<double>(shape.k) / parts + CUBLAS_EXTRA_DEPTH;
+  return rounds * 2 * elements * depth / (CUBLAS_FLOPS * tile.rate);
+}
 
 }  // namespace
 
@@ -22,10 +49,19 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
-  const double part = std::min(1.0, shape.multiprocessors / MULTIPROCESSORS);
-  const double multiply = 2 * m * n * (k + CUBLAS_EXTRA_DEPTH) / (CUBLAS_FLOPS * part);
-  const double move = 4 * (m * k + k * n + m * n) / CUBLAS_BYTES;
-  return CUBLAS_CALL + static_cast<double>(batch_count) * std::max(multiply, move);
+  const auto count = static_cast<double>(batch_count);
+  double multiply = std::numeric_limits<double>::infinity();
+  for (const CublasTile& tile : CUBLAS_TILES) {
+    multiply = std::min(multiply, cublas_tiles_microseconds(shape, batch_count, tile, 1));
+    const std::int64_t tiles = ceil_div(shape.m, tile.rows) * ceil_div(shape.n, tile.columns) * batch_count;
+    for (int parts = 2;
+         tiles < shape.multiprocessors && parts <= CUBLAS_MOST_PARTS && k / parts >= CUBLAS_SHORTEST_PART; ++parts) {
+      const double add = CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / CUBLAS_BYTES;
+      multiply = std::min(multiply, add + cublas_tiles_microseconds(shape, batch_count, tile, parts));
+    }
+  }
+  const double move = 4 * (m * k + k * n + m * n) * count / CUBLAS_BYTES;
+  return CUBLAS_CALL + std::max(multiply, move);
 }
 
 double every_shape_microseconds(double cycles) { return EVERY_SHAPE_CALL + cycles / FULL_CLOCK; }

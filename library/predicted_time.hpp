@@ -1,7 +1,8 @@
 #pragma once
 
 // Predictions of the time on the GPU, in microseconds, by which the library chooses among its ways and cuBLAS. The
-// constants were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json; docs/lab/libsgemm.md compares.
+// constants were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, and to the first run of the library.
+// docs/lab/libsgemm.md compares.
 
 #include <cstdint>
 
@@ -15,8 +16,9 @@ struct PredictedShape {
   int multiprocessors = 0;
 };
 
-/// A time that cuBLAS SGEMM needs at least, for `batch_count` products in one call. It is not the expected time: at
-/// some sizes cuBLAS needs a third more. "Never slower than cuBLAS" wants an estimate that errs on this side.
+/// A time that cuBLAS SGEMM needs at least, for `batch_count` products in one call: the best division into tiles and
+/// parts of k, each multiprocessor computing one tile after the other. It is not the expected time: at some sizes
+/// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
 /// The time of chapter 09 for a product of which its own prediction says `cycles`.

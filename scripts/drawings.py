@@ -925,8 +925,12 @@ def stream_k(d: Drawing) -> None:
     500,
 )
 def splitting(d: Drawing) -> None:
-    relies_on("11_bf16x6.cu", "{{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}", "static constexpr int TERMS = 3;")
-    relies_on("12_fp16x3.cu", "{{1, 0}, {0, 1}, {0, 0}}", "static constexpr int TERMS = 2;")
+    relies_on(
+        "engine/split_schemes.cuh",
+        "{{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}}",
+        "static constexpr int TERMS = 3;",
+    )
+    relies_on("engine/split_schemes.cuh", "{{1, 0}, {0, 1}, {0, 0}}", "static constexpr int TERMS = 2;")
     x, cell = 250, 18
 
     def term(y: float, name: str, exponent: int, first: int, bits: int, paint: Paint, note: str = "") -> None:
@@ -1337,8 +1341,8 @@ def bulk_ring(d: Drawing) -> None:
         "mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);",
         "static constexpr int PRODUCER_REGISTERS = 40;",
     )
-    relies_on("11_bf16x6.cu", "static constexpr int A_SLOTS = 2;", "static constexpr int B_SLOTS = 2;")
-    relies_on("12_fp16x3.cu", "static constexpr int A_SLOTS = 3;", "static constexpr int B_SLOTS = 4;")
+    relies_on("engine/split_schemes.cuh", "static constexpr int A_SLOTS = 2;", "static constexpr int B_SLOTS = 2;")
+    relies_on("engine/split_schemes.cuh", "static constexpr int A_SLOTS = 3;", "static constexpr int B_SLOTS = 4;")
     d.text(20, 28, "1 producer thread", bold=True, color=COPY.line)
     d.rect(20, 40, 190, 222, COPY.light, COPY.line, round_by=6)
     d.labelled(32, 52, 60, 30, COPY, "w8", strong=True, size=12)

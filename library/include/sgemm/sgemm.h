@@ -152,8 +152,9 @@ SGEMM_API sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* v
  * SGEMM_ORDER_ROW_MAJOR, in elements. A is stored as m x k, or as k x m if it is transposed; B likewise.
  *
  * alpha and beta are on the host or on the GPU, as the pointer mode says. C is not read if beta is 0. A and B are not
- * read if alpha or k is 0. C must not overlap A, B, alpha, beta or the workspace. Elements between the rows or columns
- * of C are not touched.
+ * read if k is 0, nor if alpha is 0 and on the host. If it is on the GPU, cuBLAS multiplies by it: then Inf and NaN in
+ * A and B make C NaN where cuBLAS gets the call. C must not overlap A, B, alpha, beta or the workspace. Elements
+ * between the rows or columns of C are not touched.
  *
  * Matrices need no alignment beyond that of a float. Aligned to 16 bytes, with leading dimensions that are multiples
  * of 4, they are read somewhat faster.
