@@ -39,6 +39,7 @@ import compare
 import counts
 import listing
 import pages
+import programs
 import prose
 from counts import SHARED, Pair
 from fleet import load_boards
@@ -641,6 +642,26 @@ class Blocks:
                 lines.append([self._short(own[0]), *cells, maybe_verdict(without_beta), complaint(found)])
         head = ["kernel", *map(shape_text, shapes), "beta = 0", "what is found first"]
         return table(head, lines, left=len(head))
+
+    def programs(self) -> str:
+        """What programs gain from the drop-in: times and errors by mode, of the files below programs/."""
+        rows = programs.program_rows(self._folders.path / "programs")
+        return table(["", *programs.MODES.values()], rows)
+
+    def program_errors(self) -> str:
+        """The errors of PyTorch's calls by mode."""
+        rows = programs.error_rows(self._folders.path / "programs")
+        return table(["call", *programs.MODES.values()], rows)
+
+    def program_calls(self, **files: str) -> str:
+        """Who computed the calls of programs, given as FILE="name" without its ending."""
+        named = {f"{file}.json": name for file, name in files.items()}
+        rows = [
+            [taker.program, f"`{taker.mode}`", self._linked(taker.by), str(taker.calls), share(taker.part), taker.why]
+            for taker in programs.takers(self._folders.path / "programs", named)
+        ]
+        head = ["program", "accuracy", "computed by", "calls", "of their time", "why, for most of that time"]
+        return table(head, rows, left=3, text_last=True)
 
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
