@@ -61,13 +61,13 @@ def test_a_grid_of_another_number_of_gpus_is_refused(run):
     ("kernel", "reason"),
     [
         ("throwing_ranks", "rank [0-3]: out of order"),
-        ("hanging_ranks", "rank [0-3]: no reply within 1 s, which --timeout changes"),
+        ("hanging_ranks", "rank [0-3]: no reply within 2 s, which --timeout changes"),
         ("leaving_ranks", r"called exit\(5\)"),
         ("crashing_ranks", r"crashed: Segmentation fault \(signal 11\)"),
     ],
 )
 def test_a_rank_that_goes_wrong_costs_its_case_alone(tmp_path, kernel, reason):
-    arguments = ("--device", "cpu", "--timeout", "1", "--kernel", f"{kernel},many_gpus", "--sizes", "40")
+    arguments = ("--device", "cpu", "--timeout", "2", "--kernel", f"{kernel},many_gpus", "--sizes", "40")
     done = run_runner(tmp_path, *arguments, runner=MISBEHAVING)
     assert done.status == 1
     assert [case["outcome"] for case in done.cases] == ["failed", "executed"]
