@@ -2,7 +2,8 @@
 # function outside of the target's namespace (common/target.hpp). The linker would keep one of the two. Where it keeps
 # the one without checks, --check reports nothing.
 #
-# Such functions are weak symbols of both builds. Headers named .hpp of common/ and host/ are no part of a kernel. Run as:
+# Such functions are weak symbols of both builds. Headers named .hpp of common/ and host/ are no part of a kernel, nor are
+# functions of the C++ library, for which compilers may name the line of a chapter. Run as:
 # cmake -DNM=<nm> -DUNCHECKED=<objects> -DCHECKED=<objects, with debug information> -P <this file>.
 execute_process(COMMAND ${NM} --demangle --line-numbers --defined-only ${CHECKED} OUTPUT_VARIABLE checked
   COMMAND_ERROR_IS_FATAL ANY)
@@ -10,6 +11,7 @@ execute_process(COMMAND ${NM} --demangle --defined-only ${UNCHECKED} OUTPUT_VARI
   COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL " W [^\t\n]+\t[^\n]*/kernels/[^\n]*" functions "${checked}")
 list(FILTER functions EXCLUDE REGEX "/kernels/(common|host)/[^/]*\\.hpp:[0-9]+$")
+list(FILTER functions EXCLUDE REGEX "^ W ([a-z]+ )?std::")
 list(REMOVE_DUPLICATES functions)
 set(shared "")
 foreach(function IN LISTS functions)
