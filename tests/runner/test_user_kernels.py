@@ -395,6 +395,14 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
             assert case["outcome"] == "executed"
 
 
+def test_a_checked_kernel_may_call_exit(run):
+    done = run(
+        {"exit.cu": "#include <cstdlib>\n" + RIGHT.replace("sum = 0;", "sum = 0; exit(3);"), "my.cu": RIGHT}, "--check"
+    )
+    assert [case["outcome"] for case in done.cases] == ["failed", "executed"]
+    assert done.cases[0]["reason"] == "called exit(3)"
+
+
 def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     old, new, _ = CRASHES["hang.cu"]
