@@ -19,6 +19,9 @@ using namespace sgemm;
 /// Below 256^3 nothing was measured, and a launch takes longer than the product.
 constexpr double SMALLEST_PRODUCT = 256.0 * 256.0 * 256.0;
 
+/// The chapters count tiles of C in an int. A C of so many elements would take terabytes.
+constexpr double LARGEST_C = 0x1p40;
+
 /// Chapter 09 starts a block with a wait for its first operands. Its prediction leaves that out, and is too short for
 /// shorter sums.
 constexpr std::int64_t SHORTEST_SUM_FOR_EVERY_SHAPE = 128;
@@ -106,6 +109,8 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
     without = "a dimension of 2^31 or more";
+  } else if (static_cast<double>(p.m) * static_cast<double>(p.n) > LARGEST_C) {
+    without = "more than 2^40 elements of C";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {

@@ -1,8 +1,7 @@
 #include "predicted_time.hpp"
 
-#include "common/ceil_div.hpp"
-
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -22,26 +21,16 @@ constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own pr
 constexpr double SPLIT_CALL = 7;         // microseconds besides the work of both kernels
 constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
 
-/// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes are
-/// the usual ones, and the rates were fitted.
+/// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
+/// are the usual ones, and the rates were fitted.
 struct CublasTile {
-  std::int64_t rows;
-  std::int64_t columns;
+  double rows;
+  double columns;
   double rate;
 };
 constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.97},
                                        {64, 128, 0.97}, {64, 64, 0.9},   {128, 32, 0.85}, {32, 128, 0.85},
                                        {64, 32, 0.8},   {32, 64, 0.8},   {32, 32, 0.7}};
-
-/// The time of all multiplications in tiles of one size, with k divided into `parts`.
-double cublas_tiles_microseconds(const PredictedShape& shape, std::int64_t batch_count, const CublasTile& tile,
-                                 int parts) {
-  const std::int64_t tiles = ceil_div(shape.m, tile.rows) * ceil_div(shape.n, tile.columns) * batch_count;
-  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles * parts, shape.multiprocessors));
-  const auto elements = static_cast<double>(std::min(shape.m, tile.rows) * std::min(shape.n, tile.columns));
-  const double depth = static_cast<double>(shape.k) / parts + CUBLAS_EXTRA_DEPTH;
-  return rounds * 2 * elements * depth / (CUBLAS_FLOPS * tile.rate);
-}
 
 }  // namespace
 
@@ -52,12 +41,16 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   const auto count = static_cast<double>(batch_count);
   double multiply = std::numeric_limits<double>::infinity();
   for (const CublasTile& tile : CUBLAS_TILES) {
-    multiply = std::min(multiply, cublas_tiles_microseconds(shape, batch_count, tile, 1));
-    const std::int64_t tiles = ceil_div(shape.m, tile.rows) * ceil_div(shape.n, tile.columns) * batch_count;
-    for (int parts = 2;
-         tiles < shape.multiprocessors && parts <= CUBLAS_MOST_PARTS && k / parts >= CUBLAS_SHORTEST_PART; ++parts) {
-      const double add = CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / CUBLAS_BYTES;
-      multiply = std::min(multiply, add + cublas_tiles_microseconds(shape, batch_count, tile, parts));
+    const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * count;
+    const double elements = std::min(m, tile.rows) * std::min(n, tile.columns);
+    for (int parts = 1; parts <= CUBLAS_MOST_PARTS; ++parts) {
+      if (parts > 1 && (tiles >= shape.multiprocessors || k / parts < CUBLAS_SHORTEST_PART)) {
+        break;  // k is divided only where that keeps more multiprocessors busy
+      }
+      const double rounds = std::ceil(tiles * parts / shape.multiprocessors);
+      const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / CUBLAS_BYTES;
+      const double flops = 2 * elements * (k / parts + CUBLAS_EXTRA_DEPTH);
+      multiply = std::min(multiply, rounds * flops / (CUBLAS_FLOPS * tile.rate) + add);
     }
   }
   const double move = 4 * (m * k + k * n + m * n) * count / CUBLAS_BYTES;

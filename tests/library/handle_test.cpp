@@ -113,6 +113,11 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
       sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, beyond, 64, 64, 64, 64, 64, 1, &plan),
       SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan.reason, "a dimension of 2^31 or more");
+  const std::int64_t large = std::int64_t{1} << 30U;
+  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, large, large, 64, 64, large, large,
+                            1, &plan),
+            SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan.reason, "more than 2^40 elements of C");
 }
 
 TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
