@@ -23,8 +23,9 @@ std::string own_folder() {
 }
 
 void* load() {
-  if (const char* path = std::getenv("SGEMM_LIBRARY")) {
-    return dlopen(path, RTLD_NOW);
+  const char* const named = std::getenv("SGEMM_LIBRARY");
+  if (named != nullptr && *named != '\0') {
+    return dlopen(named, RTLD_NOW);
   }
   void* const beside = dlopen((own_folder() + SGEMM_SONAME).c_str(), RTLD_NOW);
   return beside != nullptr ? beside : dlopen(SGEMM_SONAME, RTLD_NOW);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -209,6 +210,16 @@ TEST_F(CallsTest, CublasRefusesItsOwnHandles) {
   handle_ = nullptr;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_NOT_INITIALIZED);
   expect_computed(0, 1);
+}
+
+TEST_F(CallsTest, ThreadsThatComeAndGoShareAHandle) {
+  sgemm();
+  *fake_sgemm() = {};
+  for (int i = 0; i < 3; ++i) {
+    std::thread([&] { EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS); }).join();
+  }
+  expect_computed(3, 0);
+  EXPECT_EQ(fake_sgemm()->handles, 0);
 }
 
 TEST_F(CallsTest, CallsOfTheLibraryReachCublas) {

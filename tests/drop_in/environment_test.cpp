@@ -79,6 +79,13 @@ TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheLogSaysWhy) {
   EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, "");
 }
 
+TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
+  const Outcome unnamed = run("SGEMM_LOG=1", "");
+  EXPECT_EQ(unnamed.status, 0);
+  // dlopen() would take the program itself for the library.
+  EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
+}
+
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
   const std::string log = folder_ / "log";
   for (int process = 1; process <= 2; ++process) {

@@ -20,6 +20,7 @@ struct sgemm_context {
 };
 
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
+  ++fake_sgemm()->handles;
   *handle = new sgemm_context{};
   return SGEMM_STATUS_SUCCESS;
 }

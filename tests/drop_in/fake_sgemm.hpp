@@ -17,6 +17,7 @@ struct FakeSgemm {
   bool products_call_cublas = false;
 
   // What it was asked.
+  int handles = 0;
   int plans = 0;
   int products = 0;
   sgemm_order_t order{};

@@ -18,7 +18,7 @@ int main() {
     return 1;
   }
   const char* const path = std::getenv("SGEMM_LIBRARY");
-  void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  void* const library = path == nullptr || *path == '\0' ? nullptr : dlopen(path, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) {
     std::puts("cublas");
     return 0;
