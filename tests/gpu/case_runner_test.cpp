@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -59,6 +61,14 @@ Kernel with_launch(const std::function<void(const Problem&, cudaStream_t)>& laun
 bool has_to_run(const Kernel& kernel, const Size& size = SMALL) {
   return test::has_to_run(kernel, query_device(0).device->compute_capability) &&
          (!kernel.unsupported || !kernel.unsupported(test::HostCase({size.m, size.n, size.k}).shape));
+}
+
+/// The kernels of one GPU. Those of several have tests of their own.
+std::vector<Kernel> kernels_of_one_gpu() {
+  std::vector<Kernel> of_one;
+  std::copy_if(kernels().begin(), kernels().end(), std::back_inserter(of_one),
+               [](const Kernel& kernel) { return kernel.local_kernel.empty(); });
+  return of_one;
 }
 
 class CaseRunnerTest : public testing::Test {
@@ -106,7 +116,7 @@ TEST_F(CaseRunnerTest, ShortKernelsAreBatched) {
 }
 
 TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
-  for (const Kernel& kernel : kernels()) {
+  for (const Kernel& kernel : kernels_of_one_gpu()) {
     if (kernel.platform == Platform::gpu) {
       SCOPED_TRACE(kernel.id());
       const Record record = run(kernel);
@@ -156,7 +166,7 @@ TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
   for (const Distribution data : DISTRIBUTIONS) {
     SCOPED_TRACE(to_string(data));
     const bool exact = data == Distribution::integers || data == Distribution::zeros;
-    for (const Kernel& kernel : kernels()) {
+    for (const Kernel& kernel : kernels_of_one_gpu()) {
       SCOPED_TRACE(kernel.id());
       const Record record = compare(kernel, data);
       if (kernel.platform == Platform::gpu && !has_to_run(kernel)) {
