@@ -118,7 +118,7 @@ def names(file: File) -> Iterator[str]:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*\.json", file.path.name):
         yield "a file's name has small letters, digits, - and _ alone"
     wanted = folder_name(file.context)
-    if not file.device and all(record["outcome"] == "counted" for record in file.records):
+    if not file.device and (file.protocol["count"] or file.protocol["check"]):
         wanted = COUNTS_FOLDER
     if not re.fullmatch(rf"{wanted}(-x[0-9]+)?", file.folder.name):
         yield f"results of this device belong into a folder {wanted}, or {wanted}-xN for N of them"
@@ -273,6 +273,9 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
             name = slug(document["context"]["device"])
             if not re.fullmatch(rf"{name}(-x[0-9]+)?", folder.name):
                 yield Fault(path, "names", f"results of this device belong into a folder {name}")
+            return
+        if isinstance(document, dict) and "runs" in document:  # programs, by examples/measure.py
+            yield from (Fault(path, "paths", message) for message in paths(File(path, folder, document)))
             return
     except (ResultsError, KeyError, TypeError) as error:
         yield Fault(path, "schema", str(error))

@@ -21,8 +21,20 @@ def test_committed_results_keep_every_rule(folder, capsys):
 
 def test_each_exception_is_that_of_a_committed_file():
     files = [path for path in RESULTS.rglob("*.json") if path.name != "kernels.json"]
-    dates = {json.loads(path.read_text(encoding="utf-8"))["context"]["date"] for path in files}
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    dates = {document["context"]["date"] for document in documents if "context" in document}
     assert {date for date, _ in check_results.ACCEPTED} <= dates
+
+
+def test_programs_name_no_folder_of_a_machine(folder, capsys):
+    (folder / "programs").mkdir()
+    program = {"example": "train_gpt.py", "arguments": [], "runs": [{"mode": "cublas", "preload": "libsgemm_cublas.so"}]}
+    (folder / "programs" / "gpt.json").write_text(json.dumps(program), encoding="utf-8")
+    assert check_results.main([str(folder)]) == 0
+    program["runs"][0]["preload"] = "/root/build/libsgemm_cublas.so"
+    (folder / "programs" / "gpt.json").write_text(json.dumps(program), encoding="utf-8")
+    assert check_results.main([str(folder)]) == 1
+    assert "/root/build" in capsys.readouterr().out
 
 
 @pytest.fixture
