@@ -240,13 +240,16 @@ def texts(value: object) -> Iterator[str]:
         yield from texts(part)
 
 
+def paths_in(document: object) -> Iterator[str]:
+    for text in dict.fromkeys(texts(document)):
+        for found in re.finditer(r"(?<![\w.])(/(?!usr/|opt/)|~/|[A-Z]:\\)[\w.-]+[/\\][\w./\\-]+", text):
+            yield f"it holds the path {found[0]}"
+
+
 def paths(file: File) -> Iterator[str]:
     """No text names a folder of the machine, other than those of installed programs: start ./runner in its folder, with
     a relative --out."""
-    everything = [*texts(file.context), *(text for record in file.records for text in texts(record))]
-    for text in dict.fromkeys(everything):
-        for found in re.finditer(r"(?<![\w.])(/(?!usr/|opt/)|~/|[A-Z]:\\)[\w.-]+[/\\][\w./\\-]+", text):
-            yield f"it holds the path {found[0]}"
+    return paths_in([file.context, file.records])
 
 
 def schema(document: object, name: str) -> Iterator[str]:
@@ -275,7 +278,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
                 yield Fault(path, "names", f"results of this device belong into a folder {name}")
             return
         if isinstance(document, dict) and "runs" in document:  # programs, by examples/measure.py
-            yield from (Fault(path, "paths", message) for message in paths(File(path, folder, document)))
+            yield from (Fault(path, "paths", message) for message in paths_in(document))
             return
     except (ResultsError, KeyError, TypeError) as error:
         yield Fault(path, "schema", str(error))

@@ -28,7 +28,7 @@ def test_each_exception_is_that_of_a_committed_file():
 
 def test_programs_name_no_folder_of_a_machine(folder, capsys):
     (folder / "programs").mkdir()
-    program = {"example": "train_gpt.py", "arguments": [], "runs": [{"mode": "cublas", "preload": "libsgemm_cublas.so"}]}
+    program = {"example": "train_gpt.py", "runs": [{"mode": "cublas", "preload": "libsgemm_cublas.so"}]}
     (folder / "programs" / "gpt.json").write_text(json.dumps(program), encoding="utf-8")
     assert check_results.main([str(folder)]) == 0
     program["runs"][0]["preload"] = "/root/build/libsgemm_cublas.so"
