@@ -596,6 +596,22 @@ class Blocks:
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
         return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
 
+    def exchanges(self, **files: str) -> str:
+        """The speed of products on several GPUs with each exchange, given as NAME="FOLDER/FILE" below results/.
+        Underscores in names stand for spaces."""
+        of_file = [load([self._folders.path.parent / file]).itertuples() for file in files.values()]
+        columns = [{(row.kernel, row.shape): row for row in rows if row.measured} for rows in of_file]
+
+        def cell(row: Row | None) -> str:
+            return "" if row is None else f"{speed(row)} ({share(row.spread['of_ceiling'])})"
+
+        lines = [
+            [f"`{kernel}`", shape_text(shape), *(cell(column.get((kernel, shape))) for column in columns)]
+            for kernel, shape in sorted({product for column in columns for product in column})
+        ]
+        head = ["TFLOP/s (of the ceiling)", "M x N x K", *(name.replace("_", " ") for name in files)]
+        return "\n\n".join([table(head, lines, left=2), *notes([row for of in columns for row in of.values()])])
+
     def other_kernels(self, *sizes: int) -> str:
         """A row for each kernel of a public repository, below its repository, with its speed and its part of cuBLAS at
         each size; before them those of the ladder that ran beside the first repository's. Where a kernel ran with
