@@ -25,7 +25,19 @@ import pandas as pd
 
 import counts
 import pages
-from forms import COUNTER_ROWS, Form, duration, error_size, in_bytes, percent, shape_text, share, significant
+import programs
+from forms import (
+    COUNTER_ROWS,
+    Form,
+    duration,
+    error_size,
+    hundredths,
+    in_bytes,
+    percent,
+    shape_text,
+    share,
+    significant,
+)
 from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row, counters_of_folder
 
 REASONS = ("predicted", "source", "arithmetic", "lab")
@@ -191,6 +203,17 @@ class Numbers:
 
     def vs_cublas_alone(self, kernel: Kernel, size: Size, file: str = COLD_FILE) -> Quantity:
         return self._value(kernel, size, file, "vs_cublas_alone", share)
+
+    def program_gain(self, title: str, mode: str) -> Quantity:
+        """The time with cuBLAS over that in a mode. `title` is that of a time of programs.QUANTITIES."""
+        quantity = next((q for q in programs.QUANTITIES if q.title == title and q.is_time), None)
+        if quantity is None:
+            known = ", ".join(q.title for q in programs.QUANTITIES if q.is_time)
+            raise ResultsError(f"programs have no time {title!r}; they have {known}")
+        values = programs.medians(programs.load_runs(self._folders.path / "programs", quantity.file), quantity.value)
+        if mode not in values or "cublas" not in values:
+            raise ResultsError(f"{quantity.file} has no run of {mode} beside cublas")
+        return Quantity(values["cublas"] / values[mode], hundredths)
 
     def percent_of_peak(self, kernel: Kernel, size: Size, file: str = COLD_FILE) -> Quantity:
         """In percent, written with its unit."""

@@ -7,6 +7,8 @@ import json
 import pytest
 
 import programs
+import prose
+import tables
 from results import NotMeasured, ResultsError
 
 
@@ -50,6 +52,18 @@ def folder(tmp_path):
     for name, runs in files.items():
         (tmp_path / name).write_text(json.dumps({"example": name, "runs": runs}))
     return tmp_path
+
+
+def test_sentences_may_name_the_gain_of_a_program(folder):
+    (folder / "programs").mkdir()
+    for path in folder.glob("*.json"):
+        path.rename(folder / "programs" / path.name)
+    numbers = prose.Numbers(tables.Folders(folder, folder))
+    assert numbers.program_gain("GPT: a step of the training", "normwise").text == "2.50"
+    with pytest.raises(ResultsError, match=r"gpt\.json has no run of tf32 beside cublas"):
+        numbers.program_gain("GPT: a step of the training", "tf32")
+    with pytest.raises(ResultsError, match="programs have no time 'GPT: loss of the last step'"):
+        numbers.program_gain("GPT: loss of the last step", "normwise")
 
 
 def test_times_are_medians_beside_cublas(folder):
