@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -283,12 +284,18 @@ TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {
 }
 
 TEST_F(ExecutedCaseTest, ForceRunsWithoutAnEstimate) {
-  const Kernel kernel =
-      with_launch([](const Problem& p, cudaStream_t) { throw std::runtime_error("k = " + std::to_string(p.k)); });
+  std::vector<std::int64_t> launched;
+  const Kernel kernel = with_launch([&](const Problem& p, cudaStream_t) {
+    launched.push_back(p.k);
+    throw std::runtime_error("k = " + std::to_string(p.k));
+  });
   const Size size{400, 400, 400};
-  EXPECT_EQ(run(kernel, size).reason, "k = 64") << "a small problem was to tell the speed";
+  EXPECT_EQ(run(kernel, size).reason, "k = 400");
+  EXPECT_EQ(launched, (std::vector<std::int64_t>{64, 400})) << "a small problem was to tell the speed";
+  launched.clear();
   settings_.force = true;
   EXPECT_EQ(run(kernel, size).reason, "k = 400");
+  EXPECT_EQ(launched, std::vector<std::int64_t>{400});
 }
 
 }  // namespace
