@@ -270,7 +270,7 @@ void declare_values(CLI::App& app, Options& options) {
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
-  value("--timeout", "S", "seconds for a file's case [62; CPU and --profile 300], for a step of several GPUs [300]",
+  value("--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");

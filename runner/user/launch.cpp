@@ -19,12 +19,17 @@ enum class Type { size, scalar, input, output, stream };
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower;
+  for (const char c : text) {
+    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
 /// The name without what tells device memory from the host's: "d_A", "A_device" and "dA" are "a".
 std::string plain_name(std::string_view written) {
-  std::string name;
-  for (const char c : written) {
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string name = in_lower_case(written);
   for (const std::string_view before : {"d_", "dev_", "device_", "mat_", "matrix_", "gpu_", "p_"}) {
     if (name.starts_with(before)) {
       name.erase(0, before.size());
@@ -71,7 +76,8 @@ std::optional<Type> type_of(const Parameter& parameter) {
   const auto stars = std::count(type.begin(), type.end(), '*');
   if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
     const bool is_const = has(type, "const") && type.find("const") < type.find('*');
-    const std::string name = plain_name(parameter.name);
+    // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
+    const std::string name = in_lower_case(parameter.name);
     return !is_const ? Type::output : name == "alpha" || name == "beta" ? Type::scalar : Type::input;
   }
   if (stars > 0 || (has(type, "&") && !has(type, "const"))) {

@@ -229,7 +229,7 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(given.timeout, 2.5);
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
   EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
-  EXPECT_EQ(error({"--timeout", "1"}), "--timeout is for files, and --kernel names none");
+  EXPECT_EQ(options({"--kernel", "many_gpus", "--timeout", "1"}).timeout, 1) << "ranks have a time limit as well";
   EXPECT_EQ(error({"--kernel=1-3", "--requires", "M == N"}), "--requires is for files, and --kernel names none");
   EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
   EXPECT_EQ(error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
