@@ -1,13 +1,22 @@
 #include "simt/device_memory.hpp"
 
+#include <cstddef>
 #include <map>
+#include <mutex>
 #include <new>
+#include <vector>
 
 namespace simt {
 namespace {
 
-std::map<void*, std::size_t>& live() {
-  static std::map<void*, std::size_t> allocations;
+/// Bytes by address. Host threads allocate and release at once, as they may with CUDA.
+struct LiveAllocations {
+  std::mutex mutex;
+  std::map<void*, std::size_t> bytes;
+};
+
+LiveAllocations& live() {
+  static LiveAllocations allocations;
   return allocations;
 }
 
@@ -29,21 +38,26 @@ const std::vector<const DeviceVariable*>& device_variables() { return variables(
 
 void* allocate(std::size_t bytes) {
   void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});
-  live().emplace(memory, bytes);
+  const std::lock_guard lock(live().mutex);
+  live().bytes.emplace(memory, bytes);
   return memory;
 }
 
 bool release(void* memory) {
-  if (live().erase(memory) == 0) {
-    return false;
+  {
+    const std::lock_guard lock(live().mutex);
+    if (live().bytes.erase(memory) == 0) {
+      return false;
+    }
   }
   ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
   return true;
 }
 
 std::vector<Allocation> allocations() {
+  const std::lock_guard lock(live().mutex);
   std::vector<Allocation> result;
-  for (const auto& [begin, bytes] : live()) {
+  for (const auto& [begin, bytes] : live().bytes) {
     result.push_back({begin, bytes});
   }
   return result;

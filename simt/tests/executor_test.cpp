@@ -1,5 +1,6 @@
 // The executor itself: what threads ask of each other, and what it reports of kernels that do what no kernel may.
 
+#include "simt/device_memory.hpp"
 #include "simt/executor.hpp"
 
 #include "single_block.hpp"
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sgemm::test {
@@ -170,6 +172,28 @@ TEST(Executor, RunsEveryThreadOfEveryBlockOnce) {
                             &tally};
   simt::run(launch);
   EXPECT_EQ(tally.threads, 5 * 3 * 2 * 4 * 2 * 3);
+}
+
+TEST(DeviceMemory, HostThreadsAllocateAndReleaseAtOnce) {
+  constexpr int THREADS = 4;
+  constexpr int ROUNDS = 5000;
+  const std::size_t before = simt::allocations().size();
+  std::atomic<int> lost = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < THREADS; ++thread) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < ROUNDS; ++round) {
+          void* const first = simt::allocate(8);
+          void* const second = simt::allocate(8);
+          lost += simt::release(first) ? 0 : 1;
+          lost += simt::release(second) ? 0 : 1;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(simt::allocations().size(), before);
 }
 
 TEST(Executor, StopsBetweenBlocks) {

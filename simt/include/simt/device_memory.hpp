@@ -15,7 +15,7 @@ struct Allocation {
   std::size_t bytes = 0;
 };
 
-/// Throws std::bad_alloc.
+/// Throws std::bad_alloc. This, release() and allocations() may be called from several threads at once.
 void* allocate(std::size_t bytes);
 /// Returns false where `memory` is not the begin of an allocation.
 bool release(void* memory);
