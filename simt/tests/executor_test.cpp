@@ -180,9 +180,9 @@ TEST(DeviceMemory, HostThreadsAllocateAndReleaseAtOnce) {
   const std::size_t before = simt::allocations().size();
   std::atomic<int> lost = 0;
   {
-    std::vector<std::jthread> threads;
-    for (int thread = 0; thread < THREADS; ++thread) {
-      threads.emplace_back([&] {
+    std::vector<std::jthread> threads(THREADS);
+    for (std::jthread& thread : threads) {
+      thread = std::jthread([&] {
         for (int round = 0; round < ROUNDS; ++round) {
           void* const first = simt::allocate(8);
           void* const second = simt::allocate(8);
