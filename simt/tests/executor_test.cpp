@@ -1,7 +1,7 @@
 // The executor itself: what threads ask of each other, and what it reports of kernels that do what no kernel may.
 
-#include "simt/device_memory.hpp"
 #include "simt/executor.hpp"
+#include "simt/device_memory.hpp"
 
 #include "single_block.hpp"
 
@@ -119,7 +119,7 @@ TEST(Executor, ShufflesWithinGroups) {
   std::vector<float> out = threads(96);
   rotate_half_warps(out.data(), 3);
   for (std::size_t thread = 0; thread < out.size(); ++thread) {
-    EXPECT_EQ(out[thread], static_cast<float>(thread / 16 * 16 + (thread + 3) % 16)) << thread;
+    EXPECT_EQ(out[thread], static_cast<float>(thread - thread % 16 + (thread + 3) % 16)) << thread;
   }
 }
 
