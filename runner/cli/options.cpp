@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <system_error>
 
 namespace sgemm {
@@ -127,6 +128,7 @@ Grid parse_grid(std::string_view flag, const std::string& text) {
 template <class Choices>
 std::string words(const Choices& choices) {
   std::vector<std::string_view> result;
+  result.reserve(std::size(choices));
   for (const auto choice : choices) {
     result.push_back(to_string(choice));
   }
