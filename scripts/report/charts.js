@@ -1,21 +1,26 @@
 // Charts from the definitions that report.py wrote, and the samples of a case.
 
-const COLUMNS = 3; // of a legend on a wide page
+const NARROW = { columns: 2, labelLimit: 125, labelFontSize: 11, columnPadding: 6 }; // a legend on a phone
 
 const theme = () => {
   const chosen = document.documentElement.style.colorScheme;
   return chosen || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 };
 
-/** A definition with its data, and with the colours of those kernels that occur. */
+/** A definition with its data, and with the colours and shapes of those kernels that occur. */
 function fill(page, spec, rows, others = {}) {
   const filled = structuredClone(spec);
   const names = unique(rows.map((row) => row.name));
-  const range = names.map((name) => page.colors[name]?.[theme()] ?? page.inks[theme()]);
+  const looks = (name, look, other) => page.looks[name]?.[look] ?? other;
+  const color = { domain: names, range: names.map((name) => looks(name, theme(), page.inks[theme()])) };
+  const shape = { domain: names, range: names.map((name) => looks(name, "shape", "circle")) };
   Object.assign(filled, { data: { name: "rows" }, datasets: { rows, ...others }, width: "container" });
   filled.params = [{ name: "ink", value: page.inks[theme()] }];
-  for (const layer of filled.layer) {
-    if (layer.encoding.color) layer.encoding.color.scale = { domain: names, range };
+  const oneFile = unique(rows.map((row) => row.source)).length === 1;
+  for (const { encoding } of filled.layer) {
+    if (oneFile) delete encoding.strokeDash;
+    if (encoding.color) encoding.color.scale = color;
+    if (encoding.shape) encoding.shape.scale = shape;
   }
   return filled;
 }
@@ -23,21 +28,25 @@ function fill(page, spec, rows, others = {}) {
 /** Draws into a place and calls `opens` with the row of a point that is clicked. */
 async function draw(page, place, spec, rows, opens, others) {
   const config = structuredClone(page.configs[theme()]);
-  config.legend.columns = innerWidth < 800 ? 2 : COLUMNS;
-  config.legend.labelLimit = innerWidth < 800 ? 130 : 220;
+  if (innerWidth < 800) Object.assign(config.legend, NARROW);
   const options = {
     config,
     renderer: "canvas",
     actions: { export: true, source: false, compiled: false, editor: false },
     downloadFileName: "chart",
     tooltip: { theme: theme() },
+    logLevel: 1, // errors: an axis that does without what the filters left out is no reason for a warning
   };
   place.embedded?.finalize();
+  place.dataset.drawing = "";
   place.embedded = await vegaEmbed(place, fill(page, spec, rows, others), options);
   place.embedded.view.addEventListener("click", (_, item) => {
     if (item?.datum?.id !== undefined) opens(item.datum);
   });
+  place.querySelector("summary").setAttribute("aria-label", "Save this chart");
+  delete place.dataset.drawing;
   place.dataset.rows = rows.length;
+  performance.mark("chart");
 }
 
 const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us]];

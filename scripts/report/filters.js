@@ -33,11 +33,13 @@ class Filters {
   }
 }
 
+let selects = 0;
+
 function select(label, options, value, changed) {
-  const control = make("select", {}, ...options.map(([of, text]) => make("option", { value: of }, text)));
+  const control = make("select", { id: `select-${++selects}` }, ...options.map(([of, text]) => make("option", { value: of }, text)));
   control.value = value;
   control.addEventListener("change", () => changed(control.value));
-  return make("label", {}, make("span", { className: "label" }, label), control);
+  return make("div", { className: "select" }, make("label", { htmlFor: control.id }, label), control);
 }
 
 /** Boxes to tick, with buttons for all and none; `swatch` gives the colour of each. */
@@ -74,7 +76,9 @@ function showFilters(form, filters, changed) {
   const add = (...controls) => body.append(...controls);
   const used = unique(page.cases.filter((c) => c.outcome === "measured").map((c) => c.protocol));
   if (used.length > 1) {
-    const options = used.map((number) => [number, page.protocols[number]]);
+    const parts = used.map((number) => page.protocols[number].split(", "));
+    const differing = (part) => !parts.every((other) => other.includes(part));
+    const options = used.map((number, index) => [number, parts[index].filter(differing).join(", ")]);
     add(make("fieldset", {}, select("Protocol", options, filters.protocol, (value) => {
       filters.protocol = Number(value);
       changed();
@@ -96,7 +100,7 @@ function showFilters(form, filters, changed) {
     add(make("fieldset", {}, select("Shape", [...options, ...filters.shapes.map((s) => [s, s])], filters.shape,
       (value) => { filters.shape = value; changed(); })));
   }
-  const names = Object.keys(page.colors);
+  const names = Object.keys(page.looks);
   if (names.length) {
     const first = page.first.kernels.length < names.length ? { "Default variants": page.first.kernels } : {};
     add(choices("Kernels and variants", names, filters.kernels, changed, true, first));

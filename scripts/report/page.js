@@ -13,9 +13,9 @@ const VIEWS = [
       "timed alone, where those are smaller. 100 % is as fast as cuBLAS in FP32. Hollow: the GPU had lowered its clock.",
     missing: "No case here was compared with cuBLAS.",
     scales: {
+      logarithmic: { type: "log", nice: false, padding: 14 },
       "from 0 %": { type: "linear", zero: true },
       "90 to 120 %": { type: "linear", zero: false, nice: false, domain: [90, 120] },
-      logarithmic: { type: "log", nice: false, padding: 14 },
     },
   },
   {
@@ -117,7 +117,7 @@ class View {
     this.figures = Object.fromEntries(Object.keys(page.charts[this.id]).map((form) => [
       form, new Figure(page, this.title, this.columns, opens)]));
     this.empty = make("p", { className: "empty" });
-    const scales = this.scale ? [select("Axis ", Object.keys(this.scales).map((name) => [name, name]), this.scale,
+    const scales = this.scale ? [select("Axis", Object.keys(this.scales).map((name) => [name, name]), this.scale,
       (value) => { this.scale = value; this.update(); })] : [];
     const buttons = [...controls.map((control) => control(() => this.update())), ...scales];
     this.section = sectionOf(this.id, this.title, this.text, make("div", { className: "buttons" }, ...buttons), this.empty,
@@ -142,7 +142,7 @@ class View {
     for (const [form, figure] of Object.entries(this.figures)) {
       const shown = forms[form];
       const count = `${shown.length} ${shown.length === 1 ? "case" : "cases"}`;
-      figure.update(this.specOf(form), shown, `${count}; ${protocol}`, { roofs: this.page.roofs });
+      figure.update(this.specOf(form), shown, `${count}: ${protocol}. A click on a point shows its samples.`, { roofs: this.page.roofs });
     }
     this.empty.hidden = rows.length > 0;
     this.empty.textContent = all.length ? "The filters leave no case here." : this.missing;
@@ -192,8 +192,7 @@ class Cases {
 }
 
 function filesSection(page) {
-  const names = unique(page.files.flatMap((file) => Object.keys(file.facts ?? {})));
-  const columns = [["file", (f) => f.source], ...names.map((name) => [name, (f) => f.facts?.[name]])];
+  const columns = unique(page.files.flatMap(Object.keys)).map((name) => [name, (file) => file[name]]);
   return sectionOf("files", "Files", "", tableOf("Files", columns, page.files));
 }
 
@@ -206,17 +205,28 @@ function notesSection(notes) {
   return sectionOf("notes", "What to know first", "", make("ul", {}, ...notes.map((note) => make("li", {}, note))));
 }
 
-/** The rows of the pair of files that a reader chose, and the control for it. */
+/** The rows of the two files that a reader chose, and the control for it. */
 function comparisonOf(page) {
   let chosen = 0;
   const options = page.pairs.map((pair, index) => [index, pair.title]);
-  const control = (changed) => select("Files ", options, chosen, (value) => { chosen = Number(value); changed(); });
-  return { rowsOf: () => page.pairs[chosen]?.cases ?? [], controls: options.length ? [control] : [] };
+  const control = (changed) => select("Files", options, chosen, (value) => { chosen = Number(value); changed(); });
+  return { rowsOf: () => page.pairs[chosen].cases, controls: [control] };
+}
+
+/** The rows of one size, or of all: first 4096, as the worklog's ladder, or the largest. */
+function oneSizeOf(page) {
+  const timed = page.cases.filter((row) => row.outcome === "measured" && row.err);
+  const problems = unique(timed.map((row) => row.problem));
+  let chosen = problems.includes("4096") ? "4096" : timed.toSorted((a, b) => a.m * a.n * a.k - b.m * b.n * b.k).at(-1)?.problem;
+  const options = [["all", "all"], ...problems.map((problem) => [problem, problem])];
+  const control = (changed) => select("M × N × K", options, chosen, (value) => { chosen = value; changed(); });
+  const rowsOf = () => timed.filter((row) => chosen === "all" || row.problem === chosen);
+  return { rowsOf, controls: timed.length ? [control] : [] };
 }
 
 function paintSwatches(page) {
   for (const swatch of document.querySelectorAll(".swatch")) {
-    swatch.style.background = page.colors[swatch.dataset.name][theme()];
+    swatch.style.background = page.looks[swatch.dataset.name][theme()];
   }
 }
 
@@ -225,13 +235,15 @@ async function main() {
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const measured = page.cases.some((row) => row.outcome === "measured");
+  const special = { comparison: comparisonOf, error: oneSizeOf };
   const views = measured ? VIEWS.filter(({ id }) => id !== "comparison" || page.pairs.length).map((definition) => {
-    const source = definition.id === "comparison" ? comparisonOf(page) : { rowsOf: () => page.cases };
+    const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
   }) : [];
   if (page.cases.some((row) => row.outcome === "compared")) views.push(new Distribution(page, filters));
   if (page.cases.length) views.push(new Cases(page, filters, opens));
-  const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection), filesSection(page)];
+  const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection),
+    ...(page.files.length ? [filesSection(page)] : [])];
   const links = sections.map((section) => make("li", {},
     make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
   const contents = make("nav", { attributes: { "aria-label": "Contents" } }, make("ul", {}, ...links));
