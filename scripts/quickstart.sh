@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh Debian or Ubuntu machine to measured charts: installs what is missing, builds, measures every kernel over
-# all sizes, the GPU with copies against the CPU, and draws the charts. Options are handed to the runner, for one
-# measurement of another kind:
+# all sizes, the GPU with copies against the CPU, draws the charts and writes a report for the browser. Options are
+# handed to the runner, for one measurement of another kind:
 #
 #   scripts/quickstart.sh
 #   scripts/quickstart.sh --kernel 1-7 --sizes 1024:4096
@@ -67,5 +67,11 @@ case $charts in
   1) say "Charts:  none, as nothing was measured on square matrices" ;;
   *) exit "$charts" ;;
 esac
+report=$folder/report.html
+if "$python" "$ROOT/scripts/report.py" "${results[@]}" -o "$report" >/dev/null; then
+  say "Report:  $ROOT/build/$report"
+else
+  say "Report:  none, for the reason above"
+fi
 has_gpu || say "What the GPU kernels reach on an NVIDIA H200 is in $ROOT/results/nvidia-h200."
 exit "$status"

@@ -1,0 +1,85 @@
+// Charts from the definitions that report.py wrote, and the samples of a case.
+
+const NARROW = { columns: 2, labelLimit: 125, labelFontSize: 11, columnPadding: 6 }; // a legend on a phone
+
+const theme = () => {
+  const chosen = document.documentElement.style.colorScheme;
+  return chosen || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+};
+
+/** A definition with its data, and with the colours and shapes of those kernels that occur. */
+function fill(page, spec, rows, others = {}) {
+  const filled = structuredClone(spec);
+  const names = unique(rows.map((row) => row.name));
+  const looks = (name, look, other) => page.looks[name]?.[look] ?? other;
+  const color = { domain: names, range: names.map((name) => looks(name, theme(), page.inks[theme()])) };
+  const shape = { domain: names, range: names.map((name) => looks(name, "shape", "circle")) };
+  Object.assign(filled, { data: { name: "rows" }, datasets: { rows, ...others }, width: "container" });
+  filled.params = [{ name: "ink", value: page.inks[theme()] }];
+  const oneFile = unique(rows.map((row) => row.source)).length === 1;
+  for (const { encoding } of filled.layer) {
+    if (oneFile) delete encoding.strokeDash;
+    if (encoding.color) encoding.color.scale = color;
+    if (encoding.shape) encoding.shape.scale = shape;
+  }
+  return filled;
+}
+
+/** Draws into a place and calls `opens` with the row of a point that is clicked. */
+async function draw(page, place, spec, rows, opens, others) {
+  const config = structuredClone(page.configs[theme()]);
+  if (innerWidth < 800) Object.assign(config.legend, NARROW);
+  const options = {
+    config,
+    renderer: "canvas",
+    actions: { export: true, source: false, compiled: false, editor: false },
+    downloadFileName: "chart",
+    tooltip: { theme: theme() },
+    logLevel: 1, // errors: an axis that does without what the filters left out is no reason for a warning
+  };
+  place.embedded?.finalize();
+  place.dataset.drawing = "";
+  place.embedded = await vegaEmbed(place, fill(page, spec, rows, others), options);
+  place.embedded.view.addEventListener("click", (_, item) => {
+    if (item?.datum?.id !== undefined) opens(item.datum);
+  });
+  place.querySelector("summary").setAttribute("aria-label", "Save this chart");
+  delete place.dataset.drawing;
+  place.dataset.rows = rows.length;
+  performance.mark("chart");
+}
+
+const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us]];
+
+/** Opens the panel with the samples of a case: its own, and cuBLAS's that were taken in turn with them. */
+async function showSamples(page, row) {
+  const panel = document.getElementById("samples");
+  const before = document.activeElement;
+  const numbered = (values, name) => (values ?? []).map((us, index) => ({ sample: index + 1, us, name }));
+  const rival = row.name === "cuBLAS" ? "cuBLAS, in turn" : "cuBLAS";
+  const samples = [...numbered(row.samples, row.name), ...numbered(row.rivals, rival)];
+  const facts = {
+    file: row.source,
+    speed: row.written_speed,
+    "of cuBLAS": row.written_ratio && `${row.written_ratio} in pairs; the smaller figure, with cuBLAS alone: ${written(row.of_least)} %`,
+    "relative error": row.written_err,
+    power: row.power && `${row.power}, one reading after the samples`,
+    energy: row.joules && `${written(row.joules)} J per product, ${written(row.gflops_per_watt)} GFLOP/s per W`,
+    throttled: row.throttled ? row.why_throttled || "yes" : null,
+    detail: row.detail,
+    samples: `${row.samples?.length ?? 0}${row.few ? ", too few for an interval: ranges are shown" : ""}`,
+  };
+  const close = () => { panel.hidden = true; before?.focus(); };
+  const chart = make("div", { className: "chart" });
+  const found = Object.entries(facts).filter(([, value]) => value);
+  panel.replaceChildren(
+    make("div", { className: "head" }, make("h2", {}, `${row.name}, ${row.problem}`),
+      make("button", { type: "button", onclick: close }, "Close")),
+    make("dl", {}, ...found.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
+    chart,
+    make("details", {}, make("summary", {}, "Table"), tableOf("Samples", SAMPLE_COLUMNS, samples)));
+  panel.onkeydown = (event) => { if (event.key === "Escape") close(); };
+  panel.hidden = false;
+  panel.querySelector("button").focus();
+  if (samples.length) await draw(page, chart, page.charts.samples.scatter, samples, () => {});
+}

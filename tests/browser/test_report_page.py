@@ -1,0 +1,246 @@
+"""The report in a browser: what scripts/report.py writes opens, draws, and answers."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import report
+from opened import WIDTHS, Opened
+
+ROOT = Path(__file__).resolve().parents[2]
+H200 = ROOT / "results" / "nvidia-h200"
+OTHERS = ROOT / "results" / "nvidia-h200-x2", ROOT / "results" / "cpu-executor", H200 / "other_kernels"
+HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
+VIEWS = ("relative", "absolute", "error", "power", "clock", "roofline")
+
+
+@pytest.fixture(scope="session")
+def write(tmp_path_factory) -> Callable[..., Path]:
+    """write(FILE...) makes a report once for the same files."""
+    made: dict[tuple, Path] = {}
+
+    def write(*files: Path) -> Path:
+        if files not in made:
+            made[files] = tmp_path_factory.mktemp("report") / "report.html"
+            assert report.main([*map(str, files), "-o", str(made[files])]) == 0
+        return made[files]
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def sweeps(write) -> Path:
+    """Of sweeps under two protocols, two boards, and shapes of all kinds."""
+    names = ("cold", "warm", "shapes_tensor", "shapes_tensor_other_board")
+    return write(*(H200 / f"{name}.json" for name in names))
+
+
+def chart(opened: Opened, view: str, form: str = "over_size"):
+    """The chart of a view once it is drawn, which is when it comes into sight."""
+    forms = {"over_size": 0, "by_shape": 1, "scatter": 0}
+    figure = opened.page.locator(f"#{view} figure").nth(forms[form])
+    figure.scroll_into_view_if_needed()
+    place = figure.locator(".chart[data-rows]")
+    place.locator("canvas").wait_for()
+    return place
+
+
+def rows_of(opened: Opened, view: str, form: str = "over_size") -> list[dict]:
+    return chart(opened, view, form).evaluate("e => e.embedded.view.data('rows')")
+
+
+def settled(opened: Opened) -> None:
+    """Waits until the page has answered a change: two frames, and the charts in sight."""
+    opened.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    opened.page.wait_for_function("() => !document.querySelector('[data-drawing]')")
+
+
+def pixels(place) -> int:
+    """How many pixels of a chart have any colour."""
+    return place.locator("canvas").evaluate(
+        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 == 3 && v).length"
+    )
+
+
+@pytest.mark.parametrize(("width", "dark"), [("phone", True), ("desktop", False)])
+def test_it_opens_and_draws_every_view(sweeps, open_page, width, dark):
+    opened = open_page(sweeps, width=width, dark=dark)
+    for view in VIEWS:
+        assert pixels(chart(opened, view, "scatter")) > 1000
+    assert opened.errors == opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
+    assert opened.page.viewport_size["width"] == WIDTHS[width][0]
+
+
+def test_a_reader_sees_one_protocol_and_default_variants_first(sweeps, open_page):
+    rows = rows_of(open_page(sweeps), "relative")
+    assert {row["protocol"] for row in rows} == {0}
+    assert {row["source"] for row in rows} == {"cold", "shapes_tensor", "shapes_tensor_other_board"}
+    assert all(row["default"] for row in rows)
+    cold = {(c["kernel"], c["m"]): c for c in json.loads((H200 / "cold.json").read_text())["benchmarks"]}
+    row = next(r for r in rows if r["name"] == "06 coarse 2d" and r["source"] == "cold" and r["side"] == 4096)
+    measured = cold["06_coarse_2d", 4096]
+    assert row["of"] == pytest.approx(100 * measured["vs_cublas"], rel=1e-5)
+    assert row["of_low"] == pytest.approx(100 * measured["vs_cublas_ci"][0], rel=1e-5)
+
+
+def test_filters_change_what_is_shown(sweeps, open_page):
+    opened = open_page(sweeps)
+    page = opened.page
+    rows_of(opened, "relative")
+
+    def shown(form: str = "over_size") -> list[dict]:
+        settled(opened)
+        return rows_of(opened, "relative", form)
+
+    page.get_by_label("Protocol").select_option(label="warm L2")
+    assert {row["source"] for row in shown()} == {"warm"}
+    page.get_by_label("Protocol").select_option(label="cold L2")
+    page.get_by_label("shapes_tensor_other_board", exact=True).uncheck()
+    assert {row["source"] for row in shown()} == {"cold", "shapes_tensor"}
+    page.get_by_label("Size from").select_option("2048")
+    assert min(row["side"] for row in shown()) == 2048
+    kernels = page.locator("fieldset", has_text="Kernels and variants")
+    kernels.get_by_role("button", name="None").click()
+    kernels.get_by_label("06: vectorized").check()
+    assert {row["name"] for row in shown()} == {"06: vectorized"}
+    kernels.get_by_role("button", name="Default variants").click()
+    page.get_by_label("Shape", exact=True).select_option("4096 x 128 x 4096")
+    assert {row["problem"] for row in shown("by_shape")} == {"4096 x 128 x 4096"}
+    assert page.locator("#relative figure").first.is_hidden()
+    kernels.get_by_role("button", name="None").click()
+    settled(opened)
+    assert "leave no case" in page.locator("#relative").inner_text()
+    assert opened.errors == []
+
+
+def test_the_axis_can_be_enlarged_near_cublas(sweeps, open_page):
+    opened = open_page(sweeps)
+    chart(opened, "relative")
+    opened.page.locator("#relative").get_by_label("Axis").select_option("90 to 120 %")
+    settled(opened)
+    assert chart(opened, "relative").evaluate("e => e.embedded.view.scale('y').domain()") == [90, 120]
+
+
+def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, open_page):
+    opened = open_page(sweeps)
+    place = chart(opened, "relative")
+    x, y = place.evaluate("""e => { const view = e.embedded.view, at = view.origin(), pad = view.padding();
+        const row = view.data("rows").find(r => r.name === "03 smem strip tiled" && r.side === 1024);
+        const box = e.querySelector("canvas").getBoundingClientRect();
+        const inside = [pad.left + at[0] + view.scale("x")(row.side), pad.top + at[1] + view.scale("y")(row.of)];
+        return [box.x + inside[0], box.y + inside[1]]; }""")
+    opened.page.mouse.move(x - 3, y)
+    opened.page.mouse.move(x, y)
+    tip = opened.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "03 smem strip tiled" in tip.inner_text()
+    opened.page.mouse.click(x, y)
+    panel = opened.page.locator("#samples")
+    panel.locator(".chart[data-rows] canvas").wait_for()
+    assert panel.locator("h2").inner_text() == "03 smem strip tiled, 1024"
+    record = next(
+        c
+        for c in json.loads((H200 / "cold.json").read_text())["benchmarks"]
+        if c["kernel"] == "03_smem_strip_tiled" and c["m"] == 1024
+    )
+    drawn = panel.locator(".chart").evaluate("e => e.embedded.view.data('rows')")
+    own = [row["us"] for row in drawn if row["name"] == "03 smem strip tiled"]
+    assert own == pytest.approx(record["samples_us"], rel=1e-5)
+    assert len(drawn) == len(own) + len(record["cublas_samples_us"])
+    assert opened.axe_violations() == opened.errors == []
+    opened.page.keyboard.press("Escape")
+    assert panel.is_hidden()
+
+
+def test_the_table_behind_a_chart_can_be_copied_and_saved(sweeps, open_page):
+    opened = open_page(sweeps)
+    rows = rows_of(opened, "absolute")
+    figure = opened.page.locator("#absolute figure").first
+    figure.locator("summary", has_text="Table").click()
+    assert figure.locator("tbody tr").count() == min(100, len(rows))
+    figure.get_by_role("button", name="Copy").click()
+    opened.page.get_by_text("Copied").wait_for()
+    copied = opened.page.evaluate("() => navigator.clipboard.readText()").split("\n")
+    assert len(copied) == 1 + len(rows)
+    assert copied[0].startswith("kernel\tM × N × K\tfile\tTFLOP/s")
+    with opened.page.expect_download() as download:
+        figure.get_by_role("button", name="CSV").click()
+    saved = Path(download.value.path()).read_text(encoding="utf-8").split("\n")
+    assert saved[0].startswith("kernel,M × N × K,file,TFLOP/s")
+    assert len(saved) == len(copied)
+    figure.get_by_role("button", name="TFLOP/s").click()
+    speeds = [float(text) for text in figure.locator("tbody tr td:nth-child(4)").all_inner_texts()]
+    assert speeds == sorted(speeds)
+
+
+def test_two_boards_are_compared_with_intervals(sweeps, open_page):
+    opened = open_page(sweeps)
+    chart(opened, "comparison")
+    opened.page.locator("#comparison select").select_option(label="shapes_tensor → shapes_tensor_other_board")
+    settled(opened)
+    rows = rows_of(opened, "comparison")
+    assert {row["source"] for row in rows} == {"shapes_tensor_other_board"}
+    assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in rows)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_no_sweep_has_a_view(write, open_page, width):
+    folders = sorted(path for folder in OTHERS for path in folder.glob("*.json"))
+    files = [*folders, *(H200 / f"{name}.json" for name in ("accuracy", "counters", "kernels", "programs/gpt"))]
+    opened = open_page(write(*files), width=width)
+    opened.page.locator("#cases tbody tr").first.wait_for()
+    titles = opened.page.locator("main h2").all_inner_texts()
+    wanted = ("Counts: counts_4096", "Counters: counters", "Program: gpt", "Error by operands", "Files")
+    assert set(titles) >= set(wanted)
+    assert len(rows_of(opened, "distribution", "scatter")) > 100
+    assert opened.errors == opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
+
+
+def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
+    document = json.loads((H200 / "cold.json").read_text())
+    for case in [case for case in document["benchmarks"] if case["kernel"] == "01_naive"]:
+        case.update(kernel=HOSTILE, number=-1, variant="", path=f"/tmp/{HOSTILE}", detail=HOSTILE)
+    path = tmp_path / "<b>odd's & \"quoted\".json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    opened = open_page(write(path))
+    rows = rows_of(opened, "relative")
+    assert sum(row["case"].startswith(HOSTILE) for row in rows) == 6
+    chart(opened, "absolute")
+    opened.page.locator("#cases tbody button", has_text="onerror").first.click()
+    opened.page.locator("#samples .chart[data-rows]").wait_for()
+    assert "onerror" in opened.page.locator("#samples h2").inner_text()
+    assert opened.page.locator("img, b").count() == 0
+    assert opened.errors == opened.too_wide() == []
+
+
+def test_ten_megabytes_open_in_three_seconds(open_page, tmp_path, write):
+    document = json.loads((H200 / "cold.json").read_text())
+    chance = random.Random(1)
+    cases, size = [], 0
+    while size < 10e6:
+        for case in document["benchmarks"]:
+            side = case["m"] + 3 * (len(cases) // len(document["benchmarks"]))
+            samples = {
+                name: [round(us * chance.uniform(0.99, 1.01), 3) for us in case[name]]
+                for name in ("samples_us", "cublas_samples_us")
+                if name in case
+            }
+            cases.append(case | samples | {"m": side, "n": side, "k": side})
+            size += len(json.dumps(cases[-1]))
+    document["benchmarks"] = cases
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    written = write(path)
+    assert path.stat().st_size > 10e6
+    assert written.stat().st_size < 5e6
+    opened = open_page(written)
+    chart(opened, "relative")
+    seconds = opened.page.evaluate("() => performance.getEntriesByName('chart')[0].startTime") / 1e3
+    print(f"{len(cases)} cases, {path.stat().st_size} bytes, page {written.stat().st_size} bytes, {seconds:.2f} s")
+    assert seconds < 3
+    assert opened.errors == []

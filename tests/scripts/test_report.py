@@ -1,0 +1,242 @@
+"""scripts/report.py: what goes into a report, and what it refuses. tests/browser opens reports in a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+
+import report
+import report_charts
+import report_data
+from compare import main as compare_main
+from conftest import ROOT, SYNTHETIC, case
+from results import ResultsError
+
+COLD = SYNTHETIC / "cold.json"
+
+
+@pytest.fixture(autouse=True)
+def small_bundle(monkeypatch):
+    """Vega takes seconds to be packed; tests/browser takes the real one."""
+    monkeypatch.setattr(report, "vega", lambda: "/* Vega */")
+
+
+def document_of(page: Path) -> dict:
+    found = re.search(r'id="data">([^<]*)<', page.read_text(encoding="utf-8"))
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+
+
+def written(tmp_path: Path, *files: Path) -> dict:
+    out = tmp_path / "report.html"
+    assert report.main([*map(str, files), "-o", str(out)]) == 0
+    return document_of(out)
+
+
+def refused(capsys, tmp_path: Path, *files: Path) -> str:
+    out = tmp_path / "report.html"
+    with pytest.raises(SystemExit) as exit_:
+        report.main([*map(str, files), "-o", str(out)])
+    assert exit_.value.code == 2
+    assert not out.exists()
+    return capsys.readouterr().err
+
+
+def text_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "given.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        (COLD.read_text(encoding="utf-8")[:5000], "is not JSON"),
+        ('{"context": {"schema_version": 9}, "benchmarks": []}', "schema_version is 9"),
+        ('{"some": "thing"}', "not a results file"),
+        ("[1, 2]", "not a results file"),
+        ('"text"', "not a results file"),
+        ('{"runs": [1]}', "not a results file"),
+        ('{"entries": [1]}', "not a results file"),
+        ('{"kernels": {}, "schema_version": 2}', "schema_version is 2"),
+    ],
+)
+def test_what_is_no_result_is_refused_with_its_name(capsys, tmp_path, text, message):
+    path = text_file(tmp_path, text)
+    error = refused(capsys, tmp_path, path)
+    assert message in error
+    assert str(path) in error
+    assert error.count("\n") == 1
+
+
+def test_nothing_to_show_is_said(capsys, edited, tmp_path):
+    path = edited("cold.json", lambda document: document["benchmarks"].clear())
+    assert "nothing to show" in refused(capsys, tmp_path, path)
+    assert "list of kernels" in refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
+    assert "absent" in refused(capsys, tmp_path, tmp_path / "absent.json")
+    (tmp_path / "empty").mkdir()
+    assert "holds no *.json" in refused(capsys, tmp_path, tmp_path / "empty")
+
+
+def test_figures_are_those_of_the_file(tmp_path):
+    found = written(tmp_path, COLD)
+    record = case(json.loads(COLD.read_text(encoding="utf-8")), "06_coarse_2d", 4096)
+    shown = next(c for c in found["cases"] if c["case"] == "06_coarse_2d/4096x4096x4096")
+    assert shown["of"] == pytest.approx(100 * record["vs_cublas"], rel=1e-5)
+    assert [shown["of_low"], shown["of_high"]] == pytest.approx([100 * v for v in record["vs_cublas_ci"]], rel=1e-5)
+    assert shown["tflops"] == pytest.approx(record["gflops"] / 1e3, rel=1e-5)
+    assert shown["tflops_low"] <= shown["tflops"] <= shown["tflops_high"]
+    work = 2 * 4096**3 / 1e6
+    assert shown["tflops_low"] == pytest.approx(work / record["time_us"]["ci_high"], rel=1e-4)
+    assert shown["samples"] == pytest.approx(record["samples_us"], rel=1e-5)
+    assert {"light", "dark", "shape"} == found["looks"][shown["name"]].keys()
+
+
+def test_protocols_stay_apart(tmp_path):
+    found = written(tmp_path, COLD, SYNTHETIC / "warm.json")
+    assert [title.partition(",")[0] for title in found["protocols"]] == ["cold L2", "warm L2"]
+    assert {(c["source"], c["protocol"]) for c in found["cases"]} == {("cold", 0), ("warm", 1)}
+    assert found["pairs"] == []
+    assert any("several protocols" in note for note in found["notes"])
+    assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
+
+
+def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
+    def slower(document):
+        record = case(document, "06_coarse_2d", 4096)
+        record["samples_us"] = [2 * us for us in record["samples_us"]]
+
+    new = edited("cold.json", slower)
+    (pair,) = written(tmp_path, COLD, new)["pairs"]
+    shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
+    assert shown["ratio"] == pytest.approx(0.5)
+    assert compare_main([str(COLD), str(new)]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "06_coarse_2d/4096x4096x4096 " in line)
+    assert f"{shown['ratio_low']:.3f} to {shown['ratio_high']:.3f}" in line
+
+
+def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
+    def add(document):
+        turn = {"joules_per_product": 2.5, "gflops_per_watt": 55.0, "watts": 600.0}
+        turn["trace"] = {"mean_sm_clock_mhz": 1700.0}
+        case(document, "06_coarse_2d", 4096)["energy"] = {"kernel": turn}
+
+    cases = written(tmp_path, edited("cold.json", add))["cases"]
+    shown = [c for c in cases if "joules" in c]
+    assert [c["case"] for c in shown] == ["06_coarse_2d/4096x4096x4096"]
+    assert (shown[0]["joules"], shown[0]["gflops_per_watt"], shown[0]["energy_mhz"]) == (2.5, 55.0, 1700.0)
+
+
+def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
+    def spoil(document):
+        document["interrupted"] = True
+        case(document, "06_coarse_2d", 4096)["throttled"] = True
+        case(document, "05_coarse_1d", 4096)["verified"] = False
+        record = case(document, "01_naive", 4096)
+        record["outcome"], record["reason"] = "failed", "out of luck"
+
+    notes = "\n".join(written(tmp_path, edited("cold.json", spoil))["notes"])
+    for words in ("Interrupted", "On a throttled GPU", "Not verified", "Incorrect or failed"):
+        assert words in notes
+
+
+def test_files_of_other_kinds_have_simple_tables(tmp_path):
+    tuning = tmp_path / "tuning.json"
+    entry = {"kernel": "09_every_shape", "m": 512, "configuration": "128x64", "time_us": 11.5}
+    tuning.write_text(json.dumps({"schema_version": 1, "entries": [entry]}), encoding="utf-8")
+    programs = ROOT / "results" / "nvidia-h200" / "programs" / "gpt.json"
+    found = written(tmp_path, SYNTHETIC / "counters.json", SYNTHETIC / "counts_4096.json", programs, tuning)
+    titles = {table["title"]: table for table in found["tables"]}
+    assert titles.keys() == {"Counters: counters", "Counts: counts_4096", "Program: gpt", "Tuning: tuning"}
+    assert titles["Tuning: tuning"]["rows"] == [["09_every_shape", 512, "128x64", 11.5]]
+    assert all(len(row) == len(table["columns"]) for table in titles.values() for row in table["rows"])
+    assert {c["outcome"] for c in found["cases"]} == {"counted"}
+
+
+def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
+    files = sorted((ROOT / "results").rglob("*.json"))
+    found = written(tmp_path, *files)
+    assert len({c["source"] for c in found["cases"]}) == len(found["files"])
+    assert len(found["files"]) + len(found["tables"]) >= len(files) - 1  # the list of kernels has a note
+
+
+def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
+    name = "</script><img src=x onerror=alert(1)>"
+
+    def rename(document):
+        case(document, "01_naive", 4096)["reason"] = name
+        document["context"]["device"]["name"] = name
+
+    path = edited("cold.json", rename)
+    found = written(tmp_path, path)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<img" not in html
+    assert html.count("</script>") == 3
+    assert name in {c["device"] for c in found["cases"]}
+
+
+def test_a_report_stays_small_by_leaving_out_samples_and_says_so(monkeypatch, tmp_path):
+    written(tmp_path, COLD)
+    monkeypatch.setattr(report, "MOST_BYTES", (tmp_path / "report.html").stat().st_size - 1)
+    found = written(tmp_path, COLD)
+    assert any("at most" in note for note in found["notes"])
+    assert (tmp_path / "report.html").stat().st_size <= report.MOST_BYTES
+
+
+def test_names_and_sources_tell_things_apart():
+    paths = [Path("a/cold.json"), Path("b/cold.json"), Path("b/warm.json")]
+    assert report_data.short_names(paths) == ["a/cold", "b/cold", "warm"]
+
+
+@pytest.mark.parametrize("theme", report_data.CARDS)
+def test_colours_can_be_seen_on_the_card(theme):
+    card = report_data.matplotlib.colors.to_rgb(report_data.CARDS[theme])
+    for color in ("#000000", "#ffffff", "#0d0887", "#f0f921", "#656d76"):
+        seen = report_data.matplotlib.colors.to_rgb(report_data.seen_on(color, theme))
+        assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
+
+
+def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "IMAGES", {"relative": "of"})
+    paths = list(report.images(report_data.gather([COLD]), tmp_path))
+    names = {path.name for path in paths}
+    assert names == {"relative_over_size.png", "relative_over_size.svg"}
+    assert (tmp_path / "relative_over_size.png").read_bytes().startswith(b"\x89PNG")
+    assert "cuBLAS" in (tmp_path / "relative_over_size.svg").read_text(encoding="utf-8")
+
+
+def test_definitions_are_filled_without_a_change_to_themselves():
+    before = json.dumps(report_charts.CHARTS)
+    rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
+    looks = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
+    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, looks, "light", "#111111")
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
+    assert "strokeDash" in spec["layer"][0]["encoding"]
+    assert json.dumps(report_charts.CHARTS) == before
+
+
+def test_no_file_is_a_question_of_usage():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "report.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "RESULTS" in done.stderr
+
+
+def test_a_file_that_can_not_be_written_is_named(capsys, tmp_path):
+    with pytest.raises(SystemExit) as exit_:
+        report.main([str(COLD), "-o", str(tmp_path / "absent" / "report.html")])
+    assert exit_.value.code == 2
+    assert "absent" in capsys.readouterr().err
+
+
+def test_files_of_raises_for_what_is_not_there():
+    with pytest.raises(ResultsError, match="holds no"):
+        report_data.files_of([ROOT / "tests" / "scripts"])
