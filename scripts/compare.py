@@ -134,6 +134,12 @@ def absences(rows: pd.DataFrame, where: str) -> list[str]:
     return [f"missing in {where}: {kernel} at {', '.join(missing)}" for kernel, missing in sizes]
 
 
+def case_name(row: Row) -> str:
+    """ "06_coarse_2d/4096x4096x4096", with the number of GPUs where several shared the product."""
+    on = f" on {row.gpus} GPUs" if row.gpus > 1 else ""
+    return f"{row.kernel}/{'x'.join(map(str, row.shape))}{on}"
+
+
 def compare(
     old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None
 ) -> tuple[list[Comparison], list[str]]:
@@ -142,8 +148,7 @@ def compare(
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
     for row in old[old.index.isin(new.index)].itertuples():
-        on = f" on {row.gpus} GPUs" if row.gpus > 1 else ""
-        name, other = f"{row.kernel}/{'x'.join(map(str, row.shape))}{on}", others[row.Index]
+        name, other = case_name(row), others[row.Index]
         if row.measured and other.measured:
             comparisons.append(compare_case(row, other, metric, threshold, name))
         elif row.measured:

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-PIP = {"PIL": "pillow"}  # packages that are called otherwise than their modules
-APT = {"PIL": "python3-pil", "cogapp": None}  # the others are python3-<module>; None: Debian has none
+PIP = {"PIL": "pillow", "vl_convert": "vl-convert-python"}  # packages that are called otherwise than their modules
+# The others are python3-<module>; None: Debian has none.
+APT = {"PIL": "python3-pil", "cogapp": None, "vl_convert": None}
 DEVELOPMENT = ("check_results.py", "tables.py", "pictures.py")  # take what requirements-dev.txt has
 BAD_INPUT = 2  # exit status of every script here
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Prints the path of a Python that has what the scripts need: python3 itself, or one in .venv, made where it is missing.
 #
-#   scripts/python.sh          for charts and comparisons (requirements.txt)
+#   scripts/python.sh          for charts, comparisons and reports (requirements.txt)
 #   scripts/python.sh --dev    for the generated tables and the tests as well (requirements-dev.txt)
 #   scripts/python.sh --fleet  with ReFrame, whose program `reframe` is beside it (requirements-fleet.txt)
+#   scripts/python.sh --site   for the site, and for the tests of pages in a browser (requirements-site.txt)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 modules="matplotlib, numpy, pandas"
+pypi_alone="vl_convert" # draws reports; Debian has no package of it, and the other scripts go without
 requirements="requirements.txt"
 packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, where PyPI can not be reached
 case ${1:-} in
@@ -22,8 +24,13 @@ case ${1:-} in
     modules="$modules, reframe"
     requirements="requirements-fleet.txt"
     ;;
+  --site)
+    modules="$modules, cogapp, jsonschema, pytest, axe_playwright_python, material, playwright"
+    requirements="requirements-site.txt"
+    packages+=(python3-jsonschema python3-pytest)
+    ;;
   *)
-    say "usage: scripts/python.sh [--dev | --fleet]"
+    say "usage: scripts/python.sh [--dev | --fleet | --site]"
     exit 2
     ;;
 esac
@@ -32,9 +39,10 @@ command -v python3 >/dev/null || install_packages python3 python3-venv
 command -v python3 >/dev/null || die "python3 (3.10 or newer) is missing"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10: $(python3 --version)"
 
-has_modules() { "$1" -c "import $modules" 2>/dev/null; }
+# has_modules PYTHON MODULES, which a comma separates.
+has_modules() { "$1" -c "import $2" 2>/dev/null; }
 
-if has_modules python3; then
+if has_modules python3 "$modules, $pypi_alone"; then
   python3 -c 'import sys; print(sys.executable)'
   exit
 fi
@@ -50,14 +58,14 @@ install_from_pypi() {
   say "Installing scripts/$requirements into .venv"
   [ -x "$python" ] || python3 -m venv --clear "$venv" >&2 || return
   "$python" -m pip install --quiet --disable-pip-version-check -r "$ROOT/scripts/$requirements" >&2 || return
-  "$python" -c "import $modules" && printf '%s\n' "$wanted" >"$stamp"
+  has_modules "$python" "$modules, $pypi_alone" && printf '%s\n' "$wanted" >"$stamp"
 }
 
 if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   if ! install_from_pypi; then
     say "That failed. Taking the system's packages instead."
     install_packages "${packages[@]}"
-    has_modules /usr/bin/python3 || die "Python lacks some of these modules: $modules. scripts/$requirements lists them."
+    has_modules /usr/bin/python3 "$modules" || die "Python lacks some of these modules: $modules. scripts/$requirements lists them."
     python=/usr/bin/python3
   fi
 fi

@@ -147,8 +147,13 @@ install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi
 python=$(scripts/python.sh --dev)
 fleet_python=$(scripts/python.sh --fleet) || fleet_python= # PyPI alone has ReFrame
 (install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
+(install_packages chromium) || say "Chromium can not be installed."
+no_browser=
+command -v chromium >/dev/null || no_browser="there is no chromium"
+site_python=$(scripts/python.sh --site) || no_browser="Playwright can not be installed" # PyPI alone has it
 
 start_beside scripts "$python" -m pytest tests/scripts tests/python
+[ -n "$no_browser" ] || start_beside browser "$site_python" -m pytest -rs tests/browser
 if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
   step "pytest of the runner with CUDA" test_runner build-test
@@ -168,6 +173,11 @@ if [ -n "$fleet_python" ]; then
   step "pytest of sweeps, which ran beside" finish fleet
 else
   skip "pytest of sweeps" "ReFrame can not be installed"
+fi
+if [ -z "$no_browser" ]; then
+  step "pytest of pages in a browser, which ran beside" finish browser
+else
+  skip "pytest of pages in a browser" "$no_browser"
 fi
 step "ruff" "$python" -m ruff check scripts library examples tests
 mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \

@@ -27,7 +27,7 @@ def test_scripts_parse_and_can_be_run(script):
 def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
     here = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for options, modules in (
-        ((), "matplotlib, numpy, pandas"),
+        ((), "matplotlib, numpy, pandas, vl_convert"),
         (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
     ):
         done = bash(str(SCRIPTS / "python.sh"), *options, path=here)

@@ -1,0 +1,258 @@
+// The page: its views, each with charts and the table behind them.
+
+const CASE = [["kernel", (r) => r.name], ["M × N × K", (r) => r.problem], ["file", (r) => r.source]];
+const OF_SPEED = [["TFLOP/s", (r) => r.tflops], ["from", (r) => r.tflops_low], ["to", (r) => r.tflops_high]];
+const OF_RATIO = [["% of cuBLAS", (r) => r.of], ["from", (r) => r.of_low], ["to", (r) => r.of_high],
+  ["% of cuBLAS, the smaller figure", (r) => r.of_least]];
+const HOT = ["throttled", (r) => (r.throttled ? r.why_throttled || "yes" : "")];
+
+const VIEWS = [
+  {
+    id: "relative", title: "Relative to cuBLAS", field: "of", columns: [...CASE, ...OF_RATIO, HOT],
+    text: "Points are medians over cuBLAS samples taken in turn, lines their intervals. Ticks are ratios to cuBLAS " +
+      "timed alone, where those are smaller. 100 % is as fast as cuBLAS in FP32. Hollow: the GPU had lowered its clock.",
+    missing: "No case here was compared with cuBLAS.",
+    scales: {
+      "from 0 %": { type: "linear", zero: true },
+      "90 to 120 %": { type: "linear", zero: false, nice: false, domain: [90, 120] },
+      logarithmic: { type: "log", nice: false, padding: 14 },
+    },
+  },
+  {
+    id: "absolute", title: "Speed", field: "tflops", columns: [...CASE, ...OF_SPEED, ["µs", (r) => r.us], HOT],
+    text: "Both axes are logarithmic. Lines at the points are the intervals of the median time.",
+    missing: "No case here was timed.",
+  },
+  {
+    id: "comparison", title: "One file against another", field: "ratio",
+    columns: [...CASE, ["ratio", (r) => r.ratio], ["from", (r) => r.ratio_low], ["to", (r) => r.ratio_high],
+      ["verdict", (r) => r.verdict]],
+    text: "The new speed over the old one; above 1 is faster. Intervals are those of scripts/compare.py: they know the " +
+      "scatter within a run and not the drift from run to run.",
+    missing: "It takes two files that measured the same cases under one protocol.",
+  },
+  {
+    id: "error", title: "Error against speed", field: "err",
+    columns: [...CASE, ["relative error", (r) => r.err], ...OF_SPEED.slice(0, 1)],
+    text: "Faster is to the right, more accurate below. The error is that of the verified result against FP64, in the " +
+      "Frobenius norm.",
+    missing: "No timed case here has an error.",
+  },
+  {
+    id: "energy", title: "Energy", field: "gflops_per_watt",
+    columns: [...CASE, ["GFLOP/s per W", (r) => r.gflops_per_watt], ["J per product", (r) => r.joules],
+      ["mean W", (r) => r.energy_watts], ["mean MHz", (r) => r.energy_mhz]],
+    text: "Of products back to back for a second, in which the GPU's energy is counted.",
+    missing: "No case here has its energy measured. The runner's --energy does that. Power and clock below are single " +
+      "readings, which tell no energy.",
+  },
+  {
+    id: "power", title: "Power after the samples", field: "watts", columns: [...CASE, ["W", (r) => r.watts], HOT],
+    text: "What the GPU reported once, after the samples of a case. It is no mean, and short cases read too low.",
+    missing: "No case here has its power.",
+  },
+  {
+    id: "clock", title: "Clock after the samples", field: "mhz", columns: [...CASE, ["SM clock, MHz", (r) => r.mhz], HOT],
+    text: "What the GPU reported once, after the samples of a case.",
+    missing: "No case here has its clock.",
+  },
+  {
+    id: "roofline", title: "Roofline", field: "intensity",
+    columns: [...CASE, ["FLOP per byte", (r) => r.intensity], ...OF_SPEED.slice(0, 1)],
+    text: "FLOP per byte if A, B and C move once, which is the least traffic that a product can have. Dashed: the " +
+      "device's peaks of DRAM and of its FP32 units. Kernels on tensor cores may exceed the latter.",
+    missing: "No timed case of a GPU is here.",
+  },
+];
+
+/** A section with a title and a text. */
+function sectionOf(id, title, text, ...children) {
+  const heading = make("h2", { id: `${id}-title` }, title);
+  return make("section", { id, attributes: { "aria-labelledby": heading.id } }, heading, text && make("p", {}, text),
+    ...children);
+}
+
+/** A chart with a caption and the table behind it, both made when they are looked at. */
+class Figure {
+  constructor(page, title, columns, opens) {
+    Object.assign(this, { page, title, columns, opens, stale: false, seen: false });
+    this.caption = make("figcaption");
+    this.place = make("div", { className: "chart" });
+    this.table = make("details", {}, make("summary", {}, "Table"));
+    this.table.addEventListener("toggle", () => this.showTable());
+    this.element = make("figure", {}, this.caption, this.place, this.table);
+    new IntersectionObserver(([entry]) => {
+      this.seen = entry.isIntersecting;
+      this.show();
+    }, { rootMargin: "200px" }).observe(this.element);
+  }
+
+  update(spec, rows, caption, others) {
+    Object.assign(this, { spec, rows, others, stale: true });
+    this.element.hidden = !rows.length;
+    this.caption.textContent = caption;
+    this.showTable();
+    this.show();
+  }
+
+  show() {
+    if (!this.stale || !this.seen || !this.rows.length) return;
+    this.stale = false;
+    draw(this.page, this.place, this.spec, this.rows, this.opens, this.others);
+  }
+
+  showTable() {
+    [...this.table.children].slice(1).forEach((child) => child.remove());
+    if (!this.table.open) return;
+    const opens = (row) => row.id !== undefined && (() => this.opens(row));
+    this.table.append(tableOf(this.title, this.columns, this.rows, opens));
+  }
+}
+
+/** A view of the cases: its charts follow the filters. `rowsOf` gives the rows that its charts may show. */
+class View {
+  constructor(page, filters, { rowsOf, controls = [], ...definition }, opens) {
+    Object.assign(this, { page, filters, rowsOf }, definition);
+    this.scale = Object.keys(this.scales ?? {})[0];
+    this.figures = Object.fromEntries(Object.keys(page.charts[this.id]).map((form) => [
+      form, new Figure(page, this.title, this.columns, opens)]));
+    this.empty = make("p", { className: "empty" });
+    const scales = this.scale ? [select("Axis ", Object.keys(this.scales).map((name) => [name, name]), this.scale,
+      (value) => { this.scale = value; this.update(); })] : [];
+    const buttons = [...controls.map((control) => control(() => this.update())), ...scales];
+    this.section = sectionOf(this.id, this.title, this.text, make("div", { className: "buttons" }, ...buttons), this.empty,
+      ...Object.values(this.figures).map((figure) => figure.element));
+  }
+
+  /** The definition with the scale that a reader chose. */
+  specOf(form) {
+    const spec = structuredClone(this.page.charts[this.id][form]);
+    const axis = form === "by_shape" ? "x" : "y";
+    for (const layer of this.scale ? spec.layer : []) {
+      if (layer.encoding[axis].field) layer.encoding[axis].scale = this.scales[this.scale];
+    }
+    return spec;
+  }
+
+  update() {
+    const all = this.rowsOf().filter((row) => row[this.field] !== undefined);
+    const rows = this.filters.rows(all);
+    const forms = { over_size: rows.filter((r) => r.side), by_shape: rows.filter((r) => !r.side), scatter: rows };
+    const protocol = this.page.protocols[this.filters.protocol];
+    for (const [form, figure] of Object.entries(this.figures)) {
+      const shown = forms[form];
+      const count = `${shown.length} ${shown.length === 1 ? "case" : "cases"}`;
+      figure.update(this.specOf(form), shown, `${count}; ${protocol}`, { roofs: this.page.roofs });
+    }
+    this.empty.hidden = rows.length > 0;
+    this.empty.textContent = all.length ? "The filters leave no case here." : this.missing;
+  }
+}
+
+/** Errors by distribution of the operands, of files of runner --accuracy; at one size, the largest up to 4096. */
+class Distribution {
+  constructor(page, filters) {
+    Object.assign(this, { page, filters });
+    const columns = [...CASE, ["operands", (r) => r.data], ["relative error", (r) => r.err]];
+    this.figure = new Figure(page, "Error by operands", columns, () => {});
+    this.empty = make("p", { className: "empty" }, "The filters leave no case here.");
+    this.section = sectionOf("distribution", "Error by operands", "The relative error against FP64 on each kind of " +
+      "operands; what is exact is not drawn.", this.empty, this.figure.element);
+  }
+
+  update() {
+    const rows = this.page.cases.filter((r) => r.outcome === "compared" && r.err && this.filters.letsThrough(r));
+    const sides = unique(rows.map((r) => r.side)).sort((a, b) => a - b);
+    const side = sides.includes(4096) ? 4096 : sides.at(-1);
+    const shown = rows.filter((r) => r.side === side);
+    this.figure.update(this.page.charts.distribution.scatter, shown, `${shown.length} cases at M = N = K = ${side}`);
+    this.empty.hidden = shown.length > 0;
+  }
+}
+
+/** Every case, whatever became of it. */
+class Cases {
+  constructor(page, filters, opens) {
+    Object.assign(this, { page, filters, opens });
+    this.place = make("div");
+    this.section = sectionOf("cases", "All cases", "Of all protocols and outcomes, as far as the filters let them " +
+      "through. The first column opens the samples.", this.place);
+  }
+
+  update() {
+    const columns = [...CASE, ["protocol", (r) => this.page.protocols[r.protocol]], ["outcome", (r) => r.outcome],
+      ["µs", (r) => r.us], ["TFLOP/s", (r) => r.tflops], ["% of cuBLAS, the smaller figure", (r) => r.of_least],
+      ["relative error", (r) => r.err], ["operands", (r) => r.data], HOT, ["reason", (r) => r.reason],
+      ["detail", (r) => r.detail]];
+    const rows = this.page.cases.filter((row) => this.filters.letsThrough(row));
+    const has = ([, value]) => rows.some((row) => ![undefined, null, ""].includes(value(row)));
+    const opens = (row) => row.samples && (() => this.opens(row));
+    this.place.replaceChildren(tableOf("All cases", columns.filter(has), rows, opens));
+  }
+}
+
+function filesSection(page) {
+  const names = unique(page.files.flatMap((file) => Object.keys(file.facts ?? {})));
+  const columns = [["file", (f) => f.source], ...names.map((name) => [name, (f) => f.facts?.[name]])];
+  return sectionOf("files", "Files", "", tableOf("Files", columns, page.files));
+}
+
+function simpleSection(table, index) {
+  const columns = table.columns.map((name, column) => [name, (row) => row[column]]);
+  return sectionOf(`table-${index}`, table.title, table.text, tableOf(table.title, columns, table.rows));
+}
+
+function notesSection(notes) {
+  return sectionOf("notes", "What to know first", "", make("ul", {}, ...notes.map((note) => make("li", {}, note))));
+}
+
+/** The rows of the pair of files that a reader chose, and the control for it. */
+function comparisonOf(page) {
+  let chosen = 0;
+  const options = page.pairs.map((pair, index) => [index, pair.title]);
+  const control = (changed) => select("Files ", options, chosen, (value) => { chosen = Number(value); changed(); });
+  return { rowsOf: () => page.pairs[chosen]?.cases ?? [], controls: options.length ? [control] : [] };
+}
+
+function paintSwatches(page) {
+  for (const swatch of document.querySelectorAll(".swatch")) {
+    swatch.style.background = page.colors[swatch.dataset.name][theme()];
+  }
+}
+
+async function main() {
+  const page = await unpacked(document.getElementById("data"));
+  const filters = new Filters(page);
+  const opens = (row) => showSamples(page, page.cases[row.id]);
+  const measured = page.cases.some((row) => row.outcome === "measured");
+  const views = measured ? VIEWS.filter(({ id }) => id !== "comparison" || page.pairs.length).map((definition) => {
+    const source = definition.id === "comparison" ? comparisonOf(page) : { rowsOf: () => page.cases };
+    return new View(page, filters, { ...definition, ...source }, opens);
+  }) : [];
+  if (page.cases.some((row) => row.outcome === "compared")) views.push(new Distribution(page, filters));
+  if (page.cases.length) views.push(new Cases(page, filters, opens));
+  const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection), filesSection(page)];
+  const links = sections.map((section) => make("li", {},
+    make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
+  const contents = make("nav", { attributes: { "aria-label": "Contents" } }, make("ul", {}, ...links));
+  const notes = page.notes.length ? [notesSection(page.notes)] : [];
+  document.getElementById("views").replaceChildren(make("section", {}, contents), ...notes, ...sections);
+
+  let wanted = 0;
+  const update = () => {
+    cancelAnimationFrame(wanted);
+    wanted = requestAnimationFrame(() => views.forEach((view) => view.update()));
+  };
+  const form = document.getElementById("filters");
+  if (page.cases.length) showFilters(form, filters, update);
+  else form.remove();
+  const repaint = () => { paintSwatches(page); update(); };
+  document.getElementById("theme").addEventListener("click", () => {
+    document.documentElement.style.colorScheme = theme() === "dark" ? "light" : "dark";
+    repaint();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  repaint();
+}
+
+await main();

@@ -1,0 +1,195 @@
+"""The charts of a report as Vega-Lite definitions. One definition gives the interactive form, PNG and SVG.
+
+A definition draws the data set `rows`, whose fields report.py describes; the roofline draws `roofs` as well. Colours are
+those of the page's kernels: `fill` here and in report/charts.js adds them and the data.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+HEIGHT = 360  # of a chart over sizes, in pixels
+ROW = 26  # of a chart with a row for each problem
+POINT = {"type": "point", "size": 60, "strokeWidth": 1.6, "opacity": 1, "clip": True}
+INK = {"expr": "ink"}  # a parameter that `fill` adds: the colour of text
+
+Spec = dict
+Values = Sequence[Mapping]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a chart shows of each case."""
+
+    field: str
+    title: str
+    interval: tuple[str, str] | None = None  # the fields of its ends
+    tick: str | None = None  # a field that is marked beside the point, where it is there
+    reference: float | None = None  # where a line is drawn
+    scale: Mapping = ()
+
+
+def tooltip(*fields: tuple[str, str]) -> list[Spec]:
+    described = [("name", "kernel"), ("problem", "M × N × K"), ("source", "file"), *fields]
+    described += [("few", "samples, too few for an interval"), ("why_throttled", "throttled")]
+    return [{"field": field, "title": title, "type": "nominal"} for field, title in described]
+
+
+ABOUT_A_CASE = tooltip(
+    ("written_speed", "speed"), ("written_ratio", "of cuBLAS"), ("written_err", "relative error"), ("power", "power")
+)
+COLOR = {"field": "name", "type": "nominal", "legend": {"title": None}}
+SIZE = {
+    "field": "side",
+    "type": "quantitative",
+    "title": "M = N = K",
+    "scale": {"type": "log", "base": 2, "nice": False, "padding": 14},
+    "axis": {"format": "d", "grid": False},
+}
+PROBLEM = {"field": "problem", "type": "nominal", "sort": None, "title": "M = N = K, or M × N × K"}
+
+
+def layer(mark: Spec | str, test: str | None = None, **encoding: Spec) -> Spec:
+    return {"mark": mark, "encoding": encoding} | ({"transform": [{"filter": test}]} if test else {})
+
+
+def points(**place: Spec) -> list[Spec]:
+    """Hollow where the GPU was throttled. A click on one shows the samples of its case."""
+    about = {"color": COLOR, "tooltip": ABOUT_A_CASE}
+    return [
+        layer(POINT | {"filled": filled}, f"{'!' * filled}datum.throttled", **place, **about)
+        for filled in (True, False)
+    ]
+
+
+def line_at(channel: str, value: float) -> Spec:
+    mark = {"type": "rule", "strokeWidth": 2, "color": INK}
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": {channel: {"datum": value}}}
+
+
+def values_of(quantity: Quantity, along: str, other: Mapping[str, Spec]) -> list[Spec]:
+    """Points along the channel x or y with their intervals and ticks; `other` is the other channel."""
+    value = {"type": "quantitative", "title": quantity.title, "scale": dict(quantity.scale)}
+    layers = [] if quantity.reference is None else [line_at(along, quantity.reference)]
+    if quantity.interval:
+        low, high = quantity.interval
+        ends = {along: value | {"field": low}, f"{along}2": {"field": high}}
+        rule = {"type": "rule", "strokeWidth": 1.6, "clip": True}
+        layers.append(layer(rule, f"isValid(datum.{low})", **ends, **other, color=COLOR))
+    if quantity.tick:
+        place = {along: value | {"field": quantity.tick}}
+        tick = {"type": "tick", "thickness": 1.6, "size": 12, "clip": True}
+        tick["orient"] = "horizontal" if along == "y" else "vertical"
+        test = f"isValid(datum.{quantity.tick}) && datum.{quantity.tick} < datum.{quantity.field}"
+        layers.append(layer(tick, test, **place, **other, color=COLOR))
+    return layers + points(**{along: value | {"field": quantity.field}}, **other)
+
+
+def over_size(quantity: Quantity) -> Spec:
+    """Square problems: a line for each kernel and file."""
+    value = {"field": quantity.field, "type": "quantitative", "title": quantity.title, "scale": dict(quantity.scale)}
+    dashes = {"field": "source", "type": "nominal", "legend": {"title": "file", "symbolStrokeColor": INK}}
+    line = {"type": "line", "strokeWidth": 1.8, "clip": True}
+    lines = layer(line, x=SIZE, y=value, color=COLOR, strokeDash=dashes, detail={"field": "group"})
+    return {"height": HEIGHT, "layer": [lines, *values_of(quantity, "y", {"x": SIZE})]}
+
+
+def by_shape(quantity: Quantity) -> Spec:
+    """Problems of all shapes: a row for each."""
+    return {"height": {"step": ROW}, "layer": values_of(quantity, "x", {"y": PROBLEM})}
+
+
+def scatter(x: Quantity, y: Quantity, *below: Spec) -> Spec:
+    place = {
+        channel: {"field": q.field, "type": "quantitative", "title": q.title, "scale": dict(q.scale)}
+        for channel, q in (("x", x), ("y", y))
+    }
+    return {"height": HEIGHT, "layer": [*below, *points(**place)]}
+
+
+LOG = {"type": "log", "nice": False, "padding": 14}
+RATIO = {"zero": True}
+SPEED = Quantity("tflops", "TFLOP/s", ("tflops_low", "tflops_high"), scale=LOG)
+RELATIVE = Quantity("of", "% of cuBLAS's speed", ("of_low", "of_high"), "of_least", 100, RATIO)
+ERROR = Quantity("err", "relative error against FP64", scale=LOG)
+INTENSITY = Quantity("intensity", "FLOP per byte of DRAM", scale=LOG)
+
+
+def roofline() -> Spec:
+    """`roofs` has the ends of the lines: a slope and a flat part for each device."""
+    axes = {"x": ("intensity", INTENSITY), "y": ("tflops", SPEED)}
+    place = {
+        channel: {"field": field, "type": "quantitative", "scale": LOG, "title": q.title}
+        for channel, (field, q) in axes.items()
+    }
+    mark = {"type": "line", "strokeWidth": 2, "strokeDash": [6, 3], "color": INK}
+    about = [{"field": "device", "type": "nominal"}, {"field": "limit", "type": "nominal"}]
+    roofs = {"data": {"name": "roofs"}, "mark": mark, "encoding": place | {"detail": about, "tooltip": about}}
+    return scatter(INTENSITY, SPEED, roofs)
+
+
+def errors_by_distribution() -> Spec:
+    spec = by_shape(ERROR)
+    for each in spec["layer"]:
+        each["encoding"]["y"] = {"field": "data", "type": "nominal", "sort": None, "title": "operands"}
+    return spec
+
+
+def samples() -> Spec:
+    """The samples of one case in the order in which they were taken; `kernel` names whose time it is."""
+    place = {
+        "x": {"field": "sample", "type": "quantitative", "title": "sample", "axis": {"format": "d", "grid": False}},
+        "y": {"field": "us", "type": "quantitative", "title": "µs", "scale": {"zero": False, "padding": 8}},
+    }
+    tip = [{"field": field, "type": "nominal"} for field in ("name", "sample", "us")]
+    color = {"color": COLOR}
+    return {
+        "height": 150,
+        "layer": [
+            layer({"type": "line", "strokeWidth": 1, "opacity": 0.6}, **place, **color),
+            layer(POINT | {"filled": True, "size": 30}, **place, **color, tooltip=tip),
+        ],
+    }
+
+
+def pair(quantity: Quantity) -> dict[str, Spec]:
+    return {"over_size": over_size(quantity), "by_shape": by_shape(quantity)}
+
+
+CHARTS: dict[str, dict[str, Spec]] = {
+    "relative": pair(RELATIVE),
+    "absolute": pair(SPEED),
+    "comparison": pair(Quantity("ratio", "new speed over old speed", ("ratio_low", "ratio_high"), None, 1, RATIO)),
+    "error": {"scatter": scatter(SPEED, ERROR)},
+    "distribution": {"scatter": errors_by_distribution()},
+    "energy": pair(Quantity("gflops_per_watt", "GFLOP/s per W", scale=RATIO)),
+    "power": pair(Quantity("watts", "W, one reading after the samples", scale=RATIO)),
+    "clock": pair(Quantity("mhz", "SM clock in MHz, one reading after the samples", scale={"zero": False})),
+    "roofline": {"scatter": roofline()},
+    "samples": {"scatter": samples()},
+}
+
+
+def config(ink: str, grid: str, muted: str) -> Spec:
+    text = {"labelColor": muted, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500}
+    return {
+        "background": None,
+        "font": "system-ui, sans-serif",
+        "view": {"stroke": None},
+        "axis": {**text, "gridColor": grid, "domainColor": muted, "tickColor": muted},
+        "legend": {**text, "labelColor": ink, "orient": "bottom", "labelLimit": 220, "symbolStrokeWidth": 2},
+    }
+
+
+def fill(spec: Spec, rows: Values, colors: Mapping[str, str], ink: str, **others: Values) -> Spec:
+    """A definition with its data, and with the colours of those kernels that occur."""
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    filled = copy.deepcopy(spec)
+    filled |= {"data": {"name": "rows"}, "datasets": {"rows": list(rows), **others}, "width": 820}
+    filled["params"] = [{"name": "ink", "value": ink}]
+    for each in filled["layer"]:
+        if "color" in each["encoding"]:
+            each["encoding"]["color"]["scale"] = {"domain": names, "range": [colors[name] for name in names]}
+    return filled
