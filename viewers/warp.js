@@ -134,14 +134,11 @@ function factOf(request) {
   const bytes = `${plural(lanes.length, "lane")}, ${plural(access.bytes, "byte")} each`;
   const facts = [`${line}: ${KINDS[place.kind]} of ${memoryName(place)}, ${bytes}.`];
   if (!isShared(place)) {
-    facts.push(`${plural(sectors, "sector")} of 32 bytes; the bytes would fill ${fewestSectorsOf(access)}.`);
+    facts.push(`Sectors of 32 bytes: ${sectors}, and ${fewestSectorsOf(access)} would hold what it wants.`);
   }
   if (isShared(place) || request.copiedTo !== null) {
     const conflicts = wavefronts - ideal;
-    facts.push(
-      `${plural(wavefronts, "wavefront")}; ${ideal} without bank conflicts, so there ` +
-        `${conflicts === 1 ? "is" : "are"} ${conflicts === 0 ? "none" : conflicts}.`,
-    );
+    facts.push(`Wavefronts: ${wavefronts}, with ${conflicts === 0 ? "no bank conflict" : plural(conflicts, "bank conflict")}.`);
   }
   facts.push(`The warp has passed ${plural(request.barriers, "barrier")}.`);
   return facts.join(" ");
@@ -175,7 +172,8 @@ function cellOf(word, lanes, classes = "") {
   if (lanes !== undefined) {
     cell.classList.add("lane");
     cell.style.setProperty("--hue", (lanes[0] * 360) / LANES);
-    cell.textContent = lanes.length > 1 ? `${lanes[0]}+` : lanes[0];
+    cell.classList.toggle("several", lanes.length > 1);
+    cell.textContent = lanes[0];
     cell.title = `byte ${word * WORD}: lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`;
   }
   return cell;
@@ -208,12 +206,12 @@ function globalPicture(access, array) {
     });
     const count = parts.filter((_, part) => sectors.has((line * LINE) / SECTOR + part)).length;
     return rowOf(
-      `byte ${(line * LINE).toLocaleString("en")} of ${array}: ${plural(count, "sector")}`,
+      `from byte ${(line * LINE).toLocaleString("en")}: ${plural(count, "sector")}`,
       element("div", { class: "sectors" }, ...parts),
     );
   });
   return memoryPicture(
-    `Global memory: ${plural(sectors.size, "sector")} in ${plural(rows.length, "line")} of 128 bytes`,
+    `Global memory, ${array}: ${plural(rows.length, "line")} of 128 bytes with four sectors each`,
     `${sectors.size} sectors of ${array} in ${rows.length} lines`,
     rows,
   );
@@ -234,15 +232,15 @@ function sharedPicture(access, array, load) {
         const conflict = lanes.has(word) && banks[bank] > 1 ? "conflict" : "";
         return cellOf(word, lanes.get(word), conflict);
       });
-      const label = `byte ${(row * BANKS * WORD).toLocaleString("en")} of ${array}, banks 0 to 31`;
+      const label = `from byte ${(row * BANKS * WORD).toLocaleString("en")}`;
       return rowOf(
-        parts.length > 1 || index === 0 ? `${heading}; ${label}` : label,
+        index === 0 ? `${heading}; ${label}` : label,
         element("div", { class: "words" }, ...cells),
       );
     });
   });
   return memoryPicture(
-    "Shared memory: 32 banks of 4 bytes",
+    `Shared memory, ${array}: a column for each of 32 banks of 4 bytes`,
     `${plural(wavefrontsOf(access, load), "wavefront")} on ${array}`,
     rows,
   );
@@ -285,8 +283,8 @@ function show(trace) {
   document.title = `A warp's accesses: ${trace.kernel}`;
   $("about").textContent =
     `M x N x K = ${trace.size.join(" x ")}. Warp ${trace.warp} of ${trace.warps} in block ${trace.block} of ` +
-    `${trace.blocks.toLocaleString("en")}, executed on a CPU. Numbers in the pictures are lanes; "3+" is lane 3 and ` +
-    `others that want the same word.`;
+    `${trace.blocks.toLocaleString("en")}, executed on a CPU. Numbers in the pictures are lanes. An ` +
+    `underlined one is the first of several lanes that want the same word.`;
   if (trace.left_out > 0) {
     $("cut").hidden = false;
     $("cut").textContent =
@@ -379,9 +377,15 @@ function show(trace) {
     });
     const mean = (sum, requests) => (requests === 0 ? "" : (sum / requests).toFixed(2));
     const whole = (number) => number.toLocaleString("en");
-    const head = ["line", "what", "memory", "so far", "on this page", "sectors", "wavefronts", "conflicts"];
-    const titles = [...head, "whole launch", "sectors", "wavefronts", "conflicts"].map((title, index) =>
-      element("th", { scope: "col", class: index === 1 || index === 2 ? "text" : "" }, title),
+    const isText = (column) => column === 1 || column === 2;
+    const costs = ["requests", "sectors", "wavefronts", "conflicts"];
+    const titles = ["line", "what", "memory", "so far", ...costs, ...costs].map((title, column) =>
+      element("th", { scope: "col", class: isText(column) ? "text" : "" }, title),
+    );
+    const groups = [["", 3], ["this warp", 5], ["all warps of the launch", 4]].map(([title, columns]) =>
+      title === ""
+        ? element("td", { colspan: columns })
+        : element("th", { scope: "colgroup", colspan: columns, class: "group" }, title),
     );
     const body = [...rows.values()].map(({ place, own, before, current: isCurrent }) => {
       const sums = totalsOf(own);
@@ -393,7 +397,7 @@ function show(trace) {
           (line.array ?? "") === place.array,
       );
       const shared = place.kind !== "global_load" && place.kind !== "global_store";
-      const costs = (counts) => [
+      const costsOf = (counts) => [
         isShared(place) ? "" : mean(counts.sectors, counts.requests),
         shared ? mean(counts.wavefronts, counts.requests) : "",
         shared ? mean(counts.conflicts, counts.requests) : "",
@@ -404,16 +408,19 @@ function show(trace) {
         place.array,
         whole(before),
         whole(sums.requests),
-        ...costs(sums),
-        ...(launch ? [whole(launch.requests), ...costs(launch)] : ["", "", "", ""]),
+        ...costsOf(sums),
+        ...(launch ? [whole(launch.requests), ...costsOf(launch)] : ["", "", "", ""]),
       ];
       return element(
         "tr",
         isCurrent ? { class: "current" } : {},
-        ...cells.map((cell, index) => element("td", { class: index === 1 || index === 2 ? "text" : "" }, `${cell}`)),
+        ...cells.map((cell, column) => element("td", { class: isText(column) ? "text" : "" }, `${cell}`)),
       );
     });
-    $("counts").replaceChildren(element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...body));
+    $("counts").replaceChildren(
+      element("thead", {}, element("tr", {}, ...groups), element("tr", {}, ...titles)),
+      element("tbody", {}, ...body),
+    );
   }
 
   function goTo(number) {

@@ -49,19 +49,25 @@ class Shapes {
   std::map<std::string, std::size_t> known_;
 };
 
-/// The source file, or null where it can not be read.
-Json text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!std::filesystem::is_regular_file(path) || !file) {
-    return nullptr;
+/// The source file at the path that a compiler was given, or null where it can not be read.
+Json text_of(const Kernel& kernel, const std::filesystem::path& path) {
+  // Debug information names the program's own files from the suite's folder, and other paths are from the build's.
+  const auto folders = kernel.file ? std::vector{std::filesystem::current_path()}
+                                   : std::vector<std::filesystem::path>{SGEMM_SOURCE_FOLDER, SGEMM_BUILD_FOLDER};
+  for (const std::filesystem::path& folder : folders) {
+    if (std::filesystem::is_regular_file(folder / path)) {
+      std::ifstream file(folder / path, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    }
   }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return nullptr;
 }
 
 /// The counts of whole lines, of all warps of the launch.
 Json lines_of(const Counts& counts) {
   Json lines = Json::array();
-  for (Json line : to_json(counts).at("lines")) {
+  const Json all = to_json(counts);
+  for (Json line : all.at("lines")) {
     if (line.at("kind") != "flops") {
       line.erase("example");
       line.erase("flops");
@@ -73,8 +79,6 @@ Json lines_of(const Counts& counts) {
 
 Json data_of(const Kernel& kernel, const Size& size, const Counts& counts) {
   const simt::WarpTrace& trace = *counts.trace;
-  // Compilers may be given paths from the folder they run in.
-  const std::filesystem::path folder = kernel.file ? std::filesystem::current_path() : SGEMM_BUILD_FOLDER;
   Json places = Json::array();
   Json files = Json::object();
   for (const simt::TracedPlace& place : trace.places) {
@@ -86,7 +90,7 @@ Json data_of(const Kernel& kernel, const Size& size, const Counts& counts) {
                       {"array", place.array},
                       {"copied_to", place.copied_to}});
     if (!files.contains(name)) {
-      files[name] = text_of(folder / path);
+      files[name] = text_of(kernel, path);
     }
   }
   Shapes shapes;

@@ -323,7 +323,7 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
     last_->traffic.wavefronts += wavefronts.taken;
     last_->traffic.ideal_wavefronts += wavefronts.ideal;
     if (&warp == traced_) {
-      context_.recorder->add_destination(copies_to_memory_, copies_to_, wavefronts);
+      context_.recorder->add_destination(copies_to_, wavefronts);
     }
     return;
   }
@@ -350,8 +350,9 @@ void BlockCounter::charge(const Warp& warp, SiteTraffic& to, const Traffic& traf
                           const Addresses& addresses, std::uint64_t begin) {
   to.traffic += traffic;
   if (&warp == traced_) {
-    context_.recorder->add(to.site, to.kind, to.memory,
-                           relative(active, context_.sites[to.site].bytes, addresses, begin), traffic);
+    const AccessSites::Site site = context_.sites[to.site];
+    context_.recorder->add(to.site, to.kind, to.memory, site.copy ? copies_to_memory_ : Memory{},
+                           relative(active, site.bytes, addresses, begin), traffic);
   }
 }
 

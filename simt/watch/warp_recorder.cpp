@@ -8,18 +8,14 @@ namespace simt {
 
 void WarpRecorder::begin() { *this = WarpRecorder(warp_); }
 
-std::uint32_t WarpRecorder::place(const Place& wanted) {
-  const auto [entry, is_new] = known_.try_emplace({wanted.site, wanted.kind, wanted.memory, wanted.destination},
-                                                  static_cast<std::uint32_t>(places_.size()));
+void WarpRecorder::add(AccessSites::Number site, AccessKind kind, Memory memory, Memory destination,
+                       const WarpAccess& access, const Traffic& traffic) {
+  const Place place{site, kind, memory, destination};
+  const auto [known, is_new] = known_.try_emplace(place, static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
-    places_.push_back(wanted);
+    places_.push_back(place);
   }
-  return entry->second;
-}
-
-void WarpRecorder::add(AccessSites::Number site, AccessKind kind, Memory memory, const WarpAccess& access,
-                       const Traffic& traffic) {
-  TracedRequest request{place({site, kind, memory, {}}), barriers_, access, {}, traffic};
+  TracedRequest request{known->second, barriers_, access, {}, traffic};
   if (first_.size() < most_first()) {
     first_.push_back(std::move(request));
     return;
@@ -31,10 +27,8 @@ void WarpRecorder::add(AccessSites::Number site, AccessKind kind, Memory memory,
   }
 }
 
-void WarpRecorder::add_destination(Memory memory, const WarpAccess& access, const Wavefronts& wavefronts) {
+void WarpRecorder::add_destination(const WarpAccess& access, const Wavefronts& wavefronts) {
   TracedRequest& request = last_.empty() ? first_.back() : last_.back();
-  const Place& source = places_[request.place];
-  request.place = place({source.site, source.kind, source.memory, memory});
   request.copied_to = access;
   request.traffic.wavefronts = wavefronts.taken;
   request.traffic.ideal_wavefronts = wavefronts.ideal;
