@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the pages to play with, each in one file that loads nothing:
+"""Writes the pages to play with, each in one file that loads nothing.
 
-    $(scripts/python.sh) scripts/viewers.py FOLDER                                the order of tiles and the L2: tiles.html
-    $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner          and the accesses of a warp of each chapter
-    $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner --kernels 02_smem_tiled,02_smem_tiled:tile16
+    $(scripts/python.sh) scripts/viewers.py FOLDER                          the order of tiles and the L2: tiles.html
+    $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner    and a warp's accesses in each chapter
+    ... --runner build/runner --kernels 02_smem_tiled,02_smem_tiled:tile16  or in these kernels
 
 The accesses of a kernel are in warp_<kernel>.html, with "-" for ":". The runner counts them: `--count --trace`.
 """

@@ -39,6 +39,9 @@ function css(name) {
 }
 
 function bytesText(bytes) {
+  if (bytes === 0) {
+    return "0";
+  }
   const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
   return `${(bytes / unit).toPrecision(3)} ${name}`;
 }
