@@ -117,7 +117,8 @@ std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool
 
 CaseRunner make_case_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
                             const std::optional<TuningFile>& tuning) {
-  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.force};
+  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.trace,
+                                 options.force};
   RankOptions ranks = options.ranks;
   ranks.seconds = seconds_per_case(options, query.device.has_value(), true);
   return {
@@ -170,6 +171,9 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
                                          ? std::filesystem::path(*options.out)
                                          : default_results_path(query.device ? query.device->name : cpu_model());
   require_writable(path);
+  if (options.trace) {
+    require_writable(options.trace->page);
+  }
 
   const std::optional<TuningFile> tuning = tuning_for_run(options, query);
   catch_interrupts();
@@ -215,6 +219,9 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   file.finish(interrupted());
   if (table_shown) {
     console.summary(path.string());
+    if (options.trace && counts.contains(Outcome::counted)) {
+      console.note(fmt::format("A warp's accesses, to be opened in a browser: {}", options.trace->page));
+    }
   }
   return exit_status(counts);
 }
@@ -315,6 +322,12 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const std::vector<Case> plan = make_plan(selected, sizes, kinds, google.filter());
   if (plan.empty()) {
     throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", google.filter()));
+  }
+  if (options.trace && plan.size() > 1) {
+    throw UsageError(
+        fmt::format("--trace: a page shows one kernel at one size, and these are {} cases ({}, {}, ...); run the "
+                    "runner once for each page",
+                    plan.size(), plan[0].name(), plan[1].name()));
   }
   if (google.list_only()) {
     for (const Case& item : plan) {

@@ -28,7 +28,7 @@ _runner() {
     flag=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   case $flag in
-    --out | --tuning | --new-kernel | --include)
+    --out | --trace | --tuning | --new-kernel | --include)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;

@@ -139,6 +139,12 @@ start_fleet() {
     SGEMM_BUILD=$ROOT/$1 SGEMM_REFRAME=${fleet_python%/*}/reframe start_beside fleet "$python" -m pytest -rs tests/fleet
 }
 
+# The pages that the runner in the folder $1 writes.
+start_traces() {
+  [ -n "$no_browser" ] || [ -n "${jobs_beside[traces]:-}" ] ||
+    SGEMM_BUILD=$ROOT/$1 start_beside traces "$site_python" -m pytest -rs tests/browser/test_warp.py
+}
+
 declare -A jobs_beside
 scratch=$(mktemp)
 trap 'rm -f "$scratch" "$scratch".*' EXIT
@@ -158,6 +164,7 @@ if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
   step "pytest of the runner with CUDA" test_runner build-test
   start_fleet build-test
+  start_traces build-test
 else
   skip "build with CUDA" "there is no nvcc"
 fi
@@ -165,6 +172,7 @@ if [ -n "$all" ] || ! find_nvcc; then
   build_and_test cpu cpu "cpu$all"
   step "pytest of the runner" test_runner build-test-cpu
   start_fleet build-test-cpu
+  start_traces build-test-cpu
 fi
 build_and_test sanitized "sanitized$all" "sanitized$all"
 step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
@@ -176,6 +184,7 @@ else
 fi
 if [ -z "$no_browser" ]; then
   step "pytest of pages in a browser, which ran beside" finish browser
+  step "pytest of a warp's accesses in a browser, which ran beside" finish traces
 else
   skip "pytest of pages in a browser" "$no_browser"
 fi

@@ -2,6 +2,8 @@
 
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
+#include "record/results_file.hpp"
+#include "trace/trace_page.hpp"
 
 namespace sgemm {
 
@@ -23,6 +25,10 @@ void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observ
   record.counts = count(kernel, prepared, problem, options_, observer);
   if (protocol_.verify && record.counts->blocks_executed == record.counts->blocks) {
     verify(operands, "", observer, record);
+  }
+  if (options_.trace) {
+    write_atomically(options_.trace->page, trace_page(kernel, operands.size, *record.counts));
+    record.counts->trace.reset();
   }
   record.outcome = Outcome::counted;
 }

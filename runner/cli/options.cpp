@@ -24,6 +24,11 @@ namespace {
 
 /// The most blocks that an SM of any GPU holds.
 constexpr int MOST_BLOCKS_PER_SM = 32;
+/// Blocks of a grid that the executor can count, and warps of a block.
+constexpr std::uint64_t MOST_BLOCKS = 1ULL << 32U;
+constexpr unsigned MOST_WARPS = 32;
+/// Of the size alone for --trace: small enough that a warp's whole loop is on the page.
+constexpr std::string_view TRACED_SIZE = "256";
 /// Most that a product is spread over.
 constexpr int MOST_GPUS = 64;
 
@@ -64,6 +69,7 @@ Examples:
   runner --kernel cpu_naive,cpu_blas --sizes 64:1024 --time end-to-end
   runner --kernel 1-7 --sizes 256 --device cpu
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
+  runner --kernel 5 --count --trace accesses.html
   runner --kernel all --accuracy --data uniform,cancelling
   runner --tune --sizes 256:8192,4096x128x4096
   runner --new-kernel my.cu
@@ -186,8 +192,8 @@ std::vector<Distribution> parse_data(std::string_view flag, const std::string& t
   return data;
 }
 
-/// Declares the flags that take a value; the values go to `options` while `app` parses.
-void declare_values(CLI::App& app, Options& options) {
+/// Declares the flags that take a value; the values go to `options` and `traced` while `app` parses.
+void declare_values(CLI::App& app, Options& options, simt::TracedWarp& traced) {
   using Flag = std::string_view;
   using Text = const std::string&;
   const auto value = [&app](const std::string& flag, const std::string& value_name, const std::string& description,
@@ -306,6 +312,18 @@ void declare_values(CLI::App& app, Options& options) {
               fmt::format("a whole number between 1 and {}", MOST_BLOCKS_PER_SM));
         });
 
+  value("--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
+        [&](Flag, Text text) { options.trace.emplace().page = text; });
+  value("--trace-block", "N", "block of that warp, numbered with x fastest [0]", [&](Flag flag, Text text) {
+    traced.block = parse_number<std::uint64_t>(
+        flag, text, [](std::uint64_t x) { return x < MOST_BLOCKS; }, "the number of a block, 0 or above");
+  });
+  value("--trace-warp", "N", "that warp in its block [0]", [&](Flag flag, Text text) {
+    traced.warp = parse_number<unsigned>(
+        flag, text, [](unsigned x) { return x < MOST_WARPS; },
+        fmt::format("the number of a warp, between 0 and {}", MOST_WARPS - 1));
+  });
+
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
@@ -377,6 +395,9 @@ const std::vector<Meaning>& meanings() {
       {"--exchange", {Mode::measure, Mode::accuracy}},
       {"--gpu-model", {Mode::count}},
       {"--blocks-per-sm", {Mode::count}},
+      {"--trace", {Mode::count}},
+      {"--trace-block", {Mode::count}},
+      {"--trace-warp", {Mode::count}},
       {"--out", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
       {"--tuning", {Mode::measure, Mode::accuracy, Mode::profile, Mode::tune}},
       {"--no-tuning", {Mode::measure, Mode::accuracy, Mode::profile}},
@@ -416,6 +437,14 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
     if (app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
     }
+  }
+  for (const char* const flag : {"--trace-block", "--trace-warp"}) {
+    if (app.count(flag) > 0 && !options.trace) {
+      throw UsageError(fmt::format("{} needs --trace, which names the page to write", flag));
+    }
+  }
+  if (options.trace && options.trace->page == options.out) {
+    throw UsageError(fmt::format("--trace and --out are two files, and both are {}", *options.out));
   }
   if (!options.use_tuning && options.tuning_file) {
     throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
@@ -477,7 +506,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
 
   CLI::App app(std::string(DESCRIPTION), "runner");
   app.allow_extras();
-  declare_values(app, options);
+  simt::TracedWarp traced;
+  declare_values(app, options, traced);
   app.get_formatter()->column_width(26);
   const std::array<Switch, 8> switches{{
       {"--accuracy", "measure errors on all kinds of operands, and no times", true, nullptr},
@@ -533,6 +563,10 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
   }
   options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
+  if (options.trace) {
+    options.trace->warp = traced;
+    options.sizes = options.sizes.value_or(std::string(TRACED_SIZE));
+  }
   RankOptions& ranks = options.ranks;
   if (ranks.grid && ranks.gpus.value_or(ranks.grid->size()) != ranks.grid->size()) {
     throw UsageError(fmt::format("--grid {}x{} takes {} GPUs, --gpus says {}", ranks.grid->rows, ranks.grid->columns,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "count/count.hpp"
 #include "ranks/team.hpp"
 #include "record/protocol.hpp"
 #include "user/user_kernels.hpp"
@@ -23,6 +24,7 @@ struct Options {
   bool on_executor = false;                ///< GPU kernels run on the executor: with --device cpu, --check and --count
   std::string gpu_model = "h200";          ///< whose caches --count models: an id of simt::gpu_models()
   std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
+  std::optional<TraceOptions> trace;       ///< the page of a warp's requests that --count writes
   RankOptions ranks;                       ///< for products on several GPUs
   std::optional<double> timeout;           ///< seconds for a case of a file, or for an order to ranks
   bool force = false;                      ///< cases that would take the executor long are run

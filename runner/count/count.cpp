@@ -8,6 +8,7 @@
 #include <cmath>
 #include <future>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -208,18 +209,21 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
     limits.whole_at_most = std::numeric_limits<double>::infinity();
   }
   observer("counting");
-  simt::Counting counting(counted_arrays(problem), l1_of_block, limits);
+  simt::Counting counting(counted_arrays(problem), l1_of_block, limits,
+                          options.trace ? std::optional(options.trace->warp) : std::nullopt);
   try {
     prepared(problem, nullptr);
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
+  } catch (const std::out_of_range& error) {
+    throw CaseStopped(Outcome::skipped, error.what());
   }
-  const std::vector<simt::LaunchCounts> launches = counting.take();
+  std::vector<simt::LaunchCounts> launches = counting.take();
   if (launches.size() != 1) {
     throw CaseStopped(Outcome::not_supported,
                       fmt::format("makes {} launches where one can be counted", launches.size()));
   }
-  const simt::LaunchCounts& launch = launches.front();
+  simt::LaunchCounts& launch = launches.front();
 
   Counts counts;
   counts.gpu = &gpu;
@@ -245,6 +249,7 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
   counts.first_wave_blocks = std::min(counts.blocks, counts.resident_blocks());
   counts.first_wave_elements = launch.elements_read_by_first(counts.first_wave_blocks);
   counts.lines = launch.lines;
+  counts.trace = std::move(launch.trace);
   if (!options.force) {
     refuse_long_replays(launch);
   }

@@ -37,14 +37,21 @@ struct Counts {
   simt::L2Traffic in_step;
   simt::L2Traffic in_turn;
   std::vector<simt::LineCounts> lines;
+  std::optional<simt::WarpTrace> trace;  ///< if it was asked for; no part of the results file
 
   const simt::Traffic& of(simt::AccessKind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
   std::uint64_t resident_blocks() const { return std::uint64_t{gpu->sms} * blocks_per_sm; }
 };
 
+struct TraceOptions {
+  std::string page;  ///< path of the HTML file that shows the trace
+  simt::TracedWarp warp;
+};
+
 struct CountingOptions {
   const simt::GpuModel* gpu = nullptr;
   std::optional<int> blocks_per_sm;
+  std::optional<TraceOptions> trace;
   bool force = false;  ///< count even what takes the executor long
 };
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,11 +43,13 @@ class CountedProduct {
   }
 
   /// Those of the first launch.
-  LaunchCounts count(const std::function<void(const Problem&)>& launch, const simt::CountingLimits& limits) {
-    return std::move(count_all(launch, limits).front());
+  LaunchCounts count(const std::function<void(const Problem&)>& launch, const simt::CountingLimits& limits,
+                     std::optional<simt::TracedWarp> traced = std::nullopt) {
+    return std::move(count_all(launch, limits, traced).front());
   }
   std::vector<LaunchCounts> count_all(const std::function<void(const Problem&)>& launch,
-                                      const simt::CountingLimits& limits) {
+                                      const simt::CountingLimits& limits,
+                                      std::optional<simt::TracedWarp> traced = std::nullopt) {
     std::vector<simt::CountedArray> arrays;
     const auto add = [&](const char* name, const float* begin, std::int64_t rows, std::int64_t columns, bool writable) {
       const auto row_bytes = static_cast<std::size_t>(columns) * sizeof(float);
@@ -55,7 +58,7 @@ class CountedProduct {
     add("A", problem_.a, problem_.m, problem_.k, false);
     add("B", problem_.b, problem_.k, problem_.n, false);
     add("C", problem_.c, problem_.m, problem_.n, true);
-    simt::Counting counting(std::move(arrays), l1_bytes, limits);
+    simt::Counting counting(std::move(arrays), l1_bytes, limits, traced);
     launch(problem_);
     return counting.take();
   }

@@ -8,6 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +21,12 @@ namespace {
 using simt::AccessKind;
 using simt::Traffic;
 
-LaunchCounts counts_of(CountedKernel kernel) {
+LaunchCounts counts_of(CountedKernel kernel, std::optional<simt::TracedWarp> traced = std::nullopt) {
   GuardedArray in(COUNTED_ELEMENTS, 1.0F);
   GuardedArray out(COUNTED_ELEMENTS, 0.0F);
   const std::size_t bytes = COUNTED_ELEMENTS * sizeof(float);
   simt::Counting counting({{{"IN", in.data(), 1, bytes, bytes, false}}, {{"OUT", out.data(), 1, bytes, bytes, true}}},
-                          l1_bytes, WHOLE);
+                          l1_bytes, WHOLE, traced);
   kernel(in.data(), out.data());
   return std::move(counting.take().front());
 }
@@ -126,6 +129,63 @@ TEST(Counting, L1KeepsWhatTheBlockReadsAgain) {
   std::vector<std::pair<bool, int>> expected(9, {true, 15});
   expected.front() = {false, 15};
   EXPECT_EQ(asked, expected);
+}
+
+TEST(Counting, TracesOfAllWarpsAddUpToTheCounts) {
+  for (const CountedKernel kernel : {shared_stride_32, global_vectors, different_trip_counts, async_copies,
+                                     some_barriers, some_flops, same_line_again}) {
+    std::array<Traffic, simt::ACCESS_KINDS> sum{};
+    LaunchCounts counts;
+    unsigned warp = 0;
+    do {
+      counts = counts_of(kernel, simt::TracedWarp{0, warp});
+      ASSERT_TRUE(counts.trace.has_value());
+      for (const simt::TracedRequest& request : counts.trace->requests) {
+        const simt::TracedPlace& place = counts.trace->places[request.place];
+        sum[static_cast<std::size_t>(place.kind)] += request.traffic;
+        EXPECT_TRUE(place.file.ends_with("counted_kernels.cu")) << place.file;
+        const bool shared = place.kind == AccessKind::shared_load || place.kind == AccessKind::shared_store;
+        EXPECT_EQ(shared ? 0 : simt::sectors(request.access), request.traffic.sectors);
+      }
+    } while (++warp < counts.trace->warps);
+    EXPECT_EQ(sum, counts.traffic);
+  }
+  EXPECT_THROW(counts_of(shared_stride_32, simt::TracedWarp{0, 1}), std::out_of_range);
+  EXPECT_THROW(counts_of(shared_stride_32, simt::TracedWarp{1, 0}), std::out_of_range);
+}
+
+TEST(Counting, TraceKnowsOrderPlacesAndBarriers) {
+  const LaunchCounts counts = counts_of(shared_stride_2, simt::TracedWarp{});
+  std::vector<std::string> arrays;
+  for (const simt::TracedRequest& request : counts.trace->requests) {
+    arrays.push_back(counts.trace->places[request.place].array);
+  }
+  EXPECT_EQ(arrays, (std::vector<std::string>{"IN", "values", "values", "OUT"}));
+  EXPECT_EQ(counts.trace->requests.front().barriers, 0U);
+  EXPECT_EQ(counts.trace->requests.back().barriers, 1U);
+  EXPECT_EQ(counts.trace->requests[1].access.address[3], 24U);
+}
+
+TEST(Counting, LongTracesKeepBothEnds) {
+  const LaunchCounts whole = counts_of(same_line_again, simt::TracedWarp{0, 1});
+  const LaunchCounts cut = counts_of(same_line_again, simt::TracedWarp{0, 1, 2});
+  ASSERT_EQ(whole.trace->requests.size(), 3U);
+  ASSERT_EQ(cut.trace->requests.size(), 2U);
+  EXPECT_EQ(whole.trace->left_out, 0U);
+  EXPECT_EQ(cut.trace->left_out, 1U);
+  EXPECT_EQ(cut.trace->left_out_at, 2U);
+}
+
+TEST(Counting, TracedBlockIsExecutedAmongSamples) {
+  CountedProduct product(400, 330, 20);
+  const simt::TracedWarp warp{300, 3};
+  const LaunchCounts sampled = product.count(shuffled_product, NEVER_WHOLE, warp);
+  const LaunchCounts whole = product.count(shuffled_product, WHOLE, warp);
+  EXPECT_LT(sampled.blocks_executed, sampled.blocks);
+  ASSERT_EQ(sampled.trace->requests.size(), whole.trace->requests.size());
+  for (std::size_t i = 0; i < whole.trace->requests.size(); ++i) {
+    EXPECT_EQ(sampled.trace->requests[i].access.address, whole.trace->requests[i].access.address);
+  }
 }
 
 TEST(Counting, BlocksInAnyOrder) {

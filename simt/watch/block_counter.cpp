@@ -2,6 +2,7 @@
 
 #include "block/shared_memory.hpp"
 #include "models/l1_model.hpp"
+#include "watch/warp_recorder.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -66,7 +67,7 @@ BlockCounter::BlockCounter(CountingContext& context)
 
 BlockCounter::~BlockCounter() { code_runs = {}; }
 
-void BlockCounter::begin(const Launch& launch, std::uint64_t /*block*/) {
+void BlockCounter::begin(const Launch& launch, std::uint64_t block) {
   clear();
   const std::size_t threads = std::size_t{launch.block.x} * launch.block.y * launch.block.z;
   threads_ = threads;
@@ -75,6 +76,11 @@ void BlockCounter::begin(const Launch& launch, std::uint64_t /*block*/) {
   for (std::size_t warp = 0; warp < warps_.size(); ++warp) {
     const std::size_t lanes = std::min<std::size_t>(threads - warp * WARP, WARP);
     warps_[warp].lanes = lanes == WARP ? ~0U : (1U << lanes) - 1U;
+  }
+  traced_ = nullptr;
+  if (context_.recorder != nullptr && context_.recorder->warp().block == block) {
+    context_.recorder->begin();
+    traced_ = &warps_[context_.recorder->warp().warp];
   }
 }
 
@@ -194,6 +200,9 @@ void BlockCounter::merge_up_to_waits(Warp& warp) {
       }
     });
     ++barriers_;
+    if (&warp == traced_) {
+      context_.recorder->pass_barrier();
+    }
   }
 }
 
@@ -211,11 +220,14 @@ void BlockCounter::merge_when_complete(Warp& warp) {
   if ((warp.arrived | warp.ended) != warp.lanes) {
     return;
   }
-  barriers_ += warp.at_barrier ? 1 : 0;
+  const bool at_barrier = std::exchange(warp.at_barrier, false);
+  barriers_ += at_barrier ? 1 : 0;
   warp.arrived = 0;
-  warp.at_barrier = false;
   drop_waits(warp);
   merge(warp);
+  if (&warp == traced_ && at_barrier) {
+    context_.recorder->pass_barrier();
+  }
 }
 
 void BlockCounter::merge(Warp& warp) {
@@ -298,7 +310,8 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
   if (site.site.copy) {
     if (site.site.write) {
       // The sources of these copies come next. A source and its destination make one request.
-      const std::uint64_t begin = use_variable(addresses[first_lane(active)]).second;
+      const auto [variable, begin] = use_variable(addresses[first_lane(active)]);
+      copies_to_memory_ = {true, variable};
       copies_to_ = relative(active, site.site.bytes, addresses, begin);
       copies_to_hash_ = pattern_of(site, active, addresses, begin, true).hash;
       return;
@@ -309,6 +322,9 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
     const Wavefronts wavefronts = wavefronts_of_copies(site, reading, addresses);
     last_->traffic.wavefronts += wavefronts.taken;
     last_->traffic.ideal_wavefronts += wavefronts.ideal;
+    if (&warp == traced_) {
+      context_.recorder->add_destination(copies_to_, wavefronts);
+    }
     return;
   }
   if (site.site.bulk) {
@@ -324,8 +340,20 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
   const Wavefronts wavefronts = pattern_of(site, active, addresses, begin, true).wavefronts;
   SiteTraffic& counts = traffic_of(site, site.site.write ? AccessKind::shared_store : AccessKind::shared_load,
                                    {true, variable}, active, addresses, begin);
-  counts.traffic += {1, 0, wavefronts.taken, wavefronts.ideal,
-                     std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(active))};
+  charge(warp, counts,
+         {1, 0, wavefronts.taken, wavefronts.ideal,
+          std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(active))},
+         active, addresses, begin);
+}
+
+void BlockCounter::charge(const Warp& warp, SiteTraffic& to, const Traffic& traffic, std::uint32_t active,
+                          const Addresses& addresses, std::uint64_t begin) {
+  to.traffic += traffic;
+  if (&warp == traced_) {
+    const AccessSites::Site site = context_.sites[to.site];
+    context_.recorder->add(to.site, to.kind, to.memory, site.copy ? copies_to_memory_ : Memory{},
+                           relative(active, site.bytes, addresses, begin), traffic);
+  }
 }
 
 void BlockCounter::bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses) {
@@ -337,8 +365,8 @@ void BlockCounter::bulk_requests(Warp& warp, SiteState& site, std::uint32_t acti
     const std::uint64_t first = (addresses[lane] - begin) / SECTOR_BYTES;
     const std::uint64_t end = (addresses[lane] - begin + site.site.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
     const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
-    traffic_of(site, AccessKind::async_copy, memory, alone, addresses, begin).traffic +=
-        {1, end - first, 0, 0, site.site.bytes};
+    charge(warp, traffic_of(site, AccessKind::async_copy, memory, alone, addresses, begin),
+           {1, end - first, 0, 0, site.site.bytes}, alone, addresses, begin);
     if (outside) {
       return;
     }
@@ -384,7 +412,7 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
   std::uint64_t requests = 1;
   if (active == 0) {
     last_ = &traffic_of(site, kind, {}, active, addresses, 0);
-    last_->traffic.requests += 1;
+    charge(warp, *last_, {1, 0, 0, 0, 0}, active, addresses, 0);
     return;
   }
   // Lanes need not all use the same array.
@@ -416,8 +444,10 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
     }
     const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
     last_ = &traffic_of(site, kind, memory, here, addresses, begin);
-    last_->traffic +=
-        {requests, pattern->sectors, 0, 0, std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(here))};
+    charge(
+        warp, *last_,
+        {requests, pattern->sectors, 0, 0, std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(here))},
+        here, addresses, begin);
     requests = 0;
     active &= ~here;
   }

@@ -28,16 +28,6 @@
 
 namespace simt {
 
-/// Index of an array, or of a shared variable.
-struct Memory {
-  static constexpr std::uint16_t ELSEWHERE = 0xFFFF;
-
-  bool shared = false;
-  std::uint16_t index = ELSEWHERE;
-
-  bool operator==(const Memory&) const = default;
-};
-
 /// The requests that one site makes to one memory.
 struct SiteTraffic {
   AccessSites::Number site = AccessSites::NONE;
@@ -253,6 +243,9 @@ class BlockCounter final : public Watcher {
   std::pair<std::uint16_t, std::uint64_t> use_variable(std::uint64_t address);
   void use_words(std::size_t array, unsigned bytes, std::uint32_t active, const Addresses& addresses,
                  std::uint64_t begin);
+  /// Adds to the counts, and to the trace if the request is the traced warp's.
+  void charge(const Warp& warp, SiteTraffic& to, const Traffic& traffic, std::uint32_t active,
+              const Addresses& addresses, std::uint64_t begin);
   SiteTraffic& traffic_of(SiteState& site, AccessKind kind, Memory memory, std::uint32_t active,
                           const Addresses& addresses, std::uint64_t begin);
   /// `begin` is where the array or variable lies.
@@ -287,9 +280,11 @@ class BlockCounter final : public Watcher {
   std::vector<SiteState*> merging_;
   std::array<std::vector<Entry>, WARP> later_;  ///< of each lane, what follows its wait
   WarpAccess copies_to_;                        ///< the copies whose sources come next
+  Memory copies_to_memory_;
   std::uint64_t copies_to_hash_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Wavefronts> copy_wavefronts_;  ///< by hashes of both sides
   SiteTraffic* last_ = nullptr;                                                    ///< where the last request was added
+  const Warp* traced_ = nullptr;  ///< the warp whose requests context_.recorder gets; null in most blocks
 };
 
 }  // namespace simt

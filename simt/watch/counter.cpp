@@ -6,6 +6,8 @@
 #include "watch/flops.hpp"
 #include "watch/program.hpp"
 #include "watch/shared_variables.hpp"
+#include "watch/site_names.hpp"
+#include "watch/warp_recorder.hpp"
 #include "workers.hpp"
 
 #include <algorithm>
@@ -155,41 +157,32 @@ class Sum {
   std::map<const void*, std::uint64_t> code_;
 };
 
-/// The place in the file of the function into which everything was inlined, where a reader looks for it.
-SourcePlace place_in_kernel(const std::vector<SourcePlace>& places) {
-  if (places.empty()) {
-    return {};
-  }
-  SourcePlace place = *std::ranges::find(places, places.back().file, &SourcePlace::file);
-  place.file.erase(0, place.file.rfind('/') + 1);
-  return place;
-}
-
 void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const {
-  // All instructions whose places are wanted: of accesses, then those that compute.
-  std::vector<const void*> instructions;
+  std::vector<AccessSites::Site> accessing;
   for (const auto& [key, site] : sites_) {
-    const void* const code = sites[site.site].code;
-    instructions.push_back(code == nullptr ? nullptr : static_cast<const std::byte*>(code) - 1);
+    accessing.push_back(sites[site.site]);
   }
+  std::vector<const void*> computing;
   std::vector<std::uint64_t> flops_of;
   if (flops.known()) {
     counts.flops = 0;
     for (const auto& [code, runs] : code_) {
       for (const FlopInstruction& instruction : flops.behind(code)) {
-        instructions.push_back(instruction.code);
+        computing.push_back(instruction.code);
         flops_of.push_back(instruction.flops * runs);
         *counts.flops += flops_of.back();
       }
     }
   }
-  const std::vector<std::vector<SourcePlace>> places = source_places(instructions);
+  const std::vector<SourcePlace> accesses = places_in_kernel(accessing);
+  const std::vector<std::vector<SourcePlace>> computations = source_places(computing);
 
   std::map<std::tuple<std::string, unsigned, std::optional<AccessKind>, std::string>, LineCounts> lines;
   const auto line_at = [&](const SourcePlace& place, std::optional<AccessKind> kind,
                            const std::string& array) -> LineCounts& {
-    LineCounts& line = lines[{place.file, place.line, kind, array}];
-    line.file = place.file;
+    const std::string file = without_folder(place.file);
+    LineCounts& line = lines[{file, place.line, kind, array}];
+    line.file = file;
     line.line = place.line;
     line.kind = kind;
     line.array = array;
@@ -197,19 +190,7 @@ void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& 
   };
   std::size_t index = 0;
   for (const auto& [key, counted] : sites_) {
-    const AccessSites::Site site = sites[counted.site];
-    SourcePlace place = place_in_kernel(places[index++]);
-    if (site.code == nullptr) {
-      place.file = site.place.file_name();
-      place.file.erase(0, place.file.rfind('/') + 1);
-      place.line = site.place.line();
-    }
-    std::string name;
-    if (counted.memory.index != Memory::ELSEWHERE) {
-      name = counted.memory.shared ? SharedVariables::of_program().all()[counted.memory.index].name
-                                   : counts.arrays[counted.memory.index].array.name;
-    }
-    LineCounts& line = line_at(place, counted.kind, name);
+    LineCounts& line = line_at(accesses[index++], counted.kind, name_of(counted.memory, counts.arrays));
     if (line.traffic.requests == 0) {
       line.example = counted.example;
     }
@@ -220,8 +201,8 @@ void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& 
       counts.bytes_read[counted.memory.index] += counted.traffic.bytes;
     }
   }
-  for (const std::uint64_t flops_here : flops_of) {
-    line_at(place_in_kernel(places[index++]), std::nullopt, "").flops += flops_here;
+  for (std::size_t i = 0; i < flops_of.size(); ++i) {
+    line_at(place_in_kernel(computations[i]), std::nullopt, "").flops += flops_of[i];
   }
   for (auto& [key, line] : lines) {
     counts.lines.push_back(std::move(line));
@@ -240,6 +221,7 @@ class LaunchCounter {
   }
 
   LaunchCounts run() {
+    require_traced_warp();
     blocks_ = execute({0});
     expected_accesses_ = static_cast<double>(blocks_.front().accesses) * static_cast<double>(counts_.blocks);
     if (expected_accesses_ <= limits_.whole_below) {
@@ -251,10 +233,30 @@ class LaunchCounter {
       run_whole();
     }
     sum_.write_to(counts_, context_.sites, flops_);
+    if (context_.recorder != nullptr) {
+      counts_.trace = context_.recorder->take(context_.sites, counts_.arrays);
+      counts_.trace->blocks = counts_.blocks;
+      counts_.trace->warps = warps();
+    }
     return std::move(counts_);
   }
 
  private:
+  unsigned warps() const { return (counts_.threads_per_block + WARP - 1) / WARP; }
+
+  void require_traced_warp() const {
+    if (context_.recorder == nullptr) {
+      return;
+    }
+    const TracedWarp& wanted = context_.recorder->warp();
+    if (wanted.block >= counts_.blocks || wanted.warp >= warps()) {
+      throw std::out_of_range("there is no warp " + std::to_string(wanted.warp) + " of block " +
+                              std::to_string(wanted.block) + " to trace: the launch has " +
+                              std::to_string(counts_.blocks) + " blocks of " + std::to_string(warps()) +
+                              " warps, numbered from 0");
+    }
+  }
+
   std::vector<BlockCounts> execute(const std::vector<std::uint64_t>& numbers) {
     std::vector<BlockCounts> result(numbers.size());
     run_blocks<BlockCounter>(
@@ -404,6 +406,9 @@ std::optional<std::string> LaunchCounter::run_samples() {
                          std::max(counts_.blocks * (part + 1) / limits_.blocks_to_check,
                                   counts_.blocks * part / limits_.blocks_to_check + 1)));
   }
+  if (context_.recorder != nullptr) {
+    checks.push_back(context_.recorder->warp().block);
+  }
   const std::set<std::uint64_t> known(representatives.begin(), representatives.end());
   std::sort(checks.begin(), checks.end());
   checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
@@ -476,8 +481,9 @@ std::uint64_t LaunchCounts::elements_read_by_first(std::uint64_t count) const {
   return elements;
 }
 
-Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits)
-    : l1_bytes_(std::move(l1_bytes)), limits_(limits), arrays_(std::move(arrays)) {
+Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits,
+                   std::optional<TracedWarp> traced)
+    : l1_bytes_(std::move(l1_bytes)), limits_(limits), traced_(traced), arrays_(std::move(arrays)) {
   SharedVariables::of_program();
   current_counting = this;
 }
@@ -504,6 +510,11 @@ void Counting::count(const Launch& launch) {
   for (const CountedArray& array : arrays) {
     context_->arrays.push_back(array.array);
   }
+  std::optional<WarpRecorder> recorder;
+  if (traced_) {
+    recorder.emplace(*traced_);
+  }
+  context_->recorder = recorder ? &*recorder : nullptr;
   launches_.push_back(LaunchCounter(launch, arrays, *context_, limits_).run());
 }
 

@@ -5,6 +5,7 @@
 #include "watch/zeroed_table.hpp"
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -55,6 +56,18 @@ class AccessSites {
   std::vector<Site> sites_;
 };
 
+/// Index of an array, or of a shared variable.
+struct Memory {
+  static constexpr std::uint16_t ELSEWHERE = 0xFFFF;
+
+  bool shared = false;
+  std::uint16_t index = ELSEWHERE;
+
+  auto operator<=>(const Memory&) const = default;
+};
+
+class WarpRecorder;
+
 /// Shared by the counters of all OS threads.
 struct CountingContext {
   explicit CountingContext(Program program) : program(std::move(program)), sites(this->program) {}
@@ -63,6 +76,7 @@ struct CountingContext {
   std::vector<GlobalArray> arrays;
   L1Size l1_bytes;
   AccessSites sites;
+  WarpRecorder* recorder = nullptr;  ///< of the warp that is traced in the current launch, or null
 
   static constexpr std::size_t OUTSIDE = ~std::size_t{0};
   /// Index of the array that the address lies in, or OUTSIDE.

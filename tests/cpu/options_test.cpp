@@ -306,6 +306,24 @@ TEST(Options, BadCounting) {
   }
 }
 
+TEST(Options, TraceIsOfOneWarp) {
+  const Options given = options({"--count", "--trace", "a.html", "--trace-block", "7", "--trace-warp", "3"});
+  ASSERT_TRUE(given.trace.has_value());
+  EXPECT_EQ(given.trace->page, "a.html");
+  EXPECT_EQ(given.trace->warp.block, 7U);
+  EXPECT_EQ(given.trace->warp.warp, 3U);
+  EXPECT_EQ(given.sizes, "256");
+  EXPECT_EQ(options({"--count", "--trace", "a.html", "--sizes", "64"}).sizes, "64");
+  EXPECT_FALSE(options({"--count"}).trace.has_value());
+  EXPECT_EQ(error({"--trace", "a.html"}), "--trace needs --count");
+  EXPECT_EQ(error({"--count", "--trace-warp", "1"}), "--trace-warp needs --trace, which names the page to write");
+  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-warp", "32"}),
+            "--trace-warp: '32' is not the number of a warp, between 0 and 31");
+  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-block", "-1"}),
+            "--trace-block: '-1' is not the number of a block, 0 or above");
+  EXPECT_EQ(error({"--count", "--trace", "a", "--out", "a"}), "--trace and --out are two files, and both are a");
+}
+
 TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
   const std::vector<Distribution> every(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
   const Options all = options({"--accuracy"});

@@ -56,7 +56,8 @@ def test_words_are_completed(words, expected):
     assert completions(*words) == expected
 
 
-def test_output_goes_to_any_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("flag", ["--out", "--trace"])
+def test_output_goes_to_any_file(tmp_path, monkeypatch, flag):
     (tmp_path / "results.json").touch()
     monkeypatch.chdir(tmp_path)
-    assert completions("--out", "res") == ["results.json"]
+    assert completions(flag, "res") == ["results.json"]

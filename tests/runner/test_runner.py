@@ -78,6 +78,21 @@ def test_status_1_of_a_kernel_that_misbehaves(run, kernel, outcome, reason):
     assert done.results["interrupted"] is False
 
 
+def test_a_trace_is_written_for_a_warp_that_there_is(run, tmp_path):
+    page = tmp_path / "page.html"
+    counted = ["--kernel", "1", "--count", "--sizes", "32"]
+    done = run(*counted, "--trace", "page.html", "--trace-warp", "32")
+    assert done.status == 2 and "--trace-warp: '32'" in done.stderr
+    done = run(*counted, "--trace", "page.html", "--trace-block", "1")
+    assert done.status == 3, done.stderr
+    assert done.cases[0]["reason"].startswith("there is no warp 0 of block 1 to trace: the launch has 1 blocks of ")
+    assert not page.exists()
+    done = run(*counted, "--trace", "page.html")
+    assert done.status == 0, done.stderr
+    assert "page.html" in done.stdout and '"kernel":"01_naive"' in page.read_text(encoding="utf-8")
+    assert done.cases[0]["counts"] == run(*counted).cases[0]["counts"]
+
+
 @without_misbehaving_kernels
 def test_what_is_not_verified_is_not_found_wrong(run):
     done = run("--kernel", "wrong", "--sizes", "32", "--no-verify", *QUICK, runner=MISBEHAVING)
@@ -94,6 +109,11 @@ def test_what_is_not_verified_is_not_found_wrong(run):
         (["--sizes", "0"], "0"),
         (["--sise", "64"], "--sizes"),
         (["--check", "--count"], "--c"),
+        (
+            ["--count", "--trace", "a.html", "--kernel", "1,2"],
+            "--trace: a page shows one kernel at one size, and these are 2",
+        ),
+        (["--count", "--trace", "no/a.html", "--kernel", "1"], "can not write no/a.html: there is no folder no"),
         (["--profile"], "--profile reads a GPU's counters, and --device cpu has none"),
         (["--benchmark_filter=nothing"], "no case matches 'nothing'"),
         (["--benchmark_format=xml"], "xml"),

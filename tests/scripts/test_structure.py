@@ -20,6 +20,7 @@ RUNNER = [
     "timing",
     "ranks",
     "count",
+    "trace",
     "profile",
     "record",
     "user",

@@ -11,6 +11,7 @@
 #include "simt/executor.hpp"
 #include "simt/l2_model.hpp"
 #include "simt/warp_access.hpp"
+#include "simt/warp_trace.hpp"
 
 #include <array>
 #include <cstddef>
@@ -25,28 +26,6 @@
 #include <vector>
 
 namespace simt {
-
-enum class AccessKind : std::uint8_t {
-  global_load,
-  global_store,
-  shared_load,
-  shared_store,
-  async_copy,  ///< cp.async: reads global memory and writes shared memory
-};
-constexpr std::size_t ACCESS_KINDS = 5;
-
-/// Requests of warps to the memories, and what they cost.
-struct Traffic {
-  std::uint64_t requests = 0;
-  std::uint64_t sectors = 0;     ///< of global memory
-  std::uint64_t wavefronts = 0;  ///< of shared memory
-  std::uint64_t ideal_wavefronts = 0;
-  std::uint64_t bytes = 0;  ///< by all lanes together
-
-  bool operator==(const Traffic&) const = default;
-  Traffic& operator+=(const Traffic& other);
-  Traffic times(std::uint64_t factor) const;
-};
 
 /// Words of 4 bytes of an array, from `begin` to before `end`.
 struct Words {
@@ -109,6 +88,7 @@ struct LaunchCounts {
   /// All blocks in the order of their numbers: their requests to the L2, and their index in `executed`.
   std::vector<PlacedBlock> placed;
   std::vector<std::uint32_t> like;
+  std::optional<WarpTrace> trace;  ///< of the warp that Counting was asked for
 
   bool whole() const { return blocks_executed == blocks; }
   /// The number of different elements that the first `count` blocks read, in the arrays that are only read.
@@ -134,8 +114,10 @@ struct CountingLimits {
 /// Accesses to workspaces() are counted as well. Only one such object may live at a time.
 class Counting {
  public:
-  /// Throws std::runtime_error if the program lacks the symbols of its shared variables.
-  Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits = {});
+  /// The requests of the warp `traced` are kept as well. Throws std::runtime_error if the program lacks the symbols of
+  /// its shared variables.
+  Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits = {},
+           std::optional<TracedWarp> traced = std::nullopt);
   ~Counting();
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
@@ -146,14 +128,16 @@ class Counting {
   /// The launches since the last call.
   std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
-  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable, and
-  /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces.
+  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable,
+  /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces, and std::out_of_range where the
+  /// launch has no such warp as is traced.
   void count(const Launch& launch);
 
  private:
   std::unique_ptr<CountingContext> context_;  ///< of the latest launch; null before the first
   L1Size l1_bytes_;
   CountingLimits limits_;
+  std::optional<TracedWarp> traced_;
   std::vector<CountedArray> arrays_;
   std::vector<LaunchCounts> launches_;
 };
