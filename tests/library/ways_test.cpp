@@ -120,7 +120,9 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   product.beta = 0.5F;
   std::vector<std::int64_t> rows{130};
   for (std::int64_t row = 0; row < 128; row += 3) {
-    rows.push_back(row);
+    if (row / 16 != 3) {
+      rows.push_back(row);
+    }
   }
   const std::vector<std::int64_t> columns{140, 141, 269};
   expect_right_in_every_way(
