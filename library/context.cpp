@@ -1,6 +1,8 @@
 #include "context.hpp"
 
+#include "common/ceil_div.hpp"
 #include "predicted_time.hpp"
+#include "scaled_c.hpp"
 #include "status_error.hpp"
 #include "ways.hpp"
 
@@ -128,31 +130,72 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   return sgemm::choose(ways, cublas_us, batch.count, limit, without);
 }
 
+/// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
+class sgemm_context::Memory {
+ public:
+  Memory(sgemm_context& context, std::size_t bytes)
+      : context_(context), allocates_(context.workspace_ == nullptr && bytes > 0) {
+    data_ = allocates_                          ? context.pool_.allocate(bytes, context.stream_)
+            : bytes <= context.workspace_bytes_ ? context.workspace_
+                                                : nullptr;
+    missing_ = bytes > 0 && data_ == nullptr;
+  }
+  ~Memory() {
+    if (allocates_ && data_ != nullptr) {
+      context_.pool_.free(data_, context_.stream_);
+    }
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  void* data() const { return data_; }
+  bool missing() const { return missing_; }
+
+ private:
+  sgemm_context& context_;
+  bool allocates_;
+  bool missing_;
+  void* data_;
+};
+
 void sgemm_context::gemm(const GemmBatch& batch) {
   const Choice& chosen = choice(batch);
   if (!chosen.way) {
-    blas_.gemm(batch);
+    gemm_by_cublas(batch);
     return;
   }
   const Way& way = *chosen.way;
-  const bool allocates = workspace_ == nullptr && way.workspace_bytes > 0;
-  void* const memory = allocates ? pool_.allocate(way.workspace_bytes, stream_) : workspace_;
-  if (allocates && memory == nullptr) {
+  const Memory memory(*this, way.workspace_bytes);
+  if (memory.missing()) {
+    gemm_by_cublas(batch);
+    return;
+  }
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    way.launch(batch.problem(i), memory.data(), stream_);
+  }
+}
+
+std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
+  if (!batch.first.scalars_on_device() || batch.first.k == 0) {
+    return 0;
+  }
+  return ceil_div<std::size_t>(scaled_c_bytes(batch), SGEMM_WORKSPACE_ALIGNMENT) * SGEMM_WORKSPACE_ALIGNMENT;
+}
+
+void sgemm_context::gemm_by_cublas(const GemmBatch& batch) {
+  const std::size_t bytes = bytes_beside_cublas(batch);
+  const Memory memory(*this, bytes);
+  if (bytes == 0 || memory.missing()) {
     blas_.gemm(batch);
     return;
   }
-  const auto free_memory = [&] {
-    if (allocates) {
-      pool_.free(memory, stream_);
-    }
-  };
-  try {
-    for (std::int64_t i = 0; i < batch.count; ++i) {
-      way.launch(batch.problem(i), memory, stream_);
-    }
-  } catch (...) {
-    free_memory();
-    throw;
+  save_scaled_c(batch, memory.data(), stream_);
+  if (workspace_ == nullptr) {
+    blas_.gemm(batch);
+  } else {  // cuBLAS has what the copy leaves over
+    blas_.set_stream(stream_, static_cast<char*>(workspace_) + bytes, workspace_bytes_ - bytes);
+    blas_.gemm(batch);
+    blas_.set_stream(stream_, workspace_, workspace_bytes_);
   }
-  free_memory();
+  restore_scaled_c(batch, memory.data(), stream_);
 }

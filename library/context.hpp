@@ -35,16 +35,21 @@ struct sgemm_context {
 
   /// What gemm() would do. The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch);
+  /// What work on a batch by cuBLAS needs besides cuBLAS's own memory: room for a copy of C where an alpha of 0 on the
+  /// GPU would be multiplied.
+  static std::size_t bytes_beside_cublas(const sgemm::GemmBatch& batch);
   /// Enqueues a batch.
   void gemm(const sgemm::GemmBatch& batch);
 
  private:
+  class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
   /// scalars are, whether there is anything to multiply, and the number of products.
   using ChoiceKey =
       std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, std::int64_t>;
 
   sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
+  void gemm_by_cublas(const sgemm::GemmBatch& batch);
 
   int device_;
   int all_multiprocessors_;

@@ -217,10 +217,12 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
       return;
     }
     handle->require_device();
-    const Choice& choice = handle->choice(row_major(call, handle->pointer_mode));
+    const GemmBatch batch = row_major(call, handle->pointer_mode);
+    const Choice& choice = handle->choice(batch);
     copy(plan->reason, choice.reason);
     plan->cublas_us = choice.cublas_us;
-    plan->launches = 1;
+    plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
+    plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
     copy(plan->kernel, "cublas");
     if (choice.way) {
       copy(plan->kernel, choice.way->kernel);

@@ -6,6 +6,7 @@ set(SGEMM_LIBRARY_SOURCES
   every_shape_ways.cpp
   gemm_call.cpp
   predicted_time.cpp
+  scaled_c.cu
   sgemm.cpp
   split_ways.cu)
 set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp memory_pool.cpp)

@@ -10,10 +10,12 @@
 #include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
+#include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
 #include "host/cost_model.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
+#include "postponed_elements.cuh"
 #include "predicted_time.hpp"
 #include "ways.hpp"
 
@@ -26,25 +28,6 @@
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
-
-/// The scalars of a problem, wherever they are.
-__device__ __forceinline__ split_product::Scalars scalars_of(const GemmProblem& p) {
-  return p.scalars_on_device() ? split_product::Scalars{*p.alpha_at, *p.beta_at}
-                               : split_product::Scalars{p.alpha, p.beta};
-}
-
-/// Element (row, col) of op(A) * op(B), as the function for a Problem computes it.
-__device__ __forceinline__ float dot_product(const GemmProblem& p, std::int64_t row, std::int64_t col) {
-  const float* a = p.a + (p.a_transposed ? row : row * p.lda);
-  const float* b = p.b + (p.b_transposed ? col * p.ldb : col);
-  const std::int64_t a_step = p.a_transposed ? p.lda : 1;
-  const std::int64_t b_step = p.b_transposed ? 1 : p.ldb;
-  float sum = 0.0F;
-  for (std::int64_t k = 0; k < p.k; ++k) {
-    sum += a[k * a_step] * b[k * b_step];
-  }
-  return sum;
-}
 
 namespace split_product {
 namespace {
@@ -70,14 +53,26 @@ __device__ __forceinline__ void split_lines(const Lines& lines, Reading reading,
   }
 }
 
-/// Splits A and B, and lowers the `flag_count` flags of the next kernel, which then may find anything in its workspace.
+/// Words in the workspace that are 0 when the next kernel starts.
+struct Zeros {
+  unsigned* at;
+  int count;
+
+  /// By a whole block.
+  __device__ __forceinline__ void write() const {
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += SPLIT_THREADS) {
+      at[i] = 0;
+    }
+  }
+};
+
+/// Splits A and B, and lowers the flags of the next kernel, which then may find anything in its workspace.
 template <class Scheme>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* workspace, unsigned* flags, int flag_count) {
+    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* workspace, Zeros stream_k, Zeros postponed) {
   if (blockIdx.x == 0) {
-    for (int i = static_cast<int>(threadIdx.x); i < flag_count; i += SPLIT_THREADS) {
-      flags[i] = 0;
-    }
+    stream_k.write();
+    postponed.write();
   }
   // Where alpha is 0, the operands are not read and count as zeros.
   const bool used = scalars_of(p).alpha != 0.0F;
@@ -94,7 +89,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 }
 
 template <class Shape, bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(GemmProblem p, void* workspace, Schedule schedule) {
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    gemm_kernel(PostponingProblem p, void* workspace, Schedule schedule) {
   multiply<Shape, PAIRS>(p, workspace, schedule);
 }
 
@@ -115,19 +111,22 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
   Way way;
   way.kernel = kernel;
   way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  way.workspace_bytes = operands_at + Workspace<Scheme>(p, nullptr).bytes();
+  const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
+  way.workspace_bytes = postponed_at + Postponed::bytes(p, multiprocessors);
   way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, planned.cycles);
   way.kernels = 2;
   way.launch = [=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
+    const Postponed postponed(problem, multiprocessors, static_cast<char*>(workspace) + postponed_at);
     launch(gemm_split_kernel<Scheme>, Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS), 0, stream,
            problem, reading(problem.a, problem.lda, problem.k, !problem.a_transposed),
-           reading(problem.b, problem.ldb, problem.k, problem.b_transposed), operands, work.schedule.flags, flag_count);
+           reading(problem.b, problem.ldb, problem.k, problem.b_transposed), operands,
+           Zeros{work.schedule.flags, flag_count}, Zeros{postponed.blocks, multiprocessors});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Scheme>::SMEM_BYTES, stream, problem, operands, work.schedule);
+                     Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
   };
   return way;
 }

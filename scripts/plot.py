@@ -8,10 +8,10 @@
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
 all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
-their usual names, and for those of other people's kernels. A chart whose data is missing is skipped, and the reason is
-printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel and device. With
---across each file stands for one board, and there is a chart for each kernel: a line for each device, through the
-medians over its boards, and their range. Files of different protocols are not drawn together.
+their usual names, and for those of other people's kernels and of trainings. A chart whose data is missing is skipped,
+and the reason is printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel
+and device. With --across each file stands for one board, and there is a chart for each kernel: a line for each device,
+through the medians over its boards, and their range. Files of different protocols are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -42,6 +42,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+import programs
 import results
 from fleet import Board, load_boards, require_one_protocol, spreads, titles
 from results import (
@@ -89,6 +90,7 @@ LIBRARIES = {
     "cpu_naive": ("three loops (CPU)", "#56b4e9", "^"),
 }
 CUBLAS = LIBRARIES["cublas"][1]
+MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT}
 DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
 ZOOM = (90, 120)  # the percentages of cuBLAS's speed that panels enlarge
@@ -130,6 +132,7 @@ class Source:
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
     others: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # kernels of public repositories
+    losses: Sequence[programs.LossCurve] = ()  # of trainings with and without the drop-in
 
     @property
     def device(self) -> dict:
@@ -903,6 +906,39 @@ def other_kernels(source: Source) -> Figure:
     return fig
 
 
+def loss_curves(source: Source) -> Figure:
+    """Losses of a training with cuBLAS and with the drop-in, and of cuBLAS from other parameters; below, how far each
+    is from cuBLAS's."""
+    reference = next((curve for curve in source.losses if curve.mode == "cublas"), None)
+    if reference is None:
+        raise NoData("no losses of a training with cuBLAS")
+    fig, (above, below) = figure(
+        7.2,
+        "Training with cuBLAS and with the drop-in",
+        source.device["name"],
+        nrows=2,
+        sharex=True,
+        height_ratios=[3, 2],
+    )
+    for curve in source.losses:
+        same_start = curve.seed == reference.seed
+        label = programs.MODES[curve.mode].strip("`") + ("" if same_start else f", seed {curve.seed}")
+        # Where curves lie on one another, the wider one stays visible.
+        look = {"label": label, "color": MODE_COLORS[curve.mode] if same_start else MUTED}
+        look |= {"lw": 3.0 if curve is reference else 1.4 if same_start else 0.8}
+        steps = range(1, len(curve.losses) + 1)
+        above.plot(steps, curve.losses, **look)
+        if curve is not reference:
+            common = min(len(curve.losses), len(reference.losses))
+            below.plot(steps[:common], np.subtract(curve.losses[:common], reference.losses[:common]), **look)
+    above.set_ylabel("loss")
+    above.legend(frameon=False, fontsize=9.5)
+    below.set_ylabel("loss - cuBLAS's")
+    below.set_xlabel("step")
+    lay_out(fig, "All but the seeds named start from the same parameters. All see the same text.", hspace=0.12)
+    return fig
+
+
 def devices(sources: Sequence[Source]) -> Figure:
     """One kind of line for each device, the usual colour for each kernel."""
     drawn = [source.defaults() for source in sources]
@@ -969,6 +1005,7 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "error_against_speed": error_against_speed,
     "error_by_distribution": error_by_distribution,
     "other_kernels": other_kernels,
+    "loss_curves": loss_curves,
 }
 
 
@@ -1058,7 +1095,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sources = sources_of(files, options.ladder_size)
         folders = [path for path in options.results if path.is_dir()]
         if len(sources) == 1 and folders:
-            sources = [replace(sources[0], others=results.other_kernels(folders[0]))]
+            others = results.other_kernels(folders[0])
+            losses = programs.loss_curves(folders[0] / "programs")
+            sources = [replace(sources[0], others=others, losses=losses)]
         charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
         if len(sources) > 1:
             charts = {"devices": partial(devices, sources)}

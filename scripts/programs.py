@@ -96,6 +96,24 @@ def error_rows(folder: Path) -> list[list[str]]:
     return rows
 
 
+class LossCurve(NamedTuple):
+    """The losses of a training, step by step."""
+
+    mode: str
+    seed: int
+    losses: list[float]
+
+
+def loss_curves(folder: Path) -> list[LossCurve]:
+    """Those of the files curves*.json, in the order of the files' names. None where there are no such files."""
+    return [
+        LossCurve(mode, run["result"]["seed"], run["result"]["loss"])
+        for path in sorted(folder.glob("curves*.json"))
+        for mode, of_mode in load_runs(folder, path.name).items()
+        for run in of_mode
+    ]
+
+
 class Taker(NamedTuple):
     """Who computed calls of a program, how many, their part of the time, and why most of that time went there."""
 

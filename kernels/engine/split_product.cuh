@@ -323,8 +323,29 @@ struct Scalars {
   float beta;
 };
 
-/// The scalars of a problem. Other types of problems have overloads of this and of dot_product().
+/// The scalars of a problem. Other types of problems have overloads of this, compute_again() and after_last_tile().
 __device__ __forceinline__ Scalars scalars_of(const Problem& p) { return {p.alpha, p.beta}; }
+
+/// Computes those of a thread's elements again that no terms add up to: the pairs that `not_finite` has a bit for, as
+/// store() counts them.
+__device__ __forceinline__ void compute_again(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                              unsigned not_finite, const Scalars& scalars) {
+#pragma unroll 1
+  for (int pair = 0; not_finite != 0; ++pair, not_finite >>= 1U) {
+    const std::int64_t row = first_row + pair % 2 * 8;
+    const std::int64_t col = first_col + pair / 2 * 8;
+#pragma unroll 1
+    for (int j = 0; j < 2; ++j) {
+      if (not_finite % 2 == 1 && row < p.m && col + j < p.n) {
+        update(p.c[row * p.ldc + col + j], dot_product(p, row, col + j), scalars.alpha, scalars.beta);
+      }
+    }
+  }
+}
+
+/// What consumers still have to do when they have stored their last tile.
+template <class Shape>
+__device__ __forceinline__ void after_last_tile(const Problem&, const Schedule&) {}
 
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
@@ -353,17 +374,7 @@ __device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::i
       }
     }
   }
-#pragma unroll 1
-  for (int pair = 0; not_finite != 0; ++pair, not_finite >>= 1U) {
-    const std::int64_t row = first_row + pair % 2 * 8;
-    const std::int64_t col = first_col + pair / 2 * 8;
-#pragma unroll 1
-    for (int j = 0; j < 2; ++j) {
-      if (not_finite % 2 == 1 && row < p.m && col + j < p.n) {
-        update(p.c[row * p.ldc + col + j], dot_product(p, row, col + j), scalars.alpha, scalars.beta);
-      }
-    }
-  }
+  compute_again(p, first_row, first_col, not_finite, scalars);
 }
 
 /// Partial sums have no scaling. If they are too large for a float then, C is computed again.
@@ -431,6 +442,7 @@ __device__ __forceinline__ void multiply(const P& p, void* memory, const Schedul
   } else {
     setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
     consume<Shape, PAIRS>(p, schedule, rings);
+    after_last_tile<Shape>(p, schedule);
   }
 }
 

@@ -109,6 +109,39 @@ TEST(LibraryTest, InfNanAndDenormals) {
   }
 }
 
+/// In panels of C with one such row, with 43, and where all ranges of k are far apart, so that nothing is left to
+/// tensor cores. A second call gives the same bits.
+TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const bool everywhere : {false, true}) {
+        GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
+        product.accuracy = accuracy;
+        GemmOperands operands(product);
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            const bool far = everywhere ? k < 64 : row == 1000 || (row < 128 && row % 3 == 0);
+            operands.op_a(0, row, k) *= far ? 0x1p60F : 1.0F;
+          }
+          operands.op_b(0, k, 41) *= everywhere ? 1.0F : 0x1p-60F;
+        }
+        const Expected expected(operands);
+        std::vector<float> first;
+        for (int run = 0; run < 3; ++run) {
+          ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+          ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+          if (run == 0) {
+            expected.check(operands);
+            first = operands.c.memory().copy();
+          }
+          EXPECT_EQ(operands.c.memory().copy(), first) << product.describe();
+        }
+      }
+    }
+  }
+}
+
 TEST(LibraryTest, BatchesOfLargeProducts) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {

@@ -83,8 +83,6 @@ struct GemmCase {
   std::int64_t batch = 1;
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
-  /// Whether A and B are NaN if alpha is 0, so that reading them shows.
-  bool unread_is_nan = true;
 
   std::string describe() const {
     std::ostringstream text;
@@ -159,8 +157,8 @@ class GemmOperands {
         }
       }
     };
-    fill(a, product.alpha != 0.0F || !product.unread_is_nan);
-    fill(b, product.alpha != 0.0F || !product.unread_is_nan);
+    fill(a, product.alpha != 0.0F);
+    fill(b, product.alpha != 0.0F);
     fill(c, product.beta != 0.0F);
     scalars.data()[0] = product.alpha;
     scalars.data()[1] = product.beta;

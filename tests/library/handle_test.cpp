@@ -4,6 +4,8 @@
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -73,6 +75,46 @@ TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(pool_state().allocations, 0);
+}
+
+/// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
+GemmCase product_by_cublas_of_zero_on_the_gpu() {
+  GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 0.0F, 0.5F};
+  product.batch = 3;
+  product.padding = 2;
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  return product;
+}
+
+TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
+  const Handle handle;
+  const GemmCase product = product_by_cublas_of_zero_on_the_gpu();
+  const sgemm_plan_t plan = plan_of(handle, product);
+  EXPECT_STREQ(plan.kernel, "cublas");
+  EXPECT_EQ(plan.launches, 3);
+  EXPECT_GE(plan.workspace_bytes, 3 * 20 * 30 * sizeof(float));
+  expect_right(handle, product);
+  EXPECT_EQ(pool_state().allocations, 1);
+  EXPECT_EQ(pool_state().live, 0);
+
+  // cuBLAS shares a workspace with the copy during such a call.
+  alignas(SGEMM_WORKSPACE_ALIGNMENT) static char workspace[16384];
+  ASSERT_EQ(sgemm_set_workspace(handle, workspace, sizeof workspace), SGEMM_STATUS_SUCCESS);
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().product_workspace, workspace + plan.workspace_bytes);
+  EXPECT_EQ(blas_calls().product_workspace_bytes, sizeof workspace - plan.workspace_bytes);
+  EXPECT_EQ(blas_calls().workspace, workspace);
+  EXPECT_EQ(blas_calls().workspace_bytes, sizeof workspace);
+  EXPECT_EQ(pool_state().allocations, 1);
+}
+
+TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
+  const Handle handle;
+  GemmOperands operands(product_by_cublas_of_zero_on_the_gpu());
+  pool_state().full = true;
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(blas_calls().products, 1);
+  EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
 }
 
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {

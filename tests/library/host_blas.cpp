@@ -25,6 +25,8 @@ void Blas::set_multiprocessors(int count) { test::blas_calls().multiprocessors =
 void Blas::gemm(const GemmBatch& batch) {
   ++test::blas_calls().products;
   test::blas_calls().batch_count = batch.count;
+  test::blas_calls().product_workspace = test::blas_calls().workspace;
+  test::blas_calls().product_workspace_bytes = test::blas_calls().workspace_bytes;
   for (std::int64_t index = 0; index < batch.count; ++index) {
     const GemmProblem p = batch.problem(index);
     const float alpha = p.scalars_on_device() ? *p.alpha_at : p.alpha;
@@ -32,7 +34,7 @@ void Blas::gemm(const GemmBatch& batch) {
     for (std::int64_t row = 0; row < p.m; ++row) {
       for (std::int64_t col = 0; col < p.n; ++col) {
         double sum = 0.0;
-        for (std::int64_t k = 0; k < p.k && alpha != 0.0F; ++k) {
+        for (std::int64_t k = 0; k < p.k && (alpha != 0.0F || p.scalars_on_device()); ++k) {  // as cuBLAS does
           sum += static_cast<double>(p.a[p.a_transposed ? k * p.lda + row : row * p.lda + k]) *
                  static_cast<double>(p.b[p.b_transposed ? col * p.ldb + k : k * p.ldb + col]);
         }

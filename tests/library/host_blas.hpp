@@ -15,6 +15,9 @@ struct BlasCalls {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+  // The workspace during the last product.
+  void* product_workspace = nullptr;
+  std::size_t product_workspace_bytes = 0;
   int multiprocessors = 0;
 };
 BlasCalls& blas_calls();

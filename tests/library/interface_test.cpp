@@ -22,7 +22,6 @@ TEST(InterfaceTest, AllLayoutsScalarsAndPaddings) {
               GemmCase product{13, 7, 29, order, transa, transb, alpha, beta, padding};
               product.offset = padding;
               product.pointer_mode = mode;
-              product.unread_is_nan = mode == SGEMM_POINTER_MODE_HOST;  // cuBLAS multiplies by a 0 on the GPU
               expect_right(handle, product);
             }
           }
@@ -124,6 +123,8 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
       {"stride_c", [](Call& call) { call.stride_c = 1; }},
       {"alpha", [](Call& call) { call.alpha = nullptr; }},
       {"beta", [](Call& call) { call.beta = nullptr; }},
+      {"misaligned alpha", [](Call& call) { call.alpha = misaligned(call.alpha); }},
+      {"misaligned beta", [](Call& call) { call.beta = misaligned(call.beta); }},
       {"a", [](Call& call) { call.a = nullptr; }},
       {"b", [](Call& call) { call.b = nullptr; }},
       {"c", [](Call& call) { call.c = nullptr; }},
@@ -199,11 +200,43 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   EXPECT_EQ(sgemm_set_workspace(handle, nullptr, 0), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
 
-  EXPECT_EQ(sgemm_get_accuracy(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_get_accuracy(nullptr, &accuracy), SGEMM_STATUS_NOT_INITIALIZED);
-  EXPECT_EQ(sgemm_set_stream(nullptr, nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_set_pointer_mode(handle, static_cast<sgemm_pointer_mode_t>(2)), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_workspace(handle, memory.data(), 0), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_create(nullptr), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_destroy(nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+}
+
+TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
+  sgemm_stream_t stream{};
+  sgemm_accuracy_t accuracy{};
+  sgemm_pointer_mode_t mode{};
+  int number = 0;
+  sgemm_plan_t plan{};
+  const sgemm_status_t of_null[] = {
+      sgemm_destroy(nullptr),
+      sgemm_set_stream(nullptr, nullptr),
+      sgemm_get_stream(nullptr, &stream),
+      sgemm_set_accuracy(nullptr, SGEMM_ACCURACY_FP32),
+      sgemm_get_accuracy(nullptr, &accuracy),
+      sgemm_set_pointer_mode(nullptr, SGEMM_POINTER_MODE_HOST),
+      sgemm_get_pointer_mode(nullptr, &mode),
+      sgemm_set_workspace(nullptr, nullptr, 0),
+      sgemm_trim(nullptr),
+      sgemm_get_device(nullptr, &number),
+      sgemm_set_multiprocessors(nullptr, 0),
+      sgemm_get_multiprocessors(nullptr, &number),
+      sgemm_gemm(nullptr, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 0, 0, 0, nullptr, nullptr, 1, nullptr, 1,
+                 nullptr, nullptr, 1),
+      sgemm_gemm_plan(nullptr, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 8, 8, 8, 1, &plan),
+  };
+  for (const sgemm_status_t status : of_null) {
+    EXPECT_EQ(status, SGEMM_STATUS_NOT_INITIALIZED) << &status - of_null;
+  }
+  const Handle handle;
+  EXPECT_EQ(sgemm_get_stream(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_accuracy(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_pointer_mode(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_device(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_get_multiprocessors(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
 }
 
 TEST(InterfaceTest, StatusesHaveNamesAndSentences) {

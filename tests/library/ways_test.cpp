@@ -41,8 +41,10 @@ std::vector<Way> ways_of(const GemmCase& product, const GemmProblem& p) {
 }
 
 /// Operands as `change` leaves them, in every configuration of the accuracy's chapter. Workspaces hold anything before.
+/// `look` gets the results, and the memory of C as it was.
 void expect_right_in_every_way(
-    const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](GemmOperands&) {}) {
+    const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](GemmOperands&) {},
+    const std::function<void(GemmOperands&, const std::vector<float>&)>& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Way> ways = ways_of(product, batch_of(measure).first);
   EXPECT_GE(ways.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 1U : 4U);
@@ -51,12 +53,14 @@ void expect_right_in_every_way(
     GemmOperands operands(product);
     change(operands);
     const Expected expected(operands);
+    const std::vector<float> before = operands.c.memory().copy();
     SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     const GemmBatch batch = batch_of(operands);
     for (std::int64_t i = 0; i < batch.count; ++i) {
       way.launch(batch.problem(i), workspace.data(), nullptr);
     }
     expected.check(operands);
+    look(operands, before);
   }
 }
 
@@ -107,6 +111,52 @@ TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
       operands.op_b(0, k, 41) *= 0x1p70F;
     }
   });
+}
+
+/// Elements that tensor cores can not compute are sums of plain products in the order of k, in panels with few such
+/// rows, with many, with a column, and with both.
+TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+  GemmCase product = with(150, 270, 170);
+  product.beta = 0.5F;
+  std::vector<std::int64_t> rows{130};
+  for (std::int64_t row = 0; row < 128; row += 3) {
+    if (row / 16 != 3) {
+      rows.push_back(row);
+    }
+  }
+  const std::vector<std::int64_t> columns{140, 141, 269};
+  expect_right_in_every_way(
+      product,
+      [&](GemmOperands& operands) {
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          for (const std::int64_t row : rows) {
+            operands.op_a(0, row, k) *= 0x1p-60F;
+          }
+          for (const std::int64_t column : columns) {
+            operands.op_b(0, k, column) *= 0x1p-70F;
+          }
+        }
+      },
+      [&](GemmOperands& operands, const std::vector<float>& before) {
+        const auto expect_plain_sum = [&](std::int64_t row, std::int64_t column) {
+          float sum = 0.0F;
+          for (std::int64_t k = 0; k < product.k; ++k) {
+            sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
+          }
+          const std::size_t index = operands.c.index(0, row, column);
+          ASSERT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]) << row << ", " << column;
+        };
+        for (const std::int64_t row : rows) {
+          for (std::int64_t column = 0; column < product.n; ++column) {
+            expect_plain_sum(row, column);
+          }
+        }
+        for (const std::int64_t column : columns) {
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            expect_plain_sum(row, column);
+          }
+        }
+      });
 }
 
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {

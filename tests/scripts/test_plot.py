@@ -23,7 +23,7 @@ from conftest import SYNTHETIC, case, of_file, write_other_kernels
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-UNDRAWN = ("percent_of_cublas_tensor", "other_kernels")  # from the synthetic results
+UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves")  # from the synthetic results
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
 FILES = [
     str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json", "accuracy.json")
@@ -61,6 +61,7 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
     assert skipped == [
         "skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS",
         "skipped other_kernels: no results of other people's kernels",
+        "skipped loss_curves: no losses of a training with cuBLAS",
     ]
     assert not plt.get_fignums()
 
@@ -82,6 +83,26 @@ def test_other_kernels_stand_beside_the_ladder(synthetic):
     assert len(lines_of(first, color=plot.CUBLAS)) == 1
     legend = [text.get_text() for text in fig.axes[-1].get_legend().get_texts()]
     assert legend == ["their fastest, by name", "their others", "cuBLAS"]
+    plt.close(fig)
+
+
+def test_loss_curves_stand_beside_that_of_cublas(synthetic, unwritten):
+    def write(name: str, *runs: tuple[str, int, list[float]]) -> None:
+        documents = [{"mode": mode, "result": {"seed": seed, "loss": losses}} for mode, seed, losses in runs]
+        (synthetic / "programs" / name).write_text(json.dumps({"runs": documents}), encoding="utf-8")
+
+    (synthetic / "programs").mkdir()
+    write("curves.json", ("cublas", 1, [9.0, 5.0]), ("normwise", 1, [9.0, 5.5]))
+    write("curves_seed_2.json", ("cublas", 2, [9.5, 4.0, 3.0]))
+    write("gpt.json", ("cublas", 3, [1.0]))  # not of the curves
+    assert plot.main([str(synthetic)]) == 0
+    assert "loss_curves.png" in unwritten
+    curves = plot.programs.loss_curves(synthetic / "programs")
+    fig = plot.loss_curves(plot.replace(every_source(), losses=curves))
+    above, below = fig.axes
+    assert [text.get_text() for text in above.get_legend().get_texts()] == ["cuBLAS", "normwise", "cuBLAS, seed 2"]
+    assert [list(line.get_ydata()) for line in above.lines] == [[9.0, 5.0], [9.0, 5.5], [9.5, 4.0, 3.0]]
+    assert [list(line.get_ydata()) for line in below.lines] == [[0.0, 0.5], [0.5, -1.0]]
     plt.close(fig)
 
 

@@ -152,9 +152,10 @@ SGEMM_API sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* v
  * SGEMM_ORDER_ROW_MAJOR, in elements. A is stored as m x k, or as k x m if it is transposed; B likewise.
  *
  * alpha and beta are on the host or on the GPU, as the pointer mode says. C is not read if beta is 0. A and B are not
- * read if k is 0, nor if alpha is 0 and on the host. If it is on the GPU, cuBLAS multiplies by it: then Inf and NaN in
- * A and B make C NaN where cuBLAS gets the call. C must not overlap A, B, alpha, beta or the workspace. Elements
- * between the rows or columns of C are not touched.
+ * read if k is 0, nor if alpha is 0 and on the host. If alpha is 0 and on the GPU, C does not depend on A and B,
+ * although cuBLAS may read them. A call that cuBLAS gets needs memory for a copy of beta * C then. If there is no room
+ * for it, Inf and NaN in A and B make C NaN. C must not overlap A, B, alpha, beta or the workspace. Elements between
+ * the rows or columns of C are not touched.
  *
  * Matrices need no alignment beyond that of a float. Aligned to 16 bytes, with leading dimensions that are multiples
  * of 4, they are read somewhat faster.
@@ -185,8 +186,8 @@ typedef struct {
   char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us, cuBLAS 270 us" */
-  int launches;           /* of the library's own kernels, or calls of cuBLAS */
-  size_t workspace_bytes; /* that the way works in; 0 for cuBLAS, which has a workspace of its own unless one is set */
+  int launches;           /* of the library's own kernels, and calls of cuBLAS */
+  size_t workspace_bytes; /* that the way works in; cuBLAS has memory of its own, unless a workspace is set */
   double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
   double cublas_us;       /* the same, if cuBLAS did it */
 } sgemm_plan_t;
