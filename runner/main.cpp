@@ -55,8 +55,8 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
     return CASES_WRONG;
   }
-  constexpr std::array DONE{Outcome::measured, Outcome::executed, Outcome::compared, Outcome::counted,
-                            Outcome::profiled};
+  constexpr std::array DONE{Outcome::measured, Outcome::sustained, Outcome::executed,
+                            Outcome::compared, Outcome::counted,   Outcome::profiled};
   const bool any = std::any_of(DONE.begin(), DONE.end(), [&](Outcome outcome) { return counts.contains(outcome); });
   return any ? ALL_WELL : NOTHING_MEASURED;
 }
@@ -93,11 +93,11 @@ std::size_t longest(const std::vector<Case>& plan, std::string (*text)(const Cas
   return longest;
 }
 
-Console make_console(Mode mode, const std::vector<Case>& plan) {
+Console make_console(const Protocol& protocol, const std::vector<Case>& plan) {
   const std::size_t width = terminal_width();
   return {std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width,
-          Table(mode, width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
-                longest(plan, [](const Case& item) { return to_string(item.size); }))};
+          Table(protocol.mode, width, longest(plan, [](const Case& item) { return item.kernel->id(); }),
+                longest(plan, [](const Case& item) { return to_string(item.size); }), protocol.energy)};
 }
 
 /// The seconds that a case in a process of its own may be silent for; nothing for as long as it likes.
@@ -187,7 +187,7 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   ResultsFile file(path, describe_environment(options.argv, options.protocol, query, runner->gpu_facts(), tuning_path));
 
   const bool table_shown = !google.prints_results();
-  Console console = make_console(options.protocol.mode, plan);
+  Console console = make_console(options.protocol, plan);
   if (table_shown) {
     std::vector<std::string> lines = heading(options, query, runner->gpu_facts(), executing, path.string());
     if (tuning_path) {
@@ -226,22 +226,22 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   return exit_status(counts);
 }
 
-ExitStatus without_device(Mode mode, const std::string& why) {
-  std::cerr << fmt::format("runner: {} needs a usable CUDA device: {}\n", flag_of(mode), why);
+ExitStatus without_device(std::string_view flag, const std::string& why) {
+  std::cerr << fmt::format("runner: {} needs a usable CUDA device: {}\n", flag, why);
   return NOTHING_MEASURED;
 }
 
 ExitStatus tune(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
   if (!query.device) {
-    return without_device(Mode::tune, query.error);
+    return without_device(flag_of(Mode::tune), query.error);
   }
   const std::filesystem::path path = tuning_file_to_write(options, query.device->name);
   catch_interrupts();
   CaseRunner runner(options.protocol, query, {}, StopToken(interrupted));
   if (!runner.gpu_error().empty()) {
-    return without_device(Mode::tune, runner.gpu_error());
+    return without_device(flag_of(Mode::tune), runner.gpu_error());
   }
-  Console console = make_console(Mode::tune, plan);
+  Console console = make_console(options.protocol, plan);
   console.heading(heading(options, query, runner.gpu_facts(), false, path.string()));
   return exit_status(tune(
       plan, [&](const Case& item, const Observer& observer) { return runner.tune(item, observer); }, path,
@@ -305,8 +305,11 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     use_world(*world, *launch, terms, selected, options);
   }
   const DeviceQuery device = device_of(options);
-  if (mode == Mode::profile && !device.device) {
-    return without_device(mode, device.error);
+  const std::string_view needs_device = options.protocol.energy                          ? "--energy"
+                                        : mode == Mode::profile || mode == Mode::sustain ? flag_of(mode)
+                                                                                         : "";
+  if (!needs_device.empty() && !device.device) {
+    return without_device(needs_device, device.error);
   }
   const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);
   for (const Kernel& kernel : of_files) {

@@ -6,6 +6,8 @@
 #   shapes_tensor.json     the same for the chapters on tensor cores, apart because they heat the chip
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
+#   energy.json            cuBLAS and the chapters over 256:8192, each with a second for its energy
+#   sustained.json         cuBLAS and the last chapters at 8192, back to back for 20 s each
 #   counters.json          Nsight Compute's counters of every chapter at 4096
 #   counters_2048.json     at a size that fits in the L2,
 #   counters_3001.json     at one that no tile divides,
@@ -14,9 +16,14 @@
 #
 # Before that it builds, runs the tests, and runs compute-sanitizer over them.
 #
-#   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...]
+#   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...] [--resume]
 #
 # If a step fails, the next one runs all the same, and the exit status is 1. Nothing is installed.
+#
+# All results are to come from one commit. FOLDER/progress has the commit and the steps that are done. With --resume a
+# call does what an earlier one left, which was killed or had failed steps, and refuses if the commit is another one.
+# The build is always brought up to date. The file is removed when all of the default steps are done. The sweep of a second board goes
+# to a folder of its own: --steps build,cold --out results/<device>/other_board.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -25,7 +32,10 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-steps=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters
+all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,energy,sustained,counters
+steps=$all
+resume=
+usage="usage: scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps LIST] [--resume]"
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
@@ -38,7 +48,11 @@ while [ $# -gt 0 ]; do
       esac
       shift 2
       ;;
-    *) die "usage: scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps LIST]" ;;
+    --resume)
+      resume=yes
+      shift
+      ;;
+    *) die "$usage" ;;
   esac
 done
 
@@ -49,6 +63,9 @@ out=${out:-$ROOT/results/$slug}
 logs=${logs:-$build/logs}
 mkdir -p "$out" "$logs"
 out=$(cd "$out" && pwd)
+progress=$out/progress
+[ -z "$resume" ] || [ -s "$progress" ] || die "--resume: $progress is missing: no earlier call left anything to do."
+[ -n "$resume" ] || rm -f "$progress"
 
 # Squares between and at powers of two, sizes that no tile divides, and products that are flat, thin, deep and shallow.
 shapes=(256 512 768 1000 1024 1500 2000 2048 3001 3072 4096 5120 6144 8192 12288 16384
@@ -69,6 +86,24 @@ measure() {
   return "$status"
 }
 
+# The commit that the runner was built from, with a note if files were changed.
+built_commit() { "$build/runner" --version | sed 's/.*, commit //'; }
+
+# Begins the file of the steps that are done, or compares it with the build.
+require_one_commit() {
+  local commit
+  commit=$(built_commit) || die "$build/runner is missing: the step build makes it."
+  case $commit in
+    *changes) [ -z "$resume" ] || die "--resume: files differ from the commit, so the results would not be of one." ;;
+  esac
+  [ -s "$progress" ] || printf 'commit %s\n' "$commit" >"$progress"
+  [ "$(head -n 1 "$progress")" = "commit $commit" ] ||
+    die "--resume: the results so far are of $(head -n 1 "$progress"), the build is of commit $commit." \
+      "Go back to that commit, or start anew without --resume."
+}
+
+is_done() { [ "$1" != build ] && [ -n "$resume" ] && grep -qx "done $1" "$progress"; }
+
 run_step() {
   case $1 in
     build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
@@ -88,6 +123,8 @@ run_step() {
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
+    energy) measure energy.json --kernel 0-12 --sizes 256:8192 --l2 cold --energy ;;
+    sustained) measure sustained.json --kernel 0,9,10,11,12 --sizes 8192 --sustain 20 ;;
     counters)
       local status=0
       python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" || status=1
@@ -103,9 +140,15 @@ run_step() {
 failed=()
 for step in ${steps//,/ }; do
   started=$SECONDS
+  [ "$step" = build ] || require_one_commit
+  if is_done "$step"; then
+    say "== $step is done"
+    continue
+  fi
   say "== $step"
   if run_step "$step" 2>&1 | tee "$logs/$step.log"; then
     say "== $step took $((SECONDS - started)) s"
+    [ "$step" = build ] || printf 'done %s\n' "$step" >>"$progress"
   else
     say "== $step FAILED after $((SECONDS - started)) s"
     failed+=("$step")
@@ -115,4 +158,8 @@ say
 say "Results: $out. To contribute them, see results/README.md; scripts/check_results.py $out has to find no fault."
 say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
 say "  scripts/plot.py $out && scripts/drawings.py && scripts/tables.py --results $out"
-[ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]}"
+[ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]} (--resume does these alone)"
+for step in ${all//,/ }; do
+  [ "$step" = build ] || grep -qx "done $step" "$progress" || exit 0
+done
+rm "$progress"

@@ -7,11 +7,12 @@
     scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
-all shapes, the file of scripts/counters.py and that of runner --accuracy; a folder stands for those in it that bear
-their usual names, and for those of other people's kernels and of trainings. A chart whose data is missing is skipped,
-and the reason is printed. Of sweeps on several devices only the chart `devices` is drawn, with a line for each kernel
-and device. With --across each file stands for one board, and there is a chart for each kernel: a line for each device,
-through the medians over its boards, and their range. Files of different protocols are not drawn together.
+all shapes, the file of scripts/counters.py and those of runner --accuracy, --energy and --sustain; a folder stands for
+those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
+missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
+give no points to the others. Of sweeps on several devices only the chart `devices` is drawn, with a line for each
+kernel and device. With --across each file stands for one board, and there is a chart for each kernel: a line for each
+device, through the medians over its boards, and their range. Files of different protocols are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -48,7 +49,9 @@ from fleet import Board, load_boards, require_one_protocol, spreads, titles
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
+    ENERGY_FILE,
     SHAPES_FILE,
+    SUSTAINED_FILE,
     SWEEP_FILES,
     TENSOR_SHAPES_FILE,
     ResultsError,
@@ -56,9 +59,9 @@ from results import (
     beta_of,
     crossover,
     device_of,
-    is_accuracy,
     is_counters,
     is_of_file,
+    is_of_mode,
     load,
     load_counters,
     pick,
@@ -131,6 +134,8 @@ class Source:
     ladder_size: int | None = None
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
+    energy: pd.DataFrame | None = None  # of runs with --energy
+    sustained: pd.DataFrame | None = None  # of runs with --sustain
     others: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # kernels of public repositories
     losses: Sequence[programs.LossCurve] = ()  # of trainings with and without the drop-in
 
@@ -995,6 +1000,80 @@ def charts_across(boards: Sequence[Board]) -> dict[str, Callable[[], Figure]]:
     return {f"across_{kernel.replace(':', '-')}": partial(across, boards, kernel) for kernel in several.index[several]}
 
 
+def energy_over_size(source: Source) -> Figure:
+    """The energy of a product, for each of its FLOP, and the power that belongs to it."""
+    if source.energy is None:
+        raise NoData("no results of runner --energy")
+    records = Source(source.energy).defaults()
+    turns = records.energy.map(lambda energy: energy["kernel"] if isinstance(energy, dict) else {})
+    records = records.assign(watts=[turn.get("watts", np.nan) for turn in turns])
+    records["pj_per_flop"] = [1e3 / turn["gflops_per_watt"] if "watts" in turn else np.nan for turn in turns]
+    if (records := records.dropna(subset="watts")).empty:
+        raise NoData("NVML told no energy")
+    records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
+    text = subtitle(records).replace("cold L2", "warm L2")  # that is how turns find it, whatever samples did
+    panels = {"nrows": 2, "height_ratios": (1.6, 1)}
+    fig, (ax, power) = figure(8.6, "Energy of a product over matrix size", text, **panels)
+    labels = draw_lines(ax, records, "pj_per_flop")
+    size_axis(ax, records.side)
+    log_axis(ax, "y", records.pj_per_flop, 1.3, 1.3)
+    decades(ax.yaxis)
+    ax.set_ylabel("pJ for each FLOP, logarithmic")
+    draw_lines(power, records, "watts")
+    size_axis(power, records.side)
+    power.set(ylabel="W", ylim=(0, 1.1 * records.watts.max()))
+    note = "Each kernel ran back to back for a second, with a warm L2: no times of the other charts."
+    hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
+    lay_out(fig, f"{note} A product of N has 2 N³ FLOP.{hollow}", right=0.80, hspace=0.28)
+    label_ends(fig, ax, labels)
+    return fig
+
+
+def means_over_time(turn: dict, seconds: float) -> tuple[list[float], list[float]]:
+    """Launches per second over the time of a turn, as means over about `seconds` each."""
+    times, rates, batches, start = [], [], 0, 0.0
+    now = 0.0
+    for us in turn["batch_us"]:
+        now, batches = now + us / 1e6, batches + 1
+        if now - start >= seconds:
+            times.append((start + now) / 2)
+            rates.append(batches * turn["launches_per_batch"] / (now - start))
+            batches, start = 0, now
+    return times, rates
+
+
+def sustained(source: Source) -> Figure:
+    """Speed, clock and power over time, where each kernel runs back to back, at the largest size."""
+    if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
+        raise NoData("no results of runner --sustain")
+    rows = rows[rows.side == rows.side.max()]
+    asked = rows.context.iloc[0]["protocol"]["sustain_s"]
+    title = f"Sustained speed at {rows.side.max():.0f}: {asked:g} s back to back"
+    panels = {"nrows": 3, "height_ratios": (1.6, 1, 1), "sharex": True}
+    fig, (speed, clock, power) = figure(9.4, title, subtitle(rows), **panels)
+    labels = []
+    for row in rows.itertuples():
+        turn, look = row.sustained["kernel"], {"color": color_of(row), "lw": 1.8}
+        times, rates = means_over_time(turn, asked / 40)
+        tflops = [rate * 2 * row.side**3 / 1e12 for rate in rates]
+        if not times:
+            continue
+        speed.plot(times, tflops, **look)
+        labels.append(EndLabel(times[-1], tflops[-1], title_of(row), color_of(row)))
+        samples = turn["trace"]["samples"]
+        for ax, name in ((clock, "sm_clock_mhz"), (power, "power_w")):
+            if name in samples:
+                ax.plot(np.array(samples["ms"]) / 1e3, np.array(samples[name], dtype=float), **look | {"lw": 1.0})
+    if not labels:
+        raise NoData("no turn of runner --sustain was long enough for a line")
+    speed.set(ylabel="TFLOP/s", ylim=(0, None))
+    clock.set(ylabel="MHz")
+    power.set(ylabel="W", xlabel="seconds", xlim=(0, None), ylim=(0, None))
+    lay_out(fig, "Warm L2, operands of its own for each. Between two turns the GPU cooled down.", right=0.80)
+    label_ends(fig, speed, labels)
+    return fig
+
+
 CHARTS: dict[str, Callable[[Source], Figure]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
@@ -1006,14 +1085,20 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "error_by_distribution": error_by_distribution,
     "other_kernels": other_kernels,
     "loss_curves": loss_curves,
+    "energy_over_size": energy_over_size,
+    "sustained": sustained,
 }
 
 
 def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
     """The charts above, and one for each chapter: chapter_01, chapter_02, ... Without GPU kernels, the CPU's alone."""
     if not pick(source.results).is_gpu.any():
-        names = ["error_by_distribution"] if source.accuracy is not None else []
-        return {"cpu_speed": cpu_speed, **{name: CHARTS[name] for name in names}}
+        apart = {
+            "error_by_distribution": source.accuracy,
+            "energy_over_size": source.energy,
+            "sustained": source.sustained,
+        }
+        return {"cpu_speed": cpu_speed, **{name: CHARTS[name] for name, rows in apart.items() if rows is not None}}
     sweep = source.sweep()
     numbers = sorted(sweep.number[sweep.is_chapter].unique())
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
@@ -1048,7 +1133,7 @@ def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
 def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE)
+    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
     files = [path / name for name in names if (path / name).exists()]
     if not files:
         raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")
@@ -1058,9 +1143,12 @@ def files_of(path: Path) -> list[Path]:
 def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
     """One for each device. A file without a device, which holds CPU kernels alone, belongs to all."""
     of_ncu = [path for path in files if is_counters(path)]
-    of_accuracy = [path for path in files if path not in of_ncu and is_accuracy(path)]
+    of_accuracy = [path for path in files if path not in of_ncu and is_of_mode(path, "accuracy")]
     of_shapes = [path for path in files if path.name.startswith(Path(SHAPES_FILE).stem)]
-    sweeps = [path for path in files if path not in [*of_ncu, *of_accuracy, *of_shapes]]
+    of_energy = [path for path in files if path not in of_ncu and is_of_mode(path, "energy")]
+    of_turns = [path for path in files if path not in of_ncu and is_of_mode(path, "sustain")]
+    apart = [*of_ncu, *of_accuracy, *of_shapes, *of_energy, *of_turns]
+    sweeps = [path for path in files if path not in apart]
     names = {path: device_of(load([path])).get("name") for path in sweeps}
     several = list(dict.fromkeys(filter(None, names.values())))
     if len(several) > 1:
@@ -1072,6 +1160,8 @@ def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
             ladder_size=ladder_size,
             accuracy=load(of_accuracy) if of_accuracy else None,
             shapes=load(of_shapes) if of_shapes else None,
+            energy=load(of_energy) if of_energy else None,
+            sustained=load(of_turns) if of_turns else None,
         )
     ]
 

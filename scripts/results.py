@@ -14,8 +14,19 @@ from typing import Any
 
 import pandas as pd
 
-SCHEMA_VERSION = 1
-OUTCOMES = ("measured", "executed", "compared", "counted", "incorrect", "failed", "not_supported", "skipped")
+SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
+COUNTERS_VERSION = 1
+OUTCOMES = (
+    "measured",
+    "sustained",
+    "executed",
+    "compared",
+    "counted",
+    "incorrect",
+    "failed",
+    "not_supported",
+    "skipped",
+)
 CONFIDENCE = 0.95  # of intervals, where a file does not say
 
 # What results/<device>/ holds; all but cold may be missing.
@@ -24,6 +35,8 @@ COUNTERS_FILE = "counters.json"
 ACCURACY_FILE = "accuracy.json"
 SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
+ENERGY_FILE = "energy.json"
+SUSTAINED_FILE = "sustained.json"
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",
@@ -38,12 +51,13 @@ MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was meas
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
+OPTIONAL += ["energy", "sustained", "trace"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
 DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus"]
 CASE = ["kernel", "m", "n", "k", "gpus", "l2", "time", "data"]  # what tells cases apart
 
 # The parts of the protocol that decide what a time means. The others decide how many samples there are.
-MODES = ("check", "count", "accuracy")  # off in files older than the mode
+MODES = ("check", "count", "accuracy", "energy", "sustain")  # off in files older than the mode
 PROTOCOL = ("l2", "time", "data", "alpha", "beta", "seed", "verify", *MODES)
 
 Row = Any  # a row of the table, as itertuples gives it
@@ -71,8 +85,8 @@ def _problem(document: object) -> str | None:
     context = document.get("context") if isinstance(document, dict) else None
     if not isinstance(context, dict) or not isinstance(document.get("benchmarks"), list):
         return "it is not a results file of the runner (no context and benchmarks)"
-    if (version := context.get("schema_version")) != SCHEMA_VERSION:
-        return f"its schema_version is {version!r}, this script reads {SCHEMA_VERSION}"
+    if (version := context.get("schema_version")) not in SCHEMA_VERSIONS:
+        return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
     if not {"l2", "time"} <= context.get("protocol", {}).keys() or "device" not in context:
         return "its context names no device or protocol"
     for index, record in enumerate(document["benchmarks"]):
@@ -232,10 +246,10 @@ def beta_of(row: Row) -> float:
     return row.context["protocol"]["beta"]
 
 
-def is_accuracy(path: Path | str) -> bool:
-    """Whether the file comes from `runner --accuracy`."""
+def is_of_mode(path: Path | str, mode: str) -> bool:
+    """Whether the file comes from the runner with that flag: one of MODES, `--accuracy` for "accuracy"."""
     document = read_json(path)
-    return isinstance(document, dict) and document.get("context", {}).get("protocol", {}).get("accuracy") is True
+    return isinstance(document, dict) and document.get("context", {}).get("protocol", {}).get(mode) is True
 
 
 def load_counters(path: Path | str) -> dict:
@@ -243,8 +257,10 @@ def load_counters(path: Path | str) -> dict:
     document = read_json(path)
     if not isinstance(document, dict) or not isinstance(document.get("kernels"), dict):
         raise ResultsError(f"can not use {path}: it is not a file of scripts/counters.py")
-    if (version := document.get("schema_version")) != SCHEMA_VERSION:
-        raise ResultsError(f"can not use {path}: its schema_version is {version!r}, this script reads {SCHEMA_VERSION}")
+    if (version := document.get("schema_version")) != COUNTERS_VERSION:
+        raise ResultsError(
+            f"can not use {path}: its schema_version is {version!r}, this script reads {COUNTERS_VERSION}"
+        )
     return document
 
 

@@ -9,6 +9,7 @@ namespace sgemm {
 /// How a case ended. Every case has exactly one outcome.
 enum class Outcome {
   measured,
+  sustained,      ///< with --sustain: ran back to back for seconds, which says nothing of a burst of samples
   executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed
   compared,       ///< with --accuracy: run once, and its error measured; not timed
   counted,        ///< what a GPU kernel asks of a GPU was counted on the executor
@@ -23,6 +24,8 @@ constexpr std::string_view to_string(Outcome outcome) {
   switch (outcome) {
     case Outcome::measured:
       return "measured";
+    case Outcome::sustained:
+      return "sustained";
     case Outcome::executed:
       return "executed";
     case Outcome::compared:

@@ -51,6 +51,8 @@ Interval median_interval(std::vector<double> values, double confidence) {
   return interval_of_sorted(values, confidence);
 }
 
+double most_coverage(std::size_t samples) { return 1.0 - std::exp2(1.0 - static_cast<double>(samples)); }
+
 Summary summarize(const std::vector<double>& values, double confidence) {
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());

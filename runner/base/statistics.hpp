@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace sgemm {
@@ -17,6 +18,10 @@ double median(std::vector<double> values);
 /// coverage is at least `confidence` if there are enough samples (6 for 95 %). With fewer samples the interval spans
 /// all of them. `values` is not empty.
 Interval median_interval(std::vector<double> values, double confidence);
+
+/// The probability with which the widest interval of `samples` samples, from the smallest to the largest, covers the
+/// median of their distribution: all of them lie on one side of it once in 2^(samples - 1). It is 0.75 for 3 samples.
+double most_coverage(std::size_t samples);
 
 /// The statistics of one set of times in a results file.
 struct Summary {

@@ -8,16 +8,20 @@
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
 #include "device/telemetry.hpp"
+#include "device/watch.hpp"
 #include "timing/gpu_timers.hpp"
+#include "timing/turn.hpp"
 #include "verify/accuracy.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -82,7 +86,7 @@ struct OnDevice final : DeviceState {
 
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
-  Prepared cublas;
+  std::optional<Prepared> cublas;
   std::optional<double> cublas_alone_us;
   std::optional<double> cublas_rel_err;
 };
@@ -124,6 +128,13 @@ class CudaBench final : public GpuBench {
   /// The launch whose counters a profiler reads.
   void launch_profiled(const Prepared& kernel, OnDevice& state);
   void verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer, Record& record);
+  /// Compares the C of one launch with the reference, which has been computed.
+  void compare(OperandSet& operands, int launch, std::string_view when, Record& record);
+  const Prepared& cublas_of(OnDevice& state);
+  Turn turn_of(const Prepared& kernel, OnDevice& state, Owner owner, double seconds, const Observer& observer);
+  /// What follows the samples with --energy.
+  void measure_energy(const Prepared& kernel, OperandSet& operands, const Observer& observer, Record& record);
+  void sustain(const Prepared& kernel, OperandSet& operands, const Observer& observer, Record& record);
 
   const Device device_;
   const Protocol& protocol_;
@@ -135,6 +146,7 @@ class CudaBench final : public GpuBench {
   EndToEndTimer end_to_end_timer_;
   std::unique_ptr<Telemetry> telemetry_;
   EventTimer::Floor floor_;
+  std::optional<int> idle_c_;  ///< temperature before the first case
   std::string lost_after_;
 };
 
@@ -148,7 +160,8 @@ CudaBench::CudaBench(const Device& device, const Protocol& protocol, StopToken s
       event_timer_(device, flush_.get(), stream_.get()),
       end_to_end_timer_(flush_.get(), stream_.get()),
       telemetry_(Telemetry::open(device.pci_bus_id)),
-      floor_(event_timer_.measure_floor()) {}
+      floor_(event_timer_.measure_floor()),
+      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt) {}
 
 GpuFacts CudaBench::facts() const {
   return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
@@ -251,10 +264,17 @@ void CudaBench::measure_cublas_alone(OperandSet& operands, const Observer& obser
   if (state.cublas_alone_us) {
     return;
   }
-  state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
+  cublas_of(state);
   const Observer alone = [&](std::string_view activity) { observer(fmt::format("cuBLAS alone: {}", activity)); };
-  const Timings timings = take_samples(round_of(operands, {{state.cublas, Owner::cublas}}), sampling(1), alone);
+  const Timings timings = take_samples(round_of(operands, {{*state.cublas, Owner::cublas}}), sampling(1), alone);
   state.cublas_alone_us = median(timings.kernel_us);
+}
+
+const Prepared& CudaBench::cublas_of(OnDevice& state) {
+  if (!state.cublas) {
+    state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
+  }
+  return *state.cublas;
 }
 
 Prepared CudaBench::prepare(const Kernel& kernel, const Problem& problem, Record& record) const {
@@ -299,11 +319,61 @@ void CudaBench::launch_profiled(const Prepared& kernel, OnDevice& state) {
 
 void CudaBench::verify(OperandSet& operands, int launch, std::string_view when, const Observer& observer,
                        Record& record) {
-  const Reference& expected = reference(operands, observer);
+  reference(operands, observer);
   stop_.check();
   observer("verifying");
-  const Problem problem = on_device(operands).problem.operands(Owner::kernel, launch);
-  record.judge(expected.check(problem.c, problem.ldc, record.accuracy), when, protocol_.beta);
+  compare(operands, launch, when, record);
+}
+
+void CudaBench::compare(OperandSet& operands, int launch, std::string_view when, Record& record) {
+  OnDevice& state = on_device(operands);
+  const Problem problem = state.problem.operands(Owner::kernel, launch);
+  record.judge(state.reference->check(problem.c, problem.ldc, record.accuracy), when, protocol_.beta);
+}
+
+Turn CudaBench::turn_of(const Prepared& kernel, OnDevice& state, Owner owner, double seconds,
+                        const Observer& observer) {
+  // What a kernel fails to write shows up as NaN, however often it was launched.
+  state.problem.restore(owner, 1, stream_.get());
+  EventQueue queue(kernel, state.problem.operands(owner), stream_.get());
+  return take_turn(queue, seconds, telemetry_.get(), stop_, observer);
+}
+
+void CudaBench::measure_energy(const Prepared& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  OnDevice& state = on_device(operands);
+  Turns turns;
+  turns.cublas = turn_of(cublas_of(state), state, Owner::cublas, ENERGY_SECONDS, observer);
+  turns.kernel = turn_of(kernel, state, Owner::kernel, ENERGY_SECONDS, observer);
+  stop_.check();
+  if (protocol_.verify) {
+    verify(operands, 0, "after the turn for energy: ", observer, record);
+  }
+  record.energy = std::move(turns);
+}
+
+void CudaBench::sustain(const Prepared& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  OnDevice& state = on_device(operands);
+  const auto idle = [&] {
+    const Pause pause = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
+    return cool_down(telemetry_.get(), idle_c_, pause, stop_, observer);
+  };
+  Sustained result;
+  result.asked_s = protocol_.sustain_s;
+  result.before_kernel = idle();
+  result.turns.kernel = turn_of(kernel, state, Owner::kernel, protocol_.sustain_s, observer);
+  if (result.turns.kernel.batch_us.empty()) {
+    stop_.check();
+  }
+  if (protocol_.verify) {
+    observer("verifying");
+    compare(operands, 0, "after its turn: ", record);  // an interrupted turn counts as well, so nothing asks to stop
+  }
+  if (!stop_.requested()) {
+    result.before_cublas = idle();
+    result.turns.cublas = turn_of(cublas_of(state), state, Owner::cublas, protocol_.sustain_s, observer);
+  }
+  record.sustained = std::move(result);
+  record.outcome = Outcome::sustained;
 }
 
 void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
@@ -367,16 +437,24 @@ void CudaBench::measure(const Kernel& kernel, OperandSet& operands, const Observ
     return;
   }
 
-  if (telemetry_) {
-    record.telemetry.emplace(telemetry_->sample(), TelemetrySample{});
+  if (protocol_.mode == Mode::sustain) {
+    sustain(prepared, operands, observer, record);
+    note_resources(kernel, record);
+    return;
   }
-  Timings timings = take_samples(round_of(operands, {{prepared, Owner::kernel}, {state.cublas, Owner::cublas}}),
+
+  Watch watch(telemetry_.get());
+  Timings timings = take_samples(round_of(operands, {{prepared, Owner::kernel}, {cublas_of(state), Owner::cublas}}),
                                  sampling(2), observer);
   if (telemetry_) {
-    record.telemetry->second = telemetry_->sample();
+    record.trace = watch.stop();
+    record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
   }
   if (protocol_.verify) {
     verify(operands, timings.launches_per_sample - 1, "after timing: ", observer, record);
+  }
+  if (protocol_.energy) {
+    measure_energy(prepared, operands, observer, record);
   }
 
   note_resources(kernel, record);

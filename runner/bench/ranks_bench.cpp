@@ -101,6 +101,10 @@ void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
                                                           protocol_.check ? "--check" : "--count", local.id()));
   }
+  if (protocol_.mode == Mode::sustain || protocol_.energy) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("{} measures one GPU: take {}, which each of them runs",
+                                                          protocol_.energy ? "--energy" : "--sustain", local.id()));
+  }
   if (protocol_.time == TimeMode::end_to_end) {
     throw CaseStopped(Outcome::not_supported, "operands are where they are needed: no copies from the host are timed");
   }

@@ -32,6 +32,9 @@ constexpr std::string_view TRACED_SIZE = "256";
 /// Most that a product is spread over.
 constexpr int MOST_GPUS = 64;
 
+/// Most seconds of a turn with --sustain: each adds a hundred samples to the results file.
+constexpr double MOST_SUSTAINED_S = 3600.0;
+
 constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
     "The runner prints results and writes them to a JSON file.";
@@ -76,12 +79,15 @@ Examples:
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
   runner --kernel cublas,5,my.cu --sizes 256:4096
   runner --kernel 5,my.cu --sizes 2048,4096 --profile
+  runner --kernel 9,12 --sizes 1024:8192 --energy
+  runner --kernel 9,12 --sizes 8192 --sustain 20
 
 Exit status:
-  0    at least one case was measured, executed, compared, counted or profiled; none went wrong
+  0    a case or more was measured, sustained, executed, compared, counted or profiled; none went
+       wrong
   1    a case was incorrect or failed, or with --tune a configuration
   2    the usage was wrong or the output can not be written; nothing was measured
-  3    no case could be measured, executed, compared, counted or profiled
+  3    no case could be measured, sustained, executed, compared, counted or profiled
   130  the run was interrupted; the file has the results so far
 )";
 
@@ -89,7 +95,8 @@ constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array GPU_EXCHANGES{GpuExchange::peer, GpuExchange::nccl};
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
-constexpr std::array MODES{Mode::measure, Mode::accuracy, Mode::count, Mode::profile, Mode::tune, Mode::list};
+constexpr std::array MODES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
+                           Mode::profile, Mode::tune,    Mode::list};
 
 std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
@@ -278,6 +285,12 @@ void declare_values(CLI::App& app, Options& options, simt::TracedWarp& traced) {
               flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
         });
 
+  value("--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]",
+        [&](Flag flag, Text text) {
+          protocol.sustain_s = parse_number<double>(
+              flag, text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
+              fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
+        });
   value("--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]",
         [&](Flag flag, Text text) {
           options.timeout = parse_number<double>(
@@ -378,16 +391,17 @@ struct Meaning {
 
 const std::vector<Meaning>& meanings() {
   static const std::vector<Meaning> all{
-      {"--launch", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--requires", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--workspace", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--include", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--nvcc-flags", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--timeout", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--launch", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--requires", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--workspace", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--include", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--nvcc-flags", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--timeout", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--energy", {Mode::measure}},
       {"--l2", {Mode::measure, Mode::tune}},
       {"--time", {Mode::measure}},
       {"--max-seconds", {Mode::measure, Mode::tune}},
-      {"--no-verify", {Mode::measure, Mode::count, Mode::profile}},
+      {"--no-verify", {Mode::measure, Mode::sustain, Mode::count, Mode::profile}},
       {"--check", {Mode::measure, Mode::accuracy}},
       {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
       {"--gpus", {Mode::measure, Mode::accuracy}},
@@ -398,9 +412,9 @@ const std::vector<Meaning>& meanings() {
       {"--trace", {Mode::count}},
       {"--trace-block", {Mode::count}},
       {"--trace-warp", {Mode::count}},
-      {"--out", {Mode::measure, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--tuning", {Mode::measure, Mode::accuracy, Mode::profile, Mode::tune}},
-      {"--no-tuning", {Mode::measure, Mode::accuracy, Mode::profile}},
+      {"--out", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--tuning", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile, Mode::tune}},
+      {"--no-tuning", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile}},
   };
   return all;
 }
@@ -418,6 +432,22 @@ Mode mode_of(const CLI::App& app) {
     asked = mode;
   }
   return asked;
+}
+
+/// What can not be done where kernels run back to back.
+void refuse_without_turns(const Options& options) {
+  const Protocol& protocol = options.protocol;
+  const std::string_view flag = protocol.energy ? "--energy" : flag_of(protocol.mode);
+  if (options.on_executor) {
+    throw UsageError(
+        fmt::format("{} is about a GPU's power: not with {}", flag, protocol.check ? "--check" : "--device cpu"));
+  }
+  if (protocol.beta != 0.0F) {
+    throw UsageError(fmt::format("{} needs --beta 0: launch after launch, C would be multiplied by beta", flag));
+  }
+  if (protocol.time == TimeMode::end_to_end) {
+    throw UsageError(fmt::format("{} needs --time kernel: it measures launches without copies", flag));
+  }
 }
 
 void refuse_useless_flags(const CLI::App& app, const Options& options) {
@@ -460,6 +490,9 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
   if (mode != Mode::accuracy && options.protocol.data.size() > 1) {
     throw UsageError("--data: several kinds of operands need --accuracy");
   }
+  if (mode == Mode::sustain || options.protocol.energy) {
+    refuse_without_turns(options);
+  }
   if (mode == Mode::profile && options.on_executor) {
     throw UsageError("--profile reads a GPU's counters, and --device cpu has none; --count counts there");
   }
@@ -474,6 +507,8 @@ std::string_view flag_of(Mode mode) {
   switch (mode) {
     case Mode::measure:
       return "";
+    case Mode::sustain:
+      return "--sustain";
     case Mode::accuracy:
       return "--accuracy";
     case Mode::count:
@@ -494,6 +529,8 @@ std::string_view default_sizes(Mode mode, bool on_gpu) {
       return on_gpu ? "1024,4096" : "256";
     case Mode::profile:
       return "4096";
+    case Mode::sustain:
+      return "8192";
     default:
       return "256:8192";
   }
@@ -509,7 +546,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   simt::TracedWarp traced;
   declare_values(app, options, traced);
   app.get_formatter()->column_width(26);
-  const std::array<Switch, 8> switches{{
+  const std::array<Switch, 9> switches{{
+      {"--energy", "after its samples run each kernel for a second, and cuBLAS, for the energy", true,
+       &options.protocol.energy},
       {"--accuracy", "measure errors on all kinds of operands, and no times", true, nullptr},
       {"--no-verify", "skip the verification of results; their records say so", false, &options.protocol.verify},
       {"--check", "run GPU kernels on the CPU and check every access to memory", true, &options.protocol.check},
@@ -561,6 +600,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   protocol.mode = mode_of(app);
   if (protocol.mode == Mode::accuracy && app.count("--data") == 0) {
     protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+  }
+  if (protocol.mode == Mode::sustain) {
+    protocol.l2 = L2State::warm;  // as each launch leaves it for the next
   }
   options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
   if (options.trace) {

@@ -26,6 +26,26 @@ using ClockInfo = int (*)(Device, int, unsigned*);
 using PowerUsage = int (*)(Device, unsigned*);  // milliwatts
 using Temperature = int (*)(Device, int, unsigned*);
 using ThrottleReasons = int (*)(Device, unsigned long long*);
+using TotalEnergy = int (*)(Device, unsigned long long*);  // millijoules
+using MigMode = int (*)(Device, unsigned*, unsigned*);     // now, and after the next reset
+
+/// One of the many values that have a number instead of a function.
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency_us;
+  int value_type;
+  int status;
+  union {
+    double as_double;
+    unsigned as_unsigned;
+    unsigned long long as_unsigned_long_long;
+  } value;
+};
+constexpr unsigned FIELD_POWER_INSTANT = 186;  // milliwatts
+constexpr int VALUE_UNSIGNED = 1;
+using FieldValues = int (*)(Device, int, FieldValue*);
 }  // namespace nvml
 
 struct Reason {
@@ -85,8 +105,14 @@ class Nvml final : public Telemetry {
     if (reasons_ != nullptr && reasons_(device_, &mask) == nvml::SUCCESS) {
       sample.throttle_reasons = throttle_reason_names(mask);
     }
+    sample.instant_power_w = instant_power_w();
+    if (no_energy_.empty()) {
+      sample.energy_j = energy_j();
+    }
     return sample;
   }
+
+  std::string no_energy() const override { return no_energy_; }
 
   std::string driver_version() const override {
     std::array<char, 96> text{};
@@ -120,7 +146,41 @@ class Nvml final : public Telemetry {
     if (reasons_ == nullptr) {
       reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
     }
-    return handle(pci_bus_id.c_str(), &device_) == nvml::SUCCESS;
+    if (handle(pci_bus_id.c_str(), &device_) != nvml::SUCCESS) {
+      return false;
+    }
+    field_values_ = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
+    energy_ = function<nvml::TotalEnergy>("nvmlDeviceGetTotalEnergyConsumption");
+    no_energy_ = why_no_energy();
+    return true;
+  }
+
+  std::optional<double> instant_power_w() const {
+    nvml::FieldValue power{};
+    power.field = nvml::FIELD_POWER_INSTANT;
+    if (field_values_ == nullptr || field_values_(device_, 1, &power) != nvml::SUCCESS ||
+        power.status != nvml::SUCCESS || power.value_type != nvml::VALUE_UNSIGNED) {
+      return std::nullopt;
+    }
+    return power.value.as_unsigned / 1000.0;
+  }
+
+  std::optional<double> energy_j() const {
+    unsigned long long millijoules = 0;
+    if (energy_ == nullptr || energy_(device_, &millijoules) != nvml::SUCCESS) {
+      return std::nullopt;
+    }
+    return static_cast<double>(millijoules) / 1000.0;
+  }
+
+  std::string why_no_energy() const {
+    const auto mig_mode = function<nvml::MigMode>("nvmlDeviceGetMigMode");
+    unsigned now = 0;
+    unsigned pending = 0;
+    if (mig_mode != nullptr && mig_mode(device_, &now, &pending) == nvml::SUCCESS && now != 0) {
+      return "MIG is on, and NVML counts the energy of the whole GPU";
+    }
+    return energy_j() ? "" : "NVML counts no energy of this GPU, or not for this user";
   }
 
   std::unique_ptr<void, Unload> library_;
@@ -130,15 +190,20 @@ class Nvml final : public Telemetry {
   nvml::PowerUsage power_ = nullptr;
   nvml::Temperature temperature_ = nullptr;
   nvml::ThrottleReasons reasons_ = nullptr;
+  nvml::FieldValues field_values_ = nullptr;
+  nvml::TotalEnergy energy_ = nullptr;
+  std::string no_energy_;
 };
 
 }  // namespace
 
+bool throttles(std::string_view reason) {
+  return std::any_of(REASONS.begin(), REASONS.end(),
+                     [&](const Reason& known) { return known.throttles && known.name == reason; });
+}
+
 bool TelemetrySample::throttled() const {
-  return std::any_of(REASONS.begin(), REASONS.end(), [&](const Reason& reason) {
-    return reason.throttles &&
-           std::find(throttle_reasons.begin(), throttle_reasons.end(), reason.name) != throttle_reasons.end();
-  });
+  return std::any_of(throttle_reasons.begin(), throttle_reasons.end(), throttles);
 }
 
 std::vector<std::string> throttle_reason_names(unsigned long long mask) {

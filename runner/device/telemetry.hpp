@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -13,7 +14,9 @@ struct TelemetrySample {
   std::optional<int> memory_clock_mhz;
   std::optional<double> power_w;
   std::optional<int> temperature_c;
-  std::vector<std::string> throttle_reasons;  ///< names, such as "sw_power_cap"; empty when none is active
+  std::vector<std::string> throttle_reasons;   ///< names, such as "sw_power_cap"; empty when none is active
+  std::optional<double> instant_power_w = {};  ///< power_w is a mean over the last second on GPUs since Ampere
+  std::optional<double> energy_j = {};         ///< since the driver was loaded; the difference of two is of use
 
   /// Whether power, heat or hardware protection held the clocks below the settings.
   bool throttled() const;
@@ -21,6 +24,9 @@ struct TelemetrySample {
 
 /// Names of the bits of NVML's mask of clock event (formerly throttle) reasons.
 std::vector<std::string> throttle_reason_names(unsigned long long mask);
+
+/// Whether a reason of that name lowers clocks that the settings and the load would allow.
+bool throttles(std::string_view reason);
 
 /// NVML, which is loaded when the program runs, so that machines without it measure too.
 class Telemetry {
@@ -31,6 +37,8 @@ class Telemetry {
 
   virtual TelemetrySample sample() const = 0;
   virtual std::string driver_version() const = 0;
+  /// Why samples have no energy_j, or why it says nothing about this program; empty where it does.
+  virtual std::string no_energy() const = 0;
 };
 
 }  // namespace sgemm

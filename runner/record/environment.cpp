@@ -3,6 +3,7 @@
 #include "base/build_info.hpp"
 #include "device/gpu_libraries.hpp"
 #include "timing/sampling.hpp"
+#include "timing/turn.hpp"
 
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int SCHEMA_VERSION = 1;
+/// Version 2 added energy, sustained speed, and traces. Readers take version 1 as well.
+constexpr int SCHEMA_VERSION = 2;
 
 /// Local time in ISO 8601, "2026-11-20T14:03:07+01:00".
 std::string now() {
@@ -110,6 +112,16 @@ Json describe(const Protocol& protocol, const GpuFacts& facts) {
   json["count"] = protocol.mode == Mode::count;
   json["accuracy"] = accuracy;
   json["profile"] = protocol.mode == Mode::profile;
+  json["energy"] = protocol.energy;
+  json["sustain"] = protocol.mode == Mode::sustain;
+  if (protocol.mode == Mode::sustain) {
+    json["sustain_s"] = protocol.sustain_s;
+    json["cool_kelvin"] = COOL_KELVIN;
+    json["cool_s"] = COOL_SECONDS;
+  }
+  if (protocol.energy) {
+    json["energy_s"] = ENERGY_SECONDS;
+  }
   json["flush_bytes"] = protocol.l2 == L2State::cold ? facts.flush_bytes : 0;
   json["min_samples"] = MIN_SAMPLES;
   json["max_samples"] = MAX_SAMPLES;

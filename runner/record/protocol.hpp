@@ -11,6 +11,7 @@ namespace sgemm {
 /// The work that a run does on its cases.
 enum class Mode {
   measure,   ///< verifies and times them; without a GPU, executes GPU kernels
+  sustain,   ///< runs each GPU kernel back to back for seconds, and cuBLAS likewise
   accuracy,  ///< compares the results on all kinds of operands with double precision
   count,     ///< executes GPU kernels and counts what they ask of a GPU
   profile,   ///< reads a GPU's counters of one launch of each
@@ -44,6 +45,8 @@ struct Protocol {
   L2State l2 = L2State::cold;
   TimeMode time = TimeMode::kernel;
   double max_seconds = 1.0;  ///< of sampling, for each case
+  bool energy = false;       ///< after the samples, turns that tell the energy of a product; in the mode `measure`
+  double sustain_s = 0.0;    ///< seconds of a turn in the mode `sustain`
   bool verify = true;
   bool check = false;  ///< the executor watches every access to memory
 };

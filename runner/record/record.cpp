@@ -1,5 +1,7 @@
 #include "record/record.hpp"
 
+#include "record/turn_json.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -93,6 +95,7 @@ void add_samples(Json& json, const Measurement& measurement) {
   const Summary& time = measurement.time_us;
   json["time_us"] = {{"median", time.median}, {"ci_low", time.ci.low}, {"ci_high", time.ci.high}, {"min", time.min},
                      {"max", time.max},       {"mean", time.mean},     {"stddev", time.stddev}};
+  json["time_us"]["ci_covers"] = std::min(CONFIDENCE, most_coverage(measurement.timings.kernel_us.size()));
   json["samples_us"] = to_nanoseconds(measurement.timings.kernel_us);
   if (!measurement.timings.rival_us.empty()) {
     json["cublas_samples_us"] = to_nanoseconds(measurement.timings.rival_us);
@@ -206,9 +209,9 @@ Resources resources_from_json(const Json& json) {
 }
 
 Outcome outcome_from(std::string_view word) {
-  constexpr std::array OUTCOMES{Outcome::measured, Outcome::executed,      Outcome::compared,
-                                Outcome::counted,  Outcome::profiled,      Outcome::incorrect,
-                                Outcome::failed,   Outcome::not_supported, Outcome::skipped};
+  constexpr std::array OUTCOMES{Outcome::measured,      Outcome::sustained, Outcome::executed,  Outcome::compared,
+                                Outcome::counted,       Outcome::profiled,  Outcome::incorrect, Outcome::failed,
+                                Outcome::not_supported, Outcome::skipped};
   const auto found =
       std::find_if(OUTCOMES.begin(), OUTCOMES.end(), [&](Outcome outcome) { return to_string(outcome) == word; });
   return found == OUTCOMES.end() ? Outcome::failed : *found;
@@ -230,6 +233,12 @@ Measurement measurement_of(Timings timings, const Size& size) {
 }
 
 bool Record::throttled() const {
+  if (sustained) {
+    return sustained->turns.kernel.trace.throttled_share() > 0.0;
+  }
+  if (trace) {
+    return trace->throttled_share() > 0.0;
+  }
   const auto held = [](const auto& start_and_end) { return start_and_end.second.throttled(); };
   return (telemetry && held(*telemetry)) ||
          (spread && std::any_of(spread->telemetry.begin(), spread->telemetry.end(), held));
@@ -263,7 +272,10 @@ void Record::stop(Outcome how, const std::string& why) {
   outcome = how;
   reason = why;
   verified = false;
+  trace.reset();
   measurement.reset();
+  energy.reset();
+  sustained.reset();
   counts.reset();
   profile.reset();
 }
@@ -319,6 +331,13 @@ Json to_json(const Record& record, int repetitions) {
   if (record.measurement) {
     add_samples(json, *record.measurement);
   }
+  const double work = flops({record.size.m, record.size.n, record.size.k});
+  if (record.energy) {
+    json["energy"] = to_json(*record.energy, work);
+  }
+  if (record.sustained) {
+    json["sustained"] = to_json(*record.sustained, work);
+  }
   if (record.spread) {
     json["spread"] = to_json(*record.spread);
   }
@@ -326,12 +345,14 @@ Json to_json(const Record& record, int repetitions) {
     json["counts"] = to_json(*record.counts);
   }
   if (record.profile) {
-    const Shape shape{record.size.m, record.size.n, record.size.k};
-    json["profile"] = to_json(*record.profile, flops(shape));
+    json["profile"] = to_json(*record.profile, work);
   }
   json["telemetry"] = nullptr;
   if (record.telemetry) {
     json["telemetry"] = {{"start", to_json(record.telemetry->first)}, {"end", to_json(record.telemetry->second)}};
+  }
+  if (record.trace) {
+    json["trace"] = to_json(*record.trace);
   }
   json["throttled"] = record.throttled();
   return json;
@@ -355,6 +376,15 @@ Record record_from_json(const Case& item, const Json& json) {
   get_if(json, "occupancy", record.occupancy);
   if (json.contains("samples_us")) {
     record.measurement = measurement_from_json(json, record.size);
+  }
+  if (json.contains("energy")) {
+    record.energy = turns_from_json(json.at("energy"));
+  }
+  if (json.contains("sustained")) {
+    record.sustained = sustained_from_json(json.at("sustained"));
+  }
+  if (json.contains("trace")) {
+    record.trace = trace_from_json(json.at("trace"));
   }
   if (json.contains("spread")) {
     record.spread = spread_from_json(json.at("spread"));

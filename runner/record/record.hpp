@@ -11,6 +11,7 @@
 #include "problem/sizes.hpp"
 #include "profile/counters.hpp"
 #include "timing/sampling.hpp"
+#include "timing/turn.hpp"
 #include "verify/accuracy.hpp"
 
 #include <nlohmann/json.hpp>
@@ -73,7 +74,8 @@ struct Record {
   int repetition_index = 0;  ///< with --benchmark_repetitions
 
   Outcome outcome = Outcome::measured;
-  std::string reason;  ///< one line, empty for `measured`, `executed`, `compared`, `counted` and `profiled`
+  std::string
+      reason;  ///< one line, empty for `measured`, `sustained`, `executed`, `compared`, `counted` and `profiled`
   bool verified = false;
   std::string detail;               ///< what a library chose, or which configuration was chosen and how
   std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
@@ -84,7 +86,10 @@ struct Record {
   std::optional<Resources> resources;
   std::optional<double> occupancy;  ///< resident warps over the most an SM holds, 0 to 1
   std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
+  std::optional<Trace> trace;                                            ///< while the samples were taken
   std::optional<Measurement> measurement;                                ///< present exactly for `measured`
+  std::optional<Turns> energy;                                           ///< with --energy; of those measured
+  std::optional<Sustained> sustained;                                    ///< present exactly for `sustained`
   std::optional<Spread> spread;                                          ///< of products on several GPUs
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
   std::optional<Profile> profile;                                        ///< present exactly for `profiled`
@@ -94,7 +99,8 @@ struct Record {
   void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
   /// Ends the case with any outcome but those for which `reason` is empty.
   void stop(Outcome how, const std::string& why);
-  /// Whether the clock of the GPU, or of one of several, was held down at the end.
+  /// Whether the clock of the GPU was held down while samples were taken or the kernel ran; of several GPUs, at the
+  /// end.
   bool throttled() const;
 };
 

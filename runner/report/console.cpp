@@ -60,6 +60,66 @@ std::string_view words(Outcome outcome) {
 
 std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.3f}", *ratio) : "-"; }
 
+/// A cell from the turn of the kernel or of cuBLAS, with --energy or --sustain.
+template <class Format>
+auto of_turn(Turn Turns::*which, Format format) {
+  return [which, format](const Record& record) -> std::string {
+    const Turns* const turns = record.sustained ? &record.sustained->turns : record.energy ? &*record.energy : nullptr;
+    if (turns == nullptr || (turns->*which).batch_us.empty()) {
+      return "-";
+    }
+    return format(turns->*which, flops({record.size.m, record.size.n, record.size.k}));
+  };
+}
+
+double gflops_of(const Turn& turn, double work) { return work / (turn.launch_us() * 1e3); }
+
+std::string watts_text(const Turn& turn, double) {
+  const ProductEnergy energy = product_energy(turn);
+  return energy.use ? fmt::format("{:.0f}", energy.use->mean_power_w()) : "-";
+}
+
+std::string joules_text(const Turn& turn, double) {
+  const ProductEnergy energy = product_energy(turn);
+  return energy.use ? fmt::format("{:.3g}", energy.joules) : "-";
+}
+
+std::string gflops_per_joule_text(const Turn& turn, double work) {
+  const ProductEnergy energy = product_energy(turn);
+  return energy.use ? fmt::format("{:.0f}", work / energy.joules / 1e9) : "-";
+}
+
+std::string clock_text(const Turn& turn, double) {
+  const std::optional<double> clock = turn.trace.mean_sm_clock_mhz();
+  return clock ? fmt::format("{:.0f}", *clock) : "-";
+}
+
+/// The temperature at the end.
+std::string temperature_text(const Turn& turn, double) {
+  const auto& points = turn.trace.points;
+  return points.empty() || !points.back().sample.temperature_c ? "-"
+                                                               : fmt::format("{}", *points.back().sample.temperature_c);
+}
+
+/// "throttled 45 % of the time (sw_power_cap)", as far as that is known.
+std::string throttled_text(const Record& record) {
+  const Trace* const trace = record.sustained ? &record.sustained->turns.kernel.trace
+                             : record.trace   ? &*record.trace
+                                              : nullptr;
+  if (trace == nullptr) {
+    return "throttled";
+  }
+  std::vector<std::string> reasons;
+  for (const auto& [reason, share] : trace->throttle_shares()) {
+    reasons.push_back(reason);
+  }
+  return fmt::format("throttled {:.0f} % of the time ({})", 100.0 * trace->throttled_share(), fmt::join(reasons, ", "));
+}
+
+bool lacks_interval(const Measurement& measurement) {
+  return most_coverage(measurement.timings.kernel_us.size()) < CONFIDENCE;
+}
+
 }  // namespace
 
 std::size_t terminal_width() {
@@ -123,8 +183,10 @@ std::vector<Table::Column> Table::columns_of_speed() {
        [](const Record& r) {
          return r.measurement ? time_text(r.measurement->time_us.median) : std::string(to_string(r.outcome));
        }},
-      {"\u00b1%", 4, 7,
-       measured([](const Measurement& m) { return fmt::format("{:.1f}", 100.0 * m.time_us.spread()); })},
+      {"\u00b1%", 4, 7, measured([](const Measurement& m) {
+         return lacks_interval(m) ? fmt::format("n={}", m.timings.kernel_us.size())
+                                  : fmt::format("{:.1f}", 100.0 * m.time_us.spread());
+       })},
       {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); })},
       {"% peak", 6, 8, measured([](const Measurement& m) {
          return m.percent_of_peak ? fmt::format("{:.1f}", *m.percent_of_peak) : "-";
@@ -137,6 +199,37 @@ std::vector<Table::Column> Table::columns_of_speed() {
       {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); })},
       {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); })},
   };
+}
+
+std::vector<Table::Column> Table::columns_of_energy() {
+  return {
+      {"MHz", 4, 9, of_turn(&Turns::kernel, clock_text)},
+      {"W", 4, ESSENTIAL, of_turn(&Turns::kernel, watts_text)},
+      {"J", 8, ESSENTIAL, of_turn(&Turns::kernel, joules_text)},
+      {"GFLOP/J", 7, 9, of_turn(&Turns::kernel, gflops_per_joule_text)},
+      {"cuBLAS W", 8, 8, of_turn(&Turns::cublas, watts_text)},
+      {"cuBLAS J", 8, 8, of_turn(&Turns::cublas, joules_text)},
+  };
+}
+
+std::vector<Table::Column> Table::columns_of_turns() {
+  std::vector<Column> columns{
+      {"GFLOP/s", 8, ESSENTIAL,
+       of_turn(&Turns::kernel,
+               [](const Turn& turn, double work) { return fmt::format("{:.1f}", gflops_of(turn, work)); })},
+      {"vs cuBLAS", 9, 9,
+       [](const Record& r) {
+         return r.sustained && !r.sustained->turns.cublas.batch_us.empty()
+                    ? ratio_text(r.sustained->turns.cublas.launch_us() / r.sustained->turns.kernel.launch_us())
+                    : "-";
+       }},
+      {"seconds", 7, 5,
+       of_turn(&Turns::kernel, [](const Turn& turn, double) { return fmt::format("{:.1f}", turn.seconds()); })},
+      {"\u00b0C", 3, 7, of_turn(&Turns::kernel, temperature_text)},
+  };
+  std::vector<Column> energy = columns_of_energy();
+  std::move(energy.begin(), energy.end(), std::back_inserter(columns));
+  return columns;
 }
 
 std::vector<Table::Column> Table::columns_of_errors() {
@@ -160,11 +253,20 @@ std::vector<Table::Column> Table::columns_of_errors() {
   };
 }
 
-Table::Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width)
+Table::Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width, bool energy)
     : mode_(mode), width_(width), columns_(columns_of_case(kernel_width, size_width)) {
-  if (mode == Mode::measure || mode == Mode::accuracy) {
-    std::vector<Column> more = mode == Mode::measure ? columns_of_speed() : columns_of_errors();
+  const auto add = [this](std::vector<Column> more) {
     std::move(more.begin(), more.end(), std::back_inserter(columns_));
+  };
+  if (mode == Mode::measure) {
+    add(columns_of_speed());
+  } else if (mode == Mode::accuracy) {
+    add(columns_of_errors());
+  } else if (mode == Mode::sustain) {
+    add(columns_of_turns());
+  }
+  if (energy) {
+    add(columns_of_energy());
   }
   const auto total = [this] {
     std::size_t sum = GAP.size() * (columns_.size() - 1);
@@ -192,16 +294,16 @@ std::string Table::line(const std::function<std::string(const Column&)>& part) c
 }
 
 std::string Table::heading() const {
-  if (mode_ != Mode::measure && mode_ != Mode::accuracy) {
+  if (mode_ != Mode::measure && mode_ != Mode::accuracy && mode_ != Mode::sustain) {
     return "";
   }
   return line([](const Column& column) { return column.heading; });
 }
 
 std::string Table::row(const Record& record) const {
-  if (record.measurement) {
+  if (record.measurement || record.sustained) {
     const std::string cells = line([&](const Column& column) { return column.cell(record); });
-    return record.throttled() ? cells + "  throttled" : cells;
+    return record.throttled() ? fmt::format("{}{}{}", cells, GAP, throttled_text(record)) : cells;
   }
   if (record.outcome == Outcome::executed) {
     return line([&](const Column& column) { return column.cell(record); });
@@ -267,6 +369,12 @@ void Console::row(const Record& record) {
   }
   ++rows_of_group_;
   throttled_ += record.throttled() ? 1 : 0;
+  if (record.measurement) {
+    few_samples_ += lacks_interval(*record.measurement) ? 1 : 0;
+    if (record.kernel == "cublas" && record.measurement->vs_cublas) {
+      noise_.push_back(*record.measurement->vs_cublas);
+    }
+  }
   out_ << table_.row(record) << '\n' << std::flush;
   if (!record.note.empty()) {
     note(record.note);
@@ -295,9 +403,17 @@ void Console::summary(const std::string& results_path) {
   if (throttled_ > 0) {
     parts.push_back(fmt::format("{} throttled", throttled_));
   }
-  out_ << '\n'
-       << wrap(fmt::format("{}. Results: {}", fmt::join(parts, ", "), results_path), width_) << '\n'
-       << std::flush;
+  out_ << '\n';
+  if (few_samples_ > 0) {
+    note(fmt::format("n=: {} of the cases {} too few samples for a {:.0f} % interval of the median", few_samples_,
+                     few_samples_ == 1 ? "has" : "have", 100.0 * CONFIDENCE));
+  }
+  if (!noise_.empty()) {
+    const auto [least, most] = std::minmax_element(noise_.begin(), noise_.end());
+    note(fmt::format("Noise of this run: cuBLAS in turns with itself is at {:.3f} to {:.3f} of its own speed", *least,
+                     *most));
+  }
+  out_ << wrap(fmt::format("{}. Results: {}", fmt::join(parts, ", "), results_path), width_) << '\n' << std::flush;
 }
 
 }  // namespace sgemm

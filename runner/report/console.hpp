@@ -31,8 +31,8 @@ std::string wrap(std::string_view text, std::size_t width);
 /// One line per case. If the terminal is too narrow, columns are left out. The columns of a block's resources go first.
 class Table {
  public:
-  /// `kernel_width` and `size_width` fit the longest entries to come.
-  Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width);
+  /// `kernel_width` and `size_width` fit the longest entries to come. With `energy` there are columns for it.
+  Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width, bool energy = false);
 
   /// The columns' headings; empty in the modes that print paragraphs.
   std::string heading() const;
@@ -47,7 +47,9 @@ class Table {
   };
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
   static std::vector<Column> columns_of_speed();
+  static std::vector<Column> columns_of_energy();
   static std::vector<Column> columns_of_errors();
+  static std::vector<Column> columns_of_turns();
   /// A line of one part of each column, right-aligned but for the kernel's name.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 
@@ -89,6 +91,8 @@ class Console {
   std::chrono::steady_clock::time_point progress_time_;
   std::map<Outcome, int> counts_;
   int throttled_ = 0;
+  int few_samples_ = 0;
+  std::vector<double> noise_;  ///< vs_cublas of cuBLAS itself
 };
 
 }  // namespace sgemm

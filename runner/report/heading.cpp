@@ -3,6 +3,7 @@
 #include "device/gpu_libraries.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
+#include "timing/turn.hpp"
 
 #include <fmt/format.h>
 
@@ -27,6 +28,13 @@ std::string measure_line() {
   return cublas() +
          " takes turns with every GPU kernel; vs cuBLAS: paired samples, vs alone: cuBLAS by itself; above 1 is faster "
          "than cuBLAS";
+}
+
+std::string energy_line() {
+  return fmt::format(
+      "energy: after the samples cuBLAS and then the kernel run back to back for {:g} s each, L2 warm; W, MHz, J of a "
+      "product and GFLOP/J are of that time, and cuBLAS W and J of cuBLAS",
+      ENERGY_SECONDS);
 }
 
 std::string accuracy_baseline_line() {
@@ -77,6 +85,17 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
       if (query.device) {
         lines.push_back(measure_line());
       }
+      if (protocol.energy) {
+        lines.push_back(energy_line());
+      }
+      how = timing;
+      break;
+    case Mode::sustain:
+      lines.push_back(cublas() + " has a turn as long after each kernel's; vs cuBLAS: sustained speeds");
+      lines.push_back(
+          fmt::format("sustained: each back to back for {:g} s on operands of its own, L2 warm; before each turn the "
+                      "GPU idles until it is at most {} K warmer than at first, {:g} s at most",
+                      protocol.sustain_s, COOL_KELVIN, COOL_SECONDS));
       how = timing;
       break;
     case Mode::accuracy:

@@ -18,6 +18,12 @@ constexpr double HOLD_PER_LAUNCH_US = 6.0;
 
 constexpr int FLOOR_SAMPLES = 101;
 
+double microseconds(const Event& start, const Event& stop) {
+  float milliseconds = 0.0F;
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()));
+  return double{milliseconds} * 1000.0;
+}
+
 }  // namespace
 
 EventTimer::EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream)
@@ -27,11 +33,7 @@ void EventTimer::hold(int launches) {
   launch_hold(static_cast<long long>((HOLD_US + HOLD_PER_LAUNCH_US * launches) * cycles_per_us_), stream_);
 }
 
-double EventTimer::elapsed_us(const EventPair& pair) const {
-  float milliseconds = 0.0F;
-  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, pair.start.get(), pair.stop.get()));
-  return double{milliseconds} * 1000.0;
-}
+double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds(pair.start, pair.stop); }
 
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                                       const std::vector<int>& order, int launches) {
@@ -86,6 +88,29 @@ EventTimer::Floor EventTimer::measure_floor() {
     }
   }
   return floor;
+}
+
+void EventQueue::record() {
+  ends_.push_back(make_event());
+  CUDA_CHECK(cudaEventRecord(ends_.back().get(), stream_));
+}
+
+void EventQueue::enqueue(int launches) {
+  if (ends_.size() <= 1) {
+    ends_.clear();  // the queue is empty: the time until now belongs to no batch
+    record();
+  }
+  for (int launch = 0; launch < launches; ++launch) {
+    kernel_(problem_, stream_);
+  }
+  record();
+}
+
+double EventQueue::finish() {
+  CUDA_CHECK(cudaEventSynchronize(ends_.at(1).get()));
+  const double us = microseconds(ends_[0], ends_[1]);
+  ends_.pop_front();
+  return us;
 }
 
 std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,

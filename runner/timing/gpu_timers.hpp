@@ -6,9 +6,12 @@
 #include "device/l2_flush.hpp"
 #include "host/kernel.hpp"
 #include "problem/operands.hpp"
+#include "timing/turn.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <deque>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -54,6 +57,25 @@ class EventTimer {
   L2Flush* flush_;
   cudaStream_t stream_;
   std::vector<EventPair> pairs_;
+};
+
+/// Launches of one kernel on one set of operands, timed by events between the batches.
+class EventQueue final : public LaunchQueue {
+ public:
+  /// The stream outlives the queue.
+  EventQueue(Prepared kernel, const Problem& problem, cudaStream_t stream)
+      : kernel_(std::move(kernel)), problem_(problem), stream_(stream) {}
+
+  void enqueue(int launches) override;
+  double finish() override;
+
+ private:
+  void record();
+
+  Prepared kernel_;
+  Problem problem_;
+  cudaStream_t stream_;
+  std::deque<Event> ends_;  ///< of the batch before the oldest one, and of all batches under way
 };
 
 /// Times by the host's clock, copies included: A, B and, where beta is not 0, C from pageable host memory to the

@@ -4,6 +4,7 @@
 #include "report/numbers.hpp"
 #include "report/profile_report.hpp"
 
+#include "fake_telemetry.hpp"
 #include "record_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -72,6 +73,46 @@ TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
   EXPECT_NE(row.find("executed"), std::string::npos);
   EXPECT_NE(row.find("3.2e-07"), std::string::npos);
   EXPECT_EQ(row.size(), columns_of(table(0).heading()));
+}
+
+TEST(Table, EnergyHasColumnsOfItsOwn) {
+  const Table with(Mode::measure, 0, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size(), true);
+  const std::string row = with.row(record_with_energy());
+  for (const char* const value : {"100.00 us", "1500", " 700", "0.07", "400", "0.032"}) {
+    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
+  }
+  EXPECT_EQ(row.find("throttled"), std::string::npos) << "the samples were not";
+  EXPECT_EQ(columns_of(with.heading()), columns_of(row));
+  EXPECT_EQ(table(0).heading().find("GFLOP/J"), std::string::npos);
+}
+
+TEST(Table, SustainedSpeedHasColumnsOfItsOwn) {
+  const Table turns(Mode::sustain, 0, std::string("06_coarse_2d").size(), to_string(CUBE).size());
+  const std::string row = turns.row(sustained_record());
+  for (const char* const value : {"21474.8", "0.800", " 60 ", " 700", "throttled 100 % of the time (sw_power_cap)"}) {
+    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
+  }
+  EXPECT_EQ(turns.heading().find("rel err"), std::string::npos);
+  EXPECT_NE(turns.row(stopped_record(Outcome::not_supported, "on the CPU")).find("on the CPU"), std::string::npos);
+}
+
+TEST(Table, ThrottlingHasItsShareOfTheSamples) {
+  Record record = record_with_energy();
+  record.trace = FakeBoard{}.watch(1.0);
+  for (std::size_t i = 0; i < 50; ++i) {
+    record.trace->points[i].sample.throttle_reasons.clear();
+  }
+  EXPECT_NE(table(0).row(record).find("throttled 50 % of the time (sw_power_cap)"), std::string::npos);
+}
+
+TEST(Table, FewSamplesHaveNoInterval) {
+  Record record = measured_record();
+  Timings timings;
+  timings.kernel_us = {100.0, 101.0, 99.0};
+  timings.rival_us = {100.0, 100.0, 100.0};
+  record.measurement = measurement_of(timings, CUBE);
+  EXPECT_NE(table(0).row(record).find("  n=3  "), std::string::npos) << table(0).row(record);
+  EXPECT_EQ(table(0).row(measured_record()).find("n="), std::string::npos);
 }
 
 Table errors(std::size_t width) {
@@ -248,6 +289,29 @@ TEST(Console, SummaryCountsOutcomes) {
   out.str("");
   console.summary("results/x.json");
   EXPECT_EQ(out.str(), "\n2 measured, 1 incorrect, 1 not supported, 2 throttled. Results: results/x.json\n");
+}
+
+TEST(Console, SummaryTellsTheNoiseOfTheRun) {
+  std::ostringstream out;
+  Console console(out, nullptr, 0, table(0));
+  Record cublas = measured_record();
+  cublas.telemetry.reset();
+  cublas.kernel = "cublas";
+  for (const double ratio : {0.999, 1.002}) {
+    cublas.measurement->vs_cublas = ratio;
+    console.row(cublas);
+  }
+  Record few = measured_record();
+  Timings timings;
+  timings.kernel_us = {100.0, 101.0, 99.0};
+  few.measurement = measurement_of(timings, CUBE);
+  console.row(few);
+  console.summary("x.json");
+  EXPECT_NE(out.str().find("n=: 1 of the cases has too few samples for a 95 % interval of the median\n"),
+            std::string::npos)
+      << out.str();
+  EXPECT_NE(out.str().find("cuBLAS in turns with itself is at 0.999 to 1.002 of its own speed\n"), std::string::npos)
+      << out.str();
 }
 
 }  // namespace

@@ -139,6 +139,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--out",
                                    "--time",
                                    "--max-seconds",
+                                   "--energy ",
+                                   "--sustain S",
                                    "--no-verify",
                                    "--force",
                                    "--check",
@@ -344,6 +346,7 @@ TEST(Options, SizesDependOnTheMode) {
     EXPECT_EQ(default_sizes(mode, false), "256:8192");
   }
   EXPECT_EQ(default_sizes(Mode::profile, true), "4096");
+  EXPECT_EQ(default_sizes(Mode::sustain, true), "8192");
   EXPECT_EQ(default_sizes(Mode::accuracy, true), "1024,4096");
   EXPECT_EQ(default_sizes(Mode::accuracy, false), "256");
 }
@@ -359,6 +362,35 @@ TEST(Options, Profile) {
   EXPECT_EQ(error({"--profile", "--count"}), "--count and --profile are two things to do: give one of them");
   EXPECT_EQ(error({"--profile", "--l2", "warm"}), "--l2 has no effect with --profile");
   EXPECT_EQ(error({"--profile", "--force"}), "--force has no effect with --profile");
+}
+
+TEST(Options, EnergyAndSustainedSpeed) {
+  EXPECT_FALSE(options({}).protocol.energy);
+  const Options energy = options({"--energy", "--l2", "warm"});
+  EXPECT_TRUE(energy.protocol.energy);
+  EXPECT_EQ(energy.protocol.mode, Mode::measure);
+  const Options sustain = options({"--sustain", "20", "--kernel", "5,my.cu", "--timeout", "9", "--no-verify"});
+  EXPECT_EQ(sustain.protocol.mode, Mode::sustain);
+  EXPECT_EQ(sustain.protocol.sustain_s, 20.0);
+  EXPECT_EQ(sustain.protocol.l2, L2State::warm) << "as each launch leaves it for the next";
+  for (const std::string value : {"0", "-1", "x", "3601", "inf", "nan"}) {
+    EXPECT_EQ(error({"--sustain", value}), "--sustain: '" + value + "' is not a number above 0 and up to 3600");
+  }
+  EXPECT_EQ(error({"--sustain", "5", "--energy"}), "--energy has no effect with --sustain");
+  EXPECT_EQ(error({"--sustain", "5", "--l2", "cold"}), "--l2 has no effect with --sustain");
+  EXPECT_EQ(error({"--sustain", "5", "--max-seconds", "1"}), "--max-seconds has no effect with --sustain");
+  EXPECT_EQ(error({"--sustain", "5", "--count"}), "--sustain and --count are two things to do: give one of them");
+  for (const Arguments& flag : {Arguments{"--energy"}, {"--sustain", "5"}}) {
+    const auto with = [&](Arguments more) {
+      more.insert(more.begin(), flag.begin(), flag.end());
+      return error(more);
+    };
+    EXPECT_EQ(with({"--device", "cpu"}), flag[0] + " is about a GPU's power: not with --device cpu");
+    EXPECT_EQ(with({"--beta", "1"}), flag[0] + " needs --beta 0: launch after launch, C would be multiplied by beta");
+  }
+  EXPECT_EQ(error({"--energy", "--check"}), "--energy is about a GPU's power: not with --check");
+  EXPECT_EQ(error({"--energy", "--time", "end-to-end"}),
+            "--energy needs --time kernel: it measures launches without copies");
 }
 
 TEST(Options, BadAccuracy) {

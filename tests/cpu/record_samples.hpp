@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fake_kernels.hpp"
+#include "fake_telemetry.hpp"
 #include "record/record.hpp"
 
 #include <vector>
@@ -30,6 +31,40 @@ inline Record measured_record() {
   measurement.cublas_alone_us = 78.0;
   measurement.vs_cublas_alone = 0.78;
   record.measurement = measurement;
+  return record;
+}
+
+/// A turn of a second, of launches that took `us` each.
+inline Turn turn_of(double us, const FakeBoard& board) {
+  Turn turn;
+  turn.launches_per_batch = 100;
+  turn.batch_us.assign(static_cast<std::size_t>(1e4 / us), 100.0 * us);
+  turn.trace = board.watch(1.0);
+  return turn;
+}
+
+/// The same with a trace of its samples and with turns for the energy, the kernel's on a board at its limit of power.
+inline Record record_with_energy() {
+  Record record = measured_record();
+  FakeBoard cool;
+  cool.reasons.clear();
+  cool.watts = 400.0;
+  record.trace = cool.watch(0.05);
+  record.energy = Turns{turn_of(100.0, {}), turn_of(80.0, cool)};
+  return record;
+}
+
+/// A GPU kernel that ran back to back, and cuBLAS after it.
+inline Record sustained_record() {
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, {}});
+  record.outcome = Outcome::sustained;
+  record.verified = true;
+  record.rel_err = 3.2e-7;
+  record.resources = Resources{256, 128, 16384, 0, 2};
+  FakeBoard cool;
+  cool.reasons.clear();
+  record.sustained = Sustained{1.0, {turn_of(100.0, {}), turn_of(80.0, cool)}, {0.0, 40, 40}, {12.5, 60, 42}};
   return record;
 }
 

@@ -163,14 +163,63 @@ TEST(Record, IsReadBackAsItWasWritten) {
   Record of_ranks = executed_record();
   of_ranks.spread = spread_over_two();
   for (const Record& record :
-       {measured_record(), executed_record(), compared_record(), counted_record(), of_file, of_ranks,
-        stopped_record(Outcome::failed, "out of order"), stopped_record(Outcome::not_supported, "too large")}) {
+       {measured_record(), record_with_energy(), sustained_record(), executed_record(), compared_record(),
+        counted_record(), of_file, of_ranks, stopped_record(Outcome::failed, "out of order"),
+        stopped_record(Outcome::not_supported, "too large")}) {
     Kernel kernel = fake_kernel(record.number, record.kernel.substr(3, record.kernel.find(':') - 3), record.variant);
     kernel.file = record.file;
     const Case item{&kernel, record.size, record.data};
     const Json json = to_json(record, 1);
     EXPECT_EQ(to_json(record_from_json(item, json), 1), json);
   }
+}
+
+TEST(Record, EnergyIsOfTheKernelAndOfCublasBesideIt) {
+  const Json json = to_json(record_with_energy(), 1);
+  const Json& kernel = json.at("energy").at("kernel");
+  EXPECT_NEAR(kernel.at("joules_per_product"), 700.0 * 100e-6, 1e-3);
+  EXPECT_NEAR(kernel.at("watts"), 700.0, 8.0);
+  EXPECT_NEAR(kernel.at("gflops_per_watt"), 2.0 * 1024 * 1024 * 1024 / 1e9 / 0.07, 4.0);
+  EXPECT_EQ(kernel.at("energy").at("source"), "counter");
+  EXPECT_EQ(kernel.at("trace").at("throttle_shares"), (Json{{"sw_power_cap", 1.0}}));
+  EXPECT_EQ(kernel.at("trace").at("samples").at("sm_clock_mhz").size(),
+            kernel.at("trace").at("samples").at("ms").size());
+  EXPECT_NEAR(json.at("energy").at("cublas").at("joules_per_product"), 400.0 * 80e-6, 1e-3);
+  EXPECT_EQ(json.at("throttled"), false) << "the samples ran on a cool board, whatever came after";
+  Record without = record_with_energy();
+  for (Turn* const turn : {&without.energy->kernel, &without.energy->cublas}) {
+    turn->trace = {{}, "NVML is missing"};
+  }
+  const Json unknown = to_json(without, 1).at("energy").at("kernel");
+  EXPECT_EQ(unknown.at("no_energy"), "NVML is missing");
+  EXPECT_FALSE(unknown.contains("joules_per_product"));
+  EXPECT_FALSE(unknown.contains("watts"));
+}
+
+TEST(Record, SustainedCaseHasNothingOfABurst) {
+  const Json json = to_json(sustained_record(), 1);
+  EXPECT_EQ(json.at("outcome"), "sustained");
+  for (const char* const absent : {"real_time", "gflops", "vs_cublas", "time_us", "samples_us", "energy", "trace"}) {
+    EXPECT_FALSE(json.contains(absent)) << absent;
+  }
+  const Json& sustained = json.at("sustained");
+  EXPECT_NEAR(sustained.at("kernel").at("gflops"), 2.0 * 1024 * 1024 * 1024 / 100e3, 1e-6);
+  EXPECT_EQ(sustained.at("cool_downs").at("before_cublas"), (Json{{"seconds", 12.5}, {"from_c", 60}, {"to_c", 42}}));
+  EXPECT_EQ(json.at("throttled"), true);
+  Record interrupted = sustained_record();
+  interrupted.sustained->turns.cublas = {};
+  EXPECT_FALSE(to_json(interrupted, 1).at("sustained").contains("cublas"));
+  interrupted.stop(Outcome::incorrect, "because");
+  EXPECT_FALSE(to_json(interrupted, 1).contains("sustained"));
+}
+
+TEST(Record, FewSamplesSayHowMuchTheirIntervalCovers) {
+  Record record = measured_record();
+  Timings timings;
+  timings.kernel_us = {100.0, 101.0, 99.0};
+  record.measurement = measurement_of(timings, CUBE);
+  EXPECT_DOUBLE_EQ(to_json(record, 1).at("time_us").at("ci_covers"), 0.75);
+  EXPECT_DOUBLE_EQ(to_json(measured_record(), 1).at("time_us").at("ci_covers"), 0.95);
 }
 
 TEST(Record, NumbersThatJsonCanNotSayAreAbsent) {

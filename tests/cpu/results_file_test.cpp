@@ -191,8 +191,10 @@ TEST_F(ResultsFileTest, Samples) {
       record.accuracy = accuracy;
       file.add(record);
     }
+    file.add(record_with_energy());
+    file.add(sustained_record());
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 16U);
+    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 18U);
   }
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import BUILD, schema_errors
+from runs import BUILD, ROOT, schema_errors
 
 CPU_TESTS = BUILD / "tests" / "cpu_tests"
 RESULTS = "runner/record/results.schema.json"
@@ -35,6 +35,12 @@ def test_files_agree_with_their_schemas(samples):
         assert schema_errors(schema, samples[name]) == [], name
 
 
+def test_files_of_the_first_version_agree_as_well(samples):
+    document = json.loads((ROOT / "results/nvidia-h200/cold.json").read_text(encoding="utf-8"))
+    document["context"]["schema_version"] = 1
+    assert schema_errors(RESULTS, document) == []
+
+
 def record(index: int, **fields: object) -> Callable[[dict], None]:
     return lambda document: document["benchmarks"][index].update(fields)
 
@@ -53,6 +59,13 @@ def record(index: int, **fields: object) -> Callable[[dict], None]:
         (lambda document: document["context"].pop("git_dirty"), "git_dirty"),
         (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
         (lambda document: document.pop("interrupted"), "interrupted"),
+        (lambda document: document["context"].update(schema_version=3), "schema_version"),
+        (record(17, outcome="measured"), "benchmarks[17]"),
+        (lambda document: document["benchmarks"][17].pop("sustained"), "sustained"),
+        (lambda document: document["benchmarks"][17].update(document["benchmarks"][16]), "benchmarks[17]"),
+        (lambda document: document["benchmarks"][16]["energy"].pop("cublas"), "energy"),
+        (lambda document: document["benchmarks"][16]["energy"]["kernel"].update(no_energy="why"), "energy"),
+        (lambda document: document["benchmarks"][16]["trace"]["samples"].pop("ms"), "ms"),
     ],
 )
 def test_wrong_results_are_found(samples, change, field):

@@ -466,6 +466,75 @@ def accuracy_records(rng: random.Random, sizes: list[int]) -> list[dict]:
     return records
 
 
+def turn(gflops: float, size: int, watts: float, seconds: float) -> dict:
+    """Launches back to back on a GPU whose clock falls in the first half of the time."""
+    batch_us, launch_us = seconds * 25e3, 2 * size**3 / gflops / 1e3
+    launches = max(1, round(batch_us / launch_us))
+    batches = round(seconds * 1e6 / (launches * launch_us)) or 1
+    points = range(0, round(seconds * 1e3) + 1, round(seconds * 50))
+    trace = {
+        "mean_sm_clock_mhz": 1700.0,
+        "mean_power_w": watts,
+        "throttled_share": 0.5,
+        "throttle_shares": {"sw_power_cap": 0.5},
+        "power_is": "instant",
+        "no_energy": "",
+        "samples": {
+            "ms": list(points),
+            "sm_clock_mhz": [1500 if 2 * ms < seconds * 1e3 else 1900 for ms in points],
+            "power_w": [watts for _ in points],
+            "temperature_c": [50 for _ in points],
+            "energy_j": [round(watts * (ms // 100) / 10, 3) for ms in points],
+        },
+        "reasons": [{"sample": 0, "reasons": ["sw_power_cap"]}, {"sample": len(points) // 2, "reasons": []}],
+    }
+    measured = batches * launches * launch_us / 1e6
+    return {
+        "seconds": measured,
+        "launches": batches * launches,
+        "launch_us": launch_us,
+        "gflops": gflops,
+        "joules_per_product": watts * launch_us / 1e6,
+        "gflops_per_watt": gflops / watts,
+        "watts": watts,
+        "energy": {"source": "counter", "from_s": 0.1, "to_s": 0.9, "joules": watts * 0.8, "uncertainty": 0.012},
+        "cut_short": False,
+        "launches_per_batch": launches,
+        "batch_us": [round(launches * launch_us, 3)] * batches,
+        "trace": trace,
+    }
+
+
+def energy_records(rng: random.Random, sizes: list[int]) -> list[dict]:
+    """What `runner --energy` writes: each kernel draws 10 W for each TFLOP/s, and 150 W besides."""
+    records = kernel_records(rng, sizes, False)
+    for data in records:
+        rivals = 2 * data["m"] ** 3 / data["cublas_alone_us"] / 1e3
+        data["energy"] = {
+            name: turn(gflops, data["m"], 150 + gflops / 100, 1.0)
+            for name, gflops in (("kernel", data["gflops"]), ("cublas", rivals))
+        }
+    return records
+
+
+def sustained_records(rng: random.Random, size: int) -> list[dict]:
+    """What `runner --sustain 20` writes."""
+    records = []
+    for kernel in ("cublas", "07_warptile_hilbert"):
+        number, tflops, *_ = {**LIBRARIES, **CHAPTERS}[kernel]
+        data = record(rng, kernel, number, size, None, None)
+        data |= {"outcome": "sustained", "reason": "", "verified": True, "rel_err": 1e-6, "throttled": True}
+        idle = {"seconds": 4.5, "from_c": 60, "to_c": 42}
+        data["sustained"] = {
+            "asked_s": 20.0,
+            "kernel": turn(1e3 * tflops, size, 650.0, 20.0),
+            "cublas": turn(1e3 * CUBLAS_TFLOPS, size, 640.0, 20.0),
+            "cool_downs": {"before_kernel": idle, "before_cublas": idle},
+        }
+        records.append(data)
+    return records
+
+
 def listing() -> list[dict]:
     """What `runner --list=json` prints."""
     chapters: dict[str, dict] = {}
@@ -509,6 +578,12 @@ def main() -> None:
     context_of_errors = context("cold", "kernel")
     context_of_errors["protocol"] |= {"data": list(ACCURACY_KINDS), "accuracy": True}
     write_results("accuracy.json", context_of_errors, accuracy_records(random.Random(0), [1024, 4096]))
+    of_energy = context("cold", "kernel") | {"schema_version": 2}
+    of_energy["protocol"] |= {"energy": True, "energy_s": 1.0, "sustain": False}
+    write_results("energy.json", of_energy, energy_records(random.Random(1), [1024, 4096]))
+    of_turns = context("warm", "kernel") | {"schema_version": 2}
+    of_turns["protocol"] |= {"energy": False, "sustain": True, "sustain_s": 20.0, "cool_kelvin": 2, "cool_s": 60.0}
+    write_results("sustained.json", of_turns, sustained_records(random.Random(2), 8192))
     write("kernels.json", json.dumps(listing(), indent=1))
 
 

@@ -134,7 +134,7 @@ def without_device(document: dict) -> None:
     ("change", "rule", "words"),
     [
         (lambda document: document["context"].pop("argv"), "schema", "'argv' is a required property"),
-        (context(schema_version=2), "schema", "1 was expected"),
+        (context(schema_version=3), "schema", "3 is not one of [1, 2]"),
         (record(surprise=1), "schema", "surprise"),
         (device(name="NVIDIA A100"), "names", "folder nvidia-a100"),
         (lambda document: document.update(interrupted=True), "finished", "interrupted"),

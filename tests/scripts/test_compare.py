@@ -125,9 +125,9 @@ def test_other_protocols_are_refused(edited, capsys, name, value, how):
 
 
 def test_another_schema_is_refused(edited, capsys):
-    new = str(edited("cold.json", lambda document: document["context"].update(schema_version=2)))
+    new = str(edited("cold.json", lambda document: document["context"].update(schema_version=3)))
     for how in ([], ["--across"]):
-        assert "its schema_version is 2, this script reads 1" in refused(capsys, *how, COLD, new)
+        assert "its schema_version is 3, this script reads 1 and 2" in refused(capsys, *how, COLD, new)
 
 
 def test_protocols_that_may_differ_are_named(capsys):
@@ -238,3 +238,46 @@ def test_six_samples_have_an_interval(edited, capsys):
     compare.main([new, new])
     line = next(x for x in capsys.readouterr().out.splitlines() if "05_coarse_1d/4096x" in x)
     assert "range" not in line
+
+
+def test_sweeps_agree_by_their_ratios_to_cublas(edited, capsys):
+    """On a board that is 20 % slower all ratios are the same but for two."""
+    ratios = {("05_coarse_1d", 4096): 1.004, ("01_naive", 1024): 0.97}
+
+    def slower_board(document: dict) -> None:
+        for record in document["benchmarks"]:
+            if record["outcome"] == "measured":
+                record["samples_us"] = [1.2 * time for time in record["samples_us"]]
+                record["time_us"]["median"] *= 1.2
+            if "vs_cublas" in record:
+                record["vs_cublas"] *= ratios.get((record["kernel"], record["m"]), 1.001)
+
+    new = str(edited("cold.json", slower_board))
+    assert compare.main([COLD, new, "--agreement", "0.1001,3.01"]) == 0
+    output = capsys.readouterr().out
+    assert "| 01_naive/1024x1024x1024 | 3.00 % |\n| 05_coarse_1d/4096x4096x4096 | 0.40 % |" in output
+    assert "the median differs by 0.10 %, the worst by 3.00 %" in output
+    assert compare.main([COLD, new, "--agreement", "0.09,3.01"]) == 1
+    assert compare.main([COLD, new, "--agreement", "0.1001,2.99"]) == 1
+
+
+def test_sweeps_of_other_cases_do_not_agree(edited, capsys):
+    new = str(edited("cold.json", lambda document: document["benchmarks"].remove(case(document, "01_naive", 1024))))
+    assert compare.main([COLD, new, "--agreement", "1,1"]) == 1
+    assert "in one file alone: 01_naive/1024x1024x1024" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("limits", ["1", "2,1", "0,1", "a,b", "1,2,3"])
+def test_limits_of_an_agreement_are_two_per_cents(limits):
+    with pytest.raises(SystemExit) as exit_:
+        compare.main([COLD, COLD, "--agreement", limits])
+    assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize("how", [[], ["--across"], ["--agreement", "1,1"]])
+def test_sustained_speeds_and_bursts_are_not_compared(edited, capsys, how):
+    def sustained(document: dict) -> None:
+        document["context"]["protocol"].update(sustain=True, sustain_s=20.0)
+
+    new = str(edited("cold.json", sustained))
+    assert f"sustain is False ({COLD}), True ({new})" in refused(capsys, *how, COLD, new)

@@ -26,13 +26,16 @@ CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the s
 UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves")  # from the synthetic results
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
 FILES = [
-    str(SYNTHETIC / name) for name in ("cold.json", "warm.json", "end-to-end.json", "counters.json", "accuracy.json")
+    str(SYNTHETIC / f"{name}.json")
+    for name in ("cold", "warm", "end-to-end", "counters", "accuracy", "energy", "sustained")
 ]
 
 
 @cache
 def every_source() -> plot.Source:
-    return plot.Source(plot.load(FILES[:3]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:]))
+    accuracy, energy, sustained = (plot.load([path]) for path in FILES[4:])
+    counters = plot.load_counters(FILES[3])
+    return plot.Source(plot.load(FILES[:3]), counters, accuracy=accuracy, energy=energy, sustained=sustained)
 
 
 def png_size(path: Path) -> tuple[int, int]:
@@ -296,7 +299,7 @@ def test_throttled_points_are_hollow(edited):
         case(document, "07_warptile_hilbert", 4096)["throttled"] = True
 
     path = edited("cold.json", throttle)
-    source = plot.Source(plot.load([path]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:]))
+    source = plot.Source(plot.load([path]), plot.load_counters(FILES[3]), accuracy=plot.load(FILES[4:5]))
     row = one(source.results, kernel="07_warptile_hilbert", side=4096)
     hollow = {"markerfacecolor": plot.CARD, "color": plot.color_of(row)}
     expected = {
@@ -559,6 +562,50 @@ def test_errors_from_the_executor_need_no_sweep(edited):
     path = edited("accuracy.json", executed)
     assert plot.main([str(path)]) == 0
     assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["error_by_distribution.png"]
+
+
+def test_energy_is_that_of_a_flop_and_of_turns():
+    """A kernel of the synthetic results draws 10 W for each TFLOP/s, and 150 W besides."""
+    fig = plot.energy_over_size(every_source())
+    of_flops, of_power = fig.axes
+    row = one(every_source().energy, kernel="05_coarse_1d", side=4096)
+    tflops = row.energy["kernel"]["gflops"] / 1e3
+    energies = [line.get_ydata()[-1] for line in of_flops.lines if len(line.get_ydata()) == 2]
+    assert any(energy == pytest.approx((150 + 10 * tflops) / tflops, rel=1e-6) for energy in energies)
+    powers = [line.get_ydata()[-1] for line in of_power.lines if len(line.get_ydata()) == 2]
+    assert any(power == pytest.approx(150 + 10 * tflops) for power in powers)
+    assert any("warm L2" in text.get_text() for text in fig.texts)
+    plt.close(fig)
+
+
+def test_sustained_speed_is_drawn_over_time():
+    fig = plot.sustained(every_source())
+    speed, clock, power = fig.axes
+    assert [line.get_ydata()[-1] for line in speed.lines if len(line.get_ydata()) > 10] == pytest.approx([48.6, 50.0])
+    assert max(speed.lines[0].get_xdata()) == pytest.approx(20, abs=1)
+    assert list(clock.lines[0].get_ydata()[[0, -1]]) == [1500, 1900]
+    assert list(power.lines[0].get_ydata()[[0, -1]]) == [650, 650]
+    plt.close(fig)
+
+
+def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):
+    def without(document: dict) -> None:
+        for data in document["benchmarks"]:
+            for turn in data["energy"].values():
+                for name in ("watts", "energy", "joules_per_product", "gflops_per_watt"):
+                    del turn[name]
+                turn["no_energy"] = "NVML counts no energy of this GPU, or not for this user"
+
+    assert plot.main([str(edited("energy.json", without)), FILES[0]]) == 0
+    assert "skipped energy_over_size: NVML told no energy" in capsys.readouterr().out
+
+
+def test_sustained_speeds_and_energies_give_no_points_to_other_charts(tmp_path, capsys, unwritten):
+    """Their runs have bursts of other conditions, or none."""
+    assert plot.main([*FILES[5:], "--out", str(tmp_path)]) == 0
+    assert unwritten == ["energy_over_size.png", "sustained.png"]
+    with pytest.raises(plot.ResultsError, match=r"energy is False .* True .*; sustain is False"):
+        plot.load([FILES[0], *FILES[5:]])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -98,7 +98,7 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
         ("{", "is not JSON"),
         ("[]", "not a results file"),
         ('{"context": {"schema_version": 1}, "kernels": {}}', "not a results file"),
-        ('{"context": {"schema_version": 2}, "benchmarks": []}', "schema_version is 2, this script reads 1"),
+        ('{"context": {"schema_version": 3}, "benchmarks": []}', "schema_version is 3, this script reads 1 and 2"),
         ('{"context": {}, "benchmarks": []}', "schema_version is None"),
         ('{"context": {"schema_version": 1}, "benchmarks": []}', "names no device or protocol"),
     ],

@@ -192,19 +192,61 @@ def test_sanitize_refuses_unknown_options(tmp_path, options):
     assert sanitize(tmp_path, *options)[0].returncode == 2
 
 
+FAKE_RUNNER = """
+if [ "$1" = --version ]; then echo "sgemm-worklog 0.1.0, commit {commit}"; exit; fi
+while [ "$1" != --out ]; do shift; done
+echo "$2" >"$2"
+exit {status}
+"""
+
+
+def measure_device(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    programs = tmp_path / "bin"
+    programs.mkdir(exist_ok=True)
+    fake(str(programs), "nvidia-smi", "echo NVIDIA H200")
+    folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
+    path = f"{programs}:{os.environ['PATH']}"
+    return bash(str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
+
+
+def test_measuring_goes_on_where_it_stopped(tmp_path):
+    build, out = tmp_path / "build", tmp_path / "out"
+    build.mkdir()
+    nothing = measure_device(tmp_path, "--resume", "--steps", "cold,warm")
+    assert nothing.returncode == 1
+    assert "no earlier call left anything" in nothing.stderr
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status='$([ "$2" != warm.json ]; echo $?)'))
+    assert measure_device(tmp_path, "--steps", "cold,warm,shapes").returncode == 1
+    assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\ndone shapes\n"
+
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="bbb", status=0))
+    refused = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
+    assert refused.returncode == 1
+    assert "the results so far are of commit aaa, the build is of commit bbb" in refused.stderr
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa with changes", status=0))
+    assert "files differ from the commit" in measure_device(tmp_path, "--resume", "--steps", "warm").stderr
+
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    (out / "cold.json").write_text("kept", encoding="utf-8")
+    done = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
+    assert done.returncode == 0, done.stderr
+    assert "== cold is done" in done.stderr
+    assert (out / "cold.json").read_text(encoding="utf-8") == "kept"
+    assert (out / "warm.json").exists()
+    progress = out / "progress"
+    assert "done warm" in progress.read_text(encoding="utf-8"), "there are more steps to do"
+    steps = "test sanitize list cold shapes-tensor accuracy end-to-end energy sustained counters".split()  # noqa: SIM905
+    progress.write_text("commit aaa\n" + "".join(f"done {step}\n" for step in steps), encoding="utf-8")
+    assert measure_device(tmp_path, "--resume", "--steps", "warm,shapes").returncode == 0
+    assert not progress.exists(), "all steps are done"
+
+
 def test_measured_results_hold_no_path_of_the_machine(tmp_path):
     build, out = tmp_path / "build", tmp_path / "out"
     build.mkdir()
-    record = 'while [ "$1" != --out ]; do shift; done; echo "$2" >"$2"; exit 1'
-    fake(str(build), "runner", record)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    fake(str(programs), "nvidia-smi", "echo NVIDIA H200")
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=1))
     out.mkdir()
-    done = bash(
-        str(SCRIPTS / "measure_device.sh"), "--build", str(build), "--out", str(out), "--steps", "cold,end-to-end",
-        path=f"{programs}:{os.environ['PATH']}",
-    )  # fmt: skip
+    done = measure_device(tmp_path, "--steps", "cold,end-to-end")
     assert done.returncode == 1
     assert "Failed: cold end-to-end" in done.stderr
     for name in ("cold.json", "end-to-end.json"):

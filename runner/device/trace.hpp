@@ -1,0 +1,61 @@
+#pragma once
+
+#include "device/telemetry.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+
+/// What a GPU did during a stretch of time, as a Watch has seen it.
+struct Trace {
+  struct Point {
+    double seconds = 0.0;  ///< since the stretch began
+    TelemetrySample sample;
+  };
+  std::vector<Point> points;  ///< by time
+  std::string no_energy;      ///< Telemetry::no_energy()
+
+  /// Means over time; nothing where no point has the value. A point stands for the time until halfway to each
+  /// neighbour.
+  std::optional<double> mean_sm_clock_mhz() const;
+  std::optional<double> mean_power_w() const;
+  /// The share of the time, 0 to 1, in which something held the clock down.
+  double throttled_share() const;
+  /// That share for each reason that throttles and that occurred. Several may hold at once.
+  std::vector<std::pair<std::string, double>> throttle_shares() const;
+  /// Whether powers are of a moment; otherwise each is a mean over the second before.
+  bool power_is_instant() const;
+};
+
+/// Power at one moment, or its mean over the second before where NVML has nothing better.
+std::optional<double> power_of(const TelemetrySample& sample);
+
+/// Energy that a GPU used between two moments of a trace.
+struct EnergyUse {
+  double joules = 0.0;
+  double from_s = 0.0;
+  double to_s = 0.0;
+  /// How much of it the two moments leave open, as a share: the counter moves in steps, seen when it is read.
+  double uncertainty = 0.0;
+  bool counted = false;  ///< by NVML's energy counter; otherwise integrated from powers
+
+  double mean_power_w() const { return joules / (to_s - from_s); }
+};
+
+/// The energy of a trace, or the reason why there is none.
+struct EnergyAnswer {
+  std::optional<EnergyUse> use;
+  std::string reason;  ///< empty where there is a use
+};
+
+/// The energy of the longest part of a trace that allows an honest answer.
+///
+/// The energy counter moves in steps of tens of milliseconds. So the energy is that between its first step and its last
+/// one: both moments are known to half the distance between two points. With no counter, or fewer than two steps, it is
+/// the integral of the power. Where powers are means over a second, the first second is left out.
+EnergyAnswer energy_of(const Trace& trace);
+
+}  // namespace sgemm

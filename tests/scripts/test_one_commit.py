@@ -1,0 +1,72 @@
+"""Results that stand in one table have to come from one state of the device code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+RESULTS = ROOT / "results" / "nvidia-h200"
+
+# What decides the instructions that a GPU runs, and their launches. Ranks and the executor run on the host.
+DEVICE_CODE = ("kernels", ":!kernels/executor", ":!kernels/many_gpus", ":!kernels/14_many_gpus.cpp")
+
+# The files that were measured with other device code than cold.json. scripts/measure_device.sh measures all of them at
+# one commit; each leaves this list when it has been measured again.
+KNOWN = {
+    "counters.json",
+    "counters_2048.json",
+    "counters_3001.json",
+    "counters_8192.json",
+    "counters_8192_tensor.json",
+    "end-to-end.json",
+    "shapes.json",
+    "shapes_tensor.json",
+    "shapes_tensor_other_board.json",
+}
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+
+
+def same_device_code(one: str, other: str) -> bool:
+    return one == other or git("diff", "--quiet", one, other, "--", *DEVICE_CODE).returncode == 0
+
+
+def commits(folder: Path) -> dict[str, str]:
+    """The commit of every results file of the folder, by the name of the file."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(document, dict) and "git_commit" in document.get("context", {}):
+            found[path.name] = document["context"]["git_commit"]
+    return found
+
+
+def measured_apart(found: dict[str, str]) -> set[str]:
+    return {name for name, commit in found.items() if not same_device_code(found["cold.json"], commit)}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, str]:
+    found = commits(RESULTS)
+    for commit in set(found.values()):
+        if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
+            pytest.skip(f"the history here lacks {commit}")
+    return found
+
+
+def test_results_come_from_one_state_of_the_device_code(found):
+    assert measured_apart(found) == KNOWN
+
+
+def test_other_device_code_is_found(found):
+    """A file from the commit before the one that last changed a kernel is told from the others."""
+    last_change = git("log", "-1", "--format=%H", found["cold.json"], "--", "kernels/*.cu").stdout.strip()
+    assert measured_apart({"cold.json": last_change, "warm.json": f"{last_change}~1"}) == {"warm.json"}
+    assert measured_apart({"cold.json": found["cold.json"], "warm.json": found["cold.json"]}) == set()
