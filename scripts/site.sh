@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds the worklog as a site, which works from its folder, without network or server: open its index.html.
+#
+#   scripts/site.sh           into build-site/
+#   scripts/site.sh -o DIR    into DIR, which is created, or replaced where it is a site
+#
+# A link or an anchor that leads nowhere is an error, and leaves the folder as it was.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  say "usage: scripts/site.sh [-o DIR]"
+  exit 2
+}
+
+folder=$ROOT/build-site
+while getopts :o: option; do
+  case $option in
+    o) folder=$OPTARG ;;
+    *) usage ;;
+  esac
+done
+if [ $# -ge "$OPTIND" ] || [ -z "$folder" ]; then
+  usage
+fi
+
+is_site() { [ -e "$1/search/search_index.js" ]; }
+is_empty() { [ -d "$1" ] && [ -z "$(ls -A "$1")" ]; }
+
+if [ -e "$folder" ] && ! is_site "$folder" && ! is_empty "$folder"; then
+  say "$folder is there and is no site, so it is left alone. Please name another folder, or remove it."
+  exit 2
+fi
+mkdir -p "$(dirname "$folder")"
+folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
+
+python=$("$ROOT/scripts/python.sh" --site) || die "The site needs MkDocs and Material, which scripts/requirements-site.txt lists."
+
+# Built beside the folder, so that readers of the old site have it until the new one is complete.
+new=$(mktemp -d "$folder.new.XXXXXX")
+trap 'rm -rf "$new"' EXIT
+chmod 755 "$new"
+NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --quiet --strict --config-file "$ROOT/mkdocs.yml" --site-dir "$new/site" >&2 ||
+  die "The site was not built; the messages above say why."
+[ ! -e "$folder" ] || mv "$folder" "$new/old"
+mv "$new/site" "$folder"
+say "The site: $folder/index.html"
