@@ -19,6 +19,7 @@ from fleet import device_name, is_results
 from forms import error_size, shape_text, share, significant
 from plot import LIBRARIES, MUTED, color_of, point, title_of
 from results import (
+    MODES,
     PROTOCOL,
     ResultsError,
     Row,
@@ -47,6 +48,7 @@ SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.
 SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
 SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
 SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
+SPLIT_ENDS = (0.4, 0.95)  # on the scale viridis
 # For kernels that have no colour of their own, such as those of a .cu file.
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
@@ -119,14 +121,22 @@ def names_of(rows: Iterable[Row]) -> dict[tuple[str, int], str]:
     }
 
 
+def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
+    return protocol.get(name, False if name in MODES else None)
+
+
 def protocol_key(context: dict) -> tuple:
     """Files with the same key may be compared."""
-    return tuple(str(context["protocol"].get(name)) for name in PROTOCOL)
+    return tuple(str(protocol_value(context["protocol"], name)) for name in PROTOCOL)
+
+
+VERIFIED = {True: "verified", False: "not verified", None: "verified or not"}
+WORDS = {"check": "accesses checked", "count": "counted", "accuracy": "errors compared"}  # for modes that are on
 
 
 def protocol_titles(protocols: Sequence[dict]) -> list[str]:
     """ "cold L2, kernel time, uniform data, beta 0" for each, and what else they differ in."""
-    always = ("l2", "time", "data", "beta")
+    always = ("l2", "time", "data", "beta", *MODES)
     numbered = {str(number): protocol for number, protocol in enumerate(protocols)}
     more = [name for name in PROTOCOL if name not in always and protocol_differences(numbered, [name])]
     titles = []
@@ -134,7 +144,9 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
         data = protocol.get("data", "unknown")
         parts = [f"{protocol['l2']} L2", f"{protocol['time']} time"]
         parts += [f"{data if isinstance(data, str) else 'all kinds of'} data", f"beta {protocol.get('beta', 0):g}"]
-        titles.append(", ".join([*parts, *(f"{name} {protocol.get(name)}" for name in more)]))
+        parts += [WORDS[name] for name in MODES if protocol_value(protocol, name)]
+        parts += [VERIFIED[protocol.get(name)] if name == "verify" else f"{name} {protocol.get(name)}" for name in more]
+        titles.append(", ".join(parts))
     return titles
 
 
@@ -259,11 +271,19 @@ def seen_on(color: Any, theme: str) -> str:
 
 
 def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
-    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
+    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey.
+
+    Chapters on FP32 units have the colours of plot.py's charts. Those of the later ones differ too little here, where a
+    light card takes away the brightest, so chapters with products of a lower precision have a scale of their own.
+    """
     first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
     others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
+    split = sorted({row.number for row in first.values() if row.is_chapter and row.accuracy_class != "fp32"})
+    places = dict(zip(split, np.linspace(*SPLIT_ENDS, len(split)), strict=True))
     for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
         color, shape = color_of(row), SHAPES[point(row)["marker"]]
+        if row.number in places:
+            color = matplotlib.colormaps["viridis"](places[row.number])
         if not row.is_chapter and row.kernel not in LIBRARIES:
             color, shape = next(others), next(shapes)
         elif row.variant:
@@ -437,7 +457,7 @@ def file_facts(context: dict, rows: pd.DataFrame) -> dict:
         "CPU": context.get("cpu"),
         "driver": (context["device"] or {}).get("driver"),
         "cuBLAS": context.get("cublas_version"),
-        "protocol": ", ".join(f"{name} {protocol.get(name)}" for name in PROTOCOL),
+        "protocol": ", ".join(f"{name} {protocol.get(name)}" for name in PROTOCOL if name not in MODES),
         "cases": ", ".join(f"{number} {outcome}" for outcome, number in rows.outcome.value_counts().items()),
     }
     return {name: value for name, value in facts.items() if value}

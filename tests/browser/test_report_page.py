@@ -14,7 +14,8 @@ from opened import WIDTHS, Opened
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
-OTHERS = ROOT / "results" / "nvidia-h200-x2", ROOT / "results" / "cpu-executor", H200 / "other_kernels"
+OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
+OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
 VIEWS = ("relative", "absolute", "error", "power", "clock", "roofline")
 
@@ -190,8 +191,7 @@ def test_two_boards_are_compared_with_intervals(sweeps, open_page):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_what_is_no_sweep_has_a_view(write, open_page, width):
-    folders = sorted(path for folder in OTHERS for path in folder.glob("*.json"))
-    files = [*folders, *(H200 / f"{name}.json" for name in ("accuracy", "counters", "kernels", "programs/gpt"))]
+    files = (ROOT / "results" / f"{name}.json" for name in (*OTHERS, "nvidia-h200/programs/gpt"))
     opened = open_page(write(*files), width=width)
     opened.page.locator("#cases tbody tr").first.wait_for()
     titles = opened.page.locator("main h2").all_inner_texts()
@@ -205,7 +205,7 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     document = json.loads((H200 / "cold.json").read_text())
     for case in [case for case in document["benchmarks"] if case["kernel"] == "01_naive"]:
         case.update(kernel=HOSTILE, number=-1, variant="", path=f"/tmp/{HOSTILE}", detail=HOSTILE)
-    path = tmp_path / "<b>odd's & \"quoted\".json"
+    path = tmp_path / '<b>odd\'s & "quoted".json'
     path.write_text(json.dumps(document), encoding="utf-8")
     opened = open_page(write(path))
     rows = rows_of(opened, "relative")

@@ -110,6 +110,35 @@ def test_protocols_stay_apart(tmp_path):
     assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
 
 
+def test_protocols_are_named_by_what_differs():
+    usual = {
+        "l2": "cold",
+        "time": "kernel",
+        "data": "uniform",
+        "beta": 0.0,
+        "alpha": 1.0,
+        "verify": True,
+        "check": False,
+    }
+    others = [
+        usual | {"alpha": 2.0},
+        usual | {"accuracy": True, "data": ["uniform", "ones"]},
+        usual | {"verify": False},
+    ]
+    assert report_data.protocol_titles([usual]) == ["cold L2, kernel time, uniform data, beta 0"]
+    titles = report_data.protocol_titles([usual, *others])
+    assert titles[0].endswith("uniform data, beta 0, alpha 1.0, verified")
+    assert "all kinds of data, beta 0, errors compared" in titles[2]
+    assert titles[3].endswith("not verified")
+
+
+def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
+    newer = edited("cold.json", lambda document: document["context"]["protocol"].update(accuracy=False))
+    found = written(tmp_path, COLD, newer)
+    assert "accuracy" not in json.loads(COLD.read_text(encoding="utf-8"))["context"]["protocol"]
+    assert len(found["protocols"]) == len(found["pairs"]) == 1
+
+
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
     def slower(document):
         record = case(document, "06_coarse_2d", 4096)
