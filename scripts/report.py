@@ -42,7 +42,7 @@ FEWER_SAMPLES = (100, 30, 10, 0)  # of a case, where the report would be larger
 
 def first_shown(report: Report) -> tuple[int, list[str]]:
     """The protocol and the kernels that a reader sees first: the one with most cases, and default variants."""
-    used = [case["protocol"] for case in report.cases if case["outcome"] == "measured"]
+    used = [case["protocol"] for case in report.cases if case["charted"]]
     default = {case["name"] for case in report.cases if case["default"]} or report.looks.keys()
     return max(dict.fromkeys(used), key=used.count, default=0), [name for name in report.looks if name in default]
 
@@ -100,7 +100,7 @@ def page(report: Report, title: str) -> str:
 
 
 # The charts that are drawn as images, with the field that a case needs for each.
-IMAGES = {"relative": "of", "absolute": "tflops", "error": "err", "energy": "gflops_per_watt", "roofline": "intensity"}
+IMAGES = {"relative": "of", "absolute": "tflops", "error": "err", "energy": "gflop_per_joule", "roofline": "intensity"}
 
 
 def images(report: Report, folder: Path) -> Iterator[Path]:

@@ -138,10 +138,16 @@ def errors_by_distribution() -> Spec:
 
 
 def samples() -> Spec:
-    """The samples of one case in the order in which they were taken; `kernel` names whose time it is."""
+    """The samples of one case in the order in which they were taken, and cuBLAS's beside them. Each is in percent of
+    the median of its kernel, so that the scatter of both can be seen."""
     place = {
         "x": {"field": "sample", "type": "quantitative", "title": "sample", "axis": {"format": "d", "grid": False}},
-        "y": {"field": "us", "type": "quantitative", "title": "µs", "scale": {"zero": False, "padding": 8}},
+        "y": {
+            "field": "share",
+            "type": "quantitative",
+            "title": "% of their median",
+            "scale": {"zero": False, "padding": 8},
+        },
     }
     tip = [{"field": field, "type": "nominal"} for field in ("name", "sample", "us")]
     color = {"color": COLOR}
@@ -164,7 +170,7 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "comparison": pair(Quantity("ratio", "new speed over old speed", ("ratio_low", "ratio_high"), None, 1, NEAR)),
     "error": {"scatter": scatter(SPEED, ERROR)},
     "distribution": {"scatter": errors_by_distribution()},
-    "energy": pair(Quantity("gflops_per_watt", "GFLOP/s per W", scale=RATIO)),
+    "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO)),
     "power": pair(Quantity("watts", "W, one reading after the samples", scale=RATIO)),
     "clock": pair(Quantity("mhz", "SM clock in MHz, one reading after the samples", scale=NEAR)),
     "roofline": {"scatter": roofline()},
@@ -179,7 +185,7 @@ def config(ink: str, grid: str, muted: str) -> Spec:
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
         "axis": {**text, "gridColor": grid, "domainColor": muted, "tickColor": muted},
-        "legend": {**text, "labelColor": ink, "orient": "bottom", "columns": 3, "symbolOpacity": 1},
+        "legend": {**text, "labelColor": ink, "orient": "bottom", "columns": 3, "symbolOpacity": 1, "labelLimit": 240},
     }
 
 

@@ -17,8 +17,9 @@ import pandas as pd
 from compare import case_name, compare
 from fleet import device_name, is_results
 from forms import error_size, shape_text, share, significant
-from plot import LIBRARIES, MUTED, color_of, point, title_of
+from plot import CUBLAS, LIBRARIES, MUTED, color_of, point, title_of
 from results import (
+    MODES,
     PROTOCOL,
     ResultsError,
     Row,
@@ -32,6 +33,7 @@ from results import (
 )
 
 MOST_PAIRS = 10  # of files that are compared with each other
+CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
 # What a ratio of two files has of the newer one's case.
 ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
 
@@ -47,6 +49,7 @@ SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.
 SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
 SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
 SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
+SPLIT_ENDS = (0.4, 0.95)  # on the scale viridis
 # For kernels that have no colour of their own, such as those of a .cu file.
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
@@ -119,14 +122,27 @@ def names_of(rows: Iterable[Row]) -> dict[tuple[str, int], str]:
     }
 
 
+def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
+    return protocol.get(name, False if name in MODES else None)
+
+
 def protocol_key(context: dict) -> tuple:
     """Files with the same key may be compared."""
-    return tuple(str(context["protocol"].get(name)) for name in PROTOCOL)
+    return tuple(str(protocol_value(context["protocol"], name)) for name in PROTOCOL)
+
+
+VERIFIED = {True: "verified", False: "not verified", None: "verified or not"}
+WORDS = {
+    "check": "accesses checked",
+    "count": "counted",
+    "accuracy": "errors compared",
+    "sustain": "sustained",
+}  # for modes that are on
 
 
 def protocol_titles(protocols: Sequence[dict]) -> list[str]:
     """ "cold L2, kernel time, uniform data, beta 0" for each, and what else they differ in."""
-    always = ("l2", "time", "data", "beta")
+    always = ("l2", "time", "data", "beta", *MODES)
     numbered = {str(number): protocol for number, protocol in enumerate(protocols)}
     more = [name for name in PROTOCOL if name not in always and protocol_differences(numbered, [name])]
     titles = []
@@ -134,22 +150,28 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
         data = protocol.get("data", "unknown")
         parts = [f"{protocol['l2']} L2", f"{protocol['time']} time"]
         parts += [f"{data if isinstance(data, str) else 'all kinds of'} data", f"beta {protocol.get('beta', 0):g}"]
-        titles.append(", ".join([*parts, *(f"{name} {protocol.get(name)}" for name in more)]))
+        parts += [WORDS.get(name, name) for name in MODES if protocol_value(protocol, name)]
+        parts += [VERIFIED[protocol.get(name)] if name == "verify" else f"{name} {protocol.get(name)}" for name in more]
+        titles.append(", ".join(parts))
     return titles
 
 
 def energy_of(row: Row) -> dict:
-    """What a turn of one kernel without pauses told of energy; empty where the file has none."""
-    energy = getattr(row, "energy", None)
-    turn = energy.get("kernel") if isinstance(energy, dict) else None
+    """What a turn of one kernel back to back told of energy and speed, of runner --energy or --sustain; empty where the
+    file has no turn."""
+    turns = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
+    turn = turns.get("kernel")
     if not isinstance(turn, dict):
         return {}
+    trace = turn.get("trace") or {}
     return {
         "joules": turn.get("joules_per_product"),
-        "gflops_per_watt": turn.get("gflops_per_watt"),
-        "energy_watts": turn.get("watts"),
-        "energy_mhz": (turn.get("trace") or {}).get("mean_sm_clock_mhz"),
-        "no_energy": turn.get("no_energy"),
+        "gflop_per_joule": turn.get("gflops_per_watt"),
+        "turn_watts": turn.get("watts"),
+        "turn_mhz": trace.get("mean_sm_clock_mhz"),
+        "turn_seconds": turn.get("seconds"),
+        "turn_tflops": turn["gflops"] / 1e3 if turn.get("gflops") else None,
+        "turn_throttled": (trace.get("throttled_share") or 0) > 0,
     }
 
 
@@ -176,6 +198,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "protocol": protocol,
         "device": device_name(row.context) if row.is_gpu else row.context["cpu"],
         "case": case_name(row),
+        "kernel": row.kernel,
         "name": name,
         "default": not (row.is_chapter and row.variant),
         "platform": row.platform,
@@ -186,6 +209,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "problem": shape_text(row.shape),
         "data": row.data if isinstance(row.data, str) else None,
         "outcome": row.outcome,
+        "charted": row.outcome in CHARTED,
         "reason": row.reason or None,
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
@@ -229,7 +253,7 @@ def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
     """The ends of a device's slope, of its DRAM, and of its flat part, of its FP32 units."""
     device = context["device"] or {}
     peak, bandwidth = (device.get(name) for name in ("fp32_peak_gflops", "dram_peak_gbytes_s"))
-    xs = [case["intensity"] for case in cases if "intensity" in case]
+    xs = [case[name] for case in cases for name in ("intensity", "counted_intensity") if name in case]
     if not peak or not bandwidth or not xs:
         return
     ridge = peak / bandwidth
@@ -259,11 +283,19 @@ def seen_on(color: Any, theme: str) -> str:
 
 
 def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
-    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
+    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey.
+
+    Chapters on FP32 units have the colours of plot.py's charts. Those of the later ones differ too little here, where a
+    light card takes away the brightest, so chapters with products of a lower precision have a scale of their own.
+    """
     first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
     others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
+    split = sorted({row.number for row in first.values() if row.is_chapter and row.accuracy_class != "fp32"})
+    places = dict(zip(split, np.linspace(*SPLIT_ENDS, len(split)), strict=True))
     for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
         color, shape = color_of(row), SHAPES[point(row)["marker"]]
+        if row.number in places:
+            color = matplotlib.colormaps["viridis"](places[row.number])
         if not row.is_chapter and row.kernel not in LIBRARIES:
             color, shape = next(others), next(shapes)
         elif row.variant:
@@ -271,7 +303,8 @@ def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[
             weight = 1 - 0.75 ** variants[row.number]
             ends = (matplotlib.colors.to_rgb(c) for c in (color, MUTED))
             color = tuple(a + weight * (b - a) for a, b in zip(*ends, strict=True))
-        found[name] = {theme: seen_on(color, theme) for theme in CARDS} | {"shape": shape}
+        inks = INKS if color == CUBLAS else {theme: seen_on(color, theme) for theme in CARDS}
+        found[name] = inks | {"shape": shape}
     return found
 
 
@@ -321,6 +354,15 @@ def counters_table(source: str, document: dict) -> Table:
     size = (document.get("context") or {}).get("size", "an unknown size")
     text = f"Nsight Compute's counters at {size}."
     return Table(f"Counters: {source}", text, ["kernel", *(name.replace("_", " ") for name in columns)], rows)
+
+
+def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
+    """Adds the FLOP per byte of DRAM that Nsight Compute counted to the cases of its device, kernels and size."""
+    context = document.get("context") or {}
+    for case in cases:
+        counted = document.get("derived", {}).get(case["kernel"]) or {}
+        if case["device"] == context.get("device") and case.get("side") == context.get("size") and "intensity" in case:
+            case |= present({"counted_intensity": counted.get("flop_per_dram_byte")})
 
 
 def program_table(source: str, document: dict) -> Table:
@@ -420,9 +462,12 @@ def gather(paths: Sequence[Path]) -> Report:
         if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
             report.tables.append(counts_table(sources[index], counted))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
+    for path in paths:
+        if not is_results(path) and is_counters(path):
+            add_counted_intensity(report.cases, load_counters(path))
     for device, context in {device_name(context): context for context in contexts.values()}.items():
         report.roofs += roofs_of(context, [case for case in report.cases if case["device"] == device])
-    if len({case["protocol"] for case in report.cases if case["outcome"] == "measured"}) > 1:
+    if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
         report.notes.append("The files were measured under several protocols; charts show one at a time.")
     return report
 
@@ -437,7 +482,7 @@ def file_facts(context: dict, rows: pd.DataFrame) -> dict:
         "CPU": context.get("cpu"),
         "driver": (context["device"] or {}).get("driver"),
         "cuBLAS": context.get("cublas_version"),
-        "protocol": ", ".join(f"{name} {protocol.get(name)}" for name in PROTOCOL),
+        "protocol": ", ".join(f"{name} {protocol.get(name)}" for name in PROTOCOL if name not in MODES),
         "cases": ", ".join(f"{number} {outcome}" for outcome, number in rows.outcome.value_counts().items()),
     }
     return {name: value for name, value in facts.items() if value}

@@ -1,6 +1,6 @@
 // Charts from the definitions that report.py wrote, and the samples of a case.
 
-const NARROW = { columns: 2, labelLimit: 125, labelFontSize: 11, columnPadding: 6 }; // a legend on a phone
+const NARROW = { columns: 2, labelLimit: 108, labelFontSize: 10, columnPadding: 4 }; // a legend on a phone
 
 const theme = () => {
   const chosen = document.documentElement.style.colorScheme;
@@ -49,22 +49,33 @@ async function draw(page, place, spec, rows, opens, others) {
   performance.mark("chart");
 }
 
-const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us]];
+const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us],
+  ["% of their median", (s) => s.share]];
+
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Samples of one kernel as rows, numbered, each also in percent of their median. */
+function numbered(values, name) {
+  return values.map((us, index) => ({ sample: index + 1, name, us, share: 100 * us / median(values) }));
+}
 
 /** Opens the panel with the samples of a case: its own, and cuBLAS's that were taken in turn with them. */
 async function showSamples(page, row) {
   const panel = document.getElementById("samples");
   const before = document.activeElement;
-  const numbered = (values, name) => (values ?? []).map((us, index) => ({ sample: index + 1, us, name }));
   const rival = row.name === "cuBLAS" ? "cuBLAS, in turn" : "cuBLAS";
-  const samples = [...numbered(row.samples, row.name), ...numbered(row.rivals, rival)];
+  const samples = [...numbered(row.samples ?? [], row.name), ...numbered(row.rivals ?? [], rival)];
   const facts = {
     file: row.source,
     speed: row.written_speed,
-    "of cuBLAS": row.written_ratio && `${row.written_ratio} in pairs; the smaller figure, with cuBLAS alone: ${written(row.of_least)} %`,
+    "of cuBLAS": row.written_ratio && `${row.written_ratio} in pairs; ${written(row.of_least, 3)} % is the smaller of that and of cuBLAS alone`,
     "relative error": row.written_err,
     power: row.power && `${row.power}, one reading after the samples`,
-    energy: row.joules && `${written(row.joules)} J per product, ${written(row.gflops_per_watt)} GFLOP/s per W`,
+    energy: row.joules && `${written(row.joules)} J per product, ${written(row.gflop_per_joule)} GFLOP per joule`,
     throttled: row.throttled ? row.why_throttled || "yes" : null,
     detail: row.detail,
     samples: `${row.samples?.length ?? 0}${row.few ? ", too few for an interval: ranges are shown" : ""}`,

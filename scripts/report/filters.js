@@ -4,7 +4,6 @@
 class Filters {
   constructor(page) {
     this.page = page;
-    const measured = page.cases.filter((c) => c.outcome === "measured");
     this.protocol = page.first.protocol;
     this.kernels = new Set(page.first.kernels);
     this.sources = new Set(unique(page.cases.map((c) => c.source)));
@@ -12,7 +11,7 @@ class Filters {
     this.sides = unique(page.cases.map((c) => c.side).filter(Boolean)).sort((a, b) => a - b);
     this.from = this.sides[0];
     this.to = this.sides.at(-1);
-    this.shapes = unique(measured.filter((c) => !c.side).map((c) => c.problem));
+    this.shapes = unique(page.cases.filter((c) => c.charted && !c.side).map((c) => c.problem));
     this.shape = "all";
   }
 
@@ -74,7 +73,7 @@ function showFilters(form, filters, changed) {
   const { page } = filters;
   const body = make("div");
   const add = (...controls) => body.append(...controls);
-  const used = unique(page.cases.filter((c) => c.outcome === "measured").map((c) => c.protocol));
+  const used = unique(page.cases.filter((c) => c.charted).map((c) => c.protocol));
   if (used.length > 1) {
     const parts = used.map((number) => page.protocols[number].split(", "));
     const differing = (part) => !parts.every((other) => other.includes(part));

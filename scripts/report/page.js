@@ -39,11 +39,13 @@ const VIEWS = [
     missing: "No timed case here has an error.",
   },
   {
-    id: "energy", title: "Energy", field: "gflops_per_watt",
-    columns: [...CASE, ["GFLOP/s per W", (r) => r.gflops_per_watt], ["J per product", (r) => r.joules],
-      ["mean W", (r) => r.energy_watts], ["mean MHz", (r) => r.energy_mhz]],
-    text: "Of products back to back for a second, in which the GPU's energy is counted.",
-    missing: "No case here has its energy measured. The runner's --energy does that. Power and clock below are single " +
+    id: "energy", title: "Energy", field: "gflop_per_joule",
+    columns: [...CASE, ["GFLOP per joule", (r) => r.gflop_per_joule], ["J per product", (r) => r.joules],
+      ["mean W", (r) => r.turn_watts], ["mean MHz", (r) => r.turn_mhz], ["TFLOP/s", (r) => r.turn_tflops],
+      ["seconds", (r) => r.turn_seconds], ["throttled", (r) => (r.turn_throttled ? "yes" : "")]],
+    text: "Of products back to back, with no pause and a warm L2. Power, clock and speed are means of that time. Hollow: " +
+      "the GPU had lowered its clock meanwhile.",
+    missing: "No case here has its energy measured: the runner's --energy does that. Power and clock below are single " +
       "readings, which tell no energy.",
   },
   {
@@ -59,8 +61,9 @@ const VIEWS = [
   {
     id: "roofline", title: "Roofline", field: "intensity",
     columns: [...CASE, ["FLOP per byte", (r) => r.intensity], ...OF_SPEED.slice(0, 1)],
-    text: "FLOP per byte if A, B and C move once, which is the least traffic that a product can have. Dashed: the " +
-      "device's peaks of DRAM and of its FP32 units. Kernels on tensor cores may exceed the latter.",
+    text: "The least bytes are those of A, B and C moved once. Counted bytes are those that Nsight Compute saw, and take " +
+      "a file of scripts/counters.py. Dashed: the device's peaks of DRAM and of its FP32 units. Kernels on tensor cores " +
+      "may exceed the latter.",
     missing: "No timed case of a GPU is here.",
   },
 ];
@@ -134,6 +137,13 @@ class View {
     return spec;
   }
 
+  whyEmpty(all) {
+    const others = unique(all.filter((row) => this.filters.letsThrough(row)).map((row) => row.protocol));
+    const titles = others.map((number) => `“${this.page.protocols[number]}”`);
+    return titles.length ? `No case of this protocol is here. There are some of ${titles.join(" and ")}.`
+      : "The filters leave no case here.";
+  }
+
   update() {
     const all = this.rowsOf().filter((row) => row[this.field] !== undefined);
     const rows = this.filters.rows(all);
@@ -145,7 +155,7 @@ class View {
       figure.update(this.specOf(form), shown, `${count}: ${protocol}. A click on a point shows its samples.`, { roofs: this.page.roofs });
     }
     this.empty.hidden = rows.length > 0;
-    this.empty.textContent = all.length ? "The filters leave no case here." : this.missing;
+    this.empty.textContent = all.length ? this.whyEmpty(all) : this.missing;
   }
 }
 
@@ -224,6 +234,23 @@ function oneSizeOf(page) {
   return { rowsOf, controls: timed.length ? [control] : [] };
 }
 
+/** The cases as they were while their energy was measured. */
+function turnsOf(page) {
+  const rows = page.cases.map((row) => ({ ...row, throttled: row.turn_throttled }));
+  return { rowsOf: () => rows };
+}
+
+/** The cases at the bytes that a reader chose, and the control for it where bytes were counted. */
+function intensitiesOf(page) {
+  let counted = false;
+  const options = [["", "the least"], ["counted", "counted"]];
+  const control = (changed) => select("Bytes", options, "", (value) => { counted = Boolean(value); changed(); });
+  const rowsOf = () => (counted
+    ? page.cases.map((row) => ({ ...row, intensity: row.counted_intensity }))
+    : page.cases);
+  return { rowsOf, controls: page.cases.some((row) => row.counted_intensity) ? [control] : [] };
+}
+
 function paintSwatches(page) {
   for (const swatch of document.querySelectorAll(".swatch")) {
     swatch.style.background = page.looks[swatch.dataset.name][theme()];
@@ -234,9 +261,9 @@ async function main() {
   const page = await unpacked(document.getElementById("data"));
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
-  const measured = page.cases.some((row) => row.outcome === "measured");
-  const special = { comparison: comparisonOf, error: oneSizeOf };
-  const views = measured ? VIEWS.filter(({ id }) => id !== "comparison" || page.pairs.length).map((definition) => {
+  const charted = page.cases.some((row) => row.charted);
+  const special = { comparison: comparisonOf, error: oneSizeOf, roofline: intensitiesOf, energy: turnsOf };
+  const views = charted ? VIEWS.filter(({ id }) => id !== "comparison" || page.pairs.length).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
   }) : [];

@@ -14,7 +14,8 @@ from opened import WIDTHS, Opened
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
-OTHERS = ROOT / "results" / "nvidia-h200-x2", ROOT / "results" / "cpu-executor", H200 / "other_kernels"
+OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
+OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
 VIEWS = ("relative", "absolute", "error", "power", "clock", "roofline")
 
@@ -118,6 +119,23 @@ def test_filters_change_what_is_shown(sweeps, open_page):
     assert opened.errors == []
 
 
+def test_the_button_turns_light_into_dark(sweeps, open_page):
+    opened = open_page(sweeps)
+
+    def seen() -> tuple[str, list[str]]:
+        colors = "e => e.embedded.view.scale('color').range()"
+        page = "() => getComputedStyle(document.body).backgroundColor"
+        return opened.page.evaluate(page), chart(opened, "relative").evaluate(colors)
+
+    light = seen()
+    opened.page.get_by_role("button", name="Light or dark").click()
+    settled(opened)
+    dark = seen()
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+    assert opened.axe_violations() == opened.errors == []
+
+
 def test_the_axis_can_be_enlarged_near_cublas(sweeps, open_page):
     opened = open_page(sweeps)
     chart(opened, "relative")
@@ -188,11 +206,29 @@ def test_two_boards_are_compared_with_intervals(sweeps, open_page):
     assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in rows)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_is_no_sweep_has_a_view(write, open_page, width):
-    folders = sorted(path for folder in OTHERS for path in folder.glob("*.json"))
-    files = [*folders, *(H200 / f"{name}.json" for name in ("accuracy", "counters", "kernels", "programs/gpt"))]
-    opened = open_page(write(*files), width=width)
+def test_energy_has_a_view_where_records_have_it(open_page, tmp_path, write):
+    document = json.loads((H200 / "cold.json").read_text())
+    for case in document["benchmarks"]:
+        if case["m"] == 4096 and case["kernel"] == "06_coarse_2d":
+            turn = {"joules_per_product": 3.5, "gflops_per_watt": 39.3, "watts": 600.0, "gflops": 23600.0, "seconds": 1}
+            case["energy"] = {"kernel": turn | {"trace": {"throttled_share": 0.5}}}
+    path = tmp_path / "energy.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    opened = open_page(write(path))
+    (row,) = rows_of(opened, "energy")
+    assert (row["joules"], row["throttled"]) == (3.5, True)
+    assert opened.errors == []
+
+
+def test_where_no_record_has_energy_the_page_says_what_measures_it(sweeps, open_page):
+    opened = open_page(sweeps)
+    chart(opened, "relative")
+    assert "the runner's --energy does that" in opened.page.locator("#energy .empty").inner_text()
+
+
+def test_what_is_no_sweep_has_a_view(write, open_page):
+    files = (ROOT / "results" / f"{name}.json" for name in (*OTHERS, "nvidia-h200/programs/gpt"))
+    opened = open_page(write(*files), width="phone")
     opened.page.locator("#cases tbody tr").first.wait_for()
     titles = opened.page.locator("main h2").all_inner_texts()
     wanted = ("Counts: counts_4096", "Counters: counters", "Program: gpt", "Error by operands", "Files")
@@ -205,7 +241,7 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     document = json.loads((H200 / "cold.json").read_text())
     for case in [case for case in document["benchmarks"] if case["kernel"] == "01_naive"]:
         case.update(kernel=HOSTILE, number=-1, variant="", path=f"/tmp/{HOSTILE}", detail=HOSTILE)
-    path = tmp_path / "<b>odd's & \"quoted\".json"
+    path = tmp_path / '<b>odd\'s & "quoted".json'
     path.write_text(json.dumps(document), encoding="utf-8")
     opened = open_page(write(path))
     rows = rows_of(opened, "relative")

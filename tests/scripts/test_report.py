@@ -110,6 +110,35 @@ def test_protocols_stay_apart(tmp_path):
     assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
 
 
+def test_protocols_are_named_by_what_differs():
+    usual = {
+        "l2": "cold",
+        "time": "kernel",
+        "data": "uniform",
+        "beta": 0.0,
+        "alpha": 1.0,
+        "verify": True,
+        "check": False,
+    }
+    others = [
+        usual | {"alpha": 2.0},
+        usual | {"accuracy": True, "data": ["uniform", "ones"]},
+        usual | {"verify": False},
+    ]
+    assert report_data.protocol_titles([usual]) == ["cold L2, kernel time, uniform data, beta 0"]
+    titles = report_data.protocol_titles([usual, *others])
+    assert titles[0].endswith("uniform data, beta 0, alpha 1.0, verified")
+    assert "all kinds of data, beta 0, errors compared" in titles[2]
+    assert titles[3].endswith("not verified")
+
+
+def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
+    newer = edited("cold.json", lambda document: document["context"]["protocol"].update(accuracy=False))
+    found = written(tmp_path, COLD, newer)
+    assert "accuracy" not in json.loads(COLD.read_text(encoding="utf-8"))["context"]["protocol"]
+    assert len(found["protocols"]) == len(found["pairs"]) == 1
+
+
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
     def slower(document):
         record = case(document, "06_coarse_2d", 4096)
@@ -127,13 +156,14 @@ def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, 
 def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
     def add(document):
         turn = {"joules_per_product": 2.5, "gflops_per_watt": 55.0, "watts": 600.0}
-        turn["trace"] = {"mean_sm_clock_mhz": 1700.0}
+        turn["trace"] = {"mean_sm_clock_mhz": 1700.0, "throttled_share": 0.25}
         case(document, "06_coarse_2d", 4096)["energy"] = {"kernel": turn}
 
     cases = written(tmp_path, edited("cold.json", add))["cases"]
     shown = [c for c in cases if "joules" in c]
     assert [c["case"] for c in shown] == ["06_coarse_2d/4096x4096x4096"]
-    assert (shown[0]["joules"], shown[0]["gflops_per_watt"], shown[0]["energy_mhz"]) == (2.5, 55.0, 1700.0)
+    assert (shown[0]["joules"], shown[0]["gflop_per_joule"], shown[0]["turn_mhz"]) == (2.5, 55.0, 1700.0)
+    assert shown[0]["turn_throttled"] is True
 
 
 def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
@@ -160,6 +190,14 @@ def test_files_of_other_kinds_have_simple_tables(tmp_path):
     assert titles["Tuning: tuning"]["rows"] == [["09_every_shape", 512, "128x64", 11.5]]
     assert all(len(row) == len(table["columns"]) for table in titles.values() for row in table["rows"])
     assert {c["outcome"] for c in found["cases"]} == {"counted"}
+
+
+def test_counted_bytes_go_to_the_cases_that_they_were_counted_of(tmp_path):
+    counters = json.loads((SYNTHETIC / "counters.json").read_text(encoding="utf-8"))
+    cases = written(tmp_path, COLD, SYNTHETIC / "counters.json")["cases"]
+    counted = {c["kernel"]: c["counted_intensity"] for c in cases if "counted_intensity" in c}
+    assert counted["01_naive"] == pytest.approx(counters["derived"]["01_naive"]["flop_per_dram_byte"], rel=1e-5)
+    assert {c["side"] for c in cases if "counted_intensity" in c} == {counters["context"]["size"]}
 
 
 def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
