@@ -77,7 +77,8 @@ class Replay {
     while (this.sampleBits < 4 && Math.floor((this.blocks * this.linesOfBlock) / this.sample) > mostFollowed) {
       ++this.sampleBits;
     }
-    this.partitions = Array.from({ length: gpu.partitions }, () => new Cache(Math.floor(gpu.l2Bytes / gpu.partitions)));
+    const bytes = Math.floor(gpu.l2Bytes / gpu.partitions);
+    this.partitions = Array.from({ length: gpu.partitions }, () => new Cache(bytes));
     this.tick = 0;
     this.nextBlock = 0;
     this.underWay = 0;

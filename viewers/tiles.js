@@ -25,15 +25,6 @@ function $(id) {
   return document.getElementById(id);
 }
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
@@ -239,7 +230,7 @@ function isFinished() {
   return runs.every(({ replay }) => replay.finished);
 }
 
-/** Advances all orders by so many ticks, or until the time is over. Each tick is the same share of each order's work. */
+/** Advances all orders by so many ticks, or until the time is over. A tick is the same share of each order's work. */
 function advance(ticks, milliseconds) {
   const end = performance.now() + milliseconds;
   for (let tick = 0; tick < ticks && !isFinished() && performance.now() < end; ++tick) {

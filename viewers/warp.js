@@ -138,22 +138,17 @@ function factOf(request) {
   }
   if (isShared(place) || request.copiedTo !== null) {
     const conflicts = wavefronts - ideal;
-    facts.push(`Wavefronts: ${wavefronts}, with ${conflicts === 0 ? "no bank conflict" : plural(conflicts, "bank conflict")}.`);
+    const text = conflicts === 0 ? "no bank conflict" : plural(conflicts, "bank conflict");
+    facts.push(`Wavefronts: ${wavefronts}, with ${text}.`);
+    if (request.copiedTo !== null && conflicts > 0) {
+      facts.push("Both sides of a copy count, where it reads and where it writes.");
+    }
   }
   facts.push(`The warp has passed ${plural(request.barriers, "barrier")}.`);
   return facts.join(" ");
 }
 
 // ---- Pictures ----
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
 
 /** The lanes that want each word of memory. */
 function lanesByWord(access) {
@@ -217,15 +212,21 @@ function globalPicture(access, array) {
   );
 }
 
-/** Rows of all banks, for each part of the warp that is served by itself. */
-function sharedPicture(access, array, load) {
-  const parts = partsOf(access, load);
+/**
+ * Rows of all banks, for each part of the warp that is served by itself. The operation is "load", "store" or "copy",
+ * whose wavefronts depend on where it reads as well.
+ */
+function sharedPicture(access, array, operation) {
+  const isNamed = !array.endsWith("shared memory");
+  const name = isNamed ? `Shared memory, ${array}` : array[0].toUpperCase() + array.slice(1);
+  const parts = partsOf(access, operation === "load");
   const rows = parts.flatMap((part) => {
     const only = { ...access, address: access.address.map((address, lane) => (part.includes(lane) ? address : null)) };
     const lanes = lanesByWord(only);
     const banks = wordsByBank(access, part);
     const worst = Math.max(...banks);
-    const heading = `lanes ${part[0]} to ${part.at(-1)}: ${plural(worst, "wavefront")}`;
+    const heading =
+      `lanes ${part[0]} to ${part.at(-1)}` + (operation === "copy" ? "" : `: ${plural(worst, "wavefront")}`);
     return unitsOf(only, BANKS * WORD).map((row, index) => {
       const cells = Array.from({ length: BANKS }, (_, bank) => {
         const word = row * BANKS + bank;
@@ -240,8 +241,8 @@ function sharedPicture(access, array, load) {
     });
   });
   return memoryPicture(
-    `Shared memory, ${array}: a column for each of 32 banks of 4 bytes`,
-    `${plural(wavefrontsOf(access, load), "wavefront")} on ${array}`,
+    `${name}: rows of 32 banks of 4 bytes`,
+    `${name}: ${plural(lanesOf(access).length, "lane")} in ${plural(rows.length, "row")} of all banks`,
     rows,
   );
 }
@@ -252,12 +253,12 @@ function picturesOf(request) {
   if (access !== null) {
     pictures.push(
       ...(isShared(place)
-        ? sharedPicture(access, memoryName(place), place.kind === "shared_load")
+        ? sharedPicture(access, memoryName(place), place.kind === "shared_load" ? "load" : "store")
         : globalPicture(access, memoryName(place))),
     );
   }
   if (copiedTo !== null) {
-    pictures.push(...sharedPicture(copiedTo, place.copied_to || "shared memory", false));
+    pictures.push(...sharedPicture(copiedTo, place.copied_to || "shared memory", "copy"));
   }
   return pictures;
 }
@@ -312,8 +313,9 @@ function show(trace) {
     const items = text.split("\n").map((line, index) => {
       const number = index + 1;
       const own = lines.get(`${name}:${number}`);
+      const title = `Next access of line ${number}`;
       const label = own
-        ? element("button", { type: "button", class: "number", "aria-label": `Next access of line ${number}` }, `${number}`)
+        ? element("button", { type: "button", class: "number", "aria-label": title }, `${number}`)
         : element("span", { class: "number" }, `${number}`);
       label.addEventListener("click", () => own && goTo(own.find((other) => other > current) ?? own[0]));
       return element("li", {}, label, line);

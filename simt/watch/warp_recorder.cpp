@@ -15,12 +15,12 @@ void WarpRecorder::add(AccessSites::Number site, AccessKind kind, Memory memory,
   if (is_new) {
     places_.push_back(place);
   }
-  TracedRequest request{known->second, barriers_, access, {}, traffic};
+  const TracedRequest request{known->second, barriers_, access, {}, traffic};
   if (first_.size() < most_first()) {
-    first_.push_back(std::move(request));
+    first_.push_back(request);
     return;
   }
-  last_.push_back(std::move(request));
+  last_.push_back(request);
   if (first_.size() + last_.size() > warp_.most) {
     last_.pop_front();
     ++left_out_;

@@ -1,0 +1,13 @@
+"use strict";
+
+// What the pages have in common.
+
+/** A new element with these attributes and children. */
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
