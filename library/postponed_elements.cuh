@@ -35,8 +35,7 @@ constexpr int CONSUMERS_BARRIER = 1;  // number 0 is that of __syncthreads()
 struct Postponed {
   unsigned* blocks;  ///< for each block and consumer warp, 1 if the warp has postponed elements; 0 before the launch
   unsigned* warps;   ///< for each panel of C and consumer warp, whether the warp has postponed some of it
-  unsigned*
-      pairs;  ///< for each panel of C and consumer, a bit for each pair of elements, if its warp has postponed some
+  unsigned* pairs;  ///< for each panel of C and consumer, a bit for each postponed pair, if its warp has postponed some
 
   /// The places for a problem, in memory that is aligned to 4 bytes.
   Postponed(const Problem& p, int block_count, void* memory)
