@@ -33,23 +33,22 @@ constexpr int CONSUMERS_BARRIER = 1;  // number 0 is that of __syncthreads()
 
 /// The notes, in global memory. A panel of C is PANEL x PANEL elements.
 struct Postponed {
-  unsigned* blocks;      ///< for each block, 1 if it has postponed elements; 0 before the launch
-  std::uint64_t* warps;  ///< for each panel of C, a byte for each consumer warp, which is 1 if it has postponed some
-  unsigned* pairs;  ///< for each panel of C and each consumer, a bit for each pair of elements, if its warp has some
+  unsigned* blocks;  ///< for each block and consumer warp, 1 if the warp has postponed elements; 0 before the launch
+  unsigned* warps;   ///< for each panel of C and consumer warp, whether the warp has postponed some of it
+  unsigned* pairs;  ///< for each panel of C and consumer, a bit for each postponed pair, if its warp has postponed some
 
-  /// The places for a problem, in memory that is aligned to 8 bytes.
+  /// The places for a problem, in memory that is aligned to 4 bytes.
   Postponed(const Problem& p, int block_count, void* memory)
       : blocks(static_cast<unsigned*>(memory)),
-        warps(reinterpret_cast<std::uint64_t*>(blocks + (block_count + 1) / 2 * 2)),
-        pairs(reinterpret_cast<unsigned*>(warps + panels_of(p.m) * panels_of(p.n))) {}
+        warps(blocks + block_count * CONSUMER_WARPS),
+        pairs(warps + panels_of(p.m) * panels_of(p.n) * CONSUMER_WARPS) {}
 
   static std::size_t bytes(const Problem& p, int block_count) {
     const auto panels = static_cast<std::size_t>(panels_of(p.m) * panels_of(p.n));
-    return (static_cast<std::size_t>(block_count) + 1) / 2 * 2 * sizeof(unsigned) +
-           panels * (sizeof(std::uint64_t) + CONSUMERS * sizeof(unsigned));
+    return sizeof(unsigned) *
+           (static_cast<std::size_t>(block_count) * CONSUMER_WARPS + panels * (CONSUMER_WARPS + CONSUMERS));
   }
 };
-static_assert(CONSUMER_WARPS == sizeof(std::uint64_t));
 
 /// What the multiplying kernel gets.
 struct PostponingProblem : GemmProblem {
@@ -68,14 +67,25 @@ __device__ __forceinline__ void compute_again(const PostponingProblem& p, std::i
   const std::int64_t panel = first_row / PANEL * panels_of(p.n) + first_col / PANEL;
   const bool any = __any_sync(~0U, not_finite != 0 ? 1 : 0) != 0;
   if (threadIdx.x % WARP == 0) {
-    reinterpret_cast<unsigned char*>(p.postponed.warps + panel)[threadIdx.x / WARP] = any ? 1 : 0;
+    const unsigned warp = threadIdx.x / WARP;
+    p.postponed.warps[panel * CONSUMER_WARPS + warp] = any ? 1 : 0;
     if (any) {
-      p.postponed.blocks[blockIdx.x] = 1;
+      p.postponed.blocks[blockIdx.x * CONSUMER_WARPS + warp] = 1;
     }
   }
   if (any) {
     p.postponed.pairs[panel * CONSUMERS + threadIdx.x] = not_finite;
   }
+}
+
+/// Whether a word of any consumer warp is set.
+__device__ __forceinline__ bool any_warp(const unsigned* words) {
+  unsigned any = 0;
+#pragma unroll
+  for (int warp = 0; warp < CONSUMER_WARPS; ++warp) {
+    any |= words[warp];
+  }
+  return any != 0;
 }
 
 // ---- Computing them ----
@@ -225,10 +235,10 @@ __device__ __forceinline__ bool is_noted(const unsigned (&pairs)[CONSUMERS], int
 
 /// Lists the rows and columns of a panel of C that have noted elements inside of C, or the shorter of both lists.
 /// Returns whether these are rows.
-__device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* pairs, std::uint64_t warps, int rows,
+__device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* warps, const unsigned* pairs, int rows,
                                            int columns, int& count) {
   const auto thread = static_cast<int>(threadIdx.x);
-  unsigned noted = (warps >> static_cast<unsigned>(thread / WARP * 8) & 1U) != 0 ? pairs[thread] : 0;
+  unsigned noted = warps[thread / WARP] != 0 ? pairs[thread] : 0;
   const int row = first_row(threadIdx.x);
   const int column = first_column(threadIdx.x);
   if (thread < PANEL / 32) {
@@ -264,8 +274,8 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
 /// Computes the noted elements of a panel of C.
 __device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_panel, int b_panel) {
   const std::int64_t panel = a_panel * panels_of(p.n) + b_panel;
-  const std::uint64_t warps = p.postponed.warps[panel];
-  if (warps == 0) {
+  const unsigned* const warps = p.postponed.warps + panel * CONSUMER_WARPS;
+  if (!any_warp(warps)) {
     return;
   }
   PlainMemory& memory = *reinterpret_cast<PlainMemory*>(dynamic_smem());
@@ -275,7 +285,7 @@ __device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_
   const PanelLines columns = PanelLines::of(p.b, p.b_transposed, p.ldb, p.n, p.k, first_col);
   int count = 0;
   const bool by_rows =
-      list_lines(memory, p.postponed.pairs + panel * CONSUMERS, warps, rows.count, columns.count, count);
+      list_lines(memory, warps, p.postponed.pairs + panel * CONSUMERS, rows.count, columns.count, count);
   const Scalars scalars = scalars_of(p);
   const auto store = [&](int listed, int other, float sum) {
     const int row = by_rows ? listed : other;
@@ -307,7 +317,7 @@ __device__ __forceinline__ void after_last_tile(const PostponingProblem& p, cons
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
-  if (p.postponed.blocks[blockIdx.x] == 0) {
+  if (!any_warp(p.postponed.blocks + blockIdx.x * CONSUMER_WARPS)) {
     return;
   }
   Work work(schedule);

@@ -123,7 +123,7 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
     launch(gemm_split_kernel<Scheme>, Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS), 0, stream,
            problem, reading(problem.a, problem.lda, problem.k, !problem.a_transposed),
            reading(problem.b, problem.ldb, problem.k, problem.b_transposed), operands,
-           Zeros{work.schedule.flags, flag_count}, Zeros{postponed.blocks, multiprocessors});
+           Zeros{work.schedule.flags, flag_count}, Zeros{postponed.blocks, multiprocessors * CONSUMER_WARPS});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);

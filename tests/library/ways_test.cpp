@@ -2,7 +2,7 @@
 // would call cuBLAS.
 
 #include "ways.hpp"
-#include "gemm_call.hpp"
+#include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 
 #include <cstddef>
@@ -13,24 +13,6 @@
 
 namespace sgemm::test {
 namespace {
-
-GemmBatch batch_of(GemmOperands& operands) {
-  const GemmCase& of = operands.of;
-  const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
-  GemmCall call{of.order,
-                of.transa,
-                of.transb,
-                of.m,
-                of.n,
-                of.k,
-                on_device ? operands.scalars.data() : &of.alpha,
-                {operands.a.data(), operands.a.ld(), operands.a.stride()},
-                {operands.b.data(), operands.b.ld(), operands.b.stride()},
-                on_device ? operands.scalars.data() + 1 : &of.beta,
-                {operands.c.data(), operands.c.ld(), operands.c.stride()},
-                of.batch};
-  return row_major(call, of.pointer_mode);
-}
 
 /// The ways of the accuracy's own chapter.
 std::vector<Way> ways_of(const GemmCase& product, const GemmProblem& p) {

@@ -1,0 +1,63 @@
+// The kernels of chapters 11 and 12 for operands of any layout, with every access observed: none is outside of the
+// matrices and the workspace, and none races with another one.
+
+#include "gemm_batch.hpp"
+#include "gemm_case.hpp"
+#include "simt/checked_arrays.hpp"
+#include "ways.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+simt::GlobalArray array_of(std::string name, StoredMatrix& matrix, bool writable) {
+  const std::size_t bytes = matrix.memory().size() * sizeof(float);
+  return {std::move(name), matrix.memory().data(), 1, bytes, bytes, writable};
+}
+
+/// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others.
+void spread(GemmOperands& operands) {
+  for (std::int64_t k = 0; k < operands.of.k; ++k) {
+    for (std::int64_t row = 0; row < operands.of.m; row += row < 120 ? 3 : 25) {
+      operands.op_a(0, row, k) *= 0x1p-60F;
+    }
+    operands.op_b(0, k, operands.of.n - 1) *= 0x1p-70F;
+  }
+}
+
+TEST(WatchedWaysTest, LayoutsAndElementsThatAreComputedAgain) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{145, 270, 170, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.accuracy = accuracy;
+      GemmOperands measured(product);
+      const GemmProblem shape = batch_of(measured).first;
+      for (const Way& way :
+           accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(shape, 132) : fp16x3_ways(shape, 132)) {
+        SCOPED_TRACE(way.kernel + " " + way.configuration);
+        GemmOperands operands(product);
+        spread(operands);
+        const Expected expected(operands);
+        void* workspace = nullptr;
+        ASSERT_EQ(cudaMalloc(&workspace, way.workspace_bytes), cudaSuccess);
+        {
+          const simt::CheckedArrays arrays(
+              {array_of("A", operands.a, false), array_of("B", operands.b, false), array_of("C", operands.c, true)});
+          way.launch(batch_of(operands).first, workspace, nullptr);
+        }
+        cudaFree(workspace);
+        expected.check(operands);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sgemm::test
