@@ -33,8 +33,8 @@ constexpr int COARSE = 8;  // elements of a column of C per thread
 constexpr int THREADS = BM * BN / COARSE;
 static_assert(THREADS == BM * BK && THREADS == BK * BN, "every thread copies one element of each tile");
 
-// Four blocks fill an SM's 2048 threads; asking for them keeps the compiler at 32 registers.
-__global__ void __launch_bounds__(THREADS, 4) coarse_1d_kernel(Problem p) {
+// Blocks that fill an SM, four on an H200: asking for them keeps the compiler at 32 registers there.
+__global__ void __launch_bounds__(THREADS, THREADS_PER_SM / THREADS) coarse_1d_kernel(Problem p) {
   __shared__ float a_tile[BM][BK];
   __shared__ float b_tile[BK][BN];
 

@@ -26,7 +26,15 @@ from typing import NamedTuple
 import jsonschema
 
 from fleet import folder_name, slug
-from results import ACCURACY_FILE, ResultsError, load_counters, protocol_differences, read_json
+from results import (
+    ACCURACY_FILE,
+    ENERGY_FILE,
+    SUSTAINED_FILE,
+    ResultsError,
+    load_counters,
+    protocol_differences,
+    read_json,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS_SCHEMA = "runner/record/results.schema.json"
@@ -36,10 +44,13 @@ SHOWN = 3  # messages of one rule and file; the others are counted
 
 # The protocol of the files that pages and charts are made from.
 PROTOCOL = {"alpha": 1.0, "beta": 0.0, "seed": 42, "data": "uniform", "verify": True}
+BURSTS = {**PROTOCOL, "time": "kernel", "energy": False, "sustain": False}
 PROTOCOLS = {
-    "cold.json": {**PROTOCOL, "l2": "cold", "time": "kernel"},
-    "warm.json": {**PROTOCOL, "l2": "warm", "time": "kernel"},
-    "shapes*.json": {**PROTOCOL, "l2": "cold", "time": "kernel"},
+    "cold.json": {**BURSTS, "l2": "cold"},
+    "warm.json": {**BURSTS, "l2": "warm"},
+    "shapes*.json": {**BURSTS, "l2": "cold"},
+    ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
+    SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
     "end-to-end.json": {**PROTOCOL, "time": "end-to-end"},
     ACCURACY_FILE: {"accuracy": True, "verify": True},
 }
@@ -140,7 +151,11 @@ def verified(file: File) -> Iterator[str]:
         if record["outcome"] in ("incorrect", "failed") and "path" not in record:
             yield f"{record['name']} is {record['outcome']}: {record['reason']}"
         promised = record.get("accuracy", {}).get("promised", True)
-        if record["outcome"] in ("measured", "executed", "compared") and promised and not record["verified"]:
+        if (
+            record["outcome"] in ("measured", "sustained", "executed", "compared")
+            and promised
+            and not record["verified"]
+        ):
             yield f"{record['name']} was not verified"
         if record["verified"] and record.get("max_bound_ratio", 0) > 1:
             yield f"{record['name']} is verified, and its error is {record['max_bound_ratio']:.3g} times its bound"
@@ -166,7 +181,11 @@ def throttling(file: File) -> Iterator[str]:
     """No case ran on a GPU that was too hot or whose power supply failed it."""
     for record in file.records:
         states = (record["telemetry"] or {}).values()
-        if reasons := FAULTS & {reason for state in states for reason in state["throttle_reasons"]}:
+        turns = [turn for kind in ("energy", "sustained") for turn in record.get(kind, {}).values()]
+        traces = [record.get("trace"), *(turn.get("trace") for turn in turns if isinstance(turn, dict))]
+        seen = {reason for state in states for reason in state["throttle_reasons"]}
+        seen |= {reason for trace in traces if trace for reason in trace["throttle_shares"]}
+        if reasons := FAULTS & seen:
             yield f"{record['name']} was throttled by {', '.join(sorted(reasons))}"
 
 

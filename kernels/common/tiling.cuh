@@ -13,6 +13,17 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
+/// The threads that an SM holds, of the architecture that code is made for. nvcc warns where __launch_bounds__ asks for
+/// more blocks than fit.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int THREADS_PER_SM = 1024;
+#elif defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int THREADS_PER_SM = 1536;
+#else
+constexpr int THREADS_PER_SM = 2048;
+#endif
+
 /// How many BM x BN tiles cover C: the grid of a kernel with one block per tile.
 template <int BM, int BN>
 std::int64_t tiles_of(const Problem& p) {

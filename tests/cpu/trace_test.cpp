@@ -89,13 +89,14 @@ TEST(Energy, OfPowersThatAreMeansLeavesOutTheFirstSecond) {
 TEST(Watch, SamplesWhileSomethingElseRuns) {
   const FakeTelemetry telemetry(FakeBoard{}.at(0.0));
   Watch watch(&telemetry);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 1000 && telemetry.asked < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   const Trace trace = watch.stop();
   EXPECT_EQ(static_cast<std::size_t>(telemetry.asked), trace.points.size());
-  EXPECT_GE(trace.points.size(), 3U) << "few of ten where the machine is busy, but never the two ends alone";
-  EXPECT_LE(trace.points.size(), 12U);
-  EXPECT_LT(trace.points.front().seconds, 0.05);
-  EXPECT_GE(trace.points.back().seconds, 0.1);
+  ASSERT_GE(trace.points.size(), 6U) << "five and the last one";
+  const double periods = static_cast<double>(trace.points.size()) - 2.0;  // the last one comes when it is asked for
+  EXPECT_GE(trace.points.back().seconds, periods * 0.01);
   EXPECT_EQ(trace.points.front().sample.sm_clock_mhz, 1500);
 }
 

@@ -206,6 +206,47 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
   EXPECT_EQ(record.reason.rfind("after timing: ", 0), 0U) << record.reason;
 }
 
+TEST_F(CaseRunnerTest, EnergyIsMeasuredAfterTheSamples) {
+  protocol_.energy = true;
+  const Record record = run(cublas(), {1024, 1024, 1024});
+  expect_complete(record);
+  ASSERT_TRUE(record.energy);
+  for (const Turn* const turn : {&record.energy->kernel, &record.energy->cublas}) {
+    EXPECT_NEAR(turn->seconds(), ENERGY_SECONDS, 0.2);
+    EXPECT_LT(turn->launch_us(), 2.0 * record.measurement->time_us.median) << "without pauses and with a warm L2";
+    const ProductEnergy energy = product_energy(*turn);
+    if (energy.use) {
+      EXPECT_GT(energy.joules, 0.0);
+      EXPECT_LT(energy.use->mean_power_w(), 5000.0);
+    } else {
+      EXPECT_NE(energy.reason, "") << "where NVML tells nothing, the record says why";
+    }
+  }
+}
+
+TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterItsTurn) {
+  protocol_.mode = Mode::sustain;
+  protocol_.l2 = L2State::warm;
+  protocol_.sustain_s = 0.2;
+  const Record right = run(cublas());
+  EXPECT_EQ(right.outcome, Outcome::sustained) << right.reason;
+  EXPECT_TRUE(right.verified);
+  ASSERT_TRUE(right.sustained);
+  EXPECT_NEAR(right.sustained->turns.kernel.seconds(), 0.2, 0.1);
+  EXPECT_NEAR(right.sustained->turns.cublas.seconds(), 0.2, 0.1);
+  EXPECT_FALSE(right.measurement);
+  auto launches = std::make_shared<int>(0);
+  const Prepared honest = cublas_build().prepare(Problem{});
+  const Record wrong = run(with_launch([=](const Problem& p, cudaStream_t stream) {
+    if (++*launches <= 1) {
+      honest(p, stream);
+    }
+  }));
+  EXPECT_EQ(wrong.outcome, Outcome::incorrect);
+  EXPECT_EQ(wrong.reason.rfind("after its turn: ", 0), 0U) << wrong.reason;
+  EXPECT_FALSE(wrong.sustained);
+}
+
 TEST_F(CaseRunnerTest, WithoutVerificationTheRecordSaysSo) {
   protocol_.verify = false;
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));

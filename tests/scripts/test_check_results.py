@@ -122,6 +122,17 @@ def hot(document: dict) -> None:
     document["benchmarks"][-1]["telemetry"]["end"]["throttle_reasons"] = ["sw_power_cap", "hw_thermal_slowdown"]
 
 
+def hot_turn(document: dict) -> None:
+    """A turn for the energy on a GPU that was too hot for a tenth of the time."""
+    samples = {"ms": [0.0, 1000.0], "sm_clock_mhz": [1500, 1500], "power_w": [700.0, 700.0]}
+    trace = {"throttled_share": 0.1, "throttle_shares": {"hw_slowdown": 0.1}, "power_is": "instant", "no_energy": ""}
+    trace |= {"samples": samples, "reasons": [{"sample": 0, "reasons": ["hw_slowdown"]}]}
+    turn = {"seconds": 1.0, "launches": 1, "launch_us": 1e6, "gflops": 1.0, "no_energy": "none", "cut_short": False}
+    turn |= {"launches_per_batch": 1, "batch_us": [1e6], "trace": trace}
+    document["context"]["protocol"]["energy"] = True
+    document["benchmarks"][-1]["energy"] = {"kernel": turn, "cublas": turn}
+
+
 def fast_clock(document: dict) -> None:
     document["benchmarks"][-1]["telemetry"]["end"]["sm_clock_mhz"] = 1995
 
@@ -152,6 +163,8 @@ def without_device(document: dict) -> None:
         (protocol(max_seconds=0.5), "protocols", "at least 7 samples"),
         (protocol(min_samples=3), "protocols", "at least 7 samples"),
         (protocol(flush_bytes=1 << 20), "protocols", "L2 was not cold"),
+        (protocol(energy=True), "protocols", "energy is False (needed), True (cold.json)"),
+        (hot_turn, "throttling", "throttled by hw_slowdown"),
         (hot, "throttling", "throttled by hw_thermal_slowdown"),
         (device(fp32_peak_gflops=133816.32), "peaks", "SMs and clock give 66908.2"),
         (device(dram_peak_gbytes_s=9628.6), "peaks", "bus and clock give 4814.3"),
