@@ -7,6 +7,7 @@ they are, sources as pages with highlighted lines (line 12 has the anchor L12), 
 from __future__ import annotations
 
 import html
+import json
 import posixpath
 import re
 from collections.abc import Iterator
@@ -27,16 +28,19 @@ GLOSSARY = "docs/glossary.md"
 
 
 class MadePage(File):
-    """A page that is made for a source or a folder; `src_uri` is the path of that, as links have it."""
+    """A page that is made for a file that is no Markdown, or for a folder; `src_uri` is its path, as links have it."""
 
     def __init__(self, path: str, text: str, dest_uri: str, config: MkDocsConfig) -> None:
         super().__init__(path, None, config.site_dir, False, dest_uri=dest_uri, inclusion=InclusionLevel.NOT_IN_NAV)
         self.generated_by = "hooks"
-        # The pages are what a search is for; names of functions in sources would drown them.
-        self.content_string = f"---\nsearch: {{exclude: true}}\nhide: [navigation, toc]\n---\n{text}"
+        self.content_string = text
 
     def is_documentation_page(self) -> bool:
         return True
+
+
+# The pages are what a search is for: names of functions in sources would drown them.
+APART = "---\nsearch: {exclude: true}\nhide: [navigation, toc]\n---\n"
 
 
 def pages_of(nav: list | dict | str) -> Iterator[str]:
@@ -51,19 +55,33 @@ def source_page(path: str, config: MkDocsConfig) -> File:
     text = (ROOT / path).read_text(encoding="utf-8")
     language = LANGUAGES.get(posixpath.splitext(path)[1], "text")
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
-    return MadePage(path, f'# {path}\n\n{fence}{language} linenums="1"\n{text}{fence}\n', f"{path}.html", config)
+    text = f'{APART}# {path}\n\n{fence}{language} linenums="1"\n{text}{fence}\n'
+    return MadePage(path, text, f"{path}.html", config)
+
+
+def notebook_page(path: str, config: MkDocsConfig) -> File:
+    """The cells of a notebook in turn: text, code, and what the code printed."""
+    parts = []
+    for cell in json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        for output in cell.get("outputs", []):
+            parts.append("```text\n" + "".join(output["text"]).rstrip("\n") + "\n```")
+    return MadePage(path, "\n\n".join(parts), f"{path}.html", config)
 
 
 def folder_page(path: str, config: MkDocsConfig) -> File:
     files = sorted(file.name for file in (ROOT / path).iterdir() if file.is_file() and not file.name.startswith("."))
     name = posixpath.basename(path)
     listing = "".join(f"- [{file}]({name}/{file})\n" for file in files)
-    return MadePage(path, f"# {path}\n\n{listing}", f"{path}/index.html", config)
+    return MadePage(path, f"{APART}# {path}\n\n{listing}", f"{path}/index.html", config)
 
 
 def site_file(path: str, config: MkDocsConfig) -> File:
     if (ROOT / path).is_dir():
         return folder_page(path, config)
+    if path.endswith(".ipynb"):
+        return notebook_page(path, config)
     if posixpath.splitext(path)[1] in {".md", *AS_THEY_ARE}:
         return File.generated(config, path, abs_src_path=str(ROOT / path))
     return source_page(path, config)
