@@ -186,13 +186,13 @@ TEST_F(ResultsFileTest, Samples) {
       file.add(stopped_record(outcome, "because"));
     }
     for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
-                                         AccuracyClass::fp16_split, AccuracyClass::tf32}) {
+                                         AccuracyClass::fp16_split, AccuracyClass::int8_split, AccuracyClass::tf32}) {
       Record record = measured_record();
       record.accuracy = accuracy;
       file.add(record);
     }
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 16U);
+    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 17U);
   }
 }
 
