@@ -63,9 +63,16 @@ FAULTS = {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power
 # FP32 units of a multiprocessor, by compute capability.
 LANES = dict.fromkeys(("8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1"), 128)
 LANES |= dict.fromkeys(("7.0", "7.2", "7.5", "8.0"), 64)
-# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most; TF32 takes twice as long. An FP32 product
-# takes three or six of theirs.
-FASTER = {"fp32": 1, "fp32_split": 15 / 3, "bf16_split": 30 / 6, "fp16_split": 30 / 3, "tf32": 15}
+# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most; TF32 takes twice as long, and INT8 half as
+# long. An FP32 product takes three or six of theirs.
+FASTER = {
+    "fp32": 1,
+    "fp32_split": 15 / 3,
+    "bf16_split": 30 / 6,
+    "fp16_split": 30 / 3,
+    "int8_split": 60 / 6,
+    "tf32": 15,
+}
 ROUNDING = 1.01  # clocks are whole MHz, and samples have three decimals
 NOISE = 0.1  # how far cuBLAS may be from itself, timed in turns
 

@@ -136,7 +136,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "is_gpu": data["platform"] == "gpu",
             "is_chapter": data["number"] > 0,
             # In FP32, or in several products of a lower precision that are as accurate together.
-            "has_fp32_accuracy": data["accuracy_class"] in ("fp32", "fp32_split", "bf16_split", "fp16_split"),
+            "has_fp32_accuracy": data["accuracy_class"]
+            in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"),
             "measured": data["outcome"] == "measured",
             "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
             "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,

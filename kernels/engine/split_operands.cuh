@@ -22,7 +22,7 @@ namespace split_product {
 
 constexpr int WARP = 32;
 constexpr int PANEL = 128;  // rows of A or columns of B that are split, copied and multiplied together
-constexpr int BK = 64;      // a k-tile
+constexpr int BK = 64;      // a k-tile of numbers of 16 bits
 static_assert(BK * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
 
 /// A product of two terms: their numbers, the largest being 0.
@@ -32,7 +32,7 @@ struct TermsOfProduct {
 };
 
 /// The powers of two that undo the scaling of an operand tile, which was scaled before it was split, and the place of
-/// the tile.
+/// the tile. Chapter 13 has no factors but those of rows, by a rule of its own.
 struct Scaling {
   int exponent;               ///< of all rows; ALL_ZERO if the tile holds zeros alone
   int plain;                  ///< the same, or NOT_PLAIN if some rows have a factor of their own as well
@@ -46,7 +46,7 @@ constexpr int NOT_PLAIN = 1 << 24;
 constexpr int SCALING_BYTES = sizeof(Scaling);
 static_assert(SCALING_BYTES % 16 == 0);
 
-/// A k-tile of a panel: its terms one after the other, each PANEL rows of BK numbers, as wgmma reads them.
+/// A k-tile of a panel: its terms one after the other, each PANEL rows of Scheme::BK numbers, as wgmma reads them.
 template <class Scheme>
 struct OperandTile {
   static constexpr int TERM_BYTES = PANEL * WGMMA_ROW_BYTES;
@@ -54,8 +54,9 @@ struct OperandTile {
 };
 
 /// The number of k-tiles. There is at least one; it holds zeros if K is 0.
+template <class Scheme>
 SGEMM_HOST_DEVICE inline std::int64_t k_tiles_of(const Problem& p) {
-  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, BK);
+  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, Scheme::BK);
 }
 SGEMM_HOST_DEVICE inline std::int64_t panels_of(std::int64_t rows) { return ceil_div<std::int64_t>(rows, PANEL); }
 
@@ -65,9 +66,9 @@ template <class Scheme>
 class Workspace {
  public:
   SGEMM_HOST_DEVICE Workspace(const Problem& p, void* memory)
-      : k_tiles_(static_cast<int>(k_tiles_of(p))),
+      : k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
         a_panels_(static_cast<int>(panels_of(p.m))),
-        count_((panels_of(p.m) + panels_of(p.n)) * k_tiles_of(p)),
+        count_((panels_of(p.m) + panels_of(p.n)) * k_tiles_of<Scheme>(p)),
         memory_(static_cast<unsigned char*>(memory)) {}
 
   SGEMM_HOST_DEVICE int k_tiles() const { return k_tiles_; }

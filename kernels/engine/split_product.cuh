@@ -382,13 +382,13 @@ template <class Shape>
 using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
 /// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
-/// Any other segment becomes partial sums for the block that has the beginning.
+/// Any other segment becomes partial sums for the block that has the beginning. `sums` are the segment's, of 64 rows of
+/// C and the columns of each panel.
 template <class Shape, bool PAIRS, class P>
 __device__ __forceinline__ void finish(const P& p, const Schedule& schedule, const Segment& segment, const Panels& tile,
-                                       Accumulators<Shape::PANELS>& accumulators) {
-  accumulators.undo_scaling();
+                                       float (&sums)[Shape::PANELS][64]) {
   if (segment.first > 0) {
-    PartialSumsOf<Shape>(schedule, Work::share()).publish(accumulators.values);
+    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums);
     return;
   }
   if (segment.count < schedule.k_tiles) {
@@ -397,14 +397,13 @@ __device__ __forceinline__ void finish(const P& p, const Schedule& schedule, con
     for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
       const PartialSumsOf<Shape> other(schedule, share);
       other.wait_together();
-      other.add_to(accumulators.values);
+      other.add_to(sums);
     }
   }
 #pragma unroll
   for (int panel = 0; panel < Shape::PANELS; ++panel) {
     store<PAIRS>(p, static_cast<std::int64_t>(tile.a) * PANEL + first_row(threadIdx.x),
-                 static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x),
-                 accumulators.values[panel]);
+                 static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x), sums[panel]);
   }
 }
 
@@ -417,17 +416,18 @@ __device__ __forceinline__ void consume(const P& p, const Schedule& schedule, Ri
     const Segment segment = work.next(schedule);
     Accumulators<Shape::PANELS> accumulators;
     const Panels tile = consume_segment<Shape>(segment.count, rings, accumulators);
-    finish<Shape, PAIRS>(p, schedule, segment, tile, accumulators);
+    accumulators.undo_scaling();
+    finish<Shape, PAIRS>(p, schedule, segment, tile, accumulators.values);
   }
 }
 
-/// The tiles of C, dealt out to blocks by the schedule. PAIRS: rows of C split into aligned pairs. P is a Problem, or
-/// something derived from it.
-template <class Shape, bool PAIRS, class P>
-__device__ __forceinline__ void multiply(const P& p, void* memory, const Schedule& schedule) {
-  using Scheme = typename Shape::Scheme;
-  const Workspace<Scheme> workspace(p, memory);
-  const Rings<Scheme> rings(shared_address(dynamic_smem()));
+/// A block: one thread fills the rings with what the schedule deals out to the block, and consumer threads call
+/// `consume` with the rings.
+template <class Shape, class Consume>
+__device__ __forceinline__ void produce_and_consume(const Problem& p,
+                                                    const Workspace<typename Shape::Scheme>& workspace,
+                                                    const Schedule& schedule, const Consume& consume) {
+  const Rings<typename Shape::Scheme> rings(shared_address(dynamic_smem()));
   if (threadIdx.x == 0) {
     rings.a.init(Shape::CONSUMER_WARPS);
     rings.b.init(Shape::CONSUMER_WARPS);
@@ -441,9 +441,19 @@ __device__ __forceinline__ void multiply(const P& p, void* memory, const Schedul
     }
   } else {
     setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
+    consume(rings);
+  }
+}
+
+/// The tiles of C, dealt out to blocks by the schedule. PAIRS: rows of C split into aligned pairs. P is a Problem, or
+/// something derived from it.
+template <class Shape, bool PAIRS, class P>
+__device__ __forceinline__ void multiply(const P& p, void* memory, const Schedule& schedule) {
+  using Scheme = typename Shape::Scheme;
+  produce_and_consume<Shape>(p, Workspace<Scheme>(p, memory), schedule, [&](const Rings<Scheme>& rings) {
     consume<Shape, PAIRS>(p, schedule, rings);
     after_last_tile<Shape>(p, schedule);
-  }
+  });
 }
 
 }  // namespace split_product

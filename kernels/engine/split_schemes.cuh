@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes chapters 11 and 12 differ: the number and format of the terms that a number becomes, the products of terms
-// that count, and the slots of the rings. The library (library/) multiplies by the same schemes.
+// What makes chapters 11, 12 and 13 differ: the number and format of the terms that a number becomes, the products of
+// terms that count, and the slots of the rings. The library (library/) multiplies by the schemes of 11 and 12.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -14,6 +14,7 @@ namespace split_product {
 /// Six BF16 products for each FP32 product. Chapter 11 explains it.
 struct Bf16x6 {
   using Format = Bf16;
+  static constexpr int BK = split_product::BK;
   static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
   __device__ static constexpr TermsOfProduct product(int i) {
@@ -29,6 +30,7 @@ struct Bf16x6 {
 /// Three FP16 products for each FP32 product. Chapter 12 explains it.
 struct Fp16x3 {
   using Format = Fp16;
+  static constexpr int BK = split_product::BK;
   static constexpr int TERMS = 2;
   static constexpr int PRODUCTS = 3;
   __device__ static constexpr TermsOfProduct product(int i) {
@@ -38,6 +40,20 @@ struct Fp16x3 {
   static constexpr int ROW_STEP = 16;  // binades
   static constexpr int A_SLOTS = 3;
   static constexpr int B_SLOTS = 4;
+};
+
+/// Six products of signed 8-bit digits for each FP32 product. Chapter 13 explains it.
+struct Int8x6 {
+  static constexpr int BK = WGMMA_ROW_BYTES;  // of integers of a byte
+  static constexpr int TERMS = 3;
+  static constexpr int PRODUCTS = 6;
+  /// Those of digits number i and j with i + j <= 2, as number 0 is the largest digit.
+  __device__ static constexpr TermsOfProduct product(int i) {
+    constexpr TermsOfProduct ORDER[PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    return ORDER[i];
+  }
+  static constexpr int A_SLOTS = 2;
+  static constexpr int B_SLOTS = 2;
 };
 
 }  // namespace split_product

@@ -1,6 +1,6 @@
 #pragma once
 
-// Stream-k: persistent blocks share tiles of C along k. Chapter 09 explains it; 11 and 12 use it too. Osama et al.,
+// Stream-k: persistent blocks share tiles of C along k. Chapter 09 explains it; 11, 12 and 13 use it too. Osama et al.,
 // "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
 
 #include "common/ceil_div.hpp"
@@ -90,7 +90,8 @@ class PartialSums {
   __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }  ///< by one thread of the warp
   __device__ __forceinline__ void wait_together() const { wait_for_flag_together(flag_); }  ///< by all of them
 
-  __device__ __forceinline__ void publish(const float (&accumulators)[ROWS][COLS]) const {
+  /// Stores sums that add_to() of the same thread will read.
+  __device__ __forceinline__ void put(const float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
@@ -99,13 +100,18 @@ class PartialSums {
                float4{accumulators[i][j], accumulators[i][j + 1], accumulators[i][j + 2], accumulators[i][j + 3]});
       }
     }
+  }
+
+  /// Stores sums for other blocks.
+  __device__ __forceinline__ void publish(const float (&accumulators)[ROWS][COLS]) const {
+    put(accumulators);
     __syncwarp();
     if (threadIdx.x % LANES == 0) {
       raise_flag(flag_);
     }
   }
 
-  /// To be called after wait() or wait_together().
+  /// To be called after put(), wait() or wait_together().
   __device__ __forceinline__ void add_to(float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {

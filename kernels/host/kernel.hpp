@@ -26,6 +26,8 @@ enum class AccuracyClass {
   fp32_split,  ///< nearly fp32: products of operands split into TF32 terms, sums mostly in single precision
   bf16_split,  ///< nearly fp32, with BF16 terms of scaled operands
   fp16_split,  ///< nearly fp32, with FP16 terms, if rows of A and columns of B do not span many decades
+  int8_split,  ///< INT8 digits of operands with one scale per row of A and column of B, relative to their largest
+               ///< numbers
   tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
 

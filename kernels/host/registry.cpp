@@ -51,6 +51,8 @@ std::string_view to_string(AccuracyClass accuracy) {
       return "bf16_split";
     case AccuracyClass::fp16_split:
       return "fp16_split";
+    case AccuracyClass::int8_split:
+      return "int8_split";
     case AccuracyClass::tf32:
       break;
   }

@@ -55,6 +55,7 @@ double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
   const bool narrow = Shape::PANELS == 1 && panels_of(p.n) > 1;
   const int longest_share = schedule.share + (schedule.longer_shares > 0 ? 1 : 0);
   TileCost tile{};
+  // A k-tile of 8-bit integers has twice as many of them, which go twice as fast.
   tile.k_tile = panels * PANEL * PANEL * BK * Shape::Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
   tile.store = STORE * panels;
   tile.add = ADD * panels + FLAG;
@@ -71,7 +72,7 @@ struct PredictedPlan : Plan {
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
 PredictedPlan plan(const Problem& p, int tiles, int whole, int blocks) {
-  const Plan plan{Schedule::of(tiles, static_cast<int>(k_tiles_of(p)), whole, blocks), blocks};
+  const Plan plan{Schedule::of(tiles, static_cast<int>(k_tiles_of<typename Shape::Scheme>(p)), whole, blocks), blocks};
   return {plan, predicted_cycles<Shape>(p, plan, tiles)};
 }
 
@@ -96,7 +97,8 @@ PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
     return plan<Shape>(p, tiles, tiles - streamed, multiprocessors);
   }
   PredictedPlan best = plan<Shape>(p, tiles, 0, tiles);
-  const auto most = static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * k_tiles_of(p)));
+  const auto most =
+      static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * k_tiles_of<typename Shape::Scheme>(p)));
   for (int blocks = tiles + 1; blocks <= most; ++blocks) {
     const PredictedPlan other = plan<Shape>(p, tiles, 0, blocks);
     best = other.cycles < best.cycles ? other : best;

@@ -18,14 +18,15 @@ inline namespace SGEMM_TARGET {
 constexpr int WARPGROUP = 128;
 constexpr int WGMMA_M = 64;
 constexpr int WGMMA_N = 128;
-constexpr int WGMMA_K = 16;
+constexpr int WGMMA_K = 16;          // of numbers of 16 bits
+constexpr int WGMMA_INTEGER_K = 32;  // of integers of 8 bits
 
 // ---- Operands in shared memory ----
 //
-// "Strides" and "Swizzling modes" in the same chapter. Each row of A and each column of B has 64 numbers of 16 bits
-// along k, which are WGMMA_ROW_BYTES, and the rows follow one another. The 16-byte groups of each row change places
-// within its 128 bytes, so that eight rows can be read at a time. Hardware finds the groups by their address alone,
-// hence the alignment.
+// "Strides" and "Swizzling modes" in the same chapter. Each row of A and each column of B has 64 numbers of 16 bits, or
+// 128 integers of 8 bits, along k, which are WGMMA_ROW_BYTES, and the rows follow one another. The 16-byte groups of
+// each row change places within its 128 bytes, so that eight rows can be read at a time. Hardware finds the groups by
+// their address alone, hence the alignment.
 
 constexpr int WGMMA_ROW_BYTES = 128;
 constexpr int WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
@@ -46,11 +47,15 @@ SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^
 // ("Register Fragments"):
 //   d[4j], d[4j + 1] row 16w + r, columns 8j + 2q and 8j + 2q + 1; d[4j + 2], d[4j + 3] the same of row 16w + r + 8
 //
-// It starts the product and does not wait for it. The rules:
+// wgmma_m64n128k32(d, a, b, accumulate): the same for signed integers of 8 bits, A 64 x 32 and B 32 x 128, and D in
+// INT32. Everything is exact as long as no sum leaves the range of 32 bits.
+//
+// Both start the product and do not wait for it. The rules:
 // wgmma_fence(): has to come before the first product that takes registers which the thread has written or read since.
 // wgmma_commit_group(): makes a group of the products started since the last commit.
 // wgmma_wait_group<PENDING>(d): waits until at most PENDING of the youngest groups are under way. Only then may the
-// thread read `d`, the result of the other groups, and write to the shared memory that they have read.
+// thread read `d`, the result of the other groups, and write to the shared memory that they have read. Integers may be
+// several results.
 
 #ifdef __CUDACC__
 
@@ -77,25 +82,39 @@ __device__ __forceinline__ void wgmma_wait_group(float (&d)[64]) {
     asm volatile("" : "+f"(value));  // or the compiler might read it before
   }
 }
+template <int PENDING, int RESULTS>
+__device__ __forceinline__ void wgmma_wait_group(int (&d)[RESULTS][64]) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+#pragma unroll
+  for (int(&result)[64] : d) {
+#pragma unroll
+    for (int& value : result) {
+      asm volatile("" : "+r"(value));
+    }
+  }
+}
 
-#define SGEMM_WGMMA(FORMAT)                                                                                         \
-  asm volatile(                                                                                                     \
-      "{\n .reg .pred add;\n setp.ne.b32 add, %66, 0;\n"                                                            \
-      " wgmma.mma_async.sync.aligned.m64n128k16.f32." FORMAT "." FORMAT                                             \
-      " {"                                                                                                          \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                      \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                            \
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                            \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                           \
-      "%64, %65, add, 1, 1, 0, 0;\n}"                                                                               \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
-        "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),      \
-        "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),     \
-        "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),     \
-        "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),     \
-        "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),     \
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),     \
-        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])                   \
+#define SGEMM_WGMMA(SHAPE_AND_TYPES, REGISTER, MODIFIERS)                                                     \
+  asm volatile(                                                                                               \
+      "{\n .reg .pred add;\n setp.ne.b32 add, %66, 0;\n"                                                      \
+      " wgmma.mma_async.sync.aligned." SHAPE_AND_TYPES                                                        \
+      " {"                                                                                                    \
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                \
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                      \
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                      \
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                     \
+      "%64, %65, add" MODIFIERS ";\n}"                                                                        \
+      : REGISTER(d[0]), REGISTER(d[1]), REGISTER(d[2]), REGISTER(d[3]), REGISTER(d[4]), REGISTER(d[5]),       \
+        REGISTER(d[6]), REGISTER(d[7]), REGISTER(d[8]), REGISTER(d[9]), REGISTER(d[10]), REGISTER(d[11]),     \
+        REGISTER(d[12]), REGISTER(d[13]), REGISTER(d[14]), REGISTER(d[15]), REGISTER(d[16]), REGISTER(d[17]), \
+        REGISTER(d[18]), REGISTER(d[19]), REGISTER(d[20]), REGISTER(d[21]), REGISTER(d[22]), REGISTER(d[23]), \
+        REGISTER(d[24]), REGISTER(d[25]), REGISTER(d[26]), REGISTER(d[27]), REGISTER(d[28]), REGISTER(d[29]), \
+        REGISTER(d[30]), REGISTER(d[31]), REGISTER(d[32]), REGISTER(d[33]), REGISTER(d[34]), REGISTER(d[35]), \
+        REGISTER(d[36]), REGISTER(d[37]), REGISTER(d[38]), REGISTER(d[39]), REGISTER(d[40]), REGISTER(d[41]), \
+        REGISTER(d[42]), REGISTER(d[43]), REGISTER(d[44]), REGISTER(d[45]), REGISTER(d[46]), REGISTER(d[47]), \
+        REGISTER(d[48]), REGISTER(d[49]), REGISTER(d[50]), REGISTER(d[51]), REGISTER(d[52]), REGISTER(d[53]), \
+        REGISTER(d[54]), REGISTER(d[55]), REGISTER(d[56]), REGISTER(d[57]), REGISTER(d[58]), REGISTER(d[59]), \
+        REGISTER(d[60]), REGISTER(d[61]), REGISTER(d[62]), REGISTER(d[63])                                    \
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)))
 
 template <class Format>
@@ -103,12 +122,15 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], std::uint64_t a
 template <>
 __device__ __forceinline__ void wgmma_m64n128k16<Fp16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
                                                        bool accumulate) {
-  SGEMM_WGMMA("f16");
+  SGEMM_WGMMA("m64n128k16.f32.f16.f16", "+f", ", 1, 1, 0, 0");
 }
 template <>
 __device__ __forceinline__ void wgmma_m64n128k16<Bf16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
                                                        bool accumulate) {
-  SGEMM_WGMMA("bf16");
+  SGEMM_WGMMA("m64n128k16.f32.bf16.bf16", "+f", ", 1, 1, 0, 0");
+}
+__device__ __forceinline__ void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate) {
+  SGEMM_WGMMA("m64n128k32.s32.s8.s8", "+r", "");
 }
 
 #undef SGEMM_WGMMA
@@ -121,10 +143,15 @@ template <int PENDING>
 __device__ __forceinline__ void wgmma_wait_group(float (&)[64]) {
   __trap();
 }
+template <int PENDING, int RESULTS>
+__device__ __forceinline__ void wgmma_wait_group(int (&)[RESULTS][64]) {
+  __trap();
+}
 template <class Format>
 __device__ __forceinline__ void wgmma_m64n128k16(float (&)[64], std::uint64_t, std::uint64_t, bool) {
   __trap();
 }
+__device__ __forceinline__ void wgmma_m64n128k32(int (&)[64], std::uint64_t, std::uint64_t, bool) { __trap(); }
 
 #endif
 
@@ -140,12 +167,22 @@ template <int PENDING>
 void wgmma_wait_group(float (&d)[64], simt::Site site = simt::Site::current()) {
   simt::wgmma_wait(PENDING, d, site);
 }
+template <int PENDING, int RESULTS>
+void wgmma_wait_group(int (&d)[RESULTS][64], simt::Site site = simt::Site::current()) {
+  for (int(&result)[64] : d) {
+    simt::wgmma_wait(PENDING, result, site);
+  }
+}
 
 template <class Format>
 void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                       simt::Site site = simt::Site::current()) {
   simt::wgmma(std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16, d,
               static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+}
+inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
+                             simt::Site site = simt::Site::current()) {
+  simt::wgmma(d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 
 #endif

@@ -9,9 +9,9 @@
 namespace sgemm {
 
 /// Whether kernels of a class promise their bound (bound_factor()) on such operands. If they do not, --accuracy reports
-/// an error beyond the bound without calling it incorrect. fp32 and bf16_split promise the bound on all operands.
-/// fp16_split does not if the numbers of a row of A or of a column of B span many decades. tf32 and fp32_split do not
-/// on denormal operands.
+/// an error beyond the bound without calling it incorrect. fp32, bf16_split and int8_split promise the bound on all
+/// operands. fp16_split does not if the numbers of a row of A or of a column of B span many decades. tf32 and
+/// fp32_split do not on denormal operands.
 bool promises(AccuracyClass accuracy, Distribution data);
 
 /// The assumption that holds for the roundings in sums of such operands.

@@ -52,6 +52,20 @@
 // of smaller numbers. Beside the largest number that is no more than the above, but it is more in elements that are
 // sums of small numbers alone.
 //
+// The class int8_split makes integers of operands, X = x * 2^e + r with one power of two for each row of A and each
+// column of B, and multiplies three digits to the base 256 of each. It looks at the largest number a of the row and b
+// of the column, and has a term of its own beside those of fp32:
+//
+//     c(K) = 4 + 2 sqrt(K), plus 12.2 K eps a b
+//
+// Nothing is assumed for this term. The largest number comes to at least 2^21.988, so that a unit of the integers is at
+// most 2^-21.988 of a or b. Rounding an operand loses half a unit: 2^-21.988 a b of a product for both operands. Three
+// products of digits are not made, two of the weight 256 and one of the weight 1, with digits of at most 128 each: (2 *
+// 256 + 1) * 128^2 products of units, 2^-20.97 a b. Together they are less than 12.2 eps a b for each of K products.
+// The sums of digits are exact. Two roundings make a float of them, and every 128 k may add a partial sum to others:
+// these are fewer than 2 sqrt(K) up to K = 65536, from where on blocks have longer parts. Elements that are computed in
+// single precision have the bound of fp32.
+//
 // Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
 // subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once
 // more. (1 + |alpha|) (K + 2) 2^-149 is above their sum.
@@ -121,7 +135,9 @@ class Part {
       : rows_(std::move(rows)),
         columns_(std::move(columns)),
         values_(rows_.size() * columns_.size()),
-        magnitudes_(rows_.size() * columns_.size()) {
+        magnitudes_(rows_.size() * columns_.size()),
+        largest_of_rows_(rows_.size()),
+        largest_of_columns_(columns_.size()) {
     if (problem.beta != 0.0F) {
       add_c0(problem);
     }
@@ -132,9 +148,10 @@ class Part {
 
   void compare(const float* c, std::int64_t ldc, std::int64_t n, const ErrorBound& bound, Tally& tally) const {
     std::size_t element = 0;
-    for (const std::int64_t row : rows_) {
-      for (const std::int64_t column : columns_) {
-        tally.add(c[row * ldc + column], values_[element], magnitudes_[element], bound, row * n + column);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const Terms terms{magnitudes_[element], largest_of_rows_[i] * largest_of_columns_[j]};
+        tally.add(c[rows_[i] * ldc + columns_[j]], values_[element], terms, bound, rows_[i] * n + columns_[j]);
         ++element;
       }
     }
@@ -176,6 +193,22 @@ class Part {
       std::transform(a.begin(), a.end(), a.begin(), magnitude);
       std::transform(b.begin(), b.end(), b.begin(), magnitude);
       multiply_add(std::fabs(problem.alpha), a, b, length, magnitudes_);
+      find_largest(a, b, length);
+    }
+  }
+
+  /// Raises the largest numbers to those of a panel of magnitudes.
+  void find_largest(const std::vector<double>& a, const std::vector<double>& b, std::int64_t depth) {
+    auto element = a.begin();
+    for (double& largest : largest_of_rows_) {
+      largest = std::max(largest, *std::max_element(element, element + depth));
+      element += depth;
+    }
+    element = b.begin();
+    for (std::int64_t k = 0; k < depth; ++k) {
+      for (double& largest : largest_of_columns_) {
+        largest = std::max(largest, *element++);
+      }
     }
   }
 
@@ -190,8 +223,10 @@ class Part {
 
   std::vector<std::int64_t> rows_;
   std::vector<std::int64_t> columns_;
-  std::vector<double> values_;      ///< alpha * A * B + beta * C0, row-major
-  std::vector<double> magnitudes_;  ///< |alpha| |A| |B| + |beta| |C0|
+  std::vector<double> values_;              ///< alpha * A * B + beta * C0, row-major
+  std::vector<double> magnitudes_;          ///< |alpha| |A| |B| + |beta| |C0|
+  std::vector<double> largest_of_rows_;     ///< of A, magnitudes
+  std::vector<double> largest_of_columns_;  ///< of B
 };
 
 class HostReference : public Reference {
@@ -244,6 +279,7 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
   constexpr double SUM_OF_64_K_IN_TENSOR_CORE = 136.0;
   switch (accuracy) {
     case AccuracyClass::fp32:
+    case AccuracyClass::int8_split:
       return sum;
     case AccuracyClass::fp32_split:
       return SPLIT_PRODUCT + SUM_OF_16_K_IN_TENSOR_CORE + sum;
@@ -256,9 +292,15 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
   return 2.0 * TF32_OPERAND + sum;
 }
 
+double largest_factor(AccuracyClass accuracy, std::int64_t k) {
+  constexpr double INT8_DIGITS = 12.2;
+  return accuracy == AccuracyClass::int8_split ? INT8_DIGITS * static_cast<double>(k) : 0.0;
+}
+
 ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings) {
   return {bound_factor(accuracy, k, roundings) * EPS,
-          (1.0 + std::fabs(alpha)) * (static_cast<double>(k) + 2.0) * SMALLEST_SUBNORMAL};
+          (1.0 + std::fabs(alpha)) * (static_cast<double>(k) + 2.0) * SMALLEST_SUBNORMAL,
+          std::fabs(alpha) * largest_factor(accuracy, k) * EPS};
 }
 
 bool covers_everything(const Problem& problem, const Coverage& coverage) {

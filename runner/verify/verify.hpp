@@ -22,6 +22,10 @@ enum class Roundings {
 /// fp16_split) share one. promises() in accuracy.hpp says for which operands a class keeps to its bound.
 double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
+/// The factor of a further term of that bound, eps * |alpha| * the largest magnitude of the element's row of A * that
+/// of its column of B: 0 for all classes but int8_split.
+double largest_factor(AccuracyClass accuracy, std::int64_t k);
+
 /// The findings of comparing one C with its reference.
 ///
 /// Where the reference is NaN, C must be NaN; where it is +-Inf, C must be the same Inf. Where it is finite, C must lie

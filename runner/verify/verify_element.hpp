@@ -9,12 +9,21 @@
 
 namespace sgemm {
 
-/// How far an element may be from its reference: factor * (|alpha| |A| |B| + |beta| |C0|) + floor.
+/// How large the terms of an element are, and may have been.
+struct Terms {
+  double magnitude = 0.0;  ///< of |alpha| |A| |B| + |beta| |C0|
+  double largest = 0.0;    ///< the largest number of its row of A times that of its column of B
+};
+
+/// How far an element may be from its reference: factor * magnitude + largest_factor * largest + floor.
 struct ErrorBound {
   double factor = 0.0;
-  double floor = 0.0;  ///< what underflow may add
+  double floor = 0.0;           ///< what underflow may add
+  double largest_factor = 0.0;  ///< 0 for classes that do not look at the largest numbers, which may be Inf
 
-  SGEMM_HOST_DEVICE double of(double magnitude) const { return factor * magnitude + floor; }
+  SGEMM_HOST_DEVICE double of(const Terms& terms) const {
+    return factor * terms.magnitude + (largest_factor > 0.0 ? largest_factor * terms.largest : 0.0) + floor;
+  }
 };
 
 /// Whether `got` is not an acceptable result for `expected`; Verdict states the rules.
@@ -51,11 +60,11 @@ struct Tally {
   double reference_squares = 0.0;     ///< sum of expected^2
   double magnitude_squares = 0.0;     ///< sum of magnitude^2
 
-  /// Checks an element and measures its error. `magnitude` is the element of |alpha| |A| |B| + |beta| |C0|; where it is
-  /// 0, all terms are 0, and `got` must be exact.
-  SGEMM_HOST_DEVICE void add(double got, double expected, double magnitude, const ErrorBound& bound,
+  /// Checks an element and measures its error. Where the magnitude is 0, all terms are 0, and `got` must be exact.
+  SGEMM_HOST_DEVICE void add(double got, double expected, const Terms& terms, const ErrorBound& bound,
                              std::int64_t index) {
-    check(got, expected, magnitude == 0.0 ? 0.0 : bound.of(magnitude), index);
+    const double magnitude = terms.magnitude;
+    check(got, expected, magnitude == 0.0 ? 0.0 : bound.of(terms), index);
     if (std::isfinite(got) && std::isfinite(expected)) {
       const double error = std::fabs(got - expected);
       max_scaled_error = std::fmax(max_scaled_error, error / magnitude);  // fmax passes over 0 / 0

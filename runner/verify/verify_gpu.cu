@@ -111,12 +111,45 @@ class LineList {
   std::int64_t count_;
 };
 
+/// Raises the largest numbers of lines to those of a panel of magnitudes: `depth` elements of each line, which lie
+/// `step` apart, and lines `stride` apart.
+template <class T>
+__global__ void raise_largest_kernel(T* largest, const T* magnitudes, std::int64_t lines, std::int64_t stride,
+                                     std::int64_t depth, std::int64_t step) {
+  const std::int64_t line = std::int64_t{blockDim.x} * blockIdx.x + threadIdx.x;
+  if (line < lines) {
+    T value = largest[line];
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const T other = magnitudes[line * stride + k * step];
+      value = other > value ? other : value;
+    }
+    largest[line] = value;
+  }
+}
+
+template <class T>
+void raise_largest(DeviceBuffer<T>& largest, const DeviceBuffer<T>& magnitudes, std::int64_t lines, std::int64_t stride,
+                   std::int64_t depth, std::int64_t step) {
+  constexpr unsigned THREADS = 64;  // few, so that a few thousand lines keep many multiprocessors busy
+  raise_largest_kernel<<<static_cast<unsigned>(ceil_div<std::int64_t>(lines, THREADS)), THREADS>>>(
+      largest.data(), magnitudes.data(), lines, stride, depth, step);
+  CUDA_CHECK(cudaGetLastError());
+}
+
 /// Expected values for the elements where some rows and some columns of C cross, with the scale of their bounds.
 template <class T>
 struct Part {
   /// Holds beta * C0 and |beta * C0|; zeros where beta is 0, and C0 is not read.
   Part(const Problem& problem, LineList row_list, LineList column_list)
-      : rows(std::move(row_list)), columns(std::move(column_list)), values(elements()), magnitudes(elements()) {
+      : rows(std::move(row_list)),
+        columns(std::move(column_list)),
+        values(elements()),
+        magnitudes(elements()),
+        largest_of_rows(static_cast<std::size_t>(rows.lines().count)),
+        largest_of_columns(static_cast<std::size_t>(columns.lines().count)) {
+    CUDA_CHECK(cudaMemsetAsync(largest_of_rows.data(), 0, static_cast<std::size_t>(rows.lines().count) * sizeof(T)));
+    CUDA_CHECK(
+        cudaMemsetAsync(largest_of_columns.data(), 0, static_cast<std::size_t>(columns.lines().count) * sizeof(T)));
     if (problem.beta == 0.0F) {
       CUDA_CHECK(cudaMemsetAsync(values.data(), 0, elements() * sizeof(T)));
       CUDA_CHECK(cudaMemsetAsync(magnitudes.data(), 0, elements() * sizeof(T)));
@@ -132,11 +165,14 @@ struct Part {
 
   LineList rows;
   LineList columns;
-  DeviceBuffer<T> values;      ///< alpha * A * B + beta * C0, row-major
-  DeviceBuffer<T> magnitudes;  ///< |alpha| |A| |B| + |beta| |C0|
+  DeviceBuffer<T> values;              ///< alpha * A * B + beta * C0, row-major
+  DeviceBuffer<T> magnitudes;          ///< |alpha| |A| |B| + |beta| |C0|
+  DeviceBuffer<T> largest_of_rows;     ///< of A, magnitudes
+  DeviceBuffer<T> largest_of_columns;  ///< of B
 };
 
-/// Adds alpha * A * B to the values of `part` (Sign::keep), or |alpha| |A| |B| to its magnitudes (Sign::drop).
+/// Adds alpha * A * B to the values of `part` (Sign::keep), or |alpha| |A| |B| to its magnitudes (Sign::drop), with
+/// which it finds the largest numbers.
 template <class T>
 void add_product(Part<T>& part, const Problem& problem, Sign sign, CublasHandle& cublas, std::size_t workspace_bytes) {
   const Lines rows = part.rows.lines();
@@ -152,6 +188,10 @@ void add_product(Part<T>& part, const Problem& problem, Sign sign, CublasHandle&
     copy_selected(a, problem.a + start, problem.lda, rows, panel, 1.0, sign);
     copy_selected(b, problem.b + start * problem.ldb, problem.ldb, panel, columns, 1.0, sign);
     multiply_add(cublas, rows.count, columns.count, length, alpha, a, b, sum);
+    if (sign == Sign::drop) {
+      raise_largest(part.largest_of_rows, a, rows.count, length, length, 1);
+      raise_largest(part.largest_of_columns, b, columns.count, 1, length, columns.count);
+    }
   }
 }
 
@@ -162,28 +202,43 @@ struct Merge {
   }
 };
 
-__device__ void compare_element(Tally& tally, double got, double expected, double magnitude, const ErrorBound& bound,
+/// What a block compares with: the members of Part of the same names.
+template <class T>
+struct Expected {
+  const T* values;
+  const T* magnitudes;
+  const T* largest_of_rows;
+  const T* largest_of_columns;
+
+  __device__ Terms terms(std::int64_t element, std::int64_t i, std::int64_t j) const {
+    return {static_cast<double>(magnitudes[element]),
+            static_cast<double>(largest_of_rows[i]) * static_cast<double>(largest_of_columns[j])};
+  }
+};
+
+__device__ void compare_element(Tally& tally, double got, double expected, const Terms& terms, const ErrorBound& bound,
                                 std::int64_t index) {
-  tally.add(got, expected, magnitude, bound, index);
+  tally.add(got, expected, terms, bound, index);
 }
 
 /// Compares an element with cuBLAS's result, which has errors of its own. The single-precision magnitudes may have
 /// underflowed.
-__device__ void compare_element(Tally& tally, double got, float expected, float magnitude, const ErrorBound& bound,
+__device__ void compare_element(Tally& tally, double got, float expected, const Terms& terms, const ErrorBound& bound,
                                 std::int64_t index) {
-  tally.check(got, expected, bound.of(magnitude), index);
+  tally.check(got, expected, bound.of(terms), index);
 }
 
 /// Compares C with the expected values. Each block writes its findings.
 template <class T>
 __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n, Lines rows, Lines columns,
-                               const T* values, const T* magnitudes, ErrorBound bound, Tally* found) {
+                               Expected<T> expected, ErrorBound bound, Tally* found) {
   Tally tally;
   for_each_element(rows.count, columns.count, [&](std::int64_t i, std::int64_t j) {
     const std::int64_t row = rows[i];
     const std::int64_t column = columns[j];
     const std::int64_t element = i * columns.count + j;
-    compare_element(tally, c[row * ldc + column], values[element], magnitudes[element], bound, row * n + column);
+    compare_element(tally, c[row * ldc + column], expected.values[element], expected.terms(element, i, j), bound,
+                    row * n + column);
   });
   using BlockReduce = cub::BlockReduce<Tally, WARP, cub::BLOCK_REDUCE_WARP_REDUCTIONS, WARPS>;
   __shared__ typename BlockReduce::TempStorage storage;
@@ -198,8 +253,9 @@ Tally compare(const Part<T>& part, const float* c, std::int64_t ldc, std::int64_
   const Lines rows = part.rows.lines();
   const unsigned blocks = blocks_for(rows.count);
   DeviceBuffer<Tally> found(blocks);
-  compare_kernel<<<blocks, dim3(WARP, WARPS)>>>(c, ldc, n, rows, part.columns.lines(), part.values.data(),
-                                                part.magnitudes.data(), bound, found.data());
+  const Expected<T> expected{part.values.data(), part.magnitudes.data(), part.largest_of_rows.data(),
+                             part.largest_of_columns.data()};
+  compare_kernel<<<blocks, dim3(WARP, WARPS)>>>(c, ldc, n, rows, part.columns.lines(), expected, bound, found.data());
   CUDA_CHECK(cudaGetLastError());
   std::vector<Tally> by_block;
   found.copy_to_host(by_block);
@@ -278,7 +334,8 @@ class GpuReference : public Reference {
   ErrorBound bound_to_cublas(AccuracyClass accuracy) const {
     const ErrorBound kernel = error_bound(accuracy, k_, alpha_, roundings_);
     const ErrorBound cublas = error_bound(AccuracyClass::fp32, k_, alpha_, roundings_);
-    return {(kernel.factor + cublas.factor) * (1.0 + 2.0 * cublas.factor), kernel.floor + cublas.floor};
+    return {(kernel.factor + cublas.factor) * (1.0 + 2.0 * cublas.factor), kernel.floor + cublas.floor,
+            kernel.largest_factor};
   }
 
   std::int64_t n_;

@@ -13,9 +13,14 @@ namespace {
 /// 16 elements along k of rows of A or columns of B.
 template <std::size_t COUNT>
 using Operand = std::array<std::array<double, COUNT>, WGMMA_K>;
+/// 32 integers along k of them. Sums of 32 products are below 2^24, so that floats hold them exactly; compilers
+/// vectorise products of floats best.
+template <std::size_t COUNT>
+using IntegerOperand = std::array<std::array<float, COUNT>, WGMMA_INTEGER_K>;
 /// The operand B of a product. It is too large for a fiber's stack. It stands outside of the function because
 /// thread-local variables within functions count as `__shared__`.
 thread_local Operand<WGMMA_COLUMNS> columns;
+thread_local IntegerOperand<WGMMA_COLUMNS> integer_columns;
 
 double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
 
@@ -44,11 +49,14 @@ void read_operand(HalfFormat format, unsigned address, const std::byte* shared, 
   }
 }
 
-/// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part.
-template <class Body>
-void for_pairs(unsigned lane, const Body& body) {
-  for (unsigned i = 0; i < sizeof(WgmmaD) / sizeof(float); i += 2) {
-    body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
+template <std::size_t COUNT>
+void read_operand(unsigned address, const std::byte* shared, IntegerOperand<COUNT>& operand) {
+  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+    std::array<std::int8_t, WGMMA_PIECE> integers;
+    std::memcpy(integers.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof integers);
+    for (unsigned k = 0; k < WGMMA_PIECE; ++k) {
+      operand[piece % WGMMA_PIECES_OF_ROW * WGMMA_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = integers[k];
+    }
   }
 }
 
@@ -120,7 +128,7 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
   }
 }
 
-void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d) {
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(format, a, shared, rows);
   read_operand(format, b, shared, columns);
@@ -143,18 +151,26 @@ void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* s
   }
 }
 
-void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part) {
-  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
-    rows[row][col] = part[i];
-    rows[row][col + 1] = part[i + 1];
-  });
-}
-
-void take_part(const WgmmaRows& rows, unsigned lane, WgmmaD& part) {
-  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
-    part[i] = rows[row][col];
-    part[i + 1] = rows[row][col + 1];
-  });
+void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d) {
+  IntegerOperand<WGMMA_ROWS_OF_WARP> rows;
+  read_operand(a, shared, rows);
+  read_operand(b, shared, integer_columns);
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 16;  // sums that stay in registers
+    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+      std::array<float, AT_A_TIME> sums{};
+      for (unsigned k = 0; k < WGMMA_INTEGER_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * integer_columns[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        std::int32_t& sum = d[row][begin + i];
+        sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) +
+                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i])));
+      }
+    }
+  }
 }
 
 }  // namespace simt

@@ -1,7 +1,7 @@
 #pragma once
 
-// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64n128k16 with
-// operands of 16 bits.
+// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64n128 with
+// operands of 16 bits and with integers of 8 bits.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace simt {
 
@@ -31,13 +32,14 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
 
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;
-constexpr unsigned WGMMA_K = 16;
+constexpr unsigned WGMMA_K = 16;          ///< with operands of 16 bits
+constexpr unsigned WGMMA_INTEGER_K = 32;  ///< with integers of 8 bits
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
-/// The bytes of each row of A and each column of B in a tile in shared memory. A product takes 16 elements of each.
+/// The bytes of each row of A and each column of B in a tile in shared memory. A product takes 32 bytes of each.
 /// Rows and columns follow one another with 128-byte swizzling (PTX ISA, "Strides" and "Swizzling modes").
 constexpr unsigned WGMMA_ROW_BYTES = 128;
 constexpr unsigned WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
-constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a row's
+constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a product's in a row
 constexpr unsigned WGMMA_PIECES_OF_ROW = 2;
 /// The shared address of a piece, counted from the row whose first k would lie at `operand` without swizzling.
 constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
@@ -47,13 +49,36 @@ constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
 }
 
 /// A warp's rows of D.
-using WgmmaRows = std::array<std::array<float, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
+template <class T>
+using WgmmaRows = std::array<std::array<T, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
 /// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is the
 /// memory at shared address 0. Products and sums are like those of multiply_tf32().
-void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows& d);
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d);
+/// The same with integers of 8 bits. Everything is exact, and a sum beyond 32 bits wraps around.
+void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d);
+
+/// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part of D.
+template <class Body>
+void for_pairs(unsigned lane, const Body& body) {
+  for (unsigned i = 0; i < sizeof(WgmmaD) / sizeof(float); i += 2) {
+    body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
+  }
+}
 /// Copies what a lane holds of D from there or to it.
-void put_part(WgmmaRows& rows, unsigned lane, const WgmmaD& part);
-void take_part(const WgmmaRows& rows, unsigned lane, WgmmaD& part);
+template <class T>
+void put_part(WgmmaRows<T>& rows, unsigned lane, const T* part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    rows[row][col] = part[i];
+    rows[row][col + 1] = part[i + 1];
+  });
+}
+template <class T>
+void take_part(const WgmmaRows<T>& rows, unsigned lane, T* part) {
+  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+    part[i] = rows[row][col];
+    part[i + 1] = rows[row][col + 1];
+  });
+}
 
 }  // namespace simt

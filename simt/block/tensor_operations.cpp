@@ -16,6 +16,7 @@ constexpr auto UNTOUCHED = [] {
   bits.fill(~0U);
   return bits;
 }();
+static_assert(sizeof(WgmmaD) == sizeof(WgmmaIntegers));
 
 }  // namespace
 
@@ -94,10 +95,18 @@ void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], flo
 }
 
 void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
+  start({false, format, a, b, accumulate}, &d, WGMMA_K, site);
+}
+
+void TensorOperations::wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
+  start({true, {}, a, b, accumulate}, &d, WGMMA_INTEGER_K, site);
+}
+
+void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
   if (context_.current() / WARPGROUP * WARPGROUP + WARPGROUP > context_.scheduler.threads()) {
     context_.fail("wgmma takes whole warpgroups of 128 threads", site);
   }
-  for (const unsigned operand : {a, b}) {
+  for (const unsigned operand : {given.a, given.b}) {
     const unsigned in_tile = operand % WGMMA_ALIGNMENT;
     if (in_tile >= WGMMA_ROW_BYTES || in_tile % (WGMMA_PIECES_OF_ROW * WGMMA_PIECE) != 0) {
       std::ostringstream text;
@@ -107,9 +116,10 @@ void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned 
     }
   }
   Warp& own = warp();
-  tell_of_product(WGMMA_ROWS_OF_WARP, WGMMA_COLUMNS, WGMMA_K);
-  own.given[lane()] = {format, a, b, accumulate, committed_[context_.current()] + 1};
-  own.parts[lane()] = &d;
+  tell_of_product(WGMMA_ROWS_OF_WARP, WGMMA_COLUMNS, k);
+  given.group = committed_[context_.current()] + 1;
+  own.given[lane()] = given;
+  own.parts[lane()] = part;
   if (warp_barriers_.sync(ALL_LANES, site)) {
     multiply(own, site);
   }
@@ -130,11 +140,18 @@ void TensorOperations::multiply(Warp& warp, Site site) {
     warp.all_given = (warp.all_given + part + 1) * FNV;
   }
   Sum& sum = sum_of(warp, site);
-  if (!given.accumulate) {
-    sum.rows = {};
-  }
   sum.group = given.group;
-  multiply_half(given.format, rows_of_warp, given.b, in_shared_memory(0), sum.rows);
+  if (given.integers) {
+    if (!given.accumulate) {
+      sum.integer_rows = {};
+    }
+    multiply_integers(rows_of_warp, given.b, in_shared_memory(0), sum.integer_rows);
+  } else {
+    if (!given.accumulate) {
+      sum.rows = {};
+    }
+    multiply_half(given.format, rows_of_warp, given.b, in_shared_memory(0), sum.rows);
+  }
 }
 
 void TensorOperations::read(unsigned operand, unsigned rows, std::uint32_t group, Site site) const {
@@ -157,22 +174,31 @@ TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
   Sum& sum = free != warp.sums.end() ? *free : warp.sums.emplace_back();
   sum.lanes = ALL_LANES;
   sum.parts = warp.parts;
+  sum.of_integers = warp.given.front().integers;
   for (unsigned lane = 0; lane < WARP; ++lane) {
-    put_part(sum.rows, lane, *sum.parts[lane]);
-    std::memcpy(sum.parts[lane], UNTOUCHED.data(), sizeof(WgmmaD));
+    if (sum.of_integers) {
+      put_part(sum.integer_rows, lane, static_cast<const std::int32_t*>(sum.parts[lane]));
+    } else {
+      put_part(sum.rows, lane, static_cast<const float*>(sum.parts[lane]));
+    }
+    std::memcpy(sum.parts[lane], UNTOUCHED.data(), sizeof UNTOUCHED);
   }
   return sum;
 }
 
-void TensorOperations::wgmma_wait(unsigned pending, WgmmaD& d, Site site) {
+void TensorOperations::wait_for_sum(unsigned pending, void* part, Site site) {
   const std::uint32_t committed = committed_[context_.current()];
   const std::uint32_t ended = committed - std::min(pending, committed);
   for (Sum& sum : warp().sums) {
-    if ((sum.lanes >> lane() & 1U) != 0 && sum.group <= ended && sum.parts[lane()] == &d) {
-      if (std::memcmp(d, UNTOUCHED.data(), sizeof d) != 0) {
+    if ((sum.lanes >> lane() & 1U) != 0 && sum.group <= ended && sum.parts[lane()] == part) {
+      if (std::memcmp(part, UNTOUCHED.data(), sizeof UNTOUCHED) != 0) {
         context_.fail("the kernel writes to registers of a wgmma that it has not waited for", site);
       }
-      take_part(sum.rows, lane(), d);
+      if (sum.of_integers) {
+        take_part(sum.integer_rows, lane(), static_cast<std::int32_t*>(part));
+      } else {
+        take_part(sum.rows, lane(), static_cast<float*>(part));
+      }
       sum.lanes &= ~(1U << lane());
     }
   }

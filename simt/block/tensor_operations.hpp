@@ -24,22 +24,27 @@ class TensorOperations {
                            Site site);
   void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
+  void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
-  void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
+  void wgmma_wait(unsigned pending, WgmmaD& d, Site site) { wait_for_sum(pending, &d, site); }
+  void wgmma_wait(unsigned pending, WgmmaIntegers& d, Site site) { wait_for_sum(pending, &d, site); }
 
  private:
   /// A sum of products that wgmma has computed and not all lanes have waited for.
   struct Sum {
-    unsigned lanes = 0;       ///< lanes that have not waited yet; if 0, the place is free for the next sum
-    std::uint32_t group = 0;  ///< of the last wgmma, counted from 1
-    std::array<WgmmaD*, WARP> parts{};
-    WgmmaRows rows;
+    unsigned lanes = 0;               ///< lanes that have not waited yet; if 0, the place is free for the next sum
+    std::uint32_t group = 0;          ///< of the last wgmma, counted from 1
+    std::array<void*, WARP> parts{};  ///< of each lane, WgmmaD or WgmmaIntegers
+    bool of_integers = false;
+    WgmmaRows<float> rows;
+    WgmmaRows<std::int32_t> integer_rows;
   };
 
   /// A lane's arguments of a wgmma.
   struct Given {
-    HalfFormat format = HalfFormat::fp16;
-    unsigned a = 0;  ///< shared addresses
+    bool integers = false;
+    HalfFormat format = HalfFormat::fp16;  ///< of what are no integers
+    unsigned a = 0;                        ///< shared addresses
     unsigned b = 0;
     bool accumulate = false;
     std::uint32_t group = 0;
@@ -50,7 +55,7 @@ class TensorOperations {
     std::array<MmaOperands, WARP> operands{};
     std::array<MmaRegisters, WARP> registers{};
     std::array<Given, WARP> given{};
-    std::array<WgmmaD*, WARP> parts{};
+    std::array<void*, WARP> parts{};
     std::vector<Sum> sums;
     std::uint64_t all_given = 0;  ///< a hash of the arguments that all warps of a warpgroup have to agree in
   };
@@ -61,6 +66,10 @@ class TensorOperations {
   unsigned lane() const { return context_.current() % WARP; }
   /// Tells the watcher of an m x n x k product of the current thread's warp, to which each of its lanes comes.
   void tell_of_product(unsigned m, unsigned n, unsigned k) const;
+  /// wgmma() by the current thread, whose registers of D are `part`; `given` lacks the group.
+  void start(Given given, void* part, unsigned k, Site site);
+  /// wgmma_wait() by it.
+  void wait_for_sum(unsigned pending, void* part, Site site);
   /// Computes a product. All lanes of the warp have given their arguments.
   void multiply(Warp& warp, Site site);
   /// Tells the watcher what a product reads: `rows` rows (or columns) from the shared address `operand` on.

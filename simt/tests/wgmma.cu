@@ -27,8 +27,8 @@ constexpr unsigned LANES = 32;
 constexpr unsigned COLS = WGMMA_COLS;
 
 /// Calls `body` with each element that this thread holds of D, and its place.
-template <class Body>
-__device__ void for_elements(float (&d)[64], const Body& body) {
+template <class T, class Body>
+__device__ void for_elements(T (&d)[64], const Body& body) {
   const unsigned lane = threadIdx.x % LANES;
   for (unsigned i = 0; i < 64; ++i) {
     const unsigned row = threadIdx.x / LANES * 16 + lane / 4 + i / 2 % 2 * 8;
@@ -117,6 +117,35 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   }
   for_elements(sum, [&](float& element, unsigned place) { d[place] = element; });
   for_elements(other, [&](float& element, unsigned place) { d[WGMMA_ROWS * COLS + place] = element; });
+}
+
+__global__ void integer_kernel(IntegerWgmma which, const signed char* a, const signed char* b, int* d) {
+  constexpr unsigned K = INTEGER_WGMMA_KS;
+  auto* const a_tile = reinterpret_cast<signed char*>(dynamic_smem());
+  auto* const b_tile = a_tile + A_BYTES;
+  for (unsigned k = 0; k < K; ++k) {
+    for (unsigned row = threadIdx.x; row < WGMMA_ROWS; row += blockDim.x) {
+      a_tile[swizzled(row * WGMMA_ROW_BYTES + k)] = a[row * K + k];
+    }
+    for (unsigned col = threadIdx.x; col < COLS; col += blockDim.x) {
+      b_tile[swizzled(col * WGMMA_ROW_BYTES + k)] = b[k * COLS + col];
+    }
+  }
+  __syncthreads();
+  const std::uint64_t a_operand = wgmma_descriptor(shared_address(a_tile));
+  const std::uint64_t b_operand = wgmma_descriptor(shared_address(b_tile));
+  int sums[1][64];
+  for_elements(sums[0], [&](int& element, unsigned place) { element = d[place]; });
+  wgmma_fence();
+  for (unsigned k = 0; k < K; k += WGMMA_INTEGER_K) {
+    wgmma_m64n128k32(sums[0], wgmma_descriptor_at(a_operand, k), wgmma_descriptor_at(b_operand, k),
+                     which != IntegerWgmma::overwriting || k > 0);
+  }
+  wgmma_commit_group();
+  if (which != IntegerWgmma::no_wait) {
+    wgmma_wait_group<0>(sums);
+  }
+  for_elements(sums[0], [&](int& element, unsigned place) { d[place] = element; });
 }
 
 template <class Format>
@@ -331,6 +360,10 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
 
 void multiply(Wgmma which, Half format, const float* a, const float* b, float* d) {
   (format == Half::fp16 ? launch_product<Fp16> : launch_product<Bf16>)(which, a, b, d);
+}
+
+void multiply(IntegerWgmma which, const signed char* a, const signed char* b, int* d) {
+  launch(integer_kernel, 1, dim3(WARPGROUP), A_BYTES + B_BYTES, nullptr, which, a, b, d);
 }
 
 void pack_tiles(const float* a, const float* b, unsigned char* tiles) {

@@ -41,6 +41,17 @@ constexpr int WGMMA_KS = 64;
 /// `d` has room for twice its rows.
 void multiply(Wgmma which, Half format, const float* a, const float* b, float* d);
 
+/// Products of signed integers of 8 bits.
+enum class IntegerWgmma {
+  right,
+  overwriting,  ///< the first product does not add
+  no_wait,      ///< which no kernel may make
+};
+constexpr int INTEGER_WGMMA_KS = 128;
+
+/// One block of a warpgroup stores A and B, INTEGER_WGMMA_KS of k, multiplies 32 of them at a time and adds to D.
+void multiply(IntegerWgmma which, const signed char* a, const signed char* b, int* d);
+
 /// Two producer warps, each with a ring of two stages in shared memory, bring tiles of A and of B there by bulk copies;
 /// a warpgroup multiplies them and adds up in D.
 enum class BulkRing {

@@ -140,6 +140,49 @@ TEST(WgmmaTest, SumsAreThereOnceTheyHaveBeenWaitedFor) {
   }
 }
 
+/// A product of integers, random ones of all 256 values.
+struct IntegerProduct {
+  static constexpr std::size_t K = INTEGER_WGMMA_KS;
+  std::vector<signed char> a = std::vector<signed char>(WGMMA_ROWS * K);
+  std::vector<signed char> b = std::vector<signed char>(K * WGMMA_COLS);
+  std::vector<int> c = std::vector<int>(ELEMENTS);
+
+  IntegerProduct() {
+    std::mt19937 random(6);
+    const auto digit = [&] { return static_cast<signed char>(static_cast<int>(random() % 256) - 128); };
+    std::generate(a.begin(), a.end(), digit);
+    std::generate(b.begin(), b.end(), digit);
+    std::generate(c.begin(), c.end(), [&] { return static_cast<int>(random()); });  // sums wrap around
+  }
+  std::vector<int> run(IntegerWgmma which) const {
+    std::vector<int> d = c;
+    multiply(which, a.data(), b.data(), d.data());
+    return d;
+  }
+};
+
+TEST(WgmmaTest, SumsOfIntegersAreExactAndWrapAround) {
+  const IntegerProduct product;
+  int wrapped = 0;
+  for (const IntegerWgmma which : {IntegerWgmma::right, IntegerWgmma::overwriting}) {
+    const std::vector<int> d = product.run(which);
+    for (std::size_t place = 0; place < ELEMENTS; ++place) {
+      std::int64_t sum = which == IntegerWgmma::overwriting ? 0 : product.c[place];
+      for (std::size_t k = 0; k < IntegerProduct::K; ++k) {
+        sum += product.a[place / WGMMA_COLS * IntegerProduct::K + k] * product.b[k * WGMMA_COLS + place % WGMMA_COLS];
+      }
+      ASSERT_EQ(d[place], static_cast<int>(sum)) << place;
+      wrapped += d[place] != sum ? 1 : 0;
+    }
+  }
+  EXPECT_GT(wrapped, 0);
+}
+
+TEST(WgmmaTest, SumsOfIntegersAreThereOnceTheyHaveBeenWaitedFor) {
+  const std::vector<int> d = IntegerProduct().run(IntegerWgmma::no_wait);
+  EXPECT_EQ(std::count(d.begin(), d.end(), -1), ELEMENTS);
+}
+
 template <class Run>
 void expect_error(const Run& run, const std::vector<std::string>& parts) {
   try {

@@ -42,6 +42,7 @@ TEST(Accuracy, OnlyDenormalsAreMoreThanTf32Promises) {
 TEST(Accuracy, OnlyNumbersOfManyDecadesAreMoreThanScaledFp16Promises) {
   for (const Distribution data : DISTRIBUTIONS) {
     EXPECT_TRUE(promises(AccuracyClass::bf16_split, data)) << to_string(data);
+    EXPECT_TRUE(promises(AccuracyClass::int8_split, data)) << to_string(data);
     EXPECT_EQ(promises(AccuracyClass::fp16_split, data), data != Distribution::lognormal4) << to_string(data);
   }
 }

@@ -186,7 +186,7 @@ TEST_F(ResultsFileTest, Samples) {
       file.add(stopped_record(outcome, "because"));
     }
     for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
-                                         AccuracyClass::fp16_split, AccuracyClass::tf32}) {
+                                         AccuracyClass::fp16_split, AccuracyClass::int8_split, AccuracyClass::tf32}) {
       Record record = measured_record();
       record.accuracy = accuracy;
       file.add(record);
@@ -194,7 +194,7 @@ TEST_F(ResultsFileTest, Samples) {
     file.add(record_with_energy());
     file.add(sustained_record());
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 18U);
+    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 19U);
   }
 }
 

@@ -90,6 +90,15 @@ TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   }
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::int8_split, 4096), 132.0);
+}
+
+TEST(LargestFactorTest, GrowsWithKForIntegersAlone) {
+  EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::int8_split, 1000), 12200.0);
+  for (const AccuracyClass other : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
+                                    AccuracyClass::fp16_split, AccuracyClass::tf32}) {
+    EXPECT_EQ(largest_factor(other, 1000), 0.0) << to_string(other);
+  }
 }
 
 TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
@@ -128,12 +137,12 @@ TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
 TEST(TallyTest, MeasuresErrorsOfFiniteElements) {
   const ErrorBound bound{0.25, 0.0};
   Tally one;
-  one.add(3.0, 4.0, 8.0, bound, 0);
-  one.add(NAN_DOUBLE, 1.0, 1.0, bound, 1);
-  one.add(INF, INF, INF, bound, 2);
+  one.add(3.0, 4.0, {8.0}, bound, 0);
+  one.add(NAN_DOUBLE, 1.0, {1.0}, bound, 1);
+  one.add(INF, INF, {INF}, bound, 2);
   Tally two;
-  two.add(-INF, INF, INF, bound, 3);
-  two.add(-3.0, -3.0, 6.0, bound, 4);
+  two.add(-INF, INF, {INF}, bound, 3);
+  two.add(-3.0, -3.0, {6.0}, bound, 4);
   Tally merged = two;
   merged.merge(one);
   EXPECT_EQ(merged.compared, 5);
@@ -149,26 +158,34 @@ TEST(TallyTest, MeasuresErrorsOfFiniteElements) {
   EXPECT_TRUE(verdict.full);
 }
 
+TEST(TallyTest, BoundLooksAtTheLargestNumbersWhereItsClassDoes) {
+  const ErrorBound plain{0.25, 0.5};
+  const ErrorBound of_integers{0.25, 0.5, 0.125};
+  EXPECT_DOUBLE_EQ(plain.of({4.0, 8.0}), 1.5);
+  EXPECT_DOUBLE_EQ(plain.of({4.0, INF}), 1.5);
+  EXPECT_DOUBLE_EQ(of_integers.of({4.0, 8.0}), 2.5);
+}
+
 TEST(TallyTest, WhereAllTermsAreZeroAnElementMustBeExact) {
   const ErrorBound bound{0.25, 1e-40};
   Tally exact;
-  exact.add(-0.0, 0.0, 0.0, bound, 0);
+  exact.add(-0.0, 0.0, {0.0}, bound, 0);
   EXPECT_EQ(exact.wrong, 0);
   EXPECT_EQ(exact.max_scaled_error, 0.0);
   EXPECT_FALSE(to_verdict(exact, 1, true).condition);
   Tally off;
-  off.add(0x1p-149, 0.0, 0.0, bound, 0);
+  off.add(0x1p-149, 0.0, {0.0}, bound, 0);
   EXPECT_EQ(off.wrong, 1);
   EXPECT_EQ(off.max_scaled_error, INF);
 }
 
 TEST(TallyTest, MergesInAnyOrder) {
   Tally one;
-  one.add(1.0, 1.0, 1.0, {0.1, 0.0}, 0);
-  one.add(2.0, 1.0, 1.0, {0.5, 0.0}, 7);
+  one.add(1.0, 1.0, {1.0}, {0.1, 0.0}, 0);
+  one.add(2.0, 1.0, {1.0}, {0.5, 0.0}, 7);
   Tally two;
-  two.add(NAN_DOUBLE, 3.0, 1.0, {0.25, 0.0}, 3);
-  two.add(INF, INF, INF, {0.25, 0.0}, 4);
+  two.add(NAN_DOUBLE, 3.0, {1.0}, {0.25, 0.0}, 3);
+  two.add(INF, INF, {INF}, {0.25, 0.0}, 4);
   Tally forward = one;
   forward.merge(two);
   Tally backward = two;
@@ -244,6 +261,28 @@ TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
   EXPECT_EQ(groups, 7U);
   EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS, shapes_of_this_run()).size(), groups - 1);
   EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS, shapes_of_this_run()).empty());
+}
+
+/// One number of a row of A and one of a column of B, 2^20 times the others, allow an error in the elements of that row
+/// and that column, in sampled parts as well.
+TEST(VerifierTest, IntegersMayLoseWhatIsSmallBesideTheLargestNumbers) {
+  const ProductCase product{20, 24, 100};
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    HostCase host(product);
+    host.a.at(3, 99) = 0x1p20F;
+    host.b.at(99, 5) = 0.0F;
+    host.b.at(98, 5) = 0x1p20F;
+    host.a.at(3, 98) = 0.0F;
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED, coverage);
+    multiply(host.problem(c), unchanged);
+    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+    c.at(3, 5) += 0x1p20F;
+    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp16_split).correct());
+    c.at(4, 6) += 0.01F;
+    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+  }
 }
 
 TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {

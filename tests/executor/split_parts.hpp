@@ -1,6 +1,7 @@
 #pragma once
 
-// kernels/engine/split_terms.cuh, for tests that are not compiled for the executor.
+// kernels/engine/split_terms.cuh, and scales and digits of int8_operands.cuh, for tests that are not compiled for the
+// executor.
 
 #include <array>
 
@@ -22,5 +23,13 @@ struct Parts {
 };
 Parts<2> split_to_fp16(float x, float y);
 Parts<3> split_to_bf16(float x, float y);
+
+// Of lines whose numbers become integers.
+constexpr int LARGEST_INTEGER = 0x7F7F7F;
+constexpr int LARGEST_EXPONENT = 149;
+constexpr int UNSCALABLE_LINE = 255;
+int scale_code(unsigned largest);
+/// The digits of a number in a line of that code, the largest first.
+std::array<int, 3> digits(float x, int code);
 
 }  // namespace sgemm::test::split_parts

@@ -269,6 +269,69 @@ TEST(PartsTest, OfInfAndNanAreNotFinite) {
   }
 }
 
+// ---- Integers of lines with one scale ----
+
+std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(std::fabs(x)); }
+
+/// Whatever the largest number of a line is, it comes to at most LARGEST_INTEGER, and to more than half of it; that
+/// half is less exact where it is denormal.
+TEST(Int8DigitsTest, LargestNumberOfALineUsesAllDigits) {
+  constexpr float SCALABLE = 0x1.FDFDFCp127F;  // LARGEST_INTEGER * 2^105
+  for_floats(FIRST_EXPONENT, LAST_EXPONENT, 200, [](float x) {
+    const int code = split_parts::scale_code(bits_of(x));
+    if (std::fabs(x) > SCALABLE) {
+      ASSERT_EQ(code, split_parts::UNSCALABLE_LINE) << x;
+      return;
+    }
+    ASSERT_GE(code, 0) << x;
+    ASSERT_LE(code, 254) << x;
+    const double largest = std::ldexp(std::fabs(static_cast<double>(x)), split_parts::LARGEST_EXPONENT - code);
+    ASSERT_LE(largest, split_parts::LARGEST_INTEGER) << x;
+    if (code > 0) {
+      ASSERT_GE(largest, std::exp2(21.988)) << x;
+    }
+  });
+  EXPECT_EQ(split_parts::scale_code(0), 0);
+  EXPECT_EQ(split_parts::scale_code(bits_of(SCALABLE)), 254);
+  EXPECT_EQ(split_parts::scale_code(bits_of(INF)), split_parts::UNSCALABLE_LINE);
+  for (const std::uint32_t bits : NANS) {
+    EXPECT_EQ(split_parts::scale_code(bits & 0x7FFFFFFFU), split_parts::UNSCALABLE_LINE) << bits;
+  }
+}
+
+/// Digits are those of the nearest integer, and signed bytes.
+void expect_digits(float x, int code) {
+  const double scaled_x = std::ldexp(static_cast<double>(x), split_parts::LARGEST_EXPONENT - code);
+  const auto [high, middle, low] = split_parts::digits(x, code);
+  const double integer = high * 65536.0 + middle * 256.0 + low;
+  ASSERT_EQ(integer, std::nearbyint(scaled_x)) << x << ' ' << code;
+}
+
+TEST(Int8DigitsTest, AddUpToTheNearestInteger) {
+  for_floats(FIRST_EXPONENT, LAST_EXPONENT - 1, 100, [](float x) {
+    const int code = split_parts::scale_code(bits_of(x));
+    for (const int larger_line : {0, 1, 7, 8, 16, 23, 24, 60}) {
+      expect_digits(x, std::min(code + larger_line, 254));
+    }
+  });
+}
+
+TEST(Int8DigitsTest, CarryIntoLargerDigits) {
+  constexpr int CODE = split_parts::LARGEST_EXPONENT;  // integers are the numbers themselves
+  for (const int integer : {0, 127, 128, -128, -129, 32639, 32640, -32896, -32897, 8355711, -8355711, 8290432}) {
+    expect_digits(static_cast<float>(integer), CODE);
+  }
+  EXPECT_EQ(split_parts::digits(128.0F, CODE), (std::array{0, 1, -128}));
+  EXPECT_EQ(split_parts::digits(8355711.0F, CODE), (std::array{127, 127, 127}));
+  EXPECT_EQ(split_parts::digits(-8290432.0F, CODE), (std::array{-126, -128, -128}));
+}
+
+TEST(Int8DigitsTest, OfLinesWithoutAScaleAreZeros) {
+  for (const float x : {1.0F, INF, std::bit_cast<float>(NANS[0])}) {
+    EXPECT_EQ(split_parts::digits(x, split_parts::UNSCALABLE_LINE), (std::array{0, 0, 0})) << x;
+  }
+}
+
 // ---- Sums of products ----
 
 /// How a class of kernels splits, and which products of parts it adds up, in which order.

@@ -219,7 +219,7 @@ def with_tensor_cores(document: dict, accuracy_class: str) -> None:
             record["accuracy_class"] = "tf32"
 
 
-@pytest.mark.parametrize("accuracy_class", ["fp32_split", "bf16_split", "fp16_split"])
+@pytest.mark.parametrize("accuracy_class", ["fp32_split", "bf16_split", "fp16_split", "int8_split"])
 def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited, accuracy_class):
     change = partial(with_tensor_cores, accuracy_class=accuracy_class)
     source = plot.Source(plot.load([edited("cold.json", change)]))

@@ -38,7 +38,14 @@ def test_quotes_the_smaller_ratio():
 
 @pytest.mark.parametrize(
     ("accuracy_class", "expected"),
-    [("fp32", True), ("fp32_split", True), ("bf16_split", True), ("fp16_split", True), ("tf32", False)],
+    [
+        ("fp32", True),
+        ("fp32_split", True),
+        ("bf16_split", True),
+        ("fp16_split", True),
+        ("int8_split", True),
+        ("tf32", False),
+    ],
 )
 def test_kernels_of_split_operands_are_compared_with_those_of_fp32(edited, accuracy_class, expected):
     def change(document: dict) -> None:

@@ -228,6 +228,19 @@ inline unsigned __brev(unsigned x) {
   return result;
 }
 
+/// Byte i of the result is that of the 8 bytes of x and y, those of x being the lower ones, which the i-th 4 bits of
+/// `selector` name: 3 bits its number, and the fourth copies its sign bit into all 8.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned number = selector >> (4 * i) & 7U;
+    const unsigned byte = (number < 4 ? x : y) >> (8 * (number % 4)) & 0xFFU;
+    const bool sign_alone = (selector >> (4 * i) & 8U) != 0;
+    result |= (sign_alone ? (byte >> 7U) * 0xFFU : byte) << (8 * i);
+  }
+  return result;
+}
+
 #define SIMT_MIN_MAX(T)                               \
   constexpr T min(T x, T y) { return y < x ? y : x; } \
   constexpr T max(T x, T y) { return x < y ? y : x; }

@@ -1,0 +1,320 @@
+#pragma once
+
+// FP32 products on 8-bit tensor cores (sm_90a), first half: a kernel finds the largest number of each row of A and each
+// column of B, and another one writes all numbers as signed digits, operand tile by operand tile. Chapter 13 explains
+// this code.
+
+#include "common/problem.hpp"
+#include "common/vector_access.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/split_terms.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/wgmma.cuh"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+namespace int8 {
+
+/// The bits of the largest magnitude of each row of A and of each column of B, padded to whole panels, those of B
+/// behind those of A. Between launches they are 0.
+class Maxima {
+ public:
+  SGEMM_HOST_DEVICE Maxima(const Problem& p, void* memory)
+      : of_a_(panels_of(p.m) * PANEL), count_(of_a_ + panels_of(p.n) * PANEL), bits_(static_cast<unsigned*>(memory)) {}
+
+  SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
+  SGEMM_HOST_DEVICE std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(unsigned); }
+  __device__ unsigned* of_a() const { return bits_; }
+  __device__ unsigned* of_b() const { return bits_ + of_a_; }
+
+ private:
+  std::int64_t of_a_;
+  std::int64_t count_;
+  unsigned* bits_;
+};
+
+// ---- Scales ----
+
+/// A row of A or a column of B is multiplied by 2^exponent and rounded to integers of at most this, all three digits of
+/// which are 127.
+constexpr int LARGEST_INTEGER = 0x7F7F7F;
+/// The exponent is LARGEST_EXPONENT minus a code of 8 bits, from 0 to LARGEST_CODE.
+constexpr int LARGEST_EXPONENT = 149;
+constexpr int LARGEST_CODE = 254;
+/// The code of a line that has Inf or NaN, or numbers above 0x7F7F7F * 2^105, which are 0.996 * 2^128. Its elements of
+/// C are computed without tensor cores.
+constexpr int UNSCALABLE_LINE = 255;
+
+/// The code of a line whose largest magnitude has these bits. The exponent is the largest by which that number comes to
+/// at most LARGEST_INTEGER, and so to more than half of it. Lines of denormal numbers become multiples of 1 or 1/2.
+///
+/// A float with the biased exponent E and the mantissa 1.m is the integer 1m * 2^(E - 150), so that 149 - E brings it
+/// to 1m / 2. That is too much from 1m = 2 * LARGEST_INTEGER + 1 on, for which the sum below carries into E.
+__device__ __forceinline__ int scale_code(unsigned largest) {
+  constexpr unsigned TOO_LARGE = 2 * LARGEST_INTEGER + 1 - (1U << MANTISSA_BITS);
+  const unsigned code = (largest + ((1U << MANTISSA_BITS) - TOO_LARGE)) >> MANTISSA_BITS;
+  return code <= LARGEST_CODE ? static_cast<int>(code) : UNSCALABLE_LINE;
+}
+
+/// The scale of a line. It has two factors, because 2^exponent need not be a float.
+class Scale {
+ public:
+  __device__ __forceinline__ explicit Scale(int code)
+      : scalable_(code != UNSCALABLE_LINE),
+        first_(power_of_2((LARGEST_EXPONENT - code) / 2)),
+        second_(power_of_2(LARGEST_EXPONENT - code - (LARGEST_EXPONENT - code) / 2)) {}
+
+  /// The digits of a number in two's complement, the largest in byte 2 and the smallest in byte 0; zeros where the line
+  /// has no scale.
+  __device__ __forceinline__ unsigned digits(float x) const {
+    constexpr unsigned MIDDLES = 0x808080;  // 128 in each byte
+    const int integer = __float2int_rn(scalable_ ? x * first_ * second_ : 0.0F);
+    // A digit from -128 to 127, plus 128, is a byte, and the bytes of a sum need no carries: integer + MIDDLES has
+    // them. To flip the upper bit of a byte is to subtract 128 again.
+    return (static_cast<unsigned>(integer) + MIDDLES) ^ MIDDLES;
+  }
+
+ private:
+  bool scalable_;
+  float first_;
+  float second_;
+};
+
+// ---- What both kernels read ----
+
+// A thread has 64 numbers, in groups of 16 that make 16 bytes of each digit. Group g of a row holds the elements at k =
+// 4g to 4g + 3, 32 + 4g to 32 + 4g + 3, and so on. The order of k in a k-tile is free as long as A and B agree. In this
+// order threads read neighbouring groups of four from A.
+constexpr int GROUP = 16;
+constexpr int GROUPS = Int8x6::BK / GROUP;  // in a row
+constexpr int GROUPS_PER_THREAD = 4;
+constexpr int ROW_STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
+static_assert(PANEL * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
+
+/// The k of number `i` of group `group`, from the beginning of the k-tile.
+__device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
+
+/// Reads a group of a line along which k is contiguous, as in the rows of A. VECTOR: rows split into aligned groups of
+/// four.
+template <bool VECTOR>
+__device__ __forceinline__ void load_along_k(const Lines& rows, std::int64_t row, std::int64_t first_k, int group,
+                                             float (&x)[GROUP]) {
+  const float* const from = rows.data + row * rows.stride;
+#pragma unroll
+  for (int i = 0; i < GROUP; i += 4) {
+    const std::int64_t k = first_k + k_in_tile(group, i);
+    if (VECTOR) {
+      const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
+      x[i] = four.x;
+      x[i + 1] = four.y;
+      x[i + 2] = four.z;
+      x[i + 3] = four.w;
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        x[i + j] = load_or_zero(from + k + j, row < rows.count && k + j < rows.depth);
+      }
+    }
+  }
+}
+
+/// Reads a group of a line among lines that lie side by side, as the columns of B.
+__device__ __forceinline__ void load_across_k(const Lines& columns, std::int64_t column, std::int64_t first_k,
+                                              int group, float (&x)[GROUP]) {
+  const float* const from = columns.data + first_k * columns.stride + column;
+#pragma unroll
+  for (int i = 0; i < GROUP; ++i) {
+    const int k = k_in_tile(group, i);
+    x[i] = load_or_zero(from + k * columns.stride, column < columns.count && first_k + k < columns.depth);
+  }
+}
+
+/// The operand tile of a block, in A or in B.
+struct TileOfBlock {
+  bool of_a;
+  int panel;
+  int k_tile;
+
+  __device__ __forceinline__ explicit TileOfBlock(const Workspace<Int8x6>& workspace) {
+    const int of_both = static_cast<int>(blockIdx.x) / workspace.k_tiles();
+    of_a = of_both < workspace.a_panels();
+    panel = of_a ? of_both : of_both - workspace.a_panels();
+    k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
+  }
+};
+
+// ---- The kernel that finds the largest numbers ----
+
+__device__ __forceinline__ unsigned larger(unsigned x, unsigned y) { return x > y ? x : y; }
+
+/// The bits of a group's largest magnitude, which have the order of the numbers. Inf and NaN are larger than all
+/// others.
+__device__ __forceinline__ unsigned largest_bits(const float (&x)[GROUP]) {
+  unsigned largest = 0;
+#pragma unroll
+  for (const float value : x) {
+    largest = larger(largest, __float_as_uint(value) & ~(1U << 31U));
+  }
+  return largest;
+}
+
+/// Raises the maxima of the lines of the block's operand tile. There is a block for each of them.
+template <bool VECTOR>
+__device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
+  griddepcontrol_launch_dependents();
+  const Maxima maxima(p, maxima_memory);
+  const TileOfBlock tile(Workspace<Int8x6>(p, nullptr));
+  const std::int64_t first_line = std::int64_t{tile.panel} * PANEL;
+  const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
+  float x[GROUP];
+  if (tile.of_a) {
+    const int group = threadIdx.x % GROUPS;
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      const std::int64_t row = first_line + threadIdx.x / GROUPS + i * ROW_STRIDE;
+      load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
+      unsigned largest = largest_bits(x);
+#pragma unroll
+      for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
+        largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+      }
+      if (group == 0 && largest > 0) {
+        atomicMax(maxima.of_a() + row, largest);
+      }
+    }
+  } else {
+    const std::int64_t column = first_line + threadIdx.x % PANEL;
+    unsigned largest = 0;
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, threadIdx.x / PANEL * GROUPS_PER_THREAD + i, x);
+      largest = larger(largest, largest_bits(x));
+    }
+    if (largest > 0) {
+      atomicMax(maxima.of_b() + column, largest);
+    }
+  }
+}
+
+// ---- The kernel that writes digits ----
+
+/// The digits of a group: 16 bytes for each digit, the largest digit first.
+__device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale& scale,
+                                            uint4 (&digits)[Int8x6::TERMS]) {
+  constexpr unsigned BYTES_01_OF_BOTH = 0x5410;
+  unsigned words[Int8x6::TERMS][GROUP / 4];
+#pragma unroll
+  for (int i = 0; i < GROUP; i += 4) {
+    unsigned of_number[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      of_number[j] = scale.digits(x[i + j]);
+    }
+#pragma unroll
+    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
+      const unsigned byte = Int8x6::TERMS - 1 - digit;
+      const unsigned byte_of_both = (byte + 4U) << 4U | byte;
+      words[digit][i / 4] = __byte_perm(__byte_perm(of_number[0], of_number[1], byte_of_both),
+                                        __byte_perm(of_number[2], of_number[3], byte_of_both), BYTES_01_OF_BOTH);
+    }
+  }
+#pragma unroll
+  for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
+    digits[digit] = uint4{words[digit][0], words[digit][1], words[digit][2], words[digit][3]};
+  }
+}
+
+/// Splits a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a row. Each thread
+/// has a group of each of four rows.
+template <bool VECTOR>
+__device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
+                                           const unsigned char* codes, unsigned char* to) {
+  const int group = threadIdx.x % GROUPS;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    const int row = static_cast<int>(threadIdx.x) / GROUPS + i * ROW_STRIDE;
+    float x[GROUP];
+    load_along_k<VECTOR>(rows, first_row + row, first_k, group, x);
+    uint4 digits[Int8x6::TERMS];
+    split_group(x, Scale(codes[row]), digits);
+    const unsigned place = swizzled(row * WGMMA_ROW_BYTES + group * GROUP);
+#pragma unroll
+    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
+      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES + place) = digits[digit];
+    }
+  }
+}
+
+/// Splits a tile of lines that lie side by side, which become rows. Thread t and thread t + 128 have four groups each
+/// of line t. The digits go through shared memory one at a time, so that all are stored in whole lines.
+__device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t first_column, std::int64_t first_k,
+                                              const unsigned char* codes, unsigned char* to, unsigned char* shared) {
+  const int column = threadIdx.x % PANEL;
+  const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
+  const Scale scale(codes[column]);
+  uint4 digits[GROUPS_PER_THREAD][Int8x6::TERMS];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    float x[GROUP];
+    load_across_k(columns, first_column + column, first_k, first_group + i, x);
+    split_group(x, scale, digits[i]);
+  }
+#pragma unroll
+  for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      const unsigned place = swizzled(column * WGMMA_ROW_BYTES + (first_group + i) * GROUP);
+      *reinterpret_cast<uint4*>(shared + place) = digits[i][digit];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
+      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES + place) =
+          *reinterpret_cast<const uint4*>(shared + place);
+    }
+  }
+}
+
+/// Splits an operand tile of A or B in each of `workspace.count()` blocks, after find_maxima().
+template <bool VECTOR>
+__device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
+  __shared__ uint4 shared[OperandTile<Int8x6>::TERM_BYTES / sizeof(uint4)];
+  __shared__ unsigned char codes[PANEL];
+  griddepcontrol_launch_dependents();
+  const Maxima maxima(p, maxima_memory);
+  const Workspace<Int8x6> workspace(p, memory);
+  const TileOfBlock tile(workspace);
+  const std::int64_t first_line = std::int64_t{tile.panel} * PANEL;
+  const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
+  unsigned char* const to = workspace.terms(blockIdx.x);
+  Scaling& scaling = *workspace.scaling(blockIdx.x);
+  griddepcontrol_wait();
+  if (threadIdx.x < PANEL) {
+    const unsigned* const of_matrix = tile.of_a ? maxima.of_a() : maxima.of_b();
+    const int code = scale_code(of_matrix[first_line + threadIdx.x]);
+    codes[threadIdx.x] = static_cast<unsigned char>(code);
+    scaling.rows[threadIdx.x] = static_cast<unsigned char>(code);
+  }
+  if (threadIdx.x == 0) {
+    scaling.panel = tile.panel;
+    scaling.followed = tile.panel + 1 < panels_of(tile.of_a ? p.m : p.n) ? 1 : 0;
+  }
+  __syncthreads();
+  if (tile.of_a) {
+    split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_line, first_k, codes, to);
+  } else {
+    split_columns({p.b, p.ldb, p.n, p.k}, first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
+  }
+}
+
+}  // namespace int8
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,76 @@
+#pragma once
+
+// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's three kernels.
+
+#include "common/problem.hpp"
+#include "engine/int8_operands.cuh"
+#include "engine/int8_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/stream_k.cuh"
+#include "host/alignment.hpp"
+#include "host/cost_model.cuh"
+#include "host/kernel.hpp"
+#include "host/launch.cuh"
+#include "host/split_launch.cuh"
+
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+namespace int8 {
+
+/// The kernels of the chapter, which carry its name.
+struct Kernels {
+  void (*maxima)(Problem, void*);
+  void (*maxima_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
+  void (*split)(Problem, void*, void*);
+  void (*split_scalar)(Problem, void*, void*);  ///< likewise
+  void (*multiply)(Problem, void*, void*, Schedule);
+  void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
+};
+
+inline Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
+  const PredictedPlan planned = plan_for(p, multiprocessors);
+  // Sums that are cut into pieces take a place of their own beside each block's share.
+  const bool cut = k_tiles_of<Int8x6>(p) > MOST_K_TILES;
+  const int shares = cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
+  const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
+  const std::size_t operands_at = maxima_at + Maxima(p, nullptr).bytes();
+  const auto run = [=, p_k = p.k](const Problem& problem, void* workspace, cudaStream_t stream) {
+    Plan work = problem.k == p_k ? planned : plan_for(problem, multiprocessors);  // k may have become 0
+    Memory::place(work.schedule, workspace, shares);
+    void* const maxima = static_cast<char*>(workspace) + maxima_at;
+    void* const operands = static_cast<char*>(workspace) + operands_at;
+    const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
+    const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
+    launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, problem,
+           maxima);
+    launch_dependent(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream,
+                     problem, maxima, operands);
+    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+    launch_dependent(pairs ? kernels.multiply : kernels.multiply_scalar, work.blocks, dim3(Shape::THREADS),
+                     Rings<Int8x6>::SMEM_BYTES, stream, problem, maxima, operands, work.schedule);
+  };
+  return {{tile_name(Shape::BM, Shape::BN, streamed), operands_at + Workspace<Int8x6>(p, nullptr).bytes(), run,
+           operands_at},
+          planned.cycles};
+}
+
+/// The configurations: tiles of 128x128, whole and divided along k. The one with the shorter predicted time comes
+/// first.
+inline std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
+  const int multiprocessors = current_device().multiprocessors;
+  return fastest_first({candidate(p, kernels, multiprocessors, false), candidate(p, kernels, multiprocessors, true)},
+                       std::numeric_limits<double>::infinity());
+}
+
+}  // namespace int8
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,191 @@
+// Chapter 13 on the executor against the integers that it is said to compute with, how large its errors are, and sums
+// that are too long for INT32. Models of wrong kernels show that the class's bound finds what they do.
+
+#include "fixtures/product_case.hpp"
+#include "fixtures/tested_kernel.hpp"
+#include "host/kernel.hpp"
+#include "problem/operands.hpp"
+#include "verify/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+const Kernel& int8x6() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "13_int8x6"; });
+}
+
+/// What a kernel may do wrong.
+enum class Mistake { none, no_smallest_digits, no_product_of_middle_digits, scale_of_another_row, half_the_scale };
+
+/// A row of A or a column of B in digits to the base 256.
+struct Line {
+  double unit = 1.0;  ///< the weight of the smallest digits
+  std::vector<std::array<std::int64_t, 3>> digits;
+};
+
+Line line_of(const std::vector<float>& numbers, Mistake mistake) {
+  double largest = 0.0;
+  for (const float x : numbers) {
+    largest = std::max(largest, std::fabs(static_cast<double>(x)));
+  }
+  Line line;
+  line.unit = std::exp2(std::ceil(std::log2(largest / 0x7F7F7F)));
+  for (const float x : numbers) {
+    auto rest = static_cast<std::int64_t>(std::nearbyint(x / line.unit));
+    std::array<std::int64_t, 3> digits{};
+    for (const std::size_t i : {2, 1, 0}) {
+      digits[i] = (rest + 128) % 256 - 128;
+      digits[i] += digits[i] < -128 ? 256 : 0;
+      rest = (rest - digits[i]) / 256;
+    }
+    digits[2] = mistake == Mistake::no_smallest_digits ? 0 : digits[2];
+    line.digits.push_back(digits);
+  }
+  line.unit *= mistake == Mistake::half_the_scale ? 0.5 : 1.0;
+  return line;
+}
+
+/// C by the chapter's rule, in double precision.
+std::vector<double> model(HostCase& host, Mistake mistake = Mistake::none) {
+  const std::int64_t m = host.a.rows();
+  const std::int64_t n = host.b.cols();
+  const std::int64_t k = host.a.cols();
+  const auto lines = [&](std::int64_t count, const auto& element) {
+    std::vector<Line> all;
+    for (std::int64_t line = 0; line < count; ++line) {
+      std::vector<float> numbers;
+      for (std::int64_t i = 0; i < k; ++i) {
+        numbers.push_back(element(line, i));
+      }
+      all.push_back(line_of(numbers, mistake));
+    }
+    return all;
+  };
+  const std::vector<Line> rows = lines(m, [&](std::int64_t row, std::int64_t i) { return host.a.at(row, i); });
+  const std::vector<Line> columns = lines(n, [&](std::int64_t col, std::int64_t i) { return host.b.at(i, col); });
+  std::vector<double> c;
+  for (std::int64_t row = 0; row < m; ++row) {
+    const Line& a = rows[static_cast<std::size_t>(row)];
+    const Line& of_unit =
+        rows[static_cast<std::size_t>(mistake == Mistake::scale_of_another_row ? (row + 1) % m : row)];
+    for (const Line& b : columns) {
+      std::array<std::int64_t, 3> sums{};
+      for (std::size_t i = 0; i < a.digits.size(); ++i) {
+        const auto& [x, y] = std::pair(a.digits[i], b.digits[i]);
+        sums[0] += x[0] * y[0];
+        sums[1] += x[0] * y[1] + x[1] * y[0];
+        sums[2] += x[0] * y[2] + x[2] * y[0];
+        sums[2] += mistake == Mistake::no_product_of_middle_digits ? 0 : x[1] * y[1];
+      }
+      c.push_back(static_cast<double>(sums[0] * 65536 + sums[1] * 256 + sums[2]) * 65536.0 * of_unit.unit * b.unit);
+    }
+  }
+  return c;
+}
+
+/// Gives rows and columns scales of their own.
+void scale_lines(HostCase& host) {
+  for (std::int64_t i = 0; i < host.a.rows(); ++i) {
+    for (std::int64_t k = 0; k < host.a.cols(); ++k) {
+      host.a.at(i, k) = std::ldexp(host.a.at(i, k), static_cast<int>(i * 7 % 41) - 20);
+    }
+  }
+}
+
+TEST(Int8x6Test, IsTheRoundedSumOfSixProductsOfDigits) {
+  ProductCase product{70, 140, 300};
+  product.change = {"scaled", scale_lines};
+  HostCase host(product);
+  const std::vector<double> expected = model(host);
+  for (const Configuration& each : int8x6().build(Target::for_executor).configurations(host.shape)) {
+    SCOPED_TRACE(each.name);
+    // Whole sums are rounded twice, and one more partial sum is added in each of the three k-tiles.
+    const double roundings = each.name == "128x128" ? 2.0 : 8.0;
+    Matrix c = host.c;
+    int8x6().build(Target::for_executor).prepare(each)(host.problem(c), nullptr);
+    std::size_t element = 0;
+    for (std::int64_t row = 0; row < product.m; ++row) {
+      double largest = 0.0;  // of the row: partial sums may be larger than their total
+      for (std::int64_t col = 0; col < product.n; ++col) {
+        largest = std::max(largest, std::fabs(expected[element + static_cast<std::size_t>(col)]));
+      }
+      for (std::int64_t col = 0; col < product.n; ++col, ++element) {
+        const double scale = each.name == "128x128" ? std::fabs(expected[element]) : largest;
+        ASSERT_NEAR(c.at(row, col), expected[element], roundings * 0x1p-24 * scale) << row << ' ' << col;
+      }
+    }
+  }
+}
+
+TEST(Int8x6Test, BoundFindsWrongKernels) {
+  ProductCase product{40, 50, 64};
+  product.change = {"scaled", scale_lines};
+  HostCase host(product);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED);
+  for (const Mistake mistake : {Mistake::none, Mistake::no_smallest_digits, Mistake::no_product_of_middle_digits,
+                                Mistake::scale_of_another_row, Mistake::half_the_scale}) {
+    const std::vector<double> results = model(host, mistake);
+    for (std::int64_t row = 0; row < product.m; ++row) {
+      for (std::int64_t col = 0; col < product.n; ++col) {
+        c.at(row, col) = static_cast<float>(results[static_cast<std::size_t>(row * product.n + col)]);
+      }
+    }
+    const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::int8_split);
+    EXPECT_EQ(verdict.correct(), mistake == Mistake::none) << static_cast<int>(mistake) << ": " << verdict.describe();
+  }
+}
+
+/// Simulated errors, with a tenth more for chance. Products of five, or digits of 7 bits, have far larger ones.
+TEST(Int8x6Test, ErrorsAreTheSimulatedOnes) {
+  for (const auto& [data, largest] :
+       {std::pair(Distribution::uniform, 3.2e-7), std::pair(Distribution::uniform01, 4.2e-8),
+        std::pair(Distribution::normal, 6.5e-7), std::pair(Distribution::lognormal1, 8.0e-7)}) {
+    HostCase host({130, 140, 256});
+    const HostOperands operands = make_operands(host.shape, data, HostCase::SEED);
+    host.a.assign(operands.a);
+    host.b.assign(operands.b);
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED);
+    int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+    const Verdict verdict = reference->check(c.data(), c.ld(), int8x6().accuracy);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_LT(verdict.rel_err, largest) << to_string(data);
+    EXPECT_GT(verdict.rel_err, 0.4 * largest) << to_string(data);
+  }
+}
+
+/// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151. One block
+/// takes all of it.
+TEST(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
+  constexpr float NUMBER = -8290432.0F;
+  ProductCase product{1, 2, 44500};
+  product.change = {"largest_sums", [](HostCase& host) {
+                      host.a.fill(NUMBER);
+                      host.b.fill(NUMBER);
+                    }};
+  const HostCase host(product);
+  const Prepared whole = prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128");
+  const double expected = 44500.0 * NUMBER * NUMBER;
+  for (int launch = 0; launch < 2; ++launch) {
+    Matrix c = host.c;
+    whole(host.problem(c), nullptr);
+    for (std::int64_t col = 0; col < product.n; ++col) {
+      EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sgemm::test
