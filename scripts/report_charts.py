@@ -196,11 +196,15 @@ def fill(
     names = list(dict.fromkeys(row["name"] for row in rows))
     filled = copy.deepcopy(spec)
     filled |= {"data": {"name": "rows"}, "datasets": {"rows": list(rows), **others}, "width": 820}
+    sides = sorted({row["side"] for row in rows if "side" in row})
+    powers = [2**e for e in range(32) if sides and sides[0] <= 2**e <= sides[-1]]
     one_file = len({row["source"] for row in rows}) == 1
     filled["params"] = [{"name": "ink", "value": ink}]
     for each in filled["layer"]:
         if one_file:
             each["encoding"].pop("strokeDash", None)
+        if each["encoding"].get("x", {}).get("field") == "side":
+            each["encoding"]["x"]["axis"]["values"] = powers if len(powers) > 1 else sides
         for channel, look in (("color", theme), ("shape", "shape")):
             if channel in each["encoding"]:
                 each["encoding"][channel]["scale"] = {"domain": names, "range": [looks[name][look] for name in names]}

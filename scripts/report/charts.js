@@ -16,9 +16,12 @@ function fill(page, spec, rows, others = {}) {
   const shape = { domain: names, range: names.map((name) => looks(name, "shape", "circle")) };
   Object.assign(filled, { data: { name: "rows" }, datasets: { rows, ...others }, width: "container" });
   filled.params = [{ name: "ink", value: page.inks[theme()] }];
+  const sides = unique(rows.map((row) => row.side).filter(Boolean)).sort((a, b) => a - b);
+  const powers = Array.from({ length: 32 }, (_, e) => 2 ** e).filter((p) => sides[0] <= p && p <= sides.at(-1));
   const oneFile = unique(rows.map((row) => row.source)).length === 1;
   for (const { encoding } of filled.layer) {
     if (oneFile) delete encoding.strokeDash;
+    if (encoding.x?.field === "side") encoding.x.axis.values = powers.length > 1 ? powers : sides;
     if (encoding.color) encoding.color.scale = color;
     if (encoding.shape) encoding.shape.scale = shape;
   }
@@ -46,7 +49,6 @@ async function draw(page, place, spec, rows, opens, others) {
   place.querySelector("summary").setAttribute("aria-label", "Save this chart");
   delete place.dataset.drawing;
   place.dataset.rows = rows.length;
-  performance.mark("chart");
 }
 
 const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us],

@@ -155,7 +155,7 @@ class View {
       figure.update(this.specOf(form), shown, `${count}: ${protocol}. A click on a point shows its samples.`, { roofs: this.page.roofs });
     }
     this.empty.hidden = rows.length > 0;
-    this.empty.textContent = all.length ? this.whyEmpty(all) : this.missing;
+    this.empty.textContent = rows.length ? "" : all.length ? this.whyEmpty(all) : this.missing;
   }
 }
 

