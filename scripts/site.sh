@@ -41,7 +41,8 @@ python=$("$ROOT/scripts/python.sh" --site) || die "The site needs MkDocs and Mat
 new=$(mktemp -d "$folder.new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 chmod 755 "$new"
-NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --quiet --strict --config-file "$ROOT/mkdocs.yml" --site-dir "$new/site" >&2 ||
+# With --quiet, warnings would not count for --strict.
+NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --strict --config-file "$ROOT/mkdocs.yml" --site-dir "$new/site" >&2 ||
   die "The site was not built; the messages above say why."
 [ ! -e "$folder" ] || mv "$folder" "$new/old"
 mv "$new/site" "$folder"

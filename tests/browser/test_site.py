@@ -18,10 +18,11 @@ SCRIPT = ROOT / "scripts" / "site.sh"
 CHAPTER, GLOSSARY, SOURCE, FOLDER = (
     "docs/06_coarse_2d.html",
     "docs/glossary.html",
-    "kernels/06_coarse_2d.cu.html",
+    "kernels/01_naive.cu.html",
     "examples/library/index.html",
 )
-MADE_PAGES = {SOURCE, FOLDER}  # the sources, 170 in number, differ in their text alone
+NOTEBOOK = "examples/first_kernels.ipynb.html"
+MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ in their text alone
 
 
 def build(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
@@ -32,6 +33,9 @@ def build(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
 def site(tmp_path_factory) -> Path:
     pytest.importorskip("material", reason="MkDocs is missing: scripts/python.sh --site")
     folder = tmp_path_factory.mktemp("built") / "the site"  # addresses have %20 for the blank
+    for file in ("search/search_index.js", "page_of_an_old_site.html"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
     done = build("-o", folder)
     assert done.returncode == 0, done.stderr
     return folder
@@ -74,7 +78,7 @@ def test_links_and_anchors_resolve(site):
 
 
 def test_sources_have_an_anchor_for_each_line(site):
-    lines = (ROOT / "kernels" / "06_coarse_2d.cu").read_text(encoding="utf-8").count("\n")
+    lines = (ROOT / "kernels" / "01_naive.cu").read_text(encoding="utf-8").count("\n")
     assert {f"L{line}" for line in range(1, lines + 1)} <= anchors_of(site / SOURCE)
 
 
@@ -116,7 +120,9 @@ def test_pages_are_read_as_where_code_is_hosted(page, site):
     assert Outline(article[0]).blocks == Outline(elsewhere).blocks
 
 
-def test_the_folder_is_replaced_only_where_it_is_a_site(site, tmp_path):
+def test_a_folder_is_replaced_only_where_it_is_a_site(site, tmp_path):
+    assert not (site / "page_of_an_old_site.html").exists()
+    assert [path.name for path in site.parent.iterdir()] == [site.name]
     (tmp_path / "notes.txt").touch()
     done = build("-o", tmp_path)
     assert done.returncode == 2
@@ -132,6 +138,14 @@ def test_bad_arguments_are_refused(arguments):
 
 
 # In the browser.
+
+
+def test_the_line_that_a_link_names_is_marked(site, open_page):
+    opened = open_page(f"{(site / SOURCE).as_uri()}#L40")
+    mark = opened.page.locator("#L40").bounding_box()
+    assert mark["width"] > 500
+    assert 0 < mark["y"] < opened.page.viewport_size["height"]
+    assert opened.page.locator("#L40").is_visible()
 
 
 def test_every_page_opens_without_errors_and_fits_the_window(site, open_page):
