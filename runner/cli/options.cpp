@@ -134,6 +134,7 @@ Grid parse_grid(std::string_view flag, const std::string& text) {
 template <class Choices>
 std::string words(const Choices& choices) {
   std::vector<std::string_view> result;
+  result.reserve(choices.size());
   for (const auto choice : choices) {
     result.push_back(to_string(choice));
   }
