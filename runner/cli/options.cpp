@@ -16,7 +16,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <iterator>
 #include <system_error>
 
 namespace sgemm {
@@ -141,7 +140,7 @@ Grid parse_grid(std::string_view flag, const std::string& text) {
 template <class Choices>
 std::string words(const Choices& choices) {
   std::vector<std::string_view> result;
-  result.reserve(std::size(choices));
+  result.reserve(choices.size());
   for (const auto choice : choices) {
     result.push_back(to_string(choice));
   }

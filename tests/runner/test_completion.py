@@ -40,6 +40,8 @@ def completions(*words: str) -> list[str]:
     [
         (["--ker"], ["--kernel"]),
         (["--prof"], ["--profile"]),
+        (["--en"], ["--energy"]),
+        (["--su"], ["--sustain"]),
         (["--no-"], ["--no-tuning", "--no-verify"]),
         (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:vectorized"]),
         (["--kernel", "cpu_blas,05"], ["cpu_blas,05_coarse_1d"]),
