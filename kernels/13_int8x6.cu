@@ -20,7 +20,8 @@
 // digits: the error of an element is small beside K times the largest number of its row of A times that of its column
 // of B, and need not be small beside the element. Rows and columns may be of any scale.
 //
-// Elements of C in rows or columns with Inf, NaN or numbers near FLT_MAX are computed again without tensor cores.
+// Elements of C in rows or columns with Inf, NaN, numbers near FLT_MAX, or denormal numbers alone are computed again
+// without tensor cores.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each.
 // Limit: tensor cores, six products at twice the rate of 12's three.

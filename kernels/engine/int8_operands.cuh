@@ -43,22 +43,27 @@ class Maxima {
 /// A row of A or a column of B is multiplied by 2^exponent and rounded to integers of at most this, all three digits of
 /// which are 127.
 constexpr int LARGEST_INTEGER = 0x7F7F7F;
-/// The exponent is LARGEST_EXPONENT minus a code of 8 bits, from 0 to LARGEST_CODE.
+/// The exponent is LARGEST_EXPONENT minus a code of 8 bits, from 1 to LARGEST_CODE.
 constexpr int LARGEST_EXPONENT = 149;
 constexpr int LARGEST_CODE = 254;
-/// The code of a line that has Inf or NaN, or numbers above 0x7F7F7F * 2^105, which are 0.996 * 2^128. Its elements of
-/// C are computed without tensor cores.
+/// The code of a line of zeros, for which the factor that undoes the scaling is 1.
+constexpr int CODE_OF_ZEROS = EXPONENT_BIAS;
+/// The code of a line that has Inf or NaN, or numbers above 0x7F7F7F * 2^105, which are 0.996 * 2^128, or nothing but
+/// numbers below 0.992 * 2^-126, which would take a larger scale. Its elements of C are computed without tensor cores.
 constexpr int UNSCALABLE_LINE = 255;
 
 /// The code of a line whose largest magnitude has these bits. The exponent is the largest by which that number comes to
-/// at most LARGEST_INTEGER, and so to more than half of it. Lines of denormal numbers become multiples of 1 or 1/2.
+/// at most LARGEST_INTEGER, and so to about half of it at least.
 ///
 /// A float with the biased exponent E and the mantissa 1.m is the integer 1m * 2^(E - 150), so that 149 - E brings it
 /// to 1m / 2. That is too much from 1m = 2 * LARGEST_INTEGER + 1 on, for which the sum below carries into E.
 __device__ __forceinline__ int scale_code(unsigned largest) {
   constexpr unsigned TOO_LARGE = 2 * LARGEST_INTEGER + 1 - (1U << MANTISSA_BITS);
   const unsigned code = (largest + ((1U << MANTISSA_BITS) - TOO_LARGE)) >> MANTISSA_BITS;
-  return code <= LARGEST_CODE ? static_cast<int>(code) : UNSCALABLE_LINE;
+  if (largest == 0) {
+    return CODE_OF_ZEROS;
+  }
+  return code > 0 && code <= LARGEST_CODE ? static_cast<int>(code) : UNSCALABLE_LINE;
 }
 
 /// The scale of a line. It has two factors, because 2^exponent need not be a float.

@@ -94,10 +94,10 @@ __device__ __forceinline__ void add_up(const DigitSums& sums, float (&totals)[64
 
 /// The factor of a line that, multiplied by another one's, undoes their scaling in totals. A number of a line is an
 /// integer times 2^(code - LARGEST_EXPONENT), and totals are in units of the product of two second digits, 2^16. That
-/// leaves 2^(code - 127), whose bits are those of the code but for code 0. The factor is Inf if the line has no scale.
+/// leaves 2^(code - 127), whose exponent bits are the code. The factor is Inf if the line has no scale.
 __device__ __forceinline__ float undoing(int code) {
   static_assert(2 * (LARGEST_EXPONENT - EXPONENT_BIAS) - 2 * 8 == 28);  // as in UNIT
-  return code == 0 ? power_of_2(-EXPONENT_BIAS) : __uint_as_float(static_cast<unsigned>(code) << MANTISSA_BITS);
+  return __uint_as_float(static_cast<unsigned>(code) << MANTISSA_BITS);
 }
 
 /// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
