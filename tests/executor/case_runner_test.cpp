@@ -61,7 +61,7 @@ class ExecutedCaseTest : public testing::Test {
   }
 
   Protocol protocol_;
-  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), std::nullopt, false}, false, std::nullopt};
+  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}, false, std::nullopt};
 };
 
 TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
