@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -152,7 +153,8 @@ struct IntegerProduct {
     const auto digit = [&] { return static_cast<signed char>(static_cast<int>(random() % 256) - 128); };
     std::generate(a.begin(), a.end(), digit);
     std::generate(b.begin(), b.end(), digit);
-    std::generate(c.begin(), c.end(), [&] { return static_cast<int>(random()); });  // sums wrap around
+    // So large that sums wrap around at both ends.
+    std::generate(c.begin(), c.end(), [&] { return random() % 2 == 0 ? INT_MAX : INT_MIN; });
   }
   std::vector<int> run(IntegerWgmma which) const {
     std::vector<int> d = c;
