@@ -63,8 +63,8 @@ FAULTS = {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power
 # FP32 units of a multiprocessor, by compute capability.
 LANES = dict.fromkeys(("8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1"), 128)
 LANES |= dict.fromkeys(("7.0", "7.2", "7.5", "8.0"), 64)
-# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most; TF32 takes twice as long, and INT8 half as
-# long. An FP32 product takes three or six of theirs.
+# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most. TF32 takes twice as long, and INT8 half
+# as long. An FP32 product takes three or six of theirs.
 FASTER = {
     "fp32": 1,
     "fp32_split": 15 / 3,

@@ -4,6 +4,9 @@
 #   scripts/site.sh           into build-site/
 #   scripts/site.sh -o DIR    into DIR, which is created, or replaced where it is a site
 #
+# The pages to play with are part of it (docs/interactive.md). Those of a warp's accesses take a runner: build/runner,
+# or that in the folder SGEMM_BUILD. Without one, they are left out.
+#
 # A link or an anchor that leads nowhere is an error, and leaves the folder as it was.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -41,8 +44,18 @@ python=$("$ROOT/scripts/python.sh" --site) || die "The site needs MkDocs and Mat
 new=$(mktemp -d "$folder.new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 chmod 755 "$new"
+runner=${SGEMM_BUILD:-$ROOT/build}/runner
+viewers=("$new/pages")
+if [ -x "$runner" ]; then
+  viewers+=(--runner "$runner")
+else
+  say "No page steps through a warp's accesses: there is no $runner"
+fi
+"$python" "$ROOT/scripts/viewers.py" "${viewers[@]}" >&2 || die "The viewers were not made; the messages above say why."
+"$python" "$ROOT/scripts/report.py" "$ROOT/results/nvidia-h200" -o "$new/pages/report.html" >&2 ||
+  die "The report was not made; the messages above say why."
 # With --quiet, warnings would not count for --strict.
-NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --strict --config-file "$ROOT/mkdocs.yml" --site-dir "$new/site" >&2 ||
+SGEMM_SITE_PAGES=$new/pages NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --strict --config-file "$ROOT/mkdocs.yml" --site-dir "$new/site" >&2 ||
   die "The site was not built; the messages above say why."
 [ ! -e "$folder" ] || mv "$folder" "$new/old"
 mv "$new/site" "$folder"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import posixpath
 import re
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 AS_THEY_ARE = {".json", ".png", ".svg"}
 LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".h": "c", ".hpp": "cpp", ".txt": "cmake"}
 GLOSSARY = "docs/glossary.md"
+INTERACTIVE = "docs/interactive.md"
+INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
+SECTIONS = {"warp": "A warp's accesses", "tiles": "The order of tiles", "report": "A report of results"}  # for them
 
 
 # The files of the site.
@@ -96,9 +100,27 @@ def links(file: File) -> Iterator[str]:
             yield path
 
 
+def interactive_pages() -> dict[str, Path]:
+    """The files of INTERACTIVE_PAGES by their paths in the site."""
+    if not INTERACTIVE_PAGES:
+        return {}
+    return {f"docs/interactive/{path.name}": path for path in sorted(Path(INTERACTIVE_PAGES).glob("*.html"))}
+
+
+def with_interactive_pages(text: str) -> str:
+    """INTERACTIVE with links to the pages of each section."""
+    for kind, section in SECTIONS.items():
+        pages = [path for path in interactive_pages() if posixpath.basename(path).startswith(kind)]
+        names = [Path(path).stem.removeprefix("warp_") for path in pages]
+        links_ = ", ".join(f"[{name}](interactive/{Path(path).name})" for name, path in zip(names, pages, strict=True))
+        if pages:
+            text = text.replace(f"## {section}\n", f"## {section}\n\nIn this site: {links_}.\n", 1)
+    return text
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     theme = [file for file in files if file.src_dir != config.docs_dir]
-    found: dict[str, File] = {}
+    found = {path: File.generated(config, path, abs_src_path=str(file)) for path, file in interactive_pages().items()}
     wanted = list(pages_of(config.nav))
     while wanted:
         if (path := wanted.pop()) not in found and (ROOT / path).exists():
@@ -142,6 +164,8 @@ def first_sentence(text: str) -> str:
 
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     text = text.replace("<details>", '<details markdown="1">')
+    if page.file.src_uri == INTERACTIVE:
+        text = with_interactive_pages(text)
     if isinstance(page.file, MadePage) or page.file.src_uri == GLOSSARY:
         return text
     terms = definitions()
