@@ -358,7 +358,9 @@ def test_c_must_not_be_read_where_beta_is_0(run):
     reads = RIGHT.replace("beta == 0 ? alpha * sum : ", "")
     done = run({"reads.cu": reads}, "--check")
     assert "reads.cu:8 in" in done.cases[0]["reason"]
-    assert "row 0, column 0 of C, which holds nothing before the kernel has written it" in done.cases[0]["reason"]
+    # Each block reads its first element; which block is first depends on how busy the machine is.
+    first = r"row (0|16), column (0|16) of C, which holds nothing before the kernel has written it"
+    assert re.search(first, done.cases[0]["reason"])
     done = run({"reads.cu": reads})
     assert done.outcomes == {"reads.cu": "incorrect"}
     assert "as beta is 0, C held NaN before" in done.cases[0]["reason"]

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checke
                          [](const auto& info) { return test_name(info.param); });
 
 /// Two panels of B for one of A, and more k-tiles than a ring has slots: a slot of A is read twice before it is filled
-/// again.
+/// again. Chapter 13 has one panel of each.
 TEST(CheckedChapters, SlotsThatTwoPanelsReadAreFilledOnceBothHaveDone) {
   const HostCase host({8, 160, 400});
   Matrix c = host.c;
@@ -53,7 +53,7 @@ TEST(CheckedChapters, SlotsThatTwoPanelsReadAreFilledOnceBothHaveDone) {
   const simt::CheckedArrays arrays(arrays_of(problem));
   for (const Kernel& kernel : kernels()) {
     const Build& build = kernel.build(Target::for_checks);
-    if (kernel.number >= 11 && build && !kernel.unsupported(problem)) {
+    if ((kernel.number == 11 || kernel.number == 12) && build && !kernel.unsupported(problem)) {
       SCOPED_TRACE(kernel.id());
       const Prepared prepared = kernel.tunable ? prepare_named(build, problem, "128x256") : build.prepare(problem);
       EXPECT_NO_THROW(prepared(problem, nullptr));
