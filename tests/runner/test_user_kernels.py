@@ -345,7 +345,8 @@ def test_check_pads_rows_where_the_launch_names_the_distances(run):
     text = text.replace("row * K", "row * lda").replace("k * N", "k * ldb").replace("row * N", "row * ldc")
     assert run({"my.cu": text}, "--check").status == 0
     done = run({"my.cu": text.replace("k < K", "k <= K")}, "--check")
-    assert "reads 4 bytes at row 0, column 20 of A, beyond the end of a row of A" in done.cases[0]["reason"]
+    first = r"reads 4 bytes at row (0|16), column 20 of A, beyond the end of a row of A"  # of some block
+    assert re.search(first, done.cases[0]["reason"])
 
 
 def test_what_fails_at_the_estimates_size_says_nothing_of_another(run):
