@@ -25,6 +25,15 @@ const Kernel& int8x6() {
   return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "13_int8x6"; });
 }
 
+class Int8x6Test : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!int8x6().build(Target::for_executor)) {
+      GTEST_SKIP() << "this build has no chapter 13 for the executor";
+    }
+  }
+};
+
 /// What a kernel may do wrong.
 enum class Mistake { none, no_smallest_digits, no_product_of_middle_digits, scale_of_another_row, half_the_scale };
 
@@ -103,7 +112,7 @@ void scale_lines(HostCase& host) {
   }
 }
 
-TEST(Int8x6Test, IsTheRoundedSumOfSixProductsOfDigits) {
+TEST_F(Int8x6Test, IsTheRoundedSumOfSixProductsOfDigits) {
   ProductCase product{70, 140, 300};
   product.change = {"scaled", scale_lines};
   HostCase host(product);
@@ -128,7 +137,7 @@ TEST(Int8x6Test, IsTheRoundedSumOfSixProductsOfDigits) {
   }
 }
 
-TEST(Int8x6Test, BoundFindsWrongKernels) {
+TEST_F(Int8x6Test, BoundFindsWrongKernels) {
   ProductCase product{40, 50, 64};
   product.change = {"scaled", scale_lines};
   HostCase host(product);
@@ -148,7 +157,7 @@ TEST(Int8x6Test, BoundFindsWrongKernels) {
 }
 
 /// Simulated errors, with a tenth more for chance. Products of five, or digits of 7 bits, have far larger ones.
-TEST(Int8x6Test, ErrorsAreTheSimulatedOnes) {
+TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
   for (const auto& [data, largest] :
        {std::pair(Distribution::uniform, 3.2e-7), std::pair(Distribution::uniform01, 4.2e-8),
         std::pair(Distribution::normal, 6.5e-7), std::pair(Distribution::lognormal1, 8.0e-7)}) {
@@ -168,7 +177,7 @@ TEST(Int8x6Test, ErrorsAreTheSimulatedOnes) {
 
 /// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151. One block
 /// takes all of it.
-TEST(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
+TEST_F(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   constexpr float NUMBER = -8290432.0F;
   ProductCase product{1, 2, 44500};
   product.change = {"largest_sums", [](HostCase& host) {

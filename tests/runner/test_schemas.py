@@ -60,12 +60,12 @@ def record(index: int, **fields: object) -> Callable[[dict], None]:
         (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
         (lambda document: document.pop("interrupted"), "interrupted"),
         (lambda document: document["context"].update(schema_version=3), "schema_version"),
-        (record(17, outcome="measured"), "benchmarks[17]"),
-        (lambda document: document["benchmarks"][17].pop("sustained"), "sustained"),
-        (lambda document: document["benchmarks"][17].update(document["benchmarks"][16]), "benchmarks[17]"),
-        (lambda document: document["benchmarks"][16]["energy"].pop("cublas"), "energy"),
-        (lambda document: document["benchmarks"][16]["energy"]["kernel"].update(no_energy="why"), "energy"),
-        (lambda document: document["benchmarks"][16]["trace"]["samples"].pop("ms"), "ms"),
+        (record(18, outcome="measured"), "benchmarks[18]"),
+        (lambda document: document["benchmarks"][18].pop("sustained"), "sustained"),
+        (lambda document: document["benchmarks"][18].update(document["benchmarks"][17]), "benchmarks[18]"),
+        (lambda document: document["benchmarks"][17]["energy"].pop("cublas"), "energy"),
+        (lambda document: document["benchmarks"][17]["energy"]["kernel"].update(no_energy="why"), "energy"),
+        (lambda document: document["benchmarks"][17]["trace"]["samples"].pop("ms"), "ms"),
     ],
 )
 def test_wrong_results_are_found(samples, change, field):
