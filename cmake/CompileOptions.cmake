@@ -11,10 +11,12 @@ set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 
 add_library(sgemm_options INTERFACE)
 # -Wpedantic can not see nvcc's generated host code without drowning in its line directives.
-# Messages name source files relative to the project.
+# Messages and debug information name source files relative to the project. The compiler tries the last map first: with
+# the second, debug information says that compilers run in ".", and not in a folder that paths begin with then.
 set(relative_paths -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+set(relative_folder -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
 target_compile_options(sgemm_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic ${relative_paths}>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic ${relative_paths} ${relative_folder}>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,${relative_paths} -lineinfo -Wno-deprecated-gpu-targets>)
 if(SGEMM_WARNINGS_AS_ERRORS)
   target_compile_options(sgemm_options INTERFACE

@@ -91,7 +91,7 @@ def open_page(chromium: object, served: dict[str, Path]) -> Iterator[Callable[..
             viewport=size, color_scheme="dark" if dark else "light", accept_downloads=True, reduced_motion="reduce"
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(120_000)  # ms; 15 s were too few beside builds
         contexts.append(context)
         page = context.new_page()
         opened = Opened(page, folders=served)

@@ -89,7 +89,9 @@ def test_a_trace_is_written_for_a_warp_that_there_is(run, tmp_path):
     assert not page.exists()
     done = run(*counted, "--trace", "page.html")
     assert done.status == 0, done.stderr
-    assert "page.html" in done.stdout and '"kernel":"01_naive"' in page.read_text(encoding="utf-8")
+    written = page.read_text(encoding="utf-8")
+    assert "page.html" in done.stdout and '"kernel":"01_naive"' in written
+    assert '"files":{"01_naive.cu":"// Chapter 01' in written
     assert done.cases[0]["counts"] == run(*counted).cases[0]["counts"]
 
 
