@@ -13,7 +13,8 @@
 //
 // So the product is cut along k (many_gpus/schedule.hpp). A GPU begins with what it owns; meanwhile the copy engines,
 // which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a chapter for
-// one GPU, as it stands there: 09 in FP32, 11 and 12 on tensor cores.
+// one GPU, as it stands there: 09 in FP32, 11, 12 and 13 on tensor cores. Chapter 13 scales a row of A or a column of B
+// as a whole; here that is the part of it that a step multiplies.
 
 #include "many_gpus/product.hpp"
 
@@ -75,6 +76,8 @@ const Registration bf16x6(chapter("bf16x6", "11_bf16x6", "several GPUs exchange 
                                   AccuracyClass::bf16_split, 90));
 const Registration fp16x3(chapter("fp16x3", "12_fp16x3", "several GPUs exchange blocks while chapter 12 multiplies",
                                   AccuracyClass::fp16_split, 90));
+const Registration int8x6(chapter("int8x6", "13_int8x6", "several GPUs exchange blocks while chapter 13 multiplies",
+                                  AccuracyClass::int8_split, 90));
 
 }  // namespace
 }  // namespace sgemm

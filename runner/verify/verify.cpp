@@ -66,6 +66,10 @@
 // these are fewer than 2 sqrt(K) up to K = 65536, from where on blocks have longer parts. Elements that are computed in
 // single precision have the bound of fp32.
 //
+// Chapter 14 adds up products of parts of K. A part has scales of its own, which its own largest numbers decide. They
+// are at most a and b, so that the terms of all parts together are at most 12.2 K eps a b. The additions of so many
+// parts as a grid has are among those of c(K).
+//
 // Underflow adds an absolute error instead of a relative one: each product may lose up to half of the smallest
 // subnormal number, 2^-149, before it is multiplied by alpha, and the last products by alpha and beta the same once
 // more. (1 + |alpha|) (K + 2) 2^-149 is above their sum.

@@ -118,7 +118,7 @@ TEST(ManyGpusFaults, ARankThatDoesNotComeIsNoticed) {
   EXPECT_TRUE(team.lost());
 }
 
-INSTANTIATE_TEST_SUITE_P(Local, ManyGpusTest, testing::Values("09_every_shape", "12_fp16x3"),
+INSTANTIATE_TEST_SUITE_P(Local, ManyGpusTest, testing::Values("09_every_shape", "12_fp16x3", "13_int8x6"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(ManyGpusMemory, TooLargeAProductIsSkippedWithTheReason) {

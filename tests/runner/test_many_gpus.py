@@ -30,24 +30,34 @@ def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
 
 @pytest.mark.parametrize("grid", ["1x1", "1x2", "2x2", "1x3", "2x3"])
 def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
-    done = run("--grid", grid, "--sizes", "96,250x130x77")
+    done = run("--grid", grid, "--sizes", "96,250x130x77", kernel="many_gpus,many_gpus:int8x6")
     assert done.status == 0, done.stderr
-    assert [case["verified"] for case in done.cases] == [True, True]
+    assert [case["verified"] for case in done.cases] == [True] * 4
     rows, columns = map(int, grid.split("x"))
-    spread = done.cases[0]["spread"]
-    assert spread == {
-        "gpus": rows * columns,
-        "grid": grid,
-        "exchange": "host copies",
-        "received_bytes": received_bytes(96, 96, 96, rows, columns),
-    }
+    spreads = [case["spread"] for case in done.cases if case["m"] == 96]
+    assert spreads == 2 * [
+        {
+            "gpus": rows * columns,
+            "grid": grid,
+            "exchange": "host copies",
+            "received_bytes": received_bytes(96, 96, 96, rows, columns),
+        }
+    ]
 
 
 def test_every_variant_is_right(run):
     done = run("--gpus", "2", "--sizes", "96x64x80", kernel="many_gpus:*")
     assert done.status == 0, done.stderr
-    assert len(done.outcomes) == 3
+    assert len(done.outcomes) == 4
     assert set(done.outcomes.values()) == {"executed"}
+
+
+def test_int8_holds_its_bound_on_all_kinds_of_operands(run):
+    done = run("--accuracy", "--grid", "2x3", "--sizes", "96x70x150", kernel="many_gpus:int8x6")
+    assert done.status == 0, done.stdout
+    assert len(done.cases) == 12
+    assert all(case["verified"] for case in done.cases)
+    assert {case["accuracy_class"] for case in done.cases} == {"int8_split"}
 
 
 def test_a_grid_of_another_number_of_gpus_is_refused(run):
