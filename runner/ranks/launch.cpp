@@ -1,7 +1,10 @@
 #include "ranks/launch.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
 namespace sgemm {
 namespace {
@@ -20,6 +23,16 @@ constexpr std::array LAUNCHERS{
     Variables{"mpirun", "PMI_RANK", "PMI_SIZE"},
 };
 
+/// PMI_RANK, PMI_FD, PMIX_RANK and others are variables of process managers.
+bool has_pmi() {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("PMI")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Launch> find_launch() {
@@ -27,7 +40,7 @@ std::optional<Launch> find_launch() {
     const char* const rank = std::getenv(variables.rank);
     const char* const size = std::getenv(variables.size);
     if (rank != nullptr && size != nullptr && std::atoi(size) > 1) {
-      return Launch{variables.launcher, std::atoi(rank), std::atoi(size)};
+      return Launch{variables.launcher, std::atoi(rank), std::atoi(size), has_pmi()};
     }
   }
   return std::nullopt;

@@ -404,6 +404,12 @@ std::unique_ptr<Team> World::make_team(bool on_gpus, std::optional<double> secon
   return std::make_unique<MpiTeam>(*this, on_gpus, seconds, stop);
 }
 
+#ifdef OPEN_MPI
+constexpr bool NEEDS_PMI_OF_SRUN = true;  // without it, MPI_Init() ends each process with advice on how to build MPI
+#else
+constexpr bool NEEDS_PMI_OF_SRUN = false;
+#endif
+
 /// What is wrong with processes that are to work together; empty if nothing is.
 std::string misfit(const Launch& launch, const std::vector<Process>& processes) {
   if (processes.size() != static_cast<std::size_t>(launch.size)) {
@@ -425,6 +431,18 @@ std::string misfit(const Launch& launch, const std::vector<Process>& processes) 
 }  // namespace
 
 std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
+  const auto refuse = [&](const std::string& reason) -> std::unique_ptr<MpiWorld> {
+    if (launch.rank > 0) {
+      return nullptr;
+    }
+    throw UsageError(reason);
+  };
+  if (NEEDS_PMI_OF_SRUN && launch.launcher == "srun" && !launch.has_pmi) {
+    return refuse(fmt::format(
+        "srun started {} processes, and gave them no way to find each other: start them by srun --mpi=pmix, "
+        "or by another --mpi that Slurm (srun --mpi=list) and the MPI library have in common",
+        launch.size));
+  }
   MPI_Init(nullptr, nullptr);
   int rank = 0;
   int size = 0;
@@ -439,10 +457,7 @@ std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
   const std::string error = misfit(launch, processes);
   if (!error.empty()) {
     MPI_Finalize();
-    if (launch.rank > 0) {
-      return nullptr;
-    }
-    throw UsageError(error);
+    return refuse(error);
   }
   MPI_Comm orders = MPI_COMM_NULL;
   MPI_Comm pieces = MPI_COMM_NULL;

@@ -88,6 +88,9 @@ TEST(LaunchTest, KnowsItsPlaceFromTheEnvironment) {
   const Variable steps("SLURM_STEP_NUM_TASKS", "4");
   ASSERT_TRUE(find_launch().has_value());
   EXPECT_EQ(find_launch()->launcher, "srun");
+  EXPECT_FALSE(find_launch()->has_pmi);
+  const Variable pmi("PMIX_RANK", "0");
+  EXPECT_TRUE(find_launch()->has_pmi);
 }
 
 TEST(RunTimeTest, ProcessesWithoutACommonClockCountTheirOwnTimes) {

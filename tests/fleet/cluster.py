@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
-CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue")
+CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 PATH = f"{os.environ['PATH']}:/usr/sbin"  # where Debian has daemons
 
 CONFIGURATION = """\

@@ -8,9 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from cluster import Cluster, missing_programs
 from sessions import BUILD, ROOT, Session
 
 REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory):
+    """A Slurm of one node, which the tests start and stop."""
+    if missing := missing_programs():
+        pytest.skip(f"Slurm can not be started: there is no {', '.join(missing)} (packages slurm-wlm and munge)")
+    with Cluster(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""ReFrame on a real Slurm of one node, which these tests start and stop."""
+"""ReFrame on a real Slurm of one node."""
 
 from __future__ import annotations
 
@@ -9,19 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import Cluster, missing_programs
+from cluster import Cluster
 from sessions import example, kept
-
-pytestmark = pytest.mark.skipif(
-    bool(missing_programs()),
-    reason=f"Slurm can not be started: there is no {', '.join(missing_programs())} (packages slurm-wlm and munge)",
-)
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory):
-    with Cluster(tmp_path_factory.mktemp("slurm")) as cluster:
-        yield cluster
 
 
 @pytest.fixture

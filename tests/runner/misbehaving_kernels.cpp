@@ -3,6 +3,7 @@
 
 #include "base/build_info.hpp"
 #include "host/kernel.hpp"
+#include "ranks/launch.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -71,13 +73,13 @@ const Registration endless(cpu_kernel("endless", [](const Problem&) {
 
 const Registration right(cpu_kernel("right", multiply));
 
-// Products on several ranks, one of which goes wrong: rank 1 under mpirun, and the first to come where ranks are
-// threads.
+// Products on several ranks, one of which goes wrong: rank 1 where ranks are processes, and the first to come where
+// they are threads.
 
 bool on_the_wrong_rank() {
   static std::atomic<bool> first = true;
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  return rank == nullptr ? first.exchange(false) : std::string(rank) == "1";
+  const std::optional<Launch> launch = find_launch();
+  return launch ? launch->rank == 1 : first.exchange(false);
 }
 
 /// What ranks run on their parts of a product. It is right but for what `misbehave` does.

@@ -123,18 +123,25 @@ def test_a_runner_of_another_version_is_refused(tmp_path):
     assert not (tmp_path / "results.json").exists()
 
 
-def test_processes_of_another_mpi_library_are_refused(tmp_path):
-    """MPICH's mpirun would start two processes, each of which is alone to Open MPI."""
-    alone = "runner: mpirun started 2 processes, but they make worlds of one process each"
-    for rank, message in [(0, alone), (1, "")]:
-        environment = os.environ | {"PMI_RANK": str(rank), "PMI_SIZE": "2"}
+@pytest.mark.parametrize(
+    ("rank_name", "size_name", "message"),
+    [
+        # MPICH's mpirun would start two processes, each of which is alone to Open MPI.
+        ("PMI_RANK", "PMI_SIZE", "mpirun started 2 processes, but they make worlds of one process each"),
+        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun started 2 processes, and gave them no way to find each other"),
+    ],
+)
+def test_processes_that_are_alone_are_refused(tmp_path, rank_name, size_name, message):
+    for rank in (0, 1):
+        environment = os.environ | {rank_name: str(rank), size_name: "2"}
         words = [str(RUNNER), "--device", "cpu", "--kernel", "many_gpus", "--sizes", "40"]
         done = subprocess.run(
             words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 2
-        assert bool(message) == bool(done.stderr)
-        assert done.stderr.startswith(message)
+        assert bool(done.stderr) == (rank == 0)
+        assert done.stderr.startswith(f"runner: {message}" if rank == 0 else "")
+        assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupt_of_mpirun_ends_all_ranks(tmp_path):
