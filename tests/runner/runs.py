@@ -84,3 +84,11 @@ def interrupt_runner(
         finally:
             process.kill()
     return Run(subprocess.CompletedProcess(command, process.returncode, stdout, stderr), path)
+
+
+def spread(m: int, n: int, k: int, grid: str, exchange: str) -> dict:
+    """What a record says of a product on a grid that divides M, N and K. The bytes are those that the page of chapter
+    14 has for the GPU that receives most."""
+    rows, columns = map(int, grid.split("x"))
+    received = 4 * (m / rows * k * (columns - 1) / columns + k * n / columns * (rows - 1) / rows)
+    return {"gpus": rows * columns, "grid": grid, "exchange": exchange, "received_bytes": received}

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from runs import MISBEHAVING, RUNNER, run_runner
+from runs import MISBEHAVING, RUNNER, run_runner, spread
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -23,26 +23,13 @@ def run(tmp_path):
     return run
 
 
-def received_bytes(m: int, n: int, k: int, rows: int, columns: int) -> float:
-    """What the page of chapter 14 says of the GPU that receives most, where the grid divides M, N and K."""
-    return 4 * (m / rows * k * (columns - 1) / columns + k * n / columns * (rows - 1) / rows)
-
-
 @pytest.mark.parametrize("grid", ["1x1", "1x2", "2x2", "1x3", "2x3"])
 def test_every_grid_is_right_and_receives_what_the_page_says(run, grid):
     done = run("--grid", grid, "--sizes", "96,250x130x77", kernel="many_gpus,many_gpus:int8x6")
     assert done.status == 0, done.stderr
     assert [case["verified"] for case in done.cases] == [True] * 4
-    rows, columns = map(int, grid.split("x"))
     spreads = [case["spread"] for case in done.cases if case["m"] == 96]
-    assert spreads == 2 * [
-        {
-            "gpus": rows * columns,
-            "grid": grid,
-            "exchange": "host copies",
-            "received_bytes": received_bytes(96, 96, 96, rows, columns),
-        }
-    ]
+    assert spreads == 2 * [spread(96, 96, 96, grid, "host copies")]
 
 
 def test_every_variant_is_right(run):
