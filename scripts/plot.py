@@ -46,6 +46,7 @@ from PIL import Image
 import programs
 import results
 from fleet import Board, load_boards, require_one_protocol, spreads, titles
+from looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, marker_of, title_of
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
@@ -70,10 +71,6 @@ from results import (
 
 matplotlib.use("Agg")
 
-CARD = "#ffffff"  # the charts bring their own light background, so they read on dark pages too
-INK = "#1f2328"
-MUTED = "#656d76"
-GRID = "#e3e6ea"
 ALERT = "#b3261e"
 THEIRS = "#0969da"  # kernels of other people
 CEILING = {"color": MUTED, "lw": 1.4, "ls": (0, (6, 3)), "zorder": 1}
@@ -81,18 +78,6 @@ CEILING_TEXT = {"color": MUTED, "fontsize": 9.5}
 PNG_DPI = 200
 WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
 
-# Each kernel has one colour and one marker in all charts. Chapters stand on a scale whose lightness rises evenly, which
-# colour-blind readers see as well, with larger steps from 07 on. Chapters still to be written share the last place.
-PLACES = (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64, 0.71, 0.77, 0.83)
-MARKERS = "osD^vPX<>ph*"
-LIBRARIES = {
-    "cublas": ("cuBLAS", "#000000", "o"),
-    "cublaslt_best": ("cuBLASLt best", "#7d8590", "s"),
-    "cublas_tf32": ("cuBLAS TF32", "#57606a", "D"),
-    "cpu_blas": ("OpenBLAS (CPU)", "#009e73", "s"),
-    "cpu_naive": ("three loops (CPU)", "#56b4e9", "^"),
-}
-CUBLAS = LIBRARIES["cublas"][1]
 MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT}
 DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
@@ -184,26 +169,12 @@ def subtitle(records: pd.DataFrame) -> str:
     return " · ".join([*parts, f"{protocol.get('data', 'unknown')} data"])
 
 
-def color_of(row: Row):
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, ("", MUTED, ""))[1]
-    return matplotlib.colormaps["plasma"](PLACES[min(row.number, len(PLACES)) - 1])
-
-
 def point(row: Row, **other) -> dict:
     """How a kernel looks as a point; hollow where the GPU was throttled."""
-    marker = MARKERS[(row.number - 1) % len(MARKERS)] if row.is_chapter else LIBRARIES.get(row.kernel, ("", "", "o"))[2]
     face = CARD if row.throttled else color_of(row)
-    look = {"color": color_of(row), "marker": marker, "linestyle": "", "markerfacecolor": face, "markeredgewidth": 1.1}
+    look = {"color": color_of(row), "marker": marker_of(row), "linestyle": ""}
+    look |= {"markerfacecolor": face, "markeredgewidth": 1.1}
     return look | other
-
-
-def title_of(row: Row) -> str:
-    """ "05 coarse 1d", "06: vectorized"; libraries by their own name."""
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, (row.kernel.replace("_", " "),))[0]
-    number, _, name = row.kernel.partition(":")[0].partition("_")
-    return f"{number}: {row.variant.replace('_', ' ')}" if row.variant else f"{number} {name.replace('_', ' ')}"
 
 
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:

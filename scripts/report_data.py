@@ -17,7 +17,7 @@ import pandas as pd
 from compare import case_name, compare
 from fleet import device_name, is_results
 from forms import error_size, shape_text, share, significant
-from plot import CUBLAS, LIBRARIES, MUTED, color_of, point, title_of
+from looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
 from results import (
     MODES,
     PROTOCOL,
@@ -42,14 +42,15 @@ INKS = {"light": "#1f2328", "dark": "#e6edf3"}
 GRIDS = {"light": "#e3e6ea", "dark": "#30363d"}
 GREYS = {"light": "#59636e", "dark": "#9198a1"}
 CONTRAST = 3.0  # of a point or a line against the card, which WCAG 2 asks of graphics
-# plot.py's markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
+# Markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
 SHAPES = {"o": "circle", "s": "square", "D": "diamond", "^": "triangle-up", "v": "triangle-down", "P": "cross"}
 SHAPES |= {"<": "triangle-left", ">": "triangle-right"}
 SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.4,1L-1,0.4L-0.6,0Z"
 SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
 SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
+SHAPES["H"] = "M-1,0L-0.5,-0.87L0.5,-0.87L1,0L0.5,0.87L-0.5,0.87Z"
+SHAPES["d"] = "M0,-1L0.6,0L0,1L-0.6,0Z"
 SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
-SPLIT_ENDS = (0.4, 0.95)  # on the scale viridis
 # For kernels that have no colour of their own, such as those of a .cu file.
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
@@ -283,19 +284,11 @@ def seen_on(color: Any, theme: str) -> str:
 
 
 def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
-    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey.
-
-    Chapters on FP32 units have the colours of plot.py's charts. Those of the later ones differ too little here, where a
-    light card takes away the brightest, so chapters with products of a lower precision have a scale of their own.
-    """
+    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
     first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
     others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
-    split = sorted({row.number for row in first.values() if row.is_chapter and row.accuracy_class != "fp32"})
-    places = dict(zip(split, np.linspace(*SPLIT_ENDS, len(split)), strict=True))
     for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
-        color, shape = color_of(row), SHAPES[point(row)["marker"]]
-        if row.number in places:
-            color = matplotlib.colormaps["viridis"](places[row.number])
+        color, shape = color_of(row), SHAPES[marker_of(row)]
         if not row.is_chapter and row.kernel not in LIBRARIES:
             color, shape = next(others), next(shapes)
         elif row.variant:

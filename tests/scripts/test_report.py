@@ -14,12 +14,13 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
+import looks
 import report
 import report_charts
 import report_data
 from compare import main as compare_main
 from conftest import ROOT, SYNTHETIC, case
-from results import ResultsError
+from results import ResultsError, load
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -243,6 +244,21 @@ def test_colours_can_be_seen_on_the_card(theme):
         assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
 
 
+def test_chapters_have_the_colours_of_the_other_charts_whatever_else_a_file_holds(tmp_path):
+    files = [ROOT / "results" / "nvidia-h200" / name for name in ("cold.json", "shapes_tensor.json")]
+    for rows, seen in ((load([file]), written(tmp_path, file)["looks"]) for file in files):
+        tensor = [row for row in rows.itertuples() if row.number >= 10 and not row.variant]
+        assert {row.number for row in tensor} == {10, 11, 12}
+        for row in tensor:
+            look = report_data.seen_on(looks.color_of(row), "light"), report_data.SHAPES[looks.marker_of(row)]
+            assert (seen[looks.title_of(row)]["light"], seen[looks.title_of(row)]["shape"]) == look
+
+
+def test_fourteen_chapters_look_different():
+    assert len(set(looks.PLACES)) == len(set(looks.MARKERS)) == 14
+    assert set(looks.MARKERS) <= report_data.SHAPES.keys()
+
+
 def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
     monkeypatch.setattr(report, "IMAGES", {"relative": "of"})
     paths = list(report.images(report_data.gather([COLD]), tmp_path))
@@ -255,8 +271,8 @@ def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
 def test_definitions_are_filled_without_a_change_to_themselves():
     before = json.dumps(report_charts.CHARTS)
     rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
-    looks = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
-    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, looks, "light", "#111111")
+    black = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
+    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, black, "light", "#111111")
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
     assert "strokeDash" in spec["layer"][0]["encoding"]
     assert json.dumps(report_charts.CHARTS) == before
