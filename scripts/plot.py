@@ -45,6 +45,7 @@ from PIL import Image
 
 import programs
 import results
+import turns
 from fleet import Board, load_boards, require_one_protocol, spreads, titles
 from looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, marker_of, title_of
 from results import (
@@ -1000,19 +1001,6 @@ def energy_over_size(source: Source) -> Figure:
     return fig
 
 
-def means_over_time(turn: dict, seconds: float) -> tuple[list[float], list[float]]:
-    """Launches per second over the time of a turn, as means over about `seconds` each."""
-    times, rates, batches, start = [], [], 0, 0.0
-    now = 0.0
-    for us in turn["batch_us"]:
-        now, batches = now + us / 1e6, batches + 1
-        if now - start >= seconds:
-            times.append((start + now) / 2)
-            rates.append(batches * turn["launches_per_batch"] / (now - start))
-            batches, start = 0, now
-    return times, rates
-
-
 def sustained(source: Source) -> Figure:
     """Speed, clock and power over time, where each kernel runs back to back, at the largest size."""
     if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
@@ -1025,18 +1013,14 @@ def sustained(source: Source) -> Figure:
     labels = []
     for row in rows.itertuples():
         turn, look = row.sustained["kernel"], {"color": color_of(row), "lw": 1.8}
-        times, rates = means_over_time(turn, asked / 40)
-        tflops = [rate * 2 * row.side**3 / 1e12 for rate in rates]
-        if not times:
-            continue
+        parts = turns.moments(turn, 2 * row.side**3, 40)
+        times, tflops = ([part[name] for part in parts] for name in ("seconds", "tflops"))
         speed.plot(times, tflops, **look)
         labels.append(EndLabel(times[-1], tflops[-1], title_of(row), color_of(row)))
         samples = turn["trace"]["samples"]
         for ax, name in ((clock, "sm_clock_mhz"), (power, "power_w")):
             if name in samples:
                 ax.plot(np.array(samples["ms"]) / 1e3, np.array(samples[name], dtype=float), **look | {"lw": 1.0})
-    if not labels:
-        raise NoData("no turn of runner --sustain was long enough for a line")
     speed.set(ylabel="TFLOP/s", ylim=(0, None))
     clock.set(ylabel="MHz")
     power.set(ylabel="W", xlabel="seconds", xlim=(0, None), ylim=(0, None))

@@ -14,6 +14,8 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
+import report_charts
+import turns
 from compare import case_name, compare
 from fleet import device_name, is_results
 from forms import error_size, shape_text, share, significant
@@ -33,6 +35,8 @@ from results import (
 )
 
 MOST_PAIRS = 10  # of files that are compared with each other
+MOST_MOMENTS = 200  # of a turn
+TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
 CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
 # What a ratio of two files has of the newer one's case.
 ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
@@ -157,23 +161,37 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
     return titles
 
 
-def energy_of(row: Row) -> dict:
-    """What a turn of one kernel back to back told of energy and speed, of runner --energy or --sustain; empty where the
-    file has no turn."""
-    turns = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
-    turn = turns.get("kernel")
-    if not isinstance(turn, dict):
+def turns_of(row: Row) -> dict:
+    """What the turns of a case told, of runner --energy or --sustain: the kernel's, and cuBLAS's beside it. Empty where
+    the file has none. A sustained case has its moments as well."""
+    both = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
+    own, rival = both.get("kernel"), both.get("cublas") or {}
+    if not own:
         return {}
-    trace = turn.get("trace") or {}
-    return {
-        "joules": turn.get("joules_per_product"),
-        "gflop_per_joule": turn.get("gflops_per_watt"),
-        "turn_watts": turn.get("watts"),
+    flops, trace = 2 * math.prod(row.shape), own["trace"]
+    shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
+    case = {
+        "joules": own.get("joules_per_product"),
+        "gflop_per_joule": own.get("gflops_per_watt"),
+        "rival_joules": rival.get("joules_per_product"),
+        "no_energy": own.get("no_energy"),
+        "turn_watts": own.get("watts", trace.get("mean_power_w")),
         "turn_mhz": trace.get("mean_sm_clock_mhz"),
-        "turn_seconds": turn.get("seconds"),
-        "turn_tflops": turn["gflops"] / 1e3 if turn.get("gflops") else None,
-        "turn_throttled": (trace.get("throttled_share") or 0) > 0,
+        "turn_seconds": own["seconds"],
+        "turn_tflops": own["gflops"] / 1e3,
+        "rival_tflops": rival["gflops"] / 1e3 if rival else None,
+        "turn_of": 100 * own["gflops"] / rival["gflops"] if rival else None,
+        "turn_throttled": trace["throttled_share"] > 0,
+        "throttle_shares": ", ".join(f"{reason} {share(part)}" for reason, part in shares.items()) or None,
     }
+    if row.outcome == "sustained":
+        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
+        temperatures = [c for c in trace["samples"].get("temperature_c", ()) if c is not None]
+        case["celsius"] = temperatures[-1] if temperatures else None
+        case["cut_short"] = own["cut_short"] or None
+        found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
+        case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
+    return case
 
 
 def telemetry_of(row: Row) -> dict:
@@ -219,7 +237,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "few": row.few_samples,
     }
     case["group"] = f"{row.kernel} {row.gpus} {file}"
-    case |= telemetry_of(row) | energy_of(row)
+    case |= telemetry_of(row) | turns_of(row)
     if row.measured:
         time = row.time_us
         case |= {
@@ -339,14 +357,28 @@ def counts_table(source: str, counted: Sequence[Row]) -> Table:
     return Table(f"Counts: {source}", text, ["kernel", "M × N × K", *COUNTS], body)
 
 
+def derived_table(title: str, text: str, heads: Sequence[str], rows: Sequence[tuple[Sequence, dict]]) -> Table:
+    """Derived counters that are single numbers: each row has the texts of `heads`, and its counters by name."""
+    names = dict.fromkeys(n for _, derived in rows for n, value in derived.items() if not isinstance(value, dict))
+    used = [name for name in names if any(derived.get(name) is not None for _, derived in rows)]
+    body = [[*texts, *(plain(derived.get(name)) for name in used)] for texts, derived in rows]
+    return Table(title, text, [*heads, *(name.replace("_", " ") for name in used)], body)
+
+
 def counters_table(source: str, document: dict) -> Table:
-    """The derived counters that are single numbers, a row for each kernel."""
-    derived = document.get("derived") or {}
-    columns = list(dict.fromkeys(n for of in derived.values() for n, v in of.items() if not isinstance(v, dict)))
-    rows = [[kernel, *(plain(of.get(name)) for name in columns)] for kernel, of in derived.items()]
     size = (document.get("context") or {}).get("size", "an unknown size")
-    text = f"Nsight Compute's counters at {size}."
-    return Table(f"Counters: {source}", text, ["kernel", *(name.replace("_", " ") for name in columns)], rows)
+    rows = [([kernel], of) for kernel, of in (document.get("derived") or {}).items()]
+    return derived_table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", ["kernel"], rows)
+
+
+def profiles_table(source: str, profiled: Sequence[Row]) -> Table:
+    text = "What Nsight Compute read of each launch of a product, with the caches emptied before each of its passes."
+    rows = [
+        ([row.kernel, shape_text(row.shape), launch["function"]], launch["derived"])
+        for row in profiled
+        for launch in row.profile["launches"]
+    ]
+    return derived_table(f"Profiles: {source}", text, ["kernel", "M × N × K", "launch"], rows)
 
 
 def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
@@ -400,11 +432,13 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         return
     if rows.context.iloc[0].get("git_dirty"):
         yield "Measured with code that no commit has", source
-    measured = rows[rows.measured]
+    timed = rows[rows.outcome.isin(CHARTED)]
+    without = timed.apply(lambda row: turns_of(row).get("no_energy"), axis="columns")
     for what, found in (
-        ("On a throttled GPU, hollow points", measured.throttled.eq(True)),
-        ("With too few samples for an interval, a range instead", measured.few_samples.notna()),
-        ("Not verified", ~measured.verified.eq(True)),
+        ("On a throttled GPU, hollow points", timed.throttled.eq(True)),
+        ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
+        *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
+        ("Not verified", ~timed.verified.eq(True)),
         ("Incorrect or failed, in the table of all cases alone", rows.outcome.isin(["incorrect", "failed"])),
     ):
         if found.any():
@@ -454,6 +488,8 @@ def gather(paths: Sequence[Path]) -> Report:
             report.cases.append(case | {"id": len(report.cases)})
         if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
             report.tables.append(counts_table(sources[index], counted))
+        if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
+            report.tables.append(profiles_table(sources[index], profiled))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     for path in paths:
         if not is_results(path) and is_counters(path):
