@@ -476,7 +476,7 @@ def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure
     if enlarged:
         axes[0].set_title("all")
         axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
-    note = f"Black line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
+    note = f"Thick line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
     lay_out(fig, note, left=0.20, top=1.25, wspace=0.06)
     rows = [first(group)._replace(throttled=False) for group in groups]
     names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
@@ -540,7 +540,7 @@ def ladder(source: Source) -> Figure:
     ax.set_xlim(0, right)
     split = " and ".join(chapters_name(drawn.number[drawn.is_chapter & (drawn.accuracy_class != "fp32")]))
     units = f" {split} multiply on tensor cores and are as accurate as FP32." if split else ""
-    note = f"Default variants. The black line is cuBLAS.{units}{throttle_note(drawn)}"
+    note = f"Default variants. The solid line is cuBLAS.{units}{throttle_note(drawn)}"
     lay_out(fig, note, left=0.20, right=0.80)
     return fig
 
