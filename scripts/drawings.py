@@ -41,11 +41,13 @@ from svg import (
     Drawing,
     Paint,
     number,
+    tone,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "drawings"
 RESULTS = ROOT / "results" / "nvidia-h200"
+RAISED = tone("#e6eaee", "#272e36")  # what lies on a card and holds other things
 DRAM_TB_S = 4.25  # of an H200, read and written together: docs/lab/11-split-products.md
 
 DRAWINGS: dict[str, Callable[[Drawing], None]] = {}
@@ -262,7 +264,7 @@ def bank_conflicts(d: Drawing) -> None:
         for lane in range(rows):
             word = at(lane)
             d.rect(x + word % 32 * cell, y + word // 32 * high, cell, high, A.strong)
-        d.grid(x, y, 32, rows, cell, high, "#c4cad1", 0.5)
+        d.grid(x, y, 32, rows, cell, high, tone("#c4cad1", "#444c56"), 0.5)
         d.text(x, y - 6, "bank 0", **NOTE)
         d.text(x + 32 * cell, y - 6, "bank 31", **NOTE, anchor="end")
 
@@ -325,8 +327,8 @@ def tiles(d: Drawing) -> None:
     d.box(ax, ay, k, m, A)
     d.box(bx, by, n, k, B)
     d.box(bx, ay, n, m, C)
-    d.rect(ax, ay + row, k, tall, "#b9d5f2")
-    d.rect(bx + col, by, wide, k, "#fad592")
+    d.rect(ax, ay + row, k, tall, tone("#b9d5f2", "#23486f"))
+    d.rect(bx + col, by, wide, k, tone("#fad592", "#6b4a10"))
     for i in range(1, k // step):
         d.line([(ax + i * step, ay + row), (ax + i * step, ay + row + tall)], A.line, thick=0.5)
         d.line([(bx + col, by + i * step), (bx + col + wide, by + i * step)], B.line, thick=0.5)
@@ -494,7 +496,7 @@ def warp_tiling(d: Drawing) -> None:
                 d.label(wx + col * cell, wy + row * cell, cell, cell, str(lane), size=12, bold=mine)
             elif mine:
                 d.label(wx + col * cell, wy + row * cell, cell, cell, "0", size=12, bold=True)
-    d.grid(wx, wy, 16, 16, cell, cell, "#9fcfae", 0.5)
+    d.grid(wx, wy, 16, 16, cell, cell, tone("#9fcfae", "#2f5a3e"), 0.5)
     d.rect(wx, wy, 8 * cell, 4 * cell, "none", C.line, thick=2)
     d.rect(wx, wy, 16 * cell, 16 * cell, "none", C.line)
     d.arrow([(216, 96), (256, 96)], C.line, thick=2)
@@ -558,7 +560,7 @@ def hilbert(d: Drawing) -> None:
         for r in a_rows:
             mine = sorted(c for row, c in now if row == r)
             d.rect(x + mine[0] * wide, y + r * high, len(mine) * wide, high + 0.5, C.strong)
-        for tiles, color, thick in ((order[at_work - 1 :], "#7fae90", 0.6), (now, C.line, 1.2)):
+        for tiles, color, thick in ((order[at_work - 1 :], tone("#7fae90", "#4f7f60"), 0.6), (now, C.line, 1.2)):
             path: list[tuple[float, float]] = []
             for n, (r, c) in enumerate(tiles):
                 if n and abs(r - tiles[n - 1][0]) + abs(c - tiles[n - 1][1]) > 1:  # back to the start of a row
@@ -582,7 +584,7 @@ def hilbert(d: Drawing) -> None:
         d.text(x, 402, f"{len(a_rows)} x 128 rows of A, {len(b_columns)} x 256 columns of B", size=12)
         d.text(x, 420, f"{needed[-1]} numbers for each k", bold=True, color=C.line if i else BAD)
     d.text(
-        28, 446, "Dark green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12
+        28, 446, "Strong green: the 132 tiles of 128 x 256 at work first, one for each SM (C of 8192 x 8192).", size=12
     )
     d.text(
         28,
@@ -684,7 +686,7 @@ def mbarrier_ring(d: Drawing) -> None:
     for i in range(4):
         d.labelled(30 + i * 41, 52, 35, 30, COPY, f"w{8 + i}", strong=True, size=12)
     d.text(540, 28, "8 consumer warps", bold=True, color=COMPUTE.line)
-    d.rect(540, 40, 160, 250, "#e6eaee", COMPUTE.line, round_by=6)
+    d.rect(540, 40, 160, 250, RAISED, COMPUTE.line, round_by=6)
     for i in range(8):
         d.labelled(550 + i % 4 * 36, 52 + i // 4 * 34, 32, 28, COMPUTE, f"w{i}", strong=True, size=12)
     for x, y, step, contents in (
@@ -825,7 +827,7 @@ def stream_k(d: Drawing) -> None:
         "static_cast<int>(gridDim.x - 1 - blockIdx.x)",
         "index * share + (index < longer_shares ? index : longer_shares)",
     )
-    hues = ("#d3eeda", "#a5dab5", "#74c48d")
+    hues = (C.light, tone("#a5dab5", "#215433"), C.strong)
     d.text(20, 28, "3 tiles of C with 8 k-tiles each, for 5 blocks", bold=True)
     x, cell = 90, 24
     share_of = [i // 5 for i in range(24)]
@@ -1388,7 +1390,7 @@ def bulk_ring(d: Drawing) -> None:
     d.text(252, 226, "empty", size=12, anchor="middle", color=PLAIN.line)
 
     d.text(522, 28, "2 warpgroups", bold=True, color=COMPUTE.line)
-    d.rect(522, 40, 178, 222, "#e6eaee", COMPUTE.line, round_by=6)
+    d.rect(522, 40, 178, 222, RAISED, COMPUTE.line, round_by=6)
     for i, name in enumerate(("w0-w3", "w4-w7")):
         d.labelled(534 + i * 80, 52, 74, 30, COMPUTE, name, strong=True, size=12)
     for n, content in enumerate(

@@ -36,7 +36,8 @@ from matplotlib.patches import Rectangle
 import pages
 import plot
 from counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
-from plot import CARD, GRID, INK, MUTED, WIDTH, NoData, footnote, heading
+from looks import CARD, GRID, INK, MUTED
+from plot import WIDTH, NoData, footnote, heading
 from results import ResultsError
 from tables import BLOCKS
 

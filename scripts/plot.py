@@ -45,7 +45,9 @@ from PIL import Image
 
 import programs
 import results
+import turns
 from fleet import Board, load_boards, require_one_protocol, spreads, titles
+from looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, marker_of, title_of
 from results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
@@ -70,10 +72,6 @@ from results import (
 
 matplotlib.use("Agg")
 
-CARD = "#ffffff"  # the charts bring their own light background, so they read on dark pages too
-INK = "#1f2328"
-MUTED = "#656d76"
-GRID = "#e3e6ea"
 ALERT = "#b3261e"
 THEIRS = "#0969da"  # kernels of other people
 CEILING = {"color": MUTED, "lw": 1.4, "ls": (0, (6, 3)), "zorder": 1}
@@ -81,18 +79,6 @@ CEILING_TEXT = {"color": MUTED, "fontsize": 9.5}
 PNG_DPI = 200
 WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
 
-# Each kernel has one colour and one marker in all charts. Chapters stand on a scale whose lightness rises evenly, which
-# colour-blind readers see as well, with larger steps from 07 on. Chapters still to be written share the last place.
-PLACES = (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64, 0.71, 0.77, 0.83)
-MARKERS = "osD^vPX<>ph*"
-LIBRARIES = {
-    "cublas": ("cuBLAS", "#000000", "o"),
-    "cublaslt_best": ("cuBLASLt best", "#7d8590", "s"),
-    "cublas_tf32": ("cuBLAS TF32", "#57606a", "D"),
-    "cpu_blas": ("OpenBLAS (CPU)", "#009e73", "s"),
-    "cpu_naive": ("three loops (CPU)", "#56b4e9", "^"),
-}
-CUBLAS = LIBRARIES["cublas"][1]
 MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT}
 DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
@@ -184,26 +170,12 @@ def subtitle(records: pd.DataFrame) -> str:
     return " · ".join([*parts, f"{protocol.get('data', 'unknown')} data"])
 
 
-def color_of(row: Row):
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, ("", MUTED, ""))[1]
-    return matplotlib.colormaps["plasma"](PLACES[min(row.number, len(PLACES)) - 1])
-
-
 def point(row: Row, **other) -> dict:
     """How a kernel looks as a point; hollow where the GPU was throttled."""
-    marker = MARKERS[(row.number - 1) % len(MARKERS)] if row.is_chapter else LIBRARIES.get(row.kernel, ("", "", "o"))[2]
     face = CARD if row.throttled else color_of(row)
-    look = {"color": color_of(row), "marker": marker, "linestyle": "", "markerfacecolor": face, "markeredgewidth": 1.1}
+    look = {"color": color_of(row), "marker": marker_of(row), "linestyle": ""}
+    look |= {"markerfacecolor": face, "markeredgewidth": 1.1}
     return look | other
-
-
-def title_of(row: Row) -> str:
-    """ "05 coarse 1d", "06: vectorized"; libraries by their own name."""
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, (row.kernel.replace("_", " "),))[0]
-    number, _, name = row.kernel.partition(":")[0].partition("_")
-    return f"{number}: {row.variant.replace('_', ' ')}" if row.variant else f"{number} {name.replace('_', ' ')}"
 
 
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
@@ -504,7 +476,7 @@ def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure
     if enlarged:
         axes[0].set_title("all")
         axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
-    note = f"Black line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
+    note = f"Thick line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
     lay_out(fig, note, left=0.20, top=1.25, wspace=0.06)
     rows = [first(group)._replace(throttled=False) for group in groups]
     names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
@@ -568,7 +540,7 @@ def ladder(source: Source) -> Figure:
     ax.set_xlim(0, right)
     split = " and ".join(chapters_name(drawn.number[drawn.is_chapter & (drawn.accuracy_class != "fp32")]))
     units = f" {split} multiply on tensor cores and are as accurate as FP32." if split else ""
-    note = f"Default variants. The black line is cuBLAS.{units}{throttle_note(drawn)}"
+    note = f"Default variants. The solid line is cuBLAS.{units}{throttle_note(drawn)}"
     lay_out(fig, note, left=0.20, right=0.80)
     return fig
 
@@ -1029,19 +1001,6 @@ def energy_over_size(source: Source) -> Figure:
     return fig
 
 
-def means_over_time(turn: dict, seconds: float) -> tuple[list[float], list[float]]:
-    """Launches per second over the time of a turn, as means over about `seconds` each."""
-    times, rates, batches, start = [], [], 0, 0.0
-    now = 0.0
-    for us in turn["batch_us"]:
-        now, batches = now + us / 1e6, batches + 1
-        if now - start >= seconds:
-            times.append((start + now) / 2)
-            rates.append(batches * turn["launches_per_batch"] / (now - start))
-            batches, start = 0, now
-    return times, rates
-
-
 def sustained(source: Source) -> Figure:
     """Speed, clock and power over time, where each kernel runs back to back, at the largest size."""
     if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
@@ -1054,18 +1013,14 @@ def sustained(source: Source) -> Figure:
     labels = []
     for row in rows.itertuples():
         turn, look = row.sustained["kernel"], {"color": color_of(row), "lw": 1.8}
-        times, rates = means_over_time(turn, asked / 40)
-        tflops = [rate * 2 * row.side**3 / 1e12 for rate in rates]
-        if not times:
-            continue
+        parts = turns.moments(turn, 2 * row.side**3, 40)
+        times, tflops = ([part[name] for part in parts] for name in ("seconds", "tflops"))
         speed.plot(times, tflops, **look)
         labels.append(EndLabel(times[-1], tflops[-1], title_of(row), color_of(row)))
         samples = turn["trace"]["samples"]
         for ax, name in ((clock, "sm_clock_mhz"), (power, "power_w")):
             if name in samples:
                 ax.plot(np.array(samples["ms"]) / 1e3, np.array(samples[name], dtype=float), **look | {"lw": 1.0})
-    if not labels:
-        raise NoData("no turn of runner --sustain was long enough for a line")
     speed.set(ylabel="TFLOP/s", ylim=(0, None))
     clock.set(ylabel="MHz")
     power.set(ylabel="W", xlabel="seconds", xlim=(0, None), ylim=(0, None))

@@ -16,6 +16,9 @@ ROW = 26  # of a chart with a row for each problem
 POINT = {"type": "point", "size": 60, "strokeWidth": 1.6, "opacity": 1, "clip": True}
 INK = {"expr": "ink"}  # a parameter that `fill` adds: the colour of text
 
+TURNS = ("the kernel", "cuBLAS beside it")
+MOMENT = {"tflops": "TFLOP/s", "mhz": "MHz", "watts": "W", "celsius": "°C", "why": "clock lowered by"}  # in a tooltip
+
 Spec = dict
 Values = Sequence[Mapping]
 
@@ -40,7 +43,7 @@ class Quantity:
 
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
-    described = [("name", "kernel"), ("problem", "M × N × K"), ("source", "file"), *fields]
+    described = [("name", "kernel"), ("problem", "M × N × K"), ("source", "file"), *fields, ("over", "median of")]
     described += [("few", "samples, too few for an interval"), ("why_throttled", "throttled")]
     return [{"field": field, "title": title, "type": "nominal"} for field, title in described]
 
@@ -137,6 +140,26 @@ def errors_by_distribution() -> Spec:
     return spec
 
 
+def over_time(quantity: Quantity, height: int) -> Spec:
+    """The moments of turns: a line for each turn, dashed where it is cuBLAS's beside a kernel."""
+    seconds = {"field": "seconds", "type": "quantitative", "title": "seconds", "axis": {"grid": False}}
+    place = {"x": seconds, "y": quantity.channel()}
+    dashes = {"field": "turn", "type": "nominal", "scale": {"domain": TURNS, "range": [[1, 0], [4, 3]]}}
+    dashes["legend"] = {"title": None, "orient": "top"}
+    fields = ("turn", "seconds", "tflops", "mhz", "watts", "celsius", "why")
+    tip = tooltip(*((field, MOMENT.get(field, field)) for field in fields))
+    has = f"isValid(datum.{quantity.field})"
+    line = {"type": "line", "strokeWidth": 1.8}
+    dot = {"type": "point", "filled": True, "size": 14, "opacity": 1}
+    return {
+        "height": height,
+        "layer": [
+            layer(line, has, **place, color=COLOR, strokeDash=dashes, detail={"field": "line"}),
+            layer(dot, has, **place, color=COLOR, tooltip=tip),
+        ],
+    }
+
+
 def samples() -> Spec:
     """The samples of one case in the order in which they were taken, and cuBLAS's beside them. Each is in percent of
     the median of its kernel, so that the scatter of both can be seen."""
@@ -171,6 +194,14 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "error": {"scatter": scatter(SPEED, ERROR)},
     "distribution": {"scatter": errors_by_distribution()},
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO)),
+    "sustained": {
+        "speed": over_time(Quantity("tflops", "TFLOP/s", scale=NEAR), 280),
+        "clock": over_time(Quantity("mhz", "SM clock in MHz", scale=NEAR), 150),
+        "power": over_time(Quantity("watts", "W", scale=NEAR), 150),
+        "temperature": over_time(Quantity("celsius", "°C", scale=NEAR), 150),
+    },
+    "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
+    "spread": pair(Quantity("spread", "range in % of the median", scale=RATIO)),
     "power": pair(Quantity("watts", "W, one reading after the samples", scale=RATIO)),
     "clock": pair(Quantity("mhz", "SM clock in MHz, one reading after the samples", scale=NEAR)),
     "roofline": {"scatter": roofline()},
@@ -184,7 +215,7 @@ def config(ink: str, grid: str, muted: str) -> Spec:
         "background": None,
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
-        "axis": {**text, "gridColor": grid, "domainColor": muted, "tickColor": muted},
+        "axis": {**text, "gridColor": grid, "domainColor": muted, "tickColor": muted, "labelSeparation": 4},
         "legend": {**text, "labelColor": ink, "orient": "bottom", "columns": 3, "symbolOpacity": 1, "labelLimit": 240},
     }
 
@@ -201,8 +232,8 @@ def fill(
     one_file = len({row["source"] for row in rows}) == 1
     filled["params"] = [{"name": "ink", "value": ink}]
     for each in filled["layer"]:
-        if one_file:
-            each["encoding"].pop("strokeDash", None)
+        if one_file and each["encoding"].get("strokeDash", {}).get("field") == "source":
+            del each["encoding"]["strokeDash"]
         if each["encoding"].get("x", {}).get("field") == "side":
             each["encoding"]["x"]["axis"]["values"] = powers if len(powers) > 1 else sides
         for channel, look in (("color", theme), ("shape", "shape")):

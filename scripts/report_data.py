@@ -14,10 +14,12 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
+import report_charts
+import turns
 from compare import case_name, compare
 from fleet import device_name, is_results
 from forms import error_size, shape_text, share, significant
-from plot import CUBLAS, LIBRARIES, MUTED, color_of, point, title_of
+from looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
 from results import (
     MODES,
     PROTOCOL,
@@ -33,6 +35,8 @@ from results import (
 )
 
 MOST_PAIRS = 10  # of files that are compared with each other
+MOST_MOMENTS = 200  # of a turn
+TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
 CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
 # What a ratio of two files has of the newer one's case.
 ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
@@ -42,14 +46,15 @@ INKS = {"light": "#1f2328", "dark": "#e6edf3"}
 GRIDS = {"light": "#e3e6ea", "dark": "#30363d"}
 GREYS = {"light": "#59636e", "dark": "#9198a1"}
 CONTRAST = 3.0  # of a point or a line against the card, which WCAG 2 asks of graphics
-# plot.py's markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
+# Markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
 SHAPES = {"o": "circle", "s": "square", "D": "diamond", "^": "triangle-up", "v": "triangle-down", "P": "cross"}
 SHAPES |= {"<": "triangle-left", ">": "triangle-right"}
 SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.4,1L-1,0.4L-0.6,0Z"
 SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
 SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
+SHAPES["H"] = "M-1,0L-0.5,-0.87L0.5,-0.87L1,0L0.5,0.87L-0.5,0.87Z"
+SHAPES["d"] = "M0,-1L0.6,0L0,1L-0.6,0Z"
 SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
-SPLIT_ENDS = (0.4, 0.95)  # on the scale viridis
 # For kernels that have no colour of their own, such as those of a .cu file.
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
@@ -156,23 +161,37 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
     return titles
 
 
-def energy_of(row: Row) -> dict:
-    """What a turn of one kernel back to back told of energy and speed, of runner --energy or --sustain; empty where the
-    file has no turn."""
-    turns = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
-    turn = turns.get("kernel")
-    if not isinstance(turn, dict):
+def turns_of(row: Row) -> dict:
+    """What the turns of a case told, of runner --energy or --sustain: the kernel's, and cuBLAS's beside it. Empty where
+    the file has none. A sustained case has its moments as well."""
+    both = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
+    own, rival = both.get("kernel"), both.get("cublas") or {}
+    if not own:
         return {}
-    trace = turn.get("trace") or {}
-    return {
-        "joules": turn.get("joules_per_product"),
-        "gflop_per_joule": turn.get("gflops_per_watt"),
-        "turn_watts": turn.get("watts"),
+    flops, trace = 2 * math.prod(row.shape), own["trace"]
+    shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
+    case = {
+        "joules": own.get("joules_per_product"),
+        "gflop_per_joule": own.get("gflops_per_watt"),
+        "rival_joules": rival.get("joules_per_product"),
+        "no_energy": own.get("no_energy"),
+        "turn_watts": own.get("watts", trace.get("mean_power_w")),
         "turn_mhz": trace.get("mean_sm_clock_mhz"),
-        "turn_seconds": turn.get("seconds"),
-        "turn_tflops": turn["gflops"] / 1e3 if turn.get("gflops") else None,
-        "turn_throttled": (trace.get("throttled_share") or 0) > 0,
+        "turn_seconds": own["seconds"],
+        "turn_tflops": own["gflops"] / 1e3,
+        "rival_tflops": rival["gflops"] / 1e3 if rival else None,
+        "turn_of": 100 * own["gflops"] / rival["gflops"] if rival else None,
+        "turn_throttled": trace["throttled_share"] > 0,
+        "throttle_shares": ", ".join(f"{reason} {share(part)}" for reason, part in shares.items()) or None,
     }
+    if row.outcome == "sustained":
+        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
+        temperatures = [c for c in trace["samples"].get("temperature_c", ()) if c is not None]
+        case["celsius"] = temperatures[-1] if temperatures else None
+        case["cut_short"] = own["cut_short"] or None
+        found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
+        case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
+    return case
 
 
 def telemetry_of(row: Row) -> dict:
@@ -218,7 +237,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "few": row.few_samples,
     }
     case["group"] = f"{row.kernel} {row.gpus} {file}"
-    case |= telemetry_of(row) | energy_of(row)
+    case |= telemetry_of(row) | turns_of(row)
     if row.measured:
         time = row.time_us
         case |= {
@@ -283,19 +302,11 @@ def seen_on(color: Any, theme: str) -> str:
 
 
 def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
-    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey.
-
-    Chapters on FP32 units have the colours of plot.py's charts. Those of the later ones differ too little here, where a
-    light card takes away the brightest, so chapters with products of a lower precision have a scale of their own.
-    """
+    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
     first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
     others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
-    split = sorted({row.number for row in first.values() if row.is_chapter and row.accuracy_class != "fp32"})
-    places = dict(zip(split, np.linspace(*SPLIT_ENDS, len(split)), strict=True))
     for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
-        color, shape = color_of(row), SHAPES[point(row)["marker"]]
-        if row.number in places:
-            color = matplotlib.colormaps["viridis"](places[row.number])
+        color, shape = color_of(row), SHAPES[marker_of(row)]
         if not row.is_chapter and row.kernel not in LIBRARIES:
             color, shape = next(others), next(shapes)
         elif row.variant:
@@ -346,14 +357,28 @@ def counts_table(source: str, counted: Sequence[Row]) -> Table:
     return Table(f"Counts: {source}", text, ["kernel", "M × N × K", *COUNTS], body)
 
 
+def derived_table(title: str, text: str, heads: Sequence[str], rows: Sequence[tuple[Sequence, dict]]) -> Table:
+    """Derived counters that are single numbers: each row has the texts of `heads`, and its counters by name."""
+    names = dict.fromkeys(n for _, derived in rows for n, value in derived.items() if not isinstance(value, dict))
+    used = [name for name in names if any(derived.get(name) is not None for _, derived in rows)]
+    body = [[*texts, *(plain(derived.get(name)) for name in used)] for texts, derived in rows]
+    return Table(title, text, [*heads, *(name.replace("_", " ") for name in used)], body)
+
+
 def counters_table(source: str, document: dict) -> Table:
-    """The derived counters that are single numbers, a row for each kernel."""
-    derived = document.get("derived") or {}
-    columns = list(dict.fromkeys(n for of in derived.values() for n, v in of.items() if not isinstance(v, dict)))
-    rows = [[kernel, *(plain(of.get(name)) for name in columns)] for kernel, of in derived.items()]
     size = (document.get("context") or {}).get("size", "an unknown size")
-    text = f"Nsight Compute's counters at {size}."
-    return Table(f"Counters: {source}", text, ["kernel", *(name.replace("_", " ") for name in columns)], rows)
+    rows = [([kernel], of) for kernel, of in (document.get("derived") or {}).items()]
+    return derived_table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", ["kernel"], rows)
+
+
+def profiles_table(source: str, profiled: Sequence[Row]) -> Table:
+    text = "What Nsight Compute read of each launch of a product, with the caches emptied before each of its passes."
+    rows = [
+        ([row.kernel, shape_text(row.shape), launch["function"]], launch["derived"])
+        for row in profiled
+        for launch in row.profile["launches"]
+    ]
+    return derived_table(f"Profiles: {source}", text, ["kernel", "M × N × K", "launch"], rows)
 
 
 def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
@@ -407,11 +432,13 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         return
     if rows.context.iloc[0].get("git_dirty"):
         yield "Measured with code that no commit has", source
-    measured = rows[rows.measured]
+    timed = rows[rows.outcome.isin(CHARTED)]
+    without = timed.apply(lambda row: turns_of(row).get("no_energy"), axis="columns")
     for what, found in (
-        ("On a throttled GPU, hollow points", measured.throttled.eq(True)),
-        ("With too few samples for an interval, a range instead", measured.few_samples.notna()),
-        ("Not verified", ~measured.verified.eq(True)),
+        ("On a throttled GPU, hollow points", timed.throttled.eq(True)),
+        ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
+        *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
+        ("Not verified", ~timed.verified.eq(True)),
         ("Incorrect or failed, in the table of all cases alone", rows.outcome.isin(["incorrect", "failed"])),
     ):
         if found.any():
@@ -461,6 +488,8 @@ def gather(paths: Sequence[Path]) -> Report:
             report.cases.append(case | {"id": len(report.cases)})
         if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
             report.tables.append(counts_table(sources[index], counted))
+        if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
+            report.tables.append(profiles_table(sources[index], profiled))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     for path in paths:
         if not is_results(path) and is_counters(path):

@@ -22,6 +22,7 @@ OUTCOMES = (
     "executed",
     "compared",
     "counted",
+    "profiled",
     "incorrect",
     "failed",
     "not_supported",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,32 +13,45 @@ FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 SMALLEST = 12  # pixels, of any text
 USUAL = 13
 
-INK = "#1f2328"
-MUTED = "#57606a"
-CARD = "#ffffff"  # drawings bring their own light background, so they read on dark pages too
-BORDER = "#d0d7de"
-BAD = "#c62828"
+DARK: dict[str, str] = {}  # what stands for a colour on dark pages
+
+
+def tone(light: str, dark: str) -> str:
+    """A colour, and what stands for it on dark pages: light and dark trade places, and the hue stays."""
+    DARK[light] = dark
+    return light
+
+
+INK = tone("#1f2328", "#e6edf3")
+MUTED = tone("#57606a", "#9da7b3")
+CARD = tone("#ffffff", "#161b22")  # drawings bring their own background, so they read on pages of any colour
+BORDER = tone("#d0d7de", "#3d444d")
+BAD = tone("#c62828", "#ff8178")
 NOTE: dict[str, Any] = {"size": SMALLEST, "color": MUTED}  # of texts
 
 
 @dataclass(frozen=True)
 class Paint:
-    """What one thing looks like: a light area, a strong one for what is to stand out, and an outline."""
+    """What one thing looks like: a pale area, a strong one for what is to stand out, and an outline."""
 
     light: str
     strong: str
     line: str
 
 
-A = Paint("#d6e6f8", "#7fb2e6", "#1f5f9e")
-B = Paint("#fde6bd", "#f3b04a", "#a8650a")
-C = Paint("#d3eeda", "#74c48d", "#256b42")
-COPY = Paint("#e7dbf7", "#b79be3", "#5f37a8")
-COMPUTE = Paint("#c3ccd5", "#56677a", "#3b4a5a")
-WAIT = Paint("#f3f4f6", "#dfe3e8", "#8c959f")
-TERM = Paint("#a9cbee", "#a9cbee", "#1f5f9e")  # of A
-WRONG = Paint("#fbd9d5", "#ef9a92", BAD)
-PLAIN = Paint("#f6f8fa", "#eaeef2", "#6e7781")
+A = Paint(tone("#d6e6f8", "#1b3350"), tone("#7fb2e6", "#2a629c"), tone("#1f5f9e", "#79b8ff"))
+B = Paint(tone("#fde6bd", "#43310f"), tone("#f3b04a", "#85560b"), tone("#935508", "#e3a94f"))
+C = Paint(tone("#d3eeda", "#173a24"), tone("#74c48d", "#2b6e41"), tone("#256b42", "#6fcf8f"))
+COPY = Paint(tone("#e7dbf7", "#34264f"), tone("#b79be3", "#6a48a8"), tone("#5f37a8", "#bb9af0"))
+COMPUTE = Paint(tone("#c3ccd5", "#3a4552"), tone("#56677a", "#a9b8c8"), tone("#3b4a5a", "#b6c4d2"))
+WAIT = Paint(tone("#f3f4f6", "#21262d"), tone("#dfe3e8", "#373e47"), tone("#8c959f", "#7d8792"))
+TERM = Paint(tone("#a9cbee", "#244f7d"), "#a9cbee", A.line)  # of A
+WRONG = Paint(tone("#fbd9d5", "#4d1f1c"), tone("#ef9a92", "#97332b"), BAD)
+PLAIN = Paint(tone("#f6f8fa", "#1c2129"), tone("#eaeef2", "#2b323b"), tone("#6e7781", "#8b949e"))
+
+
+FRAME = f'fill="{CARD}" stroke="{BORDER}"'
+TEXT = f'fill="{INK}"'
 
 
 def number(value: float) -> str:
@@ -190,16 +204,22 @@ class Drawing:
             self.rect(x, y + i * 20 - 11, 14, 14, fill, line)
             self.text(x + 22, y + i * 20, content, size=12)
 
+    def dark_style(self) -> str:
+        """Rules for dark pages, of the colours that occur. Attributes have the light ones, for programs without CSS."""
+        used = sorted(set(re.findall(r'(fill|stroke)="(#\w+)"', "".join([*self.parts, FRAME, TEXT]))))
+        rules = "".join(f'[{name}="{color}"]{{{name}:{DARK[color]}}}' for name, color in used)
+        return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+
     def svg(self) -> str:
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" width="{WIDTH}" '
                 f'height="{self.height}" role="img" aria-labelledby="{self.name}-title {self.name}-desc" '
-                f'font-family="{FONT}" font-size="{USUAL}" fill="{INK}">',
+                f'font-family="{FONT}" font-size="{USUAL}" {TEXT}>',
                 f'<title id="{self.name}-title">{escape(self.title)}</title>',
                 f'<desc id="{self.name}-desc">{escape(self.description)}</desc>',
-                f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{self.height - 1}" rx="6" fill="{CARD}" '
-                f'stroke="{BORDER}"/>',
+                self.dark_style(),
+                f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{self.height - 1}" rx="6" {FRAME}/>',
                 *self.parts,
                 "</svg>",
                 "",

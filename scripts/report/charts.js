@@ -20,7 +20,7 @@ function fill(page, spec, rows, others = {}) {
   const powers = Array.from({ length: 32 }, (_, e) => 2 ** e).filter((p) => sides[0] <= p && p <= sides.at(-1));
   const oneFile = unique(rows.map((row) => row.source)).length === 1;
   for (const { encoding } of filled.layer) {
-    if (oneFile) delete encoding.strokeDash;
+    if (oneFile && encoding.strokeDash?.field === "source") delete encoding.strokeDash;
     if (encoding.x?.field === "side") encoding.x.axis.values = powers.length > 1 ? powers : sides;
     if (encoding.color) encoding.color.scale = color;
     if (encoding.shape) encoding.shape.scale = shape;
@@ -77,10 +77,11 @@ async function showSamples(page, row) {
     "of cuBLAS": row.written_ratio && `${row.written_ratio} in pairs; ${written(row.of_least, 3)} % is the smaller of that and of cuBLAS alone`,
     "relative error": row.written_err,
     power: row.power && `${row.power}, one reading after the samples`,
+    "speed, back to back": row.turn_tflops && `${written(row.turn_tflops)} TFLOP/s for ${written(row.turn_seconds)} s`,
     energy: row.joules && `${written(row.joules)} J per product, ${written(row.gflop_per_joule)} GFLOP per joule`,
     throttled: row.throttled ? row.why_throttled || "yes" : null,
     detail: row.detail,
-    samples: `${row.samples?.length ?? 0}${row.few ? ", too few for an interval: ranges are shown" : ""}`,
+    samples: row.samples && `${row.samples.length}${row.few ? ", too few for an interval: ranges are shown" : ""}`,
   };
   const close = () => { panel.hidden = true; before?.focus(); };
   const chart = make("div", { className: "chart" });
@@ -89,8 +90,8 @@ async function showSamples(page, row) {
     make("div", { className: "head" }, make("h2", {}, `${row.name}, ${row.problem}`),
       make("button", { type: "button", onclick: close }, "Close")),
     make("dl", {}, ...found.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
-    chart,
-    make("details", {}, make("summary", {}, "Table"), tableOf("Samples", SAMPLE_COLUMNS, samples)));
+    ...(samples.length
+      ? [chart, make("details", {}, make("summary", {}, "Table"), tableOf("Samples", SAMPLE_COLUMNS, samples))] : []));
   panel.onkeydown = (event) => { if (event.key === "Escape") close(); };
   panel.hidden = false;
   panel.querySelector("button").focus();

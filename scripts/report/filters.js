@@ -13,6 +13,7 @@ class Filters {
     this.to = this.sides.at(-1);
     this.shapes = unique(page.cases.filter((c) => c.charted && !c.side).map((c) => c.problem));
     this.shape = "all";
+    this.choose = () => {}; // a protocol, once there are controls
   }
 
   hasShape(row) {
@@ -78,10 +79,13 @@ function showFilters(form, filters, changed) {
     const parts = used.map((number) => page.protocols[number].split(", "));
     const differing = (part) => !parts.every((other) => other.includes(part));
     const options = used.map((number, index) => [number, parts[index].filter(differing).join(", ")]);
-    add(make("fieldset", {}, select("Protocol", options, filters.protocol, (value) => {
-      filters.protocol = Number(value);
+    filters.choose = (protocol) => {
+      filters.protocol = protocol;
+      body.querySelector(".protocol select").value = protocol;
       changed();
-    })));
+    };
+    const control = select("Protocol", options, filters.protocol, (value) => filters.choose(Number(value)));
+    add(make("fieldset", { className: "protocol" }, control));
   }
   const several = (values) => values.length > 1;
   const devices = [...filters.devices];

@@ -6,6 +6,37 @@ const OF_RATIO = [["% of cuBLAS", (r) => r.of], ["from", (r) => r.of_low], ["to"
   ["% of cuBLAS, the smaller figure", (r) => r.of_least]];
 const HOT = ["throttled", (r) => (r.throttled ? r.why_throttled || "yes" : "")];
 
+/** The cases that several files of a device have: the median of their speeds, and the range from slowest to fastest. */
+function overFiles(cases) {
+  const groups = Map.groupBy(cases, (row) => [row.device, row.case, row.protocol].join("\n"));
+  return [...groups.values()].filter((group) => unique(group.map((row) => row.file)).length > 1).map((group) => {
+    const speeds = group.map((row) => row.tflops);
+    const [low, high] = [Math.min(...speeds), Math.max(...speeds)];
+    const of = median(speeds);
+    const { device, name, kernel, problem, side, protocol } = group[0];
+    return {
+      device, name, problem, side, protocol, low, high, median: of, spread: 100 * (high - low) / of,
+      source: device, group: `${device} ${kernel}`, throttled: group.some((row) => row.throttled),
+      over: group.map((row) => `${row.source} ${row.written_speed}`).join(", "), files: group.length,
+    };
+  });
+}
+
+const OF_FILES = [["kernel", (r) => r.name], ["M × N × K", (r) => r.problem], ["device", (r) => r.device],
+  ["files", (r) => r.files], ["median TFLOP/s", (r) => r.median], ["slowest", (r) => r.low], ["fastest", (r) => r.high],
+  ["range in % of the median", (r) => r.spread], ["speeds", (r) => r.over]];
+const OVER_FILES = {
+  field: "tflops", columns: OF_FILES, drawn: overFiles, about: "Medians over files.",
+  missing: "No two files here have the same case of one device and protocol.",
+};
+
+/** The moments of sustained cases, those of a case's two turns on lines of their own. */
+function momentsOf(cases) {
+  return cases.flatMap((row) => row.moments.map((moment) => ({
+    ...moment, id: row.id, name: row.name, problem: row.problem, source: row.source, line: `${row.id} ${moment.turn}`,
+  })));
+}
+
 const VIEWS = [
   {
     id: "relative", title: "Relative to cuBLAS", field: "of", columns: [...CASE, ...OF_RATIO, HOT],
@@ -41,12 +72,37 @@ const VIEWS = [
   {
     id: "energy", title: "Energy", field: "gflop_per_joule",
     columns: [...CASE, ["GFLOP per joule", (r) => r.gflop_per_joule], ["J per product", (r) => r.joules],
-      ["mean W", (r) => r.turn_watts], ["mean MHz", (r) => r.turn_mhz], ["TFLOP/s", (r) => r.turn_tflops],
-      ["seconds", (r) => r.turn_seconds], ["throttled", (r) => (r.turn_throttled ? "yes" : "")]],
+      ["J of cuBLAS beside it", (r) => r.rival_joules], ["mean W", (r) => r.turn_watts],
+      ["mean MHz", (r) => r.turn_mhz], ["TFLOP/s", (r) => r.turn_tflops], ["seconds", (r) => r.turn_seconds],
+      ["throttled", (r) => (r.turn_throttled ? "yes" : "")]],
     text: "Of products back to back, with no pause and a warm L2. Power, clock and speed are means of that time. Hollow: " +
       "the GPU had lowered its clock meanwhile.",
     missing: "No case here has its energy measured: the runner's --energy does that. Power and clock below are single " +
       "readings, which tell no energy.",
+  },
+  {
+    id: "sustained", title: "Sustained speed", field: "moments", drawn: momentsOf,
+    columns: [...CASE, ["turn", (r) => r.turn], ["second", (r) => r.seconds], ["TFLOP/s", (r) => r.tflops],
+      ["MHz", (r) => r.mhz], ["W", (r) => r.watts], ["°C", (r) => r.celsius], ["clock lowered by", (r) => r.why]],
+    summary: [...CASE, ["TFLOP/s", (r) => r.turn_tflops], ["in the first second", (r) => r.first_tflops],
+      ["in the last", (r) => r.last_tflops], ["cuBLAS beside it", (r) => r.rival_tflops],
+      ["% of cuBLAS beside it", (r) => r.turn_of], ["mean W", (r) => r.turn_watts], ["mean MHz", (r) => r.turn_mhz],
+      ["°C at the end", (r) => r.celsius], ["clock lowered by, share of the time", (r) => r.throttle_shares],
+      ["seconds", (r) => r.turn_seconds], ["cut short", (r) => (r.cut_short ? "yes" : "")]],
+    text: "Each kernel ran back to back for seconds, and then cuBLAS, with a warm L2. These are no speeds of single " +
+      "products, and no other chart has them. Points are means over parts of the time.",
+    missing: "No case here ran for seconds: the runner's --sustain does that.",
+    about: "Solid: the kernel. Dashed: cuBLAS beside it.",
+  },
+  {
+    ...OVER_FILES, id: "boards", title: "Several boards",
+    text: "Points are medians over the files of a device, lines the range from the slowest to the fastest file. Results " +
+      "do not name their board, so each file counts as one: leave out files of the same board. Hollow: a GPU had " +
+      "lowered its clock.",
+  },
+  {
+    ...OVER_FILES, id: "spread", title: "Spread over boards",
+    text: "How far the files of a device are apart: the range of their speeds, in percent of the median.",
   },
   {
     id: "power", title: "Power after the samples", field: "watts", columns: [...CASE, ["W", (r) => r.watts], HOT],
@@ -112,18 +168,20 @@ class Figure {
   }
 }
 
-/** A view of the cases: its charts follow the filters. `rowsOf` gives the rows that its charts may show. */
+/** A view of the cases: its charts follow the filters. `rowsOf` gives the cases that its charts may show, and `drawn`
+ * what is drawn of those that the filters let through. `summary` has the columns of a table of these cases. */
 class View {
-  constructor(page, filters, { rowsOf, controls = [], ...definition }, opens) {
-    Object.assign(this, { page, filters, rowsOf }, definition);
+  constructor(page, filters, { rowsOf, controls = [], drawn = (cases) => cases, ...definition }, opens) {
+    Object.assign(this, { page, filters, rowsOf, drawn, opens }, definition);
     this.scale = Object.keys(this.scales ?? {})[0];
     this.figures = Object.fromEntries(Object.keys(page.charts[this.id]).map((form) => [
       form, new Figure(page, this.title, this.columns, opens)]));
-    this.empty = make("p", { className: "empty" });
+    this.empty = make("div", { className: "empty" });
+    this.cases = make("div");
     const scales = this.scale ? [select("Axis", Object.keys(this.scales).map((name) => [name, name]), this.scale,
       (value) => { this.scale = value; this.update(); })] : [];
     const buttons = [...controls.map((control) => control(() => this.update())), ...scales];
-    this.section = sectionOf(this.id, this.title, this.text, make("div", { className: "buttons" }, ...buttons), this.empty,
+    this.section = sectionOf(this.id, this.title, this.text, make("div", { className: "buttons" }, ...buttons), this.empty, this.cases,
       ...Object.values(this.figures).map((figure) => figure.element));
   }
 
@@ -137,25 +195,37 @@ class View {
     return spec;
   }
 
+  /** Whether any case of the page has what this view shows, whatever the filters are. */
+  hasCases() {
+    return this.drawn(this.rowsOf().filter((row) => row[this.field] !== undefined)).length > 0;
+  }
+
+  /** Why nothing is drawn, with buttons for the protocols that have something. */
   whyEmpty(all) {
-    const others = unique(all.filter((row) => this.filters.letsThrough(row)).map((row) => row.protocol));
-    const titles = others.map((number) => `“${this.page.protocols[number]}”`);
-    return titles.length ? `No case of this protocol is here. There are some of ${titles.join(" and ")}.`
-      : "The filters leave no case here.";
+    const others = Map.groupBy(all.filter((row) => this.filters.letsThrough(row)), (row) => row.protocol);
+    const found = [...others].filter(([, rows]) => this.drawn(rows).length).map(([protocol]) => protocol);
+    if (!found.length) return [make("p", {}, this.hasCases() ? "The filters leave no case here." : this.missing)];
+    const button = (protocol) => make("button", { type: "button", onclick: () => this.filters.choose(protocol) },
+      `Show ${this.page.protocols[protocol]}`);
+    return [make("p", {}, "No case of this protocol is here, but there are some of another one:"), ...found.map(button)];
   }
 
   update() {
     const all = this.rowsOf().filter((row) => row[this.field] !== undefined);
-    const rows = this.filters.rows(all);
-    const forms = { over_size: rows.filter((r) => r.side), by_shape: rows.filter((r) => !r.side), scatter: rows };
+    const cases = this.filters.rows(all);
+    const rows = this.drawn(cases);
+    const forms = { over_size: rows.filter((r) => r.side), by_shape: rows.filter((r) => !r.side) };
     const protocol = this.page.protocols[this.filters.protocol];
     for (const [form, figure] of Object.entries(this.figures)) {
-      const shown = forms[form];
-      const count = `${shown.length} ${shown.length === 1 ? "case" : "cases"}`;
-      figure.update(this.specOf(form), shown, `${count}: ${protocol}. A click on a point shows its samples.`, { roofs: this.page.roofs });
+      const shown = forms[form] ?? rows;
+      const number = shown[0]?.id === undefined ? shown.length : unique(shown.map((row) => row.id)).length;
+      const count = `${number} ${number === 1 ? "case" : "cases"}: ${protocol}`;
+      const about = this.about ?? "A click on a point shows its samples.";
+      figure.update(this.specOf(form), shown, `${count}. ${about}`, { roofs: this.page.roofs });
     }
     this.empty.hidden = rows.length > 0;
-    this.empty.textContent = rows.length ? "" : all.length ? this.whyEmpty(all) : this.missing;
+    this.empty.replaceChildren(...(rows.length ? [] : this.whyEmpty(all)));
+    this.cases.replaceChildren(...(this.summary && cases.length ? [tableOf(this.title, this.summary, cases)] : []));
   }
 }
 
@@ -220,19 +290,23 @@ function comparisonOf(page) {
   let chosen = 0;
   const options = page.pairs.map((pair, index) => [index, pair.title]);
   const control = (changed) => select("Files", options, chosen, (value) => { chosen = Number(value); changed(); });
-  return { rowsOf: () => page.pairs[chosen].cases, controls: [control] };
+  return { rowsOf: () => page.pairs[chosen]?.cases ?? [], controls: [control] };
 }
 
-/** The rows of one size, or of all: first 4096, as the worklog's ladder, or the largest. */
-function oneSizeOf(page) {
-  const timed = page.cases.filter((row) => row.outcome === "measured" && row.err);
-  const problems = unique(timed.map((row) => row.problem));
-  let chosen = problems.includes("4096") ? "4096" : timed.toSorted((a, b) => a.m * a.n * a.k - b.m * b.n * b.k).at(-1)?.problem;
+/** The cases of one problem, or of all, and the control for it: first 4096, as the worklog's ladder, where `usual`
+ * asks for it, or else the largest. */
+function byProblem(cases, usual) {
+  const problems = unique(cases.map((row) => row.problem));
+  const largest = cases.toSorted((a, b) => a.m * a.n * a.k - b.m * b.n * b.k).at(-1)?.problem;
+  let chosen = problems.includes(usual) ? usual : largest;
   const options = [["all", "all"], ...problems.map((problem) => [problem, problem])];
   const control = (changed) => select("M × N × K", options, chosen, (value) => { chosen = value; changed(); });
-  const rowsOf = () => timed.filter((row) => chosen === "all" || row.problem === chosen);
-  return { rowsOf, controls: timed.length ? [control] : [] };
+  const rowsOf = () => cases.filter((row) => chosen === "all" || row.problem === chosen);
+  return { rowsOf, controls: problems.length > 1 ? [control] : [] };
 }
+
+const errorsOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "measured" && row.err), "4096");
+const sustainedOf = (page) => byProblem(page.cases.filter((row) => row.moments));
 
 /** The cases as they were while their energy was measured. */
 function turnsOf(page) {
@@ -262,11 +336,15 @@ async function main() {
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
-  const special = { comparison: comparisonOf, error: oneSizeOf, roofline: intensitiesOf, energy: turnsOf };
-  const views = charted ? VIEWS.filter(({ id }) => id !== "comparison" || page.pairs.length).map((definition) => {
+  const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, energy: turnsOf,
+    sustained: sustainedOf };
+  const ask = ["comparison", "sustained", "boards", "spread"]; // for files that few reports have
+  const all = (charted ? VIEWS : []).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
-  }) : [];
+  });
+  const shown = all.filter((view) => view.hasCases() || !ask.includes(view.id));
+  const views = shown.toSorted((a, b) => b.hasCases() - a.hasCases()); // what is empty says why, and comes last
   if (page.cases.some((row) => row.outcome === "compared")) views.push(new Distribution(page, filters));
   if (page.cases.length) views.push(new Cases(page, filters, opens));
   const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection),

@@ -177,6 +177,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
     if isinstance(page.file, MadePage):
         return content.replace("__codelineno-0-", "L")
     content = re.sub(r"<!--.*?-->", "", content, flags=re.DOTALL)
+    content = re.sub(r'<img [^>]*?src="([^"]+)"[^>]*>', r'<a href="\1">\g<0></a>', content)  # to be read on a phone
     titles = {anchor(term): html.escape(text) for term, text in definitions().items()}
 
     def with_title(link: re.Match) -> str:

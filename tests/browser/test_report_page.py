@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import fleet
 import report
+import report_charts
 from opened import WIDTHS, Opened
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
+SYNTHETIC = ROOT / "tests" / "scripts" / "fixtures" / "synthetic-gpu"
 OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
@@ -206,18 +209,67 @@ def test_two_boards_are_compared_with_intervals(sweeps, open_page):
     assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in rows)
 
 
-def test_energy_has_a_view_where_records_have_it(open_page, tmp_path, write):
-    document = json.loads((H200 / "cold.json").read_text())
-    for case in document["benchmarks"]:
-        if case["m"] == 4096 and case["kernel"] == "06_coarse_2d":
-            turn = {"joules_per_product": 3.5, "gflops_per_watt": 39.3, "watts": 600.0, "gflops": 23600.0, "seconds": 1}
-            case["energy"] = {"kernel": turn | {"trace": {"throttled_share": 0.5}}}
-    path = tmp_path / "energy.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    opened = open_page(write(path))
-    (row,) = rows_of(opened, "energy")
-    assert (row["joules"], row["throttled"]) == (3.5, True)
+def test_energy_is_drawn_where_it_was_measured(write, open_page):
+    opened = open_page(write(SYNTHETIC / "energy.json"))
+    document = json.loads((SYNTHETIC / "energy.json").read_text())
+    turns = {(c["kernel"], c["m"]): c["energy"]["kernel"] for c in document["benchmarks"]}
+    row = next(r for r in rows_of(opened, "energy") if r["kernel"] == "06_coarse_2d" and r["side"] == 4096)
+    assert row["joules"] == pytest.approx(turns["06_coarse_2d", 4096]["joules_per_product"], rel=1e-5)
+    assert row["throttled"] is True
     assert opened.errors == []
+
+
+def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_page):
+    opened = open_page(write(H200 / "cold.json", SYNTHETIC / "sustained.json"))
+    assert {row["outcome"] for row in rows_of(opened, "relative")} == {"measured"}
+    section = opened.page.locator("#sustained")
+    assert "No case of this protocol" in section.inner_text()
+    section.get_by_role("button", name="sustained").click()
+    settled(opened)
+    figures = section.locator("figure")
+    assert figures.count() == 4
+    for index, field in enumerate(("tflops", "mhz", "watts", "celsius")):
+        figures.nth(index).scroll_into_view_if_needed()
+        place = figures.nth(index).locator(".chart[data-rows]")
+        place.locator("canvas").wait_for()
+        rows = place.evaluate("e => e.embedded.view.data('rows')")
+        assert {(row["name"], row["turn"]) for row in rows if field in row} == {
+            (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in report_charts.TURNS
+        }
+        assert pixels(place) > 1000
+    cells = section.locator("tbody tr", has_text="07 warptile").first.locator("td").all_inner_texts()
+    assert cells[3:8] == ["48.6", "48.6", "48.6", "50", "97.2"]
+    assert opened.page.get_by_label("Protocol").locator("option:checked").inner_text().endswith("sustained")
+    assert "No case of this protocol" in opened.page.locator("#relative").inner_text()
+    assert opened.errors == opened.axe_violations() == opened.too_wide() == []
+
+
+def test_boards_have_medians_and_ranges_that_follow_the_filters(sweeps, open_page):
+    opened = open_page(sweeps)
+    files = [H200 / f"{name}.json" for name in ("cold", "shapes_tensor", "shapes_tensor_other_board")]
+    assert_boards(rows_of(opened, "boards"), files)
+    opened.page.get_by_label("cold", exact=True).uncheck()
+    settled(opened)
+    assert_boards(rows_of(opened, "boards"), files[1:])
+    assert len(rows_of(opened, "spread", "by_shape")) > 10
+    opened.page.get_by_label("shapes_tensor", exact=True).uncheck()
+    settled(opened)
+    assert "leave no case" in opened.page.locator("#boards").inner_text()
+    assert opened.errors == []
+
+
+def assert_boards(rows: list[dict], files: list[Path]) -> None:
+    """The rows are what scripts/fleet.py tells of the same files."""
+    spreads = fleet.spreads(fleet.load_boards(files), "tflops")
+    several = {case: of["NVIDIA H200"] for case, of in spreads.items() if of["NVIDIA H200"].boards > 1}
+    shown = {(row["group"].split()[-1], row["side"]): row for row in rows}
+    wanted = {case[:2]: spread for case, spread in several.items() if len(set(case[1:4])) == 1 and ":" not in case[0]}
+    assert shown.keys() == wanted.keys()
+    for case, spread in wanted.items():
+        row = shown[case]
+        assert [row["median"], row["low"], row["high"]] == pytest.approx(spread[:3], rel=1e-5)
+        assert row["spread"] == pytest.approx(100 * spread.relative, rel=1e-2, abs=1e-3)
+        assert (row["files"], row["throttled"]) == (spread.boards, spread.throttled)
 
 
 def test_where_no_record_has_energy_the_page_says_what_measures_it(sweeps, open_page):

@@ -13,7 +13,7 @@ from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
 import drawings
-from svg import USUAL
+from svg import DARK, INK, USUAL
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = list(drawings.DRAWINGS)
@@ -111,6 +111,47 @@ def test_texts_do_not_cross_the_edges_of_boxes(svg: ET.Element) -> None:
                 and extents.bottom <= box.bottom + 1
             )
             assert inside or not extents.meets(box, 1.5), f"{text.text!r} crosses the edge of a box at {box}"
+
+
+def painted(element: ET.Element, inherited: str = INK) -> str:
+    return element.get("fill", inherited)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_stand_out_in_light_and_in_dark(svg: ET.Element, dark: bool) -> None:
+    """A text lies on the last box before it that has it inside."""
+    below: list[tuple[Box, str]] = []
+    for element in svg.iter():
+        if element.tag == f"{SVG}rect" and painted(element) != "none":
+            x, y, w, h = (float(element.get(name, 0)) for name in ("x", "y", "width", "height"))
+            below.append((Box(x, y, x + w, y + h), painted(element)))
+        elif element.tag == f"{SVG}text":
+            box = extent(element)
+            x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+            (*_, ground) = (fill for b, fill in below if b.left <= x <= b.right and b.top <= y <= b.bottom)
+            colors = [DARK[color] if dark else color for color in (painted(element), ground)]
+            assert contrast(*colors) >= 4.5, f"{element.text!r}: {colors}"
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 defines it."""
+
+    def luminance(color: str) -> float:
+        parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return high / low
+
+
+def test_every_colour_has_its_rule_for_dark_pages(svg: ET.Element) -> None:
+    style = svg.find(f"{SVG}style")
+    assert style is not None and style.text is not None and "prefers-color-scheme:dark" in style.text
+    for element in svg.iter():
+        for name in ("fill", "stroke"):
+            if (color := element.get(name, "none")) != "none":
+                assert f'[{name}="{color}"]{{{name}:{DARK[color]}}}' in style.text
 
 
 @pytest.mark.parametrize("path", sorted((drawings.ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)

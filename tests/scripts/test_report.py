@@ -14,12 +14,14 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
+import looks
 import report
 import report_charts
 import report_data
+import turns
 from compare import main as compare_main
 from conftest import ROOT, SYNTHETIC, case
-from results import ResultsError
+from results import ResultsError, load
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -154,16 +156,62 @@ def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, 
 
 
 def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
-    def add(document):
-        turn = {"joules_per_product": 2.5, "gflops_per_watt": 55.0, "watts": 600.0}
-        turn["trace"] = {"mean_sm_clock_mhz": 1700.0, "throttled_share": 0.25}
-        case(document, "06_coarse_2d", 4096)["energy"] = {"kernel": turn}
+    def spoil(document):
+        for turn in case(document, "01_naive", 4096)["energy"].values():
+            for name in ("joules_per_product", "gflops_per_watt", "watts", "energy"):
+                del turn[name]
+            turn["no_energy"] = "no counter here"
 
-    cases = written(tmp_path, edited("cold.json", add))["cases"]
-    shown = [c for c in cases if "joules" in c]
-    assert [c["case"] for c in shown] == ["06_coarse_2d/4096x4096x4096"]
-    assert (shown[0]["joules"], shown[0]["gflop_per_joule"], shown[0]["turn_mhz"]) == (2.5, 55.0, 1700.0)
-    assert shown[0]["turn_throttled"] is True
+    path = edited("energy.json", spoil)
+    found = written(tmp_path, path)
+    shown = {c["case"]: c for c in found["cases"] if "joules" in c}
+    records = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+    assert len(shown) == len(records) - 1
+    assert "No energy: no counter here: energy (1 of " in "\n".join(found["notes"])
+    both = case({"benchmarks": records}, "06_coarse_2d", 4096)["energy"]
+    fields = shown["06_coarse_2d/4096x4096x4096"]
+    for name, value in {
+        "joules": both["kernel"]["joules_per_product"],
+        "gflop_per_joule": both["kernel"]["gflops_per_watt"],
+        "rival_joules": both["cublas"]["joules_per_product"],
+        "turn_mhz": 1700.0,
+        "turn_of": 100 * both["kernel"]["gflops"] / both["cublas"]["gflops"],
+    }.items():
+        assert fields[name] == pytest.approx(value, rel=1e-5), name
+    assert fields["throttle_shares"] == "sw power cap 50.0 %"
+    assert "moments" not in fields
+
+
+def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):
+    found = written(tmp_path, COLD, SYNTHETIC / "sustained.json")
+    shown = [c for c in found["cases"] if c["outcome"] == "sustained"]
+    assert {c["protocol"] for c in shown} == {1}
+    assert not any(c.keys() & {"tflops", "of", "us", "samples"} for c in shown)
+    assert found["pairs"] == []
+    (own,) = (c for c in shown if c["kernel"] == "07_warptile_hilbert")
+    record = json.loads((SYNTHETIC / "sustained.json").read_text(encoding="utf-8"))
+    both = next(r for r in record["benchmarks"] if r["kernel"] == own["kernel"])["sustained"]
+    assert own["turn_tflops"] == pytest.approx(both["kernel"]["gflops"] / 1e3, rel=1e-5)
+    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in report_charts.TURNS}
+    assert [len(of) for of in moments.values()] == [len(both[name]["batch_us"]) for name in ("kernel", "cublas")]
+    assert moments["the kernel"][7]["tflops"] == pytest.approx(own["turn_tflops"], rel=1e-5)
+    assert [moments["the kernel"][i]["mhz"] for i in (0, -1)] == [1500, 1900]
+    assert [moments["the kernel"][i].get("why") for i in (0, -1)] == ["sw power cap", ""]
+
+
+def test_moments_are_means_of_equal_parts():
+    """The second half of the launches takes three times as long, and the trace lacks a clock."""
+    trace = {"samples": {"ms": [0, 900, 2500], "sm_clock_mhz": [1000, 1200, None], "power_w": [100, 200, 300]}}
+    trace["reasons"] = [{"sample": 0, "reasons": []}, {"sample": 2, "reasons": ["sw_power_cap"]}]
+    turn = {"batch_us": [5e5, 5e5, 1.5e6, 1.5e6], "launches_per_batch": 10, "trace": trace}
+    first, second = turns.moments(turn, 1e12, 2)
+    assert (first["seconds"], second["seconds"]) == (1, 3)
+    assert first["tflops"] == pytest.approx((20 + 10 * 2 / 3) / 2)
+    assert second["tflops"] == pytest.approx((10 * 4 / 3) / 2)
+    assert (first["mhz"], first["watts"], first["why"]) == (1100, 150, "")
+    assert (second.get("mhz"), second["watts"], second["why"]) == (None, 300, "sw power cap")
+    assert turns.ends_of(turn, 1e12) == pytest.approx((20, 20 / 3))
+    assert len(turns.moments(turn, 1e12, 200)) == 4
 
 
 def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
@@ -243,6 +291,21 @@ def test_colours_can_be_seen_on_the_card(theme):
         assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
 
 
+def test_chapters_have_the_colours_of_the_other_charts_whatever_else_a_file_holds(tmp_path):
+    files = [ROOT / "results" / "nvidia-h200" / name for name in ("cold.json", "shapes_tensor.json")]
+    for rows, seen in ((load([file]), written(tmp_path, file)["looks"]) for file in files):
+        tensor = [row for row in rows.itertuples() if row.number >= 10 and not row.variant]
+        assert {row.number for row in tensor} == {10, 11, 12}
+        for row in tensor:
+            look = report_data.seen_on(looks.color_of(row), "light"), report_data.SHAPES[looks.marker_of(row)]
+            assert (seen[looks.title_of(row)]["light"], seen[looks.title_of(row)]["shape"]) == look
+
+
+def test_fourteen_chapters_look_different():
+    assert len(set(looks.PLACES)) == len(set(looks.MARKERS)) == 14
+    assert set(looks.MARKERS) <= report_data.SHAPES.keys()
+
+
 def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
     monkeypatch.setattr(report, "IMAGES", {"relative": "of"})
     paths = list(report.images(report_data.gather([COLD]), tmp_path))
@@ -255,8 +318,8 @@ def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
 def test_definitions_are_filled_without_a_change_to_themselves():
     before = json.dumps(report_charts.CHARTS)
     rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
-    looks = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
-    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, looks, "light", "#111111")
+    black = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
+    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, black, "light", "#111111")
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
     assert "strokeDash" in spec["layer"][0]["encoding"]
     assert json.dumps(report_charts.CHARTS) == before
