@@ -137,7 +137,7 @@ class Evidence:
     def first_wave(self, kernel: str, m: int, n: int) -> float:
         """Elements of A and B, for each of K, that the blocks at work first read of a product."""
         case = self._counted(kernel, m, n)
-        return case.counts["first_wave"]["elements"] / case.row.shape[2] if case else nan
+        return case.launches[0]["first_wave"]["elements"] / case.row.shape[2] if case else nan
 
     def dram_counted(self, kernel: str, size: int) -> float:
         """Bytes from and to DRAM, as counted for blocks in step."""

@@ -108,6 +108,16 @@ class Case:
         return self.row.counts
 
     @property
+    def launches(self) -> list[dict]:
+        """The counts of each launch; those of the kernel where it makes only one."""
+        return self.counts.get("launches", [self.counts])
+
+    @property
+    def lines(self) -> list[dict]:
+        """The counts of source lines, of one launch after the other."""
+        return [line for launch in self.launches for line in launch["lines"]]
+
+    @property
     def exceeds_l2(self) -> bool:
         m, n, k = self.row.shape
         return FLOAT_BYTES * (m * k + k * n + m * n) > self.counts["gpu_model"]["l2_bytes"]

@@ -144,7 +144,7 @@ def find(cases: Sequence[Case], access: Access) -> Touched:
         raise NoData(f"{access.kernel} was not counted")
     lines = [
         line
-        for line in case.counts["lines"]
+        for line in case.lines
         if line["kind"] == access.kind and line.get("array", "") == access.array and "example" in line
     ]
     busiest = sorted(lines, key=lambda line: -line["requests"])[: access.among]

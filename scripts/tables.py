@@ -794,7 +794,7 @@ class Blocks:
         parts = []
         for case in map(comparison.case, self._ids(kernels)):
             rows = []
-            for line in case.counts["lines"]:
+            for line in case.lines:
                 requests = line.get("requests") or None
                 ratios = [counts.ratio(line.get(f) or None, requests) for f in ("sectors", "wavefronts", "conflicts")]
                 place = [f"`{line['file']}:{line['line']}`", KINDS[line["kind"]]]

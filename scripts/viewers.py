@@ -5,7 +5,8 @@
     $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner    and a warp's accesses in each chapter
     ... --runner build/runner --kernels 02_smem_tiled,02_smem_tiled:tile16  or in these kernels
 
-The accesses of a kernel are in warp_<kernel>.html, with "-" for ":". The runner counts them: `--count --trace`.
+The accesses of a kernel are in warp_<kernel>.html, with "-" for ":". The runner counts them: `--count --trace`. Of a
+kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,19 +61,29 @@ def chapters(runner: Path) -> list[str]:
     return [kernel["id"] for kernel in listed if (kernel["number"] or 0) > 0]
 
 
-def page_of(kernel: str) -> str:
-    return f"warp_{kernel.replace(':', '-')}.html"
-
-
-def write_trace(runner: Path, kernel: str, folder: Path) -> bool:
-    """Returns whether the kernel can be counted."""
-    results = folder / "results.json"
-    command = [runner, "--count", "--kernel", kernel, "--trace", folder / page_of(kernel), "--out", results]
+def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments: str) -> int:
+    """Writes the page and returns how many launches the kernel makes; 0 where it can not be counted."""
+    command = [runner, "--count", "--kernel", kernel, "--trace", page, "--out", results, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    results.unlink(missing_ok=True)
     if done.returncode not in (0, NOT_COUNTED):
         raise ViewersError(f"{kernel}: {(done.stderr or done.stdout).strip()}")
-    return done.returncode == 0
+    if done.returncode == NOT_COUNTED:
+        return 0
+    counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
+    return len(counts.get("launches", [counts]))
+
+
+def write_traces(runner: Path, kernel: str, folder: Path) -> list[Path]:
+    """The pages of a kernel, that of its last launch first; none where it can not be counted."""
+    page = folder / f"warp_{kernel.replace(':', '-')}.html"
+    with tempfile.TemporaryDirectory() as temporary:
+        results = Path(temporary) / "results.json"
+        launches = write_trace(runner, kernel, page, results)
+        pages = [page] if launches else []
+        for number in range(launches - 1):
+            pages.append(page.with_stem(f"{page.stem}_launch_{number}"))
+            write_trace(runner, kernel, pages[-1], results, "--trace-launch", str(number))
+    return pages
 
 
 def main() -> int:
@@ -89,9 +101,10 @@ def main() -> int:
         if arguments.runner:
             kernels = arguments.kernels.split(",") if arguments.kernels else chapters(arguments.runner)
             for kernel in kernels:
-                if write_trace(arguments.runner.resolve(), kernel, arguments.folder.resolve()):
-                    print(arguments.folder / page_of(kernel))
-                else:
+                pages = write_traces(arguments.runner.resolve(), kernel, arguments.folder.resolve())
+                for page in pages:
+                    print(arguments.folder / page.name)
+                if not pages:
                     print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
     except (ViewersError, OSError, subprocess.CalledProcessError) as error:
         print(f"viewers.py: {error}", file=sys.stderr)

@@ -282,9 +282,15 @@ function show(trace) {
 
   $("kernel").textContent = trace.kernel;
   document.title = `A warp's accesses: ${trace.kernel}`;
+  // The function of a single launch has the kernel's name.
+  const launch =
+    trace.launches === 1
+      ? ""
+      : `This is launch ${trace.launch} of ${trace.launches}, ${trace.function || "whose function is not known"}, and ` +
+        `--trace-launch chooses another one. Launches, blocks and warps are numbered from 0. `;
   $("about").textContent =
     `M x N x K = ${trace.size.join(" x ")}. Warp ${trace.warp} of ${trace.warps} in block ${trace.block} of ` +
-    `${trace.blocks.toLocaleString("en")}, executed on a CPU. Numbers in the pictures are lanes. An ` +
+    `${trace.blocks.toLocaleString("en")}, executed on a CPU. ${launch}Numbers in the pictures are lanes. An ` +
     `underlined one is the first of several lanes that want the same word.`;
   if (trace.left_out > 0) {
     $("cut").hidden = false;
@@ -391,7 +397,7 @@ function show(trace) {
     );
     const body = [...rows.values()].map(({ place, own, before, current: isCurrent }) => {
       const sums = totalsOf(own);
-      const launch = trace.launch.find(
+      const ofLaunch = trace.lines.find(
         (line) =>
           line.file === place.file &&
           line.line === place.line &&
@@ -411,7 +417,7 @@ function show(trace) {
         whole(before),
         whole(sums.requests),
         ...costsOf(sums),
-        ...(launch ? [whole(launch.requests), ...costsOf(launch)] : ["", "", "", ""]),
+        ...(ofLaunch ? [whole(ofLaunch.requests), ...costsOf(ofLaunch)] : ["", "", "", ""]),
       ];
       return element(
         "tr",

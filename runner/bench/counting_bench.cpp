@@ -23,12 +23,12 @@ void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observ
   const Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
   describe_own_choice(kernel, prepared.configuration, record);
   record.counts = count(kernel, prepared, problem, options_, observer);
-  if (protocol_.verify && record.counts->blocks_executed == record.counts->blocks) {
+  if (protocol_.verify && record.counts->sum().whole()) {
     verify(operands, "", observer, record);
   }
   if (options_.trace) {
     write_atomically(options_.trace->page, trace_page(kernel, operands.size, *record.counts));
-    record.counts->trace.reset();
+    record.counts->traced.reset();
   }
   record.outcome = Outcome::counted;
 }

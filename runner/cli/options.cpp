@@ -23,9 +23,10 @@ namespace {
 
 /// The most blocks that an SM of any GPU holds.
 constexpr int MOST_BLOCKS_PER_SM = 32;
-/// Blocks of a grid that the executor can count, and warps of a block.
+/// Blocks of a grid that the executor can count, warps of a block, and launches of a kernel.
 constexpr std::uint64_t MOST_BLOCKS = 1ULL << 32U;
 constexpr unsigned MOST_WARPS = 32;
+constexpr std::size_t MOST_LAUNCHES = 1U << 16U;
 /// Of the size alone for --trace: small enough that a warp's whole loop is on the page.
 constexpr std::string_view TRACED_SIZE = "256";
 /// Most that a product is spread over.
@@ -199,7 +200,7 @@ std::vector<Distribution> parse_data(std::string_view flag, const std::string& t
 }
 
 /// Declares the flags that take a value; the values go to `options` and `traced` while `app` parses.
-void declare_values(CLI::App& app, Options& options, simt::TracedWarp& traced) {
+void declare_values(CLI::App& app, Options& options, TraceOptions& traced) {
   using Flag = std::string_view;
   using Text = const std::string&;
   const auto value = [&app](const std::string& flag, const std::string& value_name, const std::string& description,
@@ -326,12 +327,17 @@ void declare_values(CLI::App& app, Options& options, simt::TracedWarp& traced) {
 
   value("--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
         [&](Flag, Text text) { options.trace.emplace().page = text; });
+  value("--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]",
+        [&](Flag flag, Text text) {
+          traced.launch = parse_number<std::size_t>(
+              flag, text, [](std::size_t x) { return x < MOST_LAUNCHES; }, "the number of a launch, 0 or above");
+        });
   value("--trace-block", "N", "block of that warp, numbered with x fastest [0]", [&](Flag flag, Text text) {
-    traced.block = parse_number<std::uint64_t>(
+    traced.warp.block = parse_number<std::uint64_t>(
         flag, text, [](std::uint64_t x) { return x < MOST_BLOCKS; }, "the number of a block, 0 or above");
   });
   value("--trace-warp", "N", "that warp in its block [0]", [&](Flag flag, Text text) {
-    traced.warp = parse_number<unsigned>(
+    traced.warp.warp = parse_number<unsigned>(
         flag, text, [](unsigned x) { return x < MOST_WARPS; },
         fmt::format("the number of a warp, between 0 and {}", MOST_WARPS - 1));
   });
@@ -409,6 +415,7 @@ const std::vector<Meaning>& meanings() {
       {"--gpu-model", {Mode::count}},
       {"--blocks-per-sm", {Mode::count}},
       {"--trace", {Mode::count}},
+      {"--trace-launch", {Mode::count}},
       {"--trace-block", {Mode::count}},
       {"--trace-warp", {Mode::count}},
       {"--out", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
@@ -467,7 +474,7 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
     }
   }
-  for (const char* const flag : {"--trace-block", "--trace-warp"}) {
+  for (const char* const flag : {"--trace-launch", "--trace-block", "--trace-warp"}) {
     if (app.count(flag) > 0 && !options.trace) {
       throw UsageError(fmt::format("{} needs --trace, which names the page to write", flag));
     }
@@ -542,7 +549,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
 
   CLI::App app(std::string(DESCRIPTION), "runner");
   app.allow_extras();
-  simt::TracedWarp traced;
+  TraceOptions traced;
   declare_values(app, options, traced);
   app.get_formatter()->column_width(26);
   const std::array<Switch, 9> switches{{
@@ -605,7 +612,8 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   }
   options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
   if (options.trace) {
-    options.trace->warp = traced;
+    traced.page = options.trace->page;
+    options.trace = traced;
     options.sizes = options.sizes.value_or(std::string(TRACED_SIZE));
   }
   RankOptions& ranks = options.ranks;

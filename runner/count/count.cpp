@@ -8,7 +8,6 @@
 #include <cmath>
 #include <future>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,12 +18,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 using simt::AccessKind;
 
-/// How many blocks of the kernel an SM of the GPU holds; 0 when a block is too large.
-unsigned blocks_on_sm(const simt::GpuModel& gpu, const Kernel& kernel, std::size_t smem_bytes, unsigned threads) {
+/// How many blocks an SM of the GPU holds, as far as threads and shared memory decide; 0 when a block is too large.
+unsigned blocks_on_sm(const simt::GpuModel& gpu, std::size_t smem_bytes, unsigned threads) {
   const unsigned warps = (threads + simt::WARP - 1) / simt::WARP;
   unsigned blocks = std::min(gpu.blocks_per_sm, gpu.threads_per_sm / (warps * simt::WARP));
-  blocks = std::min(blocks, static_cast<unsigned>(gpu.smem_per_sm / (smem_bytes + gpu.smem_reserved)));
-  return kernel.blocks_per_sm > 0 ? std::min(blocks, static_cast<unsigned>(kernel.blocks_per_sm)) : blocks;
+  return std::min(blocks, static_cast<unsigned>(gpu.smem_per_sm / (smem_bytes + gpu.smem_reserved)));
 }
 
 /// A, B and C. A block writes to the rows of C that it reads of A, and to the columns that it reads of B.
@@ -52,12 +50,14 @@ std::array<std::uint64_t, simt::MAX_ARRAYS> first_sectors(const std::vector<simt
 }
 
 /// Ends the case if replaying its requests to the L2 would take more than about a minute.
-void refuse_long_replays(const simt::LaunchCounts& launch) {
+void refuse_long_replays(const std::vector<simt::LaunchCounts>& launches) {
   constexpr double ACCESSES_PER_SECOND = 1e8;
   constexpr double MOST_SECONDS = 90.0;
   double accesses = 0.0;
-  for (const simt::PlacedBlock& block : launch.placed) {
-    accesses += static_cast<double>(block.traffic->size());
+  for (const simt::LaunchCounts& launch : launches) {
+    for (const simt::PlacedBlock& block : launch.placed) {
+      accesses += static_cast<double>(block.traffic->size());
+    }
   }
   const double seconds = accesses / ACCESSES_PER_SECOND;
   if (seconds > MOST_SECONDS) {
@@ -68,16 +68,75 @@ void refuse_long_replays(const simt::LaunchCounts& launch) {
   }
 }
 
-void replay(const simt::LaunchCounts& launch, const simt::GpuModel& gpu, Counts& counts) {
-  const simt::PlacedLaunch placed{launch.placed, first_sectors(launch.arrays), counts.blocks_per_sm};
-  if (counts.blocks_per_sm == 1) {
-    counts.in_step = simt::replay(placed, simt::Turns::in_step, gpu);
-    counts.in_turn = counts.in_step;
-    return;
+/// Fills in the traffic of the L2 and of DRAM.
+void replay(const std::vector<simt::LaunchCounts>& launches, Counts& counts) {
+  std::vector<simt::PlacedLaunch> placed;
+  bool one_block_each = true;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const unsigned blocks_per_sm = counts.launches[i].blocks_per_sm;
+    placed.push_back({launches[i].placed, first_sectors(launches[i].arrays), blocks_per_sm});
+    one_block_each = one_block_each && blocks_per_sm == 1;
   }
-  auto in_turn = std::async(std::launch::async, [&] { return simt::replay(placed, simt::Turns::in_turn, gpu); });
-  counts.in_step = simt::replay(placed, simt::Turns::in_step, gpu);
-  counts.in_turn = in_turn.get();
+  const auto replayed = [&](simt::Turns turns) { return simt::replay(placed, turns, *counts.gpu); };
+  std::future<std::vector<simt::L2Traffic>> others;
+  if (!one_block_each) {
+    others = std::async(std::launch::async, replayed, simt::Turns::in_turn);
+  }
+  const std::vector<simt::L2Traffic> in_step = replayed(simt::Turns::in_step);
+  const std::vector<simt::L2Traffic> in_turn = one_block_each ? in_step : others.get();
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    counts.launches[i].requests.in_step = in_step[i];
+    counts.launches[i].requests.in_turn = in_turn[i];
+  }
+}
+
+/// The counts of a launch, but for the traffic that replay() fills in. Throws CaseStopped if no block fits on an SM.
+CountedLaunch counted_launch(const simt::LaunchCounts& launch, unsigned blocks_per_sm, const simt::GpuModel& gpu) {
+  if (blocks_per_sm == 0) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("a block of {} threads with {} B of shared memory does not fit on an SM of {}",
+                                  launch.threads_per_block, launch.smem_bytes, gpu.name));
+  }
+  CountedLaunch counted;
+  counted.function = launch.function;
+  counted.threads_per_block = launch.threads_per_block;
+  counted.smem_bytes = launch.smem_bytes;
+  counted.blocks_per_sm = blocks_per_sm;
+  counted.first_wave_blocks = std::min(launch.blocks, std::uint64_t{gpu.sms} * blocks_per_sm);
+  counted.first_wave_elements = launch.elements_read_by_first(counted.first_wave_blocks);
+  Requests& requests = counted.requests;
+  requests.blocks = launch.blocks;
+  requests.blocks_executed = launch.blocks_executed;
+  requests.traffic = launch.traffic;
+  requests.flops = launch.flops;
+  requests.tensor_flops = launch.tensor_flops;
+  requests.barriers = launch.barriers;
+  for (std::size_t i = 0; i < requests.reads_per_element.size(); ++i) {
+    const simt::GlobalArray& array = launch.arrays[i].array;
+    const auto bytes = static_cast<double>(array.rows * array.row_bytes);
+    requests.reads_per_element[i] = bytes > 0.0 ? static_cast<double>(launch.bytes_read[i]) / bytes : 0.0;
+  }
+  requests.lines = launch.lines;
+  return counted;
+}
+
+/// The trace of the launch that `options` choose. Throws CaseStopped where there is no such launch, block or warp.
+TracedLaunch chosen_trace(std::vector<simt::LaunchCounts>& launches, const TraceOptions& options) {
+  const std::size_t number = options.launch.value_or(launches.size() - 1);
+  if (number >= launches.size()) {
+    throw CaseStopped(Outcome::skipped, fmt::format("there is no launch {} to trace: the kernel makes {}, numbered "
+                                                    "from 0",
+                                                    number, launches.size()));
+  }
+  simt::LaunchCounts& launch = launches[number];
+  if (!launch.trace) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("there is no warp {} of block {} to trace: the launch has {} blocks of {} warps, "
+                                  "numbered from 0",
+                                  options.warp.warp, options.warp.block, launch.blocks,
+                                  (launch.threads_per_block + simt::WARP - 1) / simt::WARP));
+  }
+  return {number, std::move(*launch.trace)};
 }
 
 Json global_json(const simt::Traffic& traffic) {
@@ -99,31 +158,6 @@ Json to_json(const simt::L2Traffic& traffic) {
                              : static_cast<double>(traffic.read_hits) / static_cast<double>(traffic.read_sectors)},
             {"dram_read_bytes", traffic.dram_read_bytes},
             {"dram_written_bytes", traffic.dram_written_bytes}};
-  return json;
-}
-
-Json to_json(const simt::LineCounts& line) {
-  Json json;
-  json["file"] = line.file;
-  json["line"] = line.line;
-  json["kind"] = line.kind ? to_string(*line.kind) : "flops";
-  if (!line.array.empty()) {
-    json["array"] = line.array;
-  }
-  json["requests"] = line.traffic.requests;
-  json["sectors"] = line.traffic.sectors;
-  json["bytes"] = line.traffic.bytes;
-  json["wavefronts"] = line.traffic.wavefronts;
-  json["conflicts"] = line.traffic.wavefronts - line.traffic.ideal_wavefronts;
-  json["flops"] = line.flops;
-  if (line.kind) {
-    Json lanes = Json::array();
-    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
-      const bool active = (line.example.active >> lane & 1U) != 0;
-      lanes.push_back(active ? Json(line.example.address[lane]) : Json(nullptr));
-    }
-    json["example"] = {{"bytes", line.example.bytes}, {"lanes", std::move(lanes)}};
-  }
   return json;
 }
 
@@ -174,6 +208,85 @@ simt::LineCounts line_from_json(const Json& json) {
   return line;
 }
 
+Json to_json(const Requests& requests) {
+  Json json;
+  json["blocks"] = requests.blocks;
+  json["blocks_executed"] = requests.blocks_executed;
+  json["global_loads"] = global_json(requests.of(AccessKind::global_load));
+  json["global_stores"] = global_json(requests.of(AccessKind::global_store));
+  json["shared_loads"] = shared_json(requests.of(AccessKind::shared_load));
+  json["shared_stores"] = shared_json(requests.of(AccessKind::shared_store));
+  Json copies = shared_json(requests.of(AccessKind::async_copy));
+  copies["sectors"] = requests.of(AccessKind::async_copy).sectors;
+  json["async_copies"] = std::move(copies);
+  if (requests.flops) {
+    json["flops"] = *requests.flops;
+  }
+  if (requests.tensor_flops > 0) {
+    json["tensor_flops"] = requests.tensor_flops;
+  }
+  json["barriers"] = requests.barriers;
+  json["reads_per_element"] = {
+      {"a", requests.reads_per_element[0]}, {"b", requests.reads_per_element[1]}, {"c", requests.reads_per_element[2]}};
+  json["l2"] = {{"in_step", to_json(requests.in_step)}, {"in_turn", to_json(requests.in_turn)}};
+  json["lines"] = Json::array();
+  for (const simt::LineCounts& line : requests.lines) {
+    json["lines"].push_back(sgemm::to_json(line));
+  }
+  return json;
+}
+
+Json to_json(const Counts& counts, const CountedLaunch& launch) {
+  Json json;
+  json["threads_per_block"] = launch.threads_per_block;
+  json["smem_bytes"] = launch.smem_bytes;
+  json["blocks_per_sm"] = launch.blocks_per_sm;
+  json["resident_blocks"] = counts.resident_blocks(launch);
+  json["first_wave"] = {{"blocks", launch.first_wave_blocks}, {"elements", launch.first_wave_elements}};
+  json.update(to_json(launch.requests));
+  return json;
+}
+
+Requests requests_from_json(const Json& json) {
+  Requests requests;
+  json.at("blocks").get_to(requests.blocks);
+  json.at("blocks_executed").get_to(requests.blocks_executed);
+  const std::array<std::pair<AccessKind, const char*>, simt::ACCESS_KINDS> kinds{
+      {{AccessKind::global_load, "global_loads"},
+       {AccessKind::global_store, "global_stores"},
+       {AccessKind::shared_load, "shared_loads"},
+       {AccessKind::shared_store, "shared_stores"},
+       {AccessKind::async_copy, "async_copies"}}};
+  for (const auto& [kind, name] : kinds) {
+    requests.traffic[static_cast<std::size_t>(kind)] = traffic_from_json(json.at(name));
+  }
+  if (json.contains("flops")) {
+    requests.flops = json.at("flops").get<std::uint64_t>();
+  }
+  requests.tensor_flops = json.value("tensor_flops", std::uint64_t{0});
+  json.at("barriers").get_to(requests.barriers);
+  const Json& reads = json.at("reads_per_element");
+  requests.reads_per_element = {reads.at("a"), reads.at("b"), reads.at("c")};
+  requests.in_step = l2_traffic_from_json(json.at("l2").at("in_step"));
+  requests.in_turn = l2_traffic_from_json(json.at("l2").at("in_turn"));
+  for (const Json& line : json.at("lines")) {
+    requests.lines.push_back(line_from_json(line));
+  }
+  return requests;
+}
+
+CountedLaunch launch_from_json(const Json& json) {
+  CountedLaunch launch;
+  launch.function = json.value("function", std::string());
+  json.at("threads_per_block").get_to(launch.threads_per_block);
+  json.at("smem_bytes").get_to(launch.smem_bytes);
+  json.at("blocks_per_sm").get_to(launch.blocks_per_sm);
+  json.at("first_wave").at("blocks").get_to(launch.first_wave_blocks);
+  json.at("first_wave").at("elements").get_to(launch.first_wave_elements);
+  launch.requests = requests_from_json(json);
+  return launch;
+}
+
 }  // namespace
 
 std::string_view to_string(AccessKind kind) {
@@ -195,12 +308,15 @@ std::string_view to_string(AccessKind kind) {
 Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer) {
   const simt::GpuModel& gpu = *options.gpu;
-  const auto resident = [&](std::size_t smem_bytes, unsigned threads) {
-    return options.blocks_per_sm ? static_cast<unsigned>(*options.blocks_per_sm)
-                                 : blocks_on_sm(gpu, kernel, smem_bytes, threads);
+  // A kernel states how many blocks its registers allow in the launch that computes the product, which is the last.
+  const auto resident = [&](std::size_t smem_bytes, unsigned threads, bool last) {
+    const unsigned blocks = blocks_on_sm(gpu, smem_bytes, threads);
+    return options.blocks_per_sm              ? static_cast<unsigned>(*options.blocks_per_sm)
+           : last && kernel.blocks_per_sm > 0 ? std::min(blocks, static_cast<unsigned>(kernel.blocks_per_sm))
+                                              : blocks;
   };
   const auto l1_of_block = [&](std::size_t smem_bytes, unsigned threads) {
-    const std::size_t blocks = std::max(resident(smem_bytes, threads), 1U);
+    const std::size_t blocks = std::max(resident(smem_bytes, threads, true), 1U);
     const std::size_t smem = blocks * (smem_bytes + gpu.smem_reserved);
     return gpu.l1_bytes > smem ? (gpu.l1_bytes - smem) / blocks : 0;
   };
@@ -215,80 +331,94 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
     prepared(problem, nullptr);
   } catch (const simt::NotCountable& error) {
     throw CaseStopped(Outcome::skipped, fmt::format("{}; --force executes all blocks", error.what()));
-  } catch (const std::out_of_range& error) {
-    throw CaseStopped(Outcome::skipped, error.what());
   }
   std::vector<simt::LaunchCounts> launches = counting.take();
-  if (launches.size() != 1) {
-    throw CaseStopped(Outcome::not_supported,
-                      fmt::format("makes {} launches where one can be counted", launches.size()));
+  if (launches.empty()) {
+    throw CaseStopped(Outcome::not_supported, "launches nothing that could be counted");
   }
-  simt::LaunchCounts& launch = launches.front();
-
   Counts counts;
   counts.gpu = &gpu;
-  counts.blocks = launch.blocks;
-  counts.blocks_executed = launch.blocks_executed;
-  counts.threads_per_block = launch.threads_per_block;
-  counts.smem_bytes = launch.smem_bytes;
-  counts.blocks_per_sm = resident(launch.smem_bytes, launch.threads_per_block);
-  if (counts.blocks_per_sm == 0) {
-    throw CaseStopped(Outcome::not_supported,
-                      fmt::format("a block of {} threads with {} B of shared memory does not fit on an SM of {}",
-                                  launch.threads_per_block, launch.smem_bytes, gpu.name));
+  for (const simt::LaunchCounts& launch : launches) {
+    const bool last = &launch == &launches.back();
+    counts.launches.push_back(counted_launch(launch, resident(launch.smem_bytes, launch.threads_per_block, last), gpu));
   }
-  counts.traffic = launch.traffic;
-  counts.flops = launch.flops;
-  counts.tensor_flops = launch.tensor_flops;
-  counts.barriers = launch.barriers;
-  for (std::size_t i = 0; i < counts.reads_per_element.size(); ++i) {
-    const simt::GlobalArray& array = launch.arrays[i].array;
-    const auto bytes = static_cast<double>(array.rows * array.row_bytes);
-    counts.reads_per_element[i] = bytes > 0.0 ? static_cast<double>(launch.bytes_read[i]) / bytes : 0.0;
+  if (options.trace) {
+    counts.traced = chosen_trace(launches, *options.trace);
   }
-  counts.first_wave_blocks = std::min(counts.blocks, counts.resident_blocks());
-  counts.first_wave_elements = launch.elements_read_by_first(counts.first_wave_blocks);
-  counts.lines = launch.lines;
-  counts.trace = std::move(launch.trace);
   if (!options.force) {
-    refuse_long_replays(launch);
+    refuse_long_replays(launches);
   }
   observer("replaying the L2");
-  replay(launch, gpu, counts);
+  replay(launches, counts);
   return counts;
+}
+
+Json to_json(const simt::LineCounts& line) {
+  Json json;
+  json["file"] = line.file;
+  json["line"] = line.line;
+  json["kind"] = line.kind ? to_string(*line.kind) : "flops";
+  if (!line.array.empty()) {
+    json["array"] = line.array;
+  }
+  json["requests"] = line.traffic.requests;
+  json["sectors"] = line.traffic.sectors;
+  json["bytes"] = line.traffic.bytes;
+  json["wavefronts"] = line.traffic.wavefronts;
+  json["conflicts"] = line.traffic.wavefronts - line.traffic.ideal_wavefronts;
+  json["flops"] = line.flops;
+  if (line.kind) {
+    Json lanes = Json::array();
+    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
+      const bool active = (line.example.active >> lane & 1U) != 0;
+      lanes.push_back(active ? Json(line.example.address[lane]) : Json(nullptr));
+    }
+    json["example"] = {{"bytes", line.example.bytes}, {"lanes", std::move(lanes)}};
+  }
+  return json;
+}
+
+Requests& Requests::operator+=(const Requests& other) {
+  blocks += other.blocks;
+  blocks_executed += other.blocks_executed;
+  for (std::size_t kind = 0; kind < traffic.size(); ++kind) {
+    traffic[kind] += other.traffic[kind];
+  }
+  flops = flops && other.flops ? std::optional(*flops + *other.flops) : std::nullopt;
+  tensor_flops += other.tensor_flops;
+  barriers += other.barriers;
+  for (std::size_t array = 0; array < reads_per_element.size(); ++array) {
+    reads_per_element[array] += other.reads_per_element[array];
+  }
+  in_step += other.in_step;
+  in_turn += other.in_turn;
+  lines.insert(lines.end(), other.lines.begin(), other.lines.end());
+  return *this;
+}
+
+Requests Counts::sum() const {
+  Requests sum = launches.front().requests;
+  for (std::size_t i = 1; i < launches.size(); ++i) {
+    sum += launches[i].requests;
+  }
+  return sum;
 }
 
 Json to_json(const Counts& counts) {
   Json json;
   json["gpu_model"] = {
       {"id", counts.gpu->id}, {"name", counts.gpu->name}, {"sms", counts.gpu->sms}, {"l2_bytes", counts.gpu->l2_bytes}};
-  json["blocks"] = counts.blocks;
-  json["blocks_executed"] = counts.blocks_executed;
-  json["threads_per_block"] = counts.threads_per_block;
-  json["smem_bytes"] = counts.smem_bytes;
-  json["blocks_per_sm"] = counts.blocks_per_sm;
-  json["resident_blocks"] = counts.resident_blocks();
-  json["global_loads"] = global_json(counts.of(AccessKind::global_load));
-  json["global_stores"] = global_json(counts.of(AccessKind::global_store));
-  json["shared_loads"] = shared_json(counts.of(AccessKind::shared_load));
-  json["shared_stores"] = shared_json(counts.of(AccessKind::shared_store));
-  Json copies = shared_json(counts.of(AccessKind::async_copy));
-  copies["sectors"] = counts.of(AccessKind::async_copy).sectors;
-  json["async_copies"] = std::move(copies);
-  if (counts.flops) {
-    json["flops"] = *counts.flops;
+  if (counts.launches.size() == 1) {
+    json.update(to_json(counts, counts.launches.front()));
+    return json;
   }
-  if (counts.tensor_flops > 0) {
-    json["tensor_flops"] = counts.tensor_flops;
-  }
-  json["barriers"] = counts.barriers;
-  json["reads_per_element"] = {
-      {"a", counts.reads_per_element[0]}, {"b", counts.reads_per_element[1]}, {"c", counts.reads_per_element[2]}};
-  json["first_wave"] = {{"blocks", counts.first_wave_blocks}, {"elements", counts.first_wave_elements}};
-  json["l2"] = {{"in_step", to_json(counts.in_step)}, {"in_turn", to_json(counts.in_turn)}};
-  json["lines"] = Json::array();
-  for (const simt::LineCounts& line : counts.lines) {
-    json["lines"].push_back(to_json(line));
+  json.update(to_json(counts.sum()));
+  json.erase("lines");  // each launch has its own
+  json["launches"] = Json::array();
+  for (const CountedLaunch& launch : counts.launches) {
+    Json of_launch{{"function", launch.function}};
+    of_launch.update(to_json(counts, launch));
+    json["launches"].push_back(std::move(of_launch));
   }
   return json;
 }
@@ -296,33 +426,12 @@ Json to_json(const Counts& counts) {
 Counts counts_from_json(const Json& json) {
   Counts counts;
   counts.gpu = simt::find_gpu_model(json.at("gpu_model").at("id").get<std::string>());
-  json.at("blocks").get_to(counts.blocks);
-  json.at("blocks_executed").get_to(counts.blocks_executed);
-  json.at("threads_per_block").get_to(counts.threads_per_block);
-  json.at("smem_bytes").get_to(counts.smem_bytes);
-  json.at("blocks_per_sm").get_to(counts.blocks_per_sm);
-  const std::array<std::pair<AccessKind, const char*>, simt::ACCESS_KINDS> kinds{
-      {{AccessKind::global_load, "global_loads"},
-       {AccessKind::global_store, "global_stores"},
-       {AccessKind::shared_load, "shared_loads"},
-       {AccessKind::shared_store, "shared_stores"},
-       {AccessKind::async_copy, "async_copies"}}};
-  for (const auto& [kind, name] : kinds) {
-    counts.traffic[static_cast<std::size_t>(kind)] = traffic_from_json(json.at(name));
+  if (!json.contains("launches")) {
+    counts.launches.push_back(launch_from_json(json));
+    return counts;
   }
-  if (json.contains("flops")) {
-    counts.flops = json.at("flops").get<std::uint64_t>();
-  }
-  counts.tensor_flops = json.value("tensor_flops", std::uint64_t{0});
-  json.at("barriers").get_to(counts.barriers);
-  const Json& reads = json.at("reads_per_element");
-  counts.reads_per_element = {reads.at("a"), reads.at("b"), reads.at("c")};
-  json.at("first_wave").at("blocks").get_to(counts.first_wave_blocks);
-  json.at("first_wave").at("elements").get_to(counts.first_wave_elements);
-  counts.in_step = l2_traffic_from_json(json.at("l2").at("in_step"));
-  counts.in_turn = l2_traffic_from_json(json.at("l2").at("in_turn"));
-  for (const Json& line : json.at("lines")) {
-    counts.lines.push_back(line_from_json(line));
+  for (const Json& launch : json.at("launches")) {
+    counts.launches.push_back(launch_from_json(launch));
   }
   return counts;
 }

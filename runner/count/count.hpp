@@ -18,34 +18,58 @@
 
 namespace sgemm {
 
-/// The requests of a kernel to a GPU's memories for one problem, and the traffic that a model of that GPU's L2 derives
-/// from them.
-struct Counts {
-  const simt::GpuModel* gpu = nullptr;
+/// Requests to a GPU's memories, and the traffic that a model of that GPU's L2 derives from them: of a launch, or of
+/// several together.
+struct Requests {
   std::uint64_t blocks = 0;
   std::uint64_t blocks_executed = 0;  ///< all other blocks do the same elsewhere in the matrices
-  unsigned threads_per_block = 0;
-  std::size_t smem_bytes = 0;
-  unsigned blocks_per_sm = 0;
   std::array<simt::Traffic, simt::ACCESS_KINDS> traffic;
   std::optional<std::uint64_t> flops;  ///< without those of tensor cores
   std::uint64_t tensor_flops = 0;
   std::uint64_t barriers = 0;
   std::array<double, 3> reads_per_element{};  ///< of A, B and C
-  std::uint64_t first_wave_blocks = 0;        ///< blocks that the GPU holds at once when the launch begins
-  std::uint64_t first_wave_elements = 0;      ///< of A and B that these blocks read
   simt::L2Traffic in_step;
   simt::L2Traffic in_turn;
-  std::vector<simt::LineCounts> lines;
-  std::optional<simt::WarpTrace> trace;  ///< if it was asked for; no part of the results file
+  std::vector<simt::LineCounts> lines;  ///< by file and line
 
   const simt::Traffic& of(simt::AccessKind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
-  std::uint64_t resident_blocks() const { return std::uint64_t{gpu->sms} * blocks_per_sm; }
+  bool whole() const { return blocks_executed == blocks; }
+  Requests& operator+=(const Requests& other);
+};
+
+/// One launch of a kernel.
+struct CountedLaunch {
+  std::string function;  ///< the name of what is launched; empty where it is not known
+  unsigned threads_per_block = 0;
+  std::size_t smem_bytes = 0;
+  unsigned blocks_per_sm = 0;
+  std::uint64_t first_wave_blocks = 0;    ///< blocks that the GPU holds at once when the launch begins
+  std::uint64_t first_wave_elements = 0;  ///< of A and B that these blocks read
+  Requests requests;
+};
+
+/// A warp's requests, and the launch that they are of.
+struct TracedLaunch {
+  std::size_t launch = 0;  ///< index in Counts::launches
+  simt::WarpTrace trace;
+};
+
+/// What a kernel asks of a GPU for one problem.
+struct Counts {
+  const simt::GpuModel* gpu = nullptr;
+  std::vector<CountedLaunch> launches;  ///< in their order, at least one
+  std::optional<TracedLaunch> traced;   ///< if it was asked for; no part of the results file
+
+  Requests sum() const;
+  std::uint64_t resident_blocks(const CountedLaunch& launch) const {
+    return std::uint64_t{gpu->sms} * launch.blocks_per_sm;
+  }
 };
 
 struct TraceOptions {
   std::string page;  ///< path of the HTML file that shows the trace
   simt::TracedWarp warp;
+  std::optional<std::size_t> launch;  ///< its number, from 0; by default the last, which computes the product
 };
 
 struct CountingOptions {
@@ -56,7 +80,8 @@ struct CountingOptions {
 };
 
 /// Counts the requests of `prepared` on the operands of `problem` in the host's memory. `prepared` comes from the
-/// kernel's build for checks. Throws CaseStopped if the case can not be counted, and what the kernel throws.
+/// kernel's build for checks. Throws CaseStopped if the case can not be counted, or if the warp to be traced is
+/// missing, and what the kernel throws.
 Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,
              const std::function<void(std::string_view)>& observer);
 
@@ -64,6 +89,9 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
 nlohmann::ordered_json to_json(const Counts& counts);
 /// The counts that to_json() made this of. Throws nlohmann::json::exception for any other JSON.
 Counts counts_from_json(const nlohmann::ordered_json& json);
+
+/// A line in there.
+nlohmann::ordered_json to_json(const simt::LineCounts& line);
 
 std::string_view to_string(simt::AccessKind kind);
 

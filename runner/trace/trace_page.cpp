@@ -64,11 +64,11 @@ Json text_of(const Kernel& kernel, const std::filesystem::path& path) {
 }
 
 /// The counts of whole lines, of all warps of the launch.
-Json lines_of(const Counts& counts) {
+Json lines_of(const CountedLaunch& launch) {
   Json lines = Json::array();
-  const Json all = to_json(counts);
-  for (Json line : all.at("lines")) {
-    if (line.at("kind") != "flops") {
+  for (const simt::LineCounts& counts : launch.requests.lines) {
+    if (counts.kind) {
+      Json line = to_json(counts);
       line.erase("example");
       line.erase("flops");
       lines.push_back(std::move(line));
@@ -78,7 +78,8 @@ Json lines_of(const Counts& counts) {
 }
 
 Json data_of(const Kernel& kernel, const Size& size, const Counts& counts) {
-  const simt::WarpTrace& trace = *counts.trace;
+  const auto& [number, trace] = *counts.traced;
+  const CountedLaunch& launch = counts.launches[number];
   Json places = Json::array();
   Json files = Json::object();
   for (const simt::TracedPlace& place : trace.places) {
@@ -103,6 +104,9 @@ Json data_of(const Kernel& kernel, const Size& size, const Counts& counts) {
   }
   return {{"kernel", kernel.id()},
           {"size", {size.m, size.n, size.k}},
+          {"launch", number},
+          {"launches", counts.launches.size()},
+          {"function", launch.function},
           {"block", trace.of.block},
           {"blocks", trace.blocks},
           {"warp", trace.of.warp},
@@ -112,7 +116,7 @@ Json data_of(const Kernel& kernel, const Size& size, const Counts& counts) {
           {"places", std::move(places)},
           {"shapes", shapes.take()},
           {"requests", std::move(requests)},
-          {"launch", lines_of(counts)},
+          {"lines", lines_of(launch)},
           {"files", std::move(files)}};
 }
 

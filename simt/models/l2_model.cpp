@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
+#include <utility>
 
 namespace simt {
 namespace {
@@ -105,7 +107,7 @@ class L2 {
     partitions_[home].prefetch(hashed);
   }
 
-  /// `asked` has the sectors that the whole launch requests.
+  /// Ends a launch, whose traffic it returns. `asked` has the sectors that the whole launch requests.
   L2Traffic finish(const L2Traffic& asked) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       perform(waiting_[next_++ % waiting_.size()]);
@@ -116,13 +118,17 @@ class L2 {
                  : static_cast<std::uint64_t>(
                        static_cast<double>(part) / static_cast<double>(followed) * static_cast<double>(all) + 0.5);
     };
-    const std::uint64_t written_back = of_all(written_back_, traffic_.written_sectors, asked.written_sectors);
-    traffic_.read_hits = of_all(traffic_.read_hits, traffic_.read_sectors, asked.read_sectors);
-    traffic_.read_sectors = asked.read_sectors;
-    traffic_.written_sectors = asked.written_sectors;
-    traffic_.dram_read_bytes = (traffic_.read_sectors - traffic_.read_hits) * std::uint64_t{SECTOR_BYTES};
-    traffic_.dram_written_bytes = written_back * std::uint64_t{SECTOR_BYTES};
-    return traffic_;
+    // A launch also evicts what earlier ones have written.
+    all_written_ += traffic_.written_sectors;
+    all_asked_to_write_ += asked.written_sectors;
+    const std::uint64_t written_back = of_all(std::exchange(written_back_, 0), all_written_, all_asked_to_write_);
+    L2Traffic traffic = std::exchange(traffic_, {});
+    traffic.read_hits = of_all(traffic.read_hits, traffic.read_sectors, asked.read_sectors);
+    traffic.read_sectors = asked.read_sectors;
+    traffic.written_sectors = asked.written_sectors;
+    traffic.dram_read_bytes = (traffic.read_sectors - traffic.read_hits) * std::uint64_t{SECTOR_BYTES};
+    traffic.dram_written_bytes = written_back * std::uint64_t{SECTOR_BYTES};
+    return traffic;
   }
 
  private:
@@ -156,8 +162,10 @@ class L2 {
   std::vector<Cache> partitions_;
   std::array<Request, 16> waiting_ = {};
   std::size_t next_ = 0;
-  L2Traffic traffic_;
-  std::uint64_t written_back_ = 0;
+  L2Traffic traffic_;               ///< of the launch, as far as it is followed
+  std::uint64_t written_back_ = 0;  ///< in the launch: sectors
+  std::uint64_t all_written_ = 0;   ///< in all launches so far: sectors that were followed, and all
+  std::uint64_t all_asked_to_write_ = 0;
 };
 
 /// A block under way.
@@ -187,17 +195,11 @@ std::uint32_t sample_for(std::uint64_t accesses) {
   return sample;
 }
 
-}  // namespace
-
-L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
-  constexpr std::size_t ACCESSES_AT_A_TIME = 8;
-  std::size_t longest = 0;
-  std::uint64_t accesses = 0;
+/// All blocks' accesses.
+L2Traffic sectors_of(const PlacedLaunch& launch) {
   L2Traffic asked;
   std::map<const BlockTraffic*, L2Traffic> asked_by;
   for (const PlacedBlock& block : launch.blocks) {
-    longest = std::max(longest, block.traffic->size());
-    accesses += block.traffic->size();
     const auto [of_block, is_new] = asked_by.try_emplace(block.traffic);
     if (is_new) {
       of_block->second = sectors_of(*block.traffic);
@@ -205,13 +207,19 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
     asked.read_sectors += of_block->second.read_sectors;
     asked.written_sectors += of_block->second.written_sectors;
   }
+  return asked;
+}
+
+/// The launch, with lines counted from that of sector `origin`.
+void replay_on(L2& l2, const PlacedLaunch& launch, std::uint64_t origin, Turns turns, const GpuModel& gpu) {
+  constexpr std::size_t ACCESSES_AT_A_TIME = 8;
+  std::size_t longest = 0;
+  for (const PlacedBlock& block : launch.blocks) {
+    longest = std::max(longest, block.traffic->size());
+  }
   // The number of ticks that every block takes.
   const std::uint64_t ticks = std::max<std::uint64_t>(longest / ACCESSES_AT_A_TIME, launch.blocks_per_sm);
-  // Lines are counted from the first array's.
-  const std::uint64_t origin =
-      *std::min_element(launch.first_sector.begin(), launch.first_sector.end()) / LINE_SECTORS * LINE_SECTORS;
 
-  L2 l2(gpu, sample_for(accesses));
   std::size_t next_block = 0;
   std::size_t under_way = 0;
   std::vector<Slot> slots(std::min<std::size_t>(launch.blocks.size(), std::size_t{gpu.sms} * launch.blocks_per_sm));
@@ -256,7 +264,40 @@ L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
       }
     }
   }
-  return l2.finish(asked);
+}
+
+}  // namespace
+
+L2Traffic& L2Traffic::operator+=(const L2Traffic& other) {
+  read_sectors += other.read_sectors;
+  read_hits += other.read_hits;
+  written_sectors += other.written_sectors;
+  dram_read_bytes += other.dram_read_bytes;
+  dram_written_bytes += other.dram_written_bytes;
+  return *this;
+}
+
+std::vector<L2Traffic> replay(std::span<const PlacedLaunch> launches, Turns turns, const GpuModel& gpu) {
+  std::uint64_t accesses = 0;
+  // Lines are counted from the first array's.
+  std::uint64_t origin = std::numeric_limits<std::uint64_t>::max();
+  for (const PlacedLaunch& launch : launches) {
+    for (const PlacedBlock& block : launch.blocks) {
+      accesses += block.traffic->size();
+    }
+    origin = std::min(origin, *std::ranges::min_element(launch.first_sector) / LINE_SECTORS * LINE_SECTORS);
+  }
+  L2 l2(gpu, sample_for(accesses));
+  std::vector<L2Traffic> traffic;
+  for (const PlacedLaunch& launch : launches) {
+    replay_on(l2, launch, origin, turns, gpu);
+    traffic.push_back(l2.finish(sectors_of(launch)));
+  }
+  return traffic;
+}
+
+L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
+  return replay(std::span(&launch, 1), turns, gpu).front();
 }
 
 }  // namespace simt

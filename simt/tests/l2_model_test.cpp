@@ -179,6 +179,26 @@ TEST(L2Model, BlocksStartInOrder) {
   EXPECT_EQ(replay_blocks({here, there, here, there}, tiny_gpu(2)).dram_read_bytes, 4 * once);
 }
 
+TEST(L2Model, LaunchesFindWhatEarlierOnesHaveLeft) {
+  BlockTraffic writes;
+  for (std::uint32_t line = 0; line < WAYS; ++line) {
+    writes.push_back({4 * line, LINE, 0, true});
+  }
+  BlockTraffic reads = repeated_reads(WAYS, 1);
+  read_line(reads, WAYS);  // and one that takes the place of the line that was read first
+  const std::vector<PlacedBlock> first{{&writes, {}}};
+  const std::vector<PlacedBlock> second{{&reads, {}}};
+  const std::vector<L2Traffic> traffic =
+      simt::replay(std::vector<simt::PlacedLaunch>{{first, {}, 1}, {second, {}, 1}}, Turns::in_step, tiny_gpu());
+  ASSERT_EQ(traffic.size(), 2U);
+  EXPECT_EQ(traffic[0].written_sectors, 4U * WAYS);
+  EXPECT_EQ(traffic[0].dram_written_bytes, 0U);
+  EXPECT_EQ(traffic[1].written_sectors, 0U);
+  EXPECT_EQ(traffic[1].read_hits, 4U * WAYS);
+  EXPECT_EQ(traffic[1].dram_read_bytes, 128U);
+  EXPECT_EQ(traffic[1].dram_written_bytes, 128U);
+}
+
 TEST(L2Model, NothingToReplay) {
   EXPECT_EQ(replay_blocks({}, tiny_gpu()).dram_read_bytes, 0);
   EXPECT_EQ(replay_block({}).read_sectors, 0);

@@ -110,6 +110,7 @@ TEST(PlainCuda, IsCounted) {
   }
   const std::vector<simt::LaunchCounts> launches = counting.take();
   ASSERT_EQ(launches.size(), 1U);
+  EXPECT_EQ(launches[0].function, "fused_kernel");
   EXPECT_EQ(launches[0].flops, 2U * PLAIN_ELEMENTS);
   EXPECT_EQ(launches[0].bytes_read[0], sizeof arrays.in);
   ASSERT_FALSE(launches[0].lines.empty());

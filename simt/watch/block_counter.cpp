@@ -616,6 +616,10 @@ BlockCounts BlockCounter::take() {
   };
   std::sort(counts.sites.begin(), counts.sites.end(),
             [&](const SiteTraffic& x, const SiteTraffic& y) { return order(x) < order(y); });
+  constexpr std::size_t ENOUGH_TO_REACH_THE_KERNEL = 16;
+  counts.first_code.assign(
+      code_seen_.begin(),
+      code_seen_.begin() + static_cast<std::ptrdiff_t>(std::min(code_seen_.size(), ENOUGH_TO_REACH_THE_KERNEL)));
   std::sort(code_seen_.begin(), code_seen_.end());
   for (const void* const code : code_seen_) {
     counts.code.emplace_back(code, runs_[reinterpret_cast<std::uintptr_t>(code) - program_.code_begin]);

@@ -45,6 +45,7 @@ struct BlockCounts {
   std::vector<SiteTraffic> sites;  ///< in order of site, kind and memory
   /// How often the code behind each trace call ran, in order of the code.
   std::vector<std::pair<const void*, std::uint64_t>> code;
+  std::vector<const void*> first_code;  ///< the first of these codes in the order of their first run
   std::uint64_t barriers = 0;
   std::uint64_t tensor_flops = 0;     ///< operations of tensor cores
   std::uint64_t accesses = 0;         ///< of threads

@@ -15,7 +15,7 @@ CheckedArrays* current_arrays = nullptr;
 std::vector<GlobalArray> workspaces() {
   std::vector<GlobalArray> arrays;
   for (const Allocation& memory : allocations()) {
-    arrays.push_back({"workspace", memory.begin, 1, memory.bytes, memory.bytes, true, true, 1});
+    arrays.push_back({std::string(WORKSPACE), memory.begin, 1, memory.bytes, memory.bytes, true, true, 1});
   }
   return arrays;
 }

@@ -28,6 +28,9 @@ constexpr std::int64_t WORD = 4;
 constexpr std::int64_t LINE = 128;
 constexpr std::int64_t SECTOR = SECTOR_BYTES;
 
+/// How many operations of tensor cores take the executor about as long as an access.
+constexpr double TENSOR_FLOPS_PER_ACCESS = 128.0;
+
 Counting* current_counting = nullptr;
 
 /// The distance between the accesses of two blocks in each array, in bytes.
@@ -209,6 +212,10 @@ void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& 
   }
 }
 
+std::uint64_t blocks_of(const Launch& launch) { return std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z; }
+unsigned threads_of(const Launch& launch) { return launch.block.x * launch.block.y * launch.block.z; }
+unsigned warps_of(unsigned threads) { return (threads + WARP - 1) / WARP; }
+
 /// Counts one launch.
 class LaunchCounter {
  public:
@@ -216,14 +223,17 @@ class LaunchCounter {
                 const CountingLimits& limits)
       : launch_(launch), arrays_(arrays), context_(context), limits_(limits) {
     counts_.arrays = arrays;
-    counts_.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-    counts_.threads_per_block = launch.block.x * launch.block.y * launch.block.z;
+    counts_.blocks = blocks_of(launch);
+    counts_.threads_per_block = threads_of(launch);
   }
 
   LaunchCounts run() {
-    require_traced_warp();
     blocks_ = execute({0});
-    expected_accesses_ = static_cast<double>(blocks_.front().accesses) * static_cast<double>(counts_.blocks);
+    counts_.function = name_of_kernel(blocks_.front().first_code);
+    const BlockCounts& first = blocks_.front();
+    const double of_block =
+        static_cast<double>(first.accesses) + static_cast<double>(first.tensor_flops) / TENSOR_FLOPS_PER_ACCESS;
+    expected_accesses_ = of_block * static_cast<double>(counts_.blocks);
     if (expected_accesses_ <= limits_.whole_below) {
       run_whole();
     } else if (const std::optional<std::string> reason = run_samples()) {
@@ -236,27 +246,12 @@ class LaunchCounter {
     if (context_.recorder != nullptr) {
       counts_.trace = context_.recorder->take(context_.sites, counts_.arrays);
       counts_.trace->blocks = counts_.blocks;
-      counts_.trace->warps = warps();
+      counts_.trace->warps = warps_of(counts_.threads_per_block);
     }
     return std::move(counts_);
   }
 
  private:
-  unsigned warps() const { return (counts_.threads_per_block + WARP - 1) / WARP; }
-
-  void require_traced_warp() const {
-    if (context_.recorder == nullptr) {
-      return;
-    }
-    const TracedWarp& wanted = context_.recorder->warp();
-    if (wanted.block >= counts_.blocks || wanted.warp >= warps()) {
-      throw std::out_of_range("there is no warp " + std::to_string(wanted.warp) + " of block " +
-                              std::to_string(wanted.block) + " to trace: the launch has " +
-                              std::to_string(counts_.blocks) + " blocks of " + std::to_string(warps()) +
-                              " warps, numbered from 0");
-    }
-  }
-
   std::vector<BlockCounts> execute(const std::vector<std::uint64_t>& numbers) {
     std::vector<BlockCounts> result(numbers.size());
     run_blocks<BlockCounter>(
@@ -314,7 +309,7 @@ class LaunchCounter {
   Flops flops_;
   Sum sum_;
   std::vector<BlockCounts> blocks_;  ///< the first, at least
-  double expected_accesses_ = 0.0;
+  double expected_accesses_ = 0.0;   ///< with what takes as long on tensor cores
 };
 
 std::optional<std::vector<Place>> LaunchCounter::find_places() {
@@ -511,7 +506,7 @@ void Counting::count(const Launch& launch) {
     context_->arrays.push_back(array.array);
   }
   std::optional<WarpRecorder> recorder;
-  if (traced_) {
+  if (traced_ && traced_->block < blocks_of(launch) && traced_->warp < warps_of(threads_of(launch))) {
     recorder.emplace(*traced_);
   }
   context_->recorder = recorder ? &*recorder : nullptr;

@@ -64,9 +64,17 @@ std::vector<Places> look_up(const Program& program, std::span<const std::uintptr
   return places;
 }
 
-}  // namespace
+bool is_lambda(const SourcePlace& place) {
+  return place.function.find("lambda") != std::string::npos || place.function.starts_with("operator()");
+}
 
-namespace {
+bool is_of_library(const SourcePlace& place) {
+  return place.file.find("/include/simt/") != std::string::npos ||
+         place.file.find("/include/c++/") != std::string::npos;
+}
+
+/// Whether this is the lambda at a launch, or something that calls it.
+bool launches_kernel(const SourcePlace& place) { return is_of_library(place) || is_lambda(place); }
 
 Program described(const dl_phdr_info& info) {
   Program program;
@@ -171,19 +179,26 @@ std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const>
   return places;
 }
 
+std::string first_kernel(std::span<const void* const> codes) {
+  std::vector<const void*> instructions;
+  for (const void* const code : codes) {
+    instructions.push_back(static_cast<const std::byte*>(code) - 1);
+  }
+  for (const Places& places : source_places(instructions)) {
+    const auto kernel = std::find_if_not(places.rbegin(), places.rend(), launches_kernel);
+    if (kernel != places.rend()) {
+      return kernel->function;
+    }
+  }
+  return "";
+}
+
 std::string source_line(const void* code) {
   // The address is that of the next instruction.
   const void* const instruction = static_cast<const std::byte*>(code) - 1;
   Places places = source_places({&instruction, 1}).front();
   // What a function of CUDA's is made of tells nobody anything: the place that called it does, nor does a second place
   // on the same line, of a lambda that inline assembly became.
-  const auto is_lambda = [](const SourcePlace& place) {
-    return place.function.find("lambda") != std::string::npos || place.function.starts_with("operator()");
-  };
-  const auto is_of_library = [](const SourcePlace& place) {
-    return place.file.find("/include/simt/") != std::string::npos ||
-           place.file.find("/include/c++/") != std::string::npos;
-  };
   const auto told_by_next = [&](const SourcePlace& place, const SourcePlace& next) {
     return is_of_library(place) || (place.file == next.file && place.line == next.line && is_lambda(place));
   };
@@ -194,8 +209,7 @@ std::string source_line(const void* code) {
       ++i;
     }
   }
-  // Nor does what launches a kernel: the lambda at the launch, and all that calls it.
-  while (places.size() > 1 && (is_of_library(places.back()) || is_lambda(places.back()))) {
+  while (places.size() > 1 && launches_kernel(places.back())) {
     places.pop_back();
   }
   std::ostringstream text;

@@ -41,6 +41,10 @@ struct SourcePlace {
 /// outwards. Empty if the program has no debug information or addr2line (binutils) is missing.
 std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const> codes);
 
+/// The function of the first of these codes that belongs to a kernel and does not only lead there, with all that was
+/// inlined into it. Empty where there is none, or where nothing is known about them.
+std::string first_kernel(std::span<const void* const> codes);
+
 /// "file:line in function, called at ..." of the instruction before `code`.
 std::string source_line(const void* code);
 

@@ -3,8 +3,29 @@
 #include "watch/shared_variables.hpp"
 
 #include <algorithm>
+#include <regex>
 
 namespace simt {
+namespace {
+
+/// "kernel<Tile, 4>" of "void scope::kernel<other::Tile, 4>(int)".
+std::string without_scopes(const std::string& function) {
+  static const std::regex scope(R"((\(anonymous namespace\)|\w+)::)");
+  const std::string text = std::regex_replace(function, scope, "");
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' && depth == 0) {
+      return text.substr(begin, i - begin);
+    }
+    depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
+    begin = c == ' ' && depth == 0 ? i + 1 : begin;
+  }
+  return text.substr(begin);
+}
+
+}  // namespace
 
 SourcePlace place_in_kernel(const std::vector<SourcePlace>& places) {
   if (places.empty()) {
@@ -34,6 +55,8 @@ std::string name_of(Memory memory, std::span<const CountedArray> arrays) {
   }
   return memory.shared ? SharedVariables::of_program().all()[memory.index].name : arrays[memory.index].array.name;
 }
+
+std::string name_of_kernel(std::span<const void* const> first_code) { return without_scopes(first_kernel(first_code)); }
 
 std::string without_folder(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 

@@ -21,6 +21,10 @@ std::vector<SourcePlace> places_in_kernel(std::span<const AccessSites::Site> sit
 /// The name of the array or the shared variable; empty for any other memory.
 std::string name_of(Memory memory, std::span<const CountedArray> arrays);
 
+/// The name of a kernel, without namespaces and parameters, of which a thread runs this code first, in this order.
+/// Empty where the program has no debug information.
+std::string name_of_kernel(std::span<const void* const> first_code);
+
 /// "kernel.cu" of "/path/kernel.cu".
 std::string without_folder(const std::string& file);
 

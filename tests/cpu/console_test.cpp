@@ -240,9 +240,10 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
   Record whole = counted_record();
   whole.verified = true;
   whole.rel_err = 3.2e-7;
-  whole.counts->blocks_executed = 4;
-  whole.counts->flops.reset();
-  whole.counts->reads_per_element = {9.5, 9.996, 99.96};
+  Requests& requests = whole.counts->launches.front().requests;
+  requests.blocks_executed = 4;
+  requests.flops.reset();
+  requests.reads_per_element = {9.5, 9.996, 99.96};
   report.clear();
   for (const std::string& line : count_report(whole, 0)) {
     report += line + '\n';
@@ -250,6 +251,25 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
   EXPECT_NE(report.find("all 4 executed; verified, relative error 3.2e-07"), std::string::npos) << report;
   EXPECT_NE(report.find("not known: objdump (binutils) is missing"), std::string::npos) << report;
   EXPECT_NE(report.find("A 9.50, B 10.0, C 100"), std::string::npos) << "three digits each in\n" << report;
+}
+
+TEST(Console, LaunchesFollowTheirSum) {
+  std::string report;
+  for (const std::string& line : count_report(record_of_two_counted_launches(), 80)) {
+    EXPECT_LE(line.size(), 80U) << line;
+    report += line + '\n';
+  }
+  std::size_t at = 0;
+  for (const char* const part :
+       {"  launches           2: first their sum, then each\n", "4 of 6 executed", "A 9, B 17, C 0",
+        "  workspace          0 B asked to read, 64.0 kB to write\n", "   all  global load              1000     2.50",
+        "   all  global store              500     4.00", "\nlaunch 0 split_kernel<true>\n", "all 2 executed",
+        "128 threads", "A 1, B 1, C 0", "  split.cuh\n     7  global store  workspace", "\nlaunch 1 product_kernel\n",
+        "2 of 4 executed", "264 on the GPU", "A 8, B 16, C 0", "  06_coarse_2d.cu\n    56  FLOPs"}) {
+    const std::size_t found = report.find(part, at);
+    EXPECT_NE(found, std::string::npos) << part << " is not behind " << at << " in\n" << report;
+    at = std::min(found, report.size());
+  }
 }
 
 TEST(Console, ProfiledCaseIsATableWithAColumnForEachLaunch) {

@@ -309,9 +309,11 @@ TEST(Options, BadCounting) {
 }
 
 TEST(Options, TraceIsOfOneWarp) {
-  const Options given = options({"--count", "--trace", "a.html", "--trace-block", "7", "--trace-warp", "3"});
+  const Options given =
+      options({"--count", "--trace", "a.html", "--trace-launch", "1", "--trace-block", "7", "--trace-warp", "3"});
   ASSERT_TRUE(given.trace.has_value());
   EXPECT_EQ(given.trace->page, "a.html");
+  EXPECT_EQ(given.trace->launch, 1U);
   EXPECT_EQ(given.trace->warp.block, 7U);
   EXPECT_EQ(given.trace->warp.warp, 3U);
   EXPECT_EQ(given.sizes, "256");
@@ -323,6 +325,8 @@ TEST(Options, TraceIsOfOneWarp) {
             "--trace-warp: '32' is not the number of a warp, between 0 and 31");
   EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-block", "-1"}),
             "--trace-block: '-1' is not the number of a block, 0 or above");
+  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-launch", "last"}),
+            "--trace-launch: 'last' is not the number of a launch, 0 or above");
   EXPECT_EQ(error({"--count", "--trace", "a", "--out", "a"}), "--trace and --out are two files, and both are a");
 }
 

@@ -103,20 +103,22 @@ inline Record counted_record() {
   record.outcome = Outcome::counted;
   Counts counts;
   counts.gpu = simt::find_gpu_model("h200");
-  counts.blocks = 4;
-  counts.blocks_executed = 2;
-  counts.threads_per_block = 256;
-  counts.smem_bytes = 16384;
-  counts.blocks_per_sm = 2;
-  counts.traffic[static_cast<std::size_t>(simt::AccessKind::global_load)] = {1000, 2500, 0, 0, 128000};
-  counts.traffic[static_cast<std::size_t>(simt::AccessKind::shared_load)] = {2000, 0, 5000, 4000, 256000};
-  counts.flops = 2'147'483'648;
-  counts.barriers = 64;
-  counts.reads_per_element = {8.0, 16.0, 0.0};
-  counts.first_wave_blocks = 4;
-  counts.first_wave_elements = 2'097'152;
-  counts.in_step = {3000, 1500, 400, 48000, 12800};
-  counts.in_turn = {3000, 750, 400, 72000, 12800};
+  CountedLaunch launch;
+  launch.threads_per_block = 256;
+  launch.smem_bytes = 16384;
+  launch.blocks_per_sm = 2;
+  launch.first_wave_blocks = 4;
+  launch.first_wave_elements = 2'097'152;
+  Requests& requests = launch.requests;
+  requests.blocks = 4;
+  requests.blocks_executed = 2;
+  requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_load)] = {1000, 2500, 0, 0, 128000};
+  requests.traffic[static_cast<std::size_t>(simt::AccessKind::shared_load)] = {2000, 0, 5000, 4000, 256000};
+  requests.flops = 2'147'483'648;
+  requests.barriers = 64;
+  requests.reads_per_element = {8.0, 16.0, 0.0};
+  requests.in_step = {3000, 1500, 400, 48000, 12800};
+  requests.in_turn = {3000, 750, 400, 72000, 12800};
   simt::LineCounts load;
   load.file = "06_coarse_2d.cu";
   load.line = 93;
@@ -128,8 +130,41 @@ inline Record counted_record() {
   product.file = "06_coarse_2d.cu";
   product.line = 56;
   product.flops = 2'147'483'648;
-  counts.lines = {product, load};
+  requests.lines = {product, load};
+  counts.launches = {launch};
   record.counts = counts;
+  return record;
+}
+
+/// The same with a launch before it that splits the operands, of which all blocks were executed.
+inline Record record_of_two_counted_launches() {
+  Record record = counted_record();
+  std::vector<CountedLaunch>& launches = record.counts->launches;
+  launches.front().function = "product_kernel";
+  launches.front().requests.tensor_flops = 4'294'967'296;
+  CountedLaunch split;
+  split.function = "split_kernel<true>";
+  split.threads_per_block = 128;
+  split.blocks_per_sm = 3;
+  split.first_wave_blocks = 2;
+  split.first_wave_elements = 1'048'576;
+  Requests& requests = split.requests;
+  requests.blocks = 2;
+  requests.blocks_executed = 2;
+  requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_store)] = {500, 2000, 0, 0, 64000};
+  requests.flops = 1'048'576;
+  requests.reads_per_element = {1.0, 1.0, 0.0};
+  requests.in_step = {2000, 0, 2000, 64000, 0};
+  requests.in_turn = requests.in_step;
+  simt::LineCounts store;
+  store.file = "split.cuh";
+  store.line = 7;
+  store.kind = simt::AccessKind::global_store;
+  store.array = simt::WORKSPACE;
+  store.traffic = {500, 2000, 0, 0, 64000};
+  store.example = {1, 16, {0}};
+  requests.lines = {store};
+  launches.insert(launches.begin(), split);
   return record;
 }
 

@@ -121,11 +121,37 @@ TEST(Record, CountedCaseHasCountsAndNoTimes) {
   EXPECT_TRUE(lanes.at(2).is_null());
 
   Record without_objdump = counted_record();
-  without_objdump.counts->flops.reset();
+  without_objdump.counts->launches.front().requests.flops.reset();
   EXPECT_FALSE(to_json(without_objdump, 1).at("counts").contains("flops"));
   Record stopped = counted_record();
   stopped.stop(Outcome::incorrect, "because");
   EXPECT_FALSE(to_json(stopped, 1).contains("counts"));
+}
+
+TEST(Record, LaunchesHaveTheirCountsBesideTheSum) {
+  const Json counts = to_json(record_of_two_counted_launches(), 1).at("counts");
+  EXPECT_EQ(counts.at("blocks"), 6);
+  EXPECT_EQ(counts.at("blocks_executed"), 4);
+  EXPECT_EQ(counts.at("global_stores").at("bytes"), 64000);
+  EXPECT_EQ(counts.at("global_loads").at("bytes"), 128000);
+  EXPECT_EQ(counts.at("flops"), 2'147'483'648 + 1'048'576);
+  EXPECT_EQ(counts.at("reads_per_element"), (Json{{"a", 9.0}, {"b", 17.0}, {"c", 0.0}}));
+  EXPECT_EQ(counts.at("l2").at("in_step").at("read_bytes"), 96000 + 64000);
+  EXPECT_DOUBLE_EQ(counts.at("l2").at("in_step").at("hit_rate"), 0.3);
+  for (const char* const of_one_launch : {"threads_per_block", "blocks_per_sm", "first_wave", "lines"}) {
+    EXPECT_FALSE(counts.contains(of_one_launch));
+  }
+  const Json& launches = counts.at("launches");
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_EQ(launches.at(0).at("function"), "split_kernel<true>");
+  EXPECT_EQ(launches.at(0).at("lines").at(0).at("array"), "workspace");
+  Json product = launches.at(1);
+  EXPECT_EQ(product.at("tensor_flops"), 4'294'967'296);
+  product.erase("function");
+  product.erase("tensor_flops");
+  Json alone = to_json(counted_record(), 1).at("counts");
+  alone.erase("gpu_model");
+  EXPECT_EQ(product, alone);
 }
 
 TEST(Record, CpuCaseHasNoPairsAndNoResources) {
@@ -164,8 +190,8 @@ TEST(Record, IsReadBackAsItWasWritten) {
   of_ranks.spread = spread_over_two();
   for (const Record& record :
        {measured_record(), record_with_energy(), sustained_record(), executed_record(), compared_record(),
-        counted_record(), of_file, of_ranks, stopped_record(Outcome::failed, "out of order"),
-        stopped_record(Outcome::not_supported, "too large")}) {
+        counted_record(), record_of_two_counted_launches(), of_file, of_ranks,
+        stopped_record(Outcome::failed, "out of order"), stopped_record(Outcome::not_supported, "too large")}) {
     Kernel kernel = fake_kernel(record.number, record.kernel.substr(3, record.kernel.find(':') - 3), record.variant);
     kernel.file = record.file;
     const Case item{&kernel, record.size, record.data};

@@ -193,8 +193,9 @@ TEST_F(ResultsFileTest, Samples) {
     }
     file.add(record_with_energy());
     file.add(sustained_record());
+    file.add(record_of_two_counted_launches());
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 19U);
+    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 20U);
   }
 }
 

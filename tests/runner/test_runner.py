@@ -95,6 +95,31 @@ def test_a_trace_is_written_for_a_warp_that_there_is(run, tmp_path):
     assert done.cases[0]["counts"] == run(*counted).cases[0]["counts"]
 
 
+def test_launches_are_counted_one_by_one(run, tmp_path):
+    counted = ["--kernel", "12", "--count", "--sizes", "128x256x64"]
+    done = run(*counted, "--trace", "page.html")
+    assert done.status == 0, done.stderr
+    case = done.cases[0]
+    assert case["outcome"] == "counted" and case["verified"]
+    counts = case["counts"]
+    functions = [launch["function"].partition("<")[0] for launch in counts["launches"]]
+    assert functions == ["fp16x3_split_kernel", "fp16x3_kernel"]
+    for kind in ("global_loads", "global_stores", "shared_loads", "shared_stores", "async_copies"):
+        for name, value in counts[kind].items():
+            assert value == sum(launch[kind][name] for launch in counts["launches"])
+    assert counts["tensor_flops"] == counts["launches"][1]["tensor_flops"] == 3 * 2 * 128 * 256 * 64
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '"launch":1,"launches":2,"function":"fp16x3_kernel<' in page
+
+    done = run(*counted, "--trace", "page.html", "--trace-launch", "0")
+    assert done.cases[0]["counts"] == counts
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '"launch":0,"launches":2,"function":"fp16x3_split_kernel<' in page
+    done = run(*counted, "--trace", "page.html", "--trace-launch", "2")
+    assert done.status == 3
+    assert done.cases[0]["reason"] == "there is no launch 2 to trace: the kernel makes 2, numbered from 0"
+
+
 @without_misbehaving_kernels
 def test_what_is_not_verified_is_not_found_wrong(run):
     done = run("--kernel", "wrong", "--sizes", "32", "--no-verify", *QUICK, runner=MISBEHAVING)

@@ -66,6 +66,10 @@ def record(index: int, **fields: object) -> Callable[[dict], None]:
         (lambda document: document["benchmarks"][17]["energy"].pop("cublas"), "energy"),
         (lambda document: document["benchmarks"][17]["energy"]["kernel"].update(no_energy="why"), "energy"),
         (lambda document: document["benchmarks"][17]["trace"]["samples"].pop("ms"), "ms"),
+        (lambda document: document["benchmarks"][3]["counts"].pop("lines"), "lines"),
+        (lambda document: document["benchmarks"][19]["counts"].update(lines=[]), "lines"),
+        (lambda document: document["benchmarks"][19]["counts"]["launches"][1].pop("function"), "function"),
+        (lambda document: document["benchmarks"][19]["counts"]["launches"].pop(), "launches"),
     ],
 )
 def test_wrong_results_are_found(samples, change, field):

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simt {
@@ -26,6 +27,9 @@ struct GlobalArray {
   /// From the first row's begin to the last one's end.
   std::size_t bytes() const { return rows == 0 ? 0 : (rows - 1) * stride + row_bytes; }
 };
+
+/// The name of all memory from cudaMalloc among arrays.
+constexpr std::string_view WORKSPACE = "workspace";
 
 /// All memory from cudaMalloc. The host does not describe it any further.
 std::vector<GlobalArray> workspaces();

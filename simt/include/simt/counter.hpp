@@ -73,6 +73,7 @@ struct ExecutedBlock {
 };
 
 struct LaunchCounts {
+  std::string function;  ///< the kernel's, without namespaces and parameters; empty where it is not known
   std::vector<CountedArray> arrays;
   std::uint64_t blocks = 0;
   std::uint64_t blocks_executed = 0;
@@ -88,7 +89,7 @@ struct LaunchCounts {
   /// All blocks in the order of their numbers: their requests to the L2, and their index in `executed`.
   std::vector<PlacedBlock> placed;
   std::vector<std::uint32_t> like;
-  std::optional<WarpTrace> trace;  ///< of the warp that Counting was asked for
+  std::optional<WarpTrace> trace;  ///< of the warp that Counting was asked for; nothing where the launch lacks it
 
   bool whole() const { return blocks_executed == blocks; }
   /// The number of different elements that the first `count` blocks read, in the arrays that are only read.
@@ -102,7 +103,7 @@ class NotCountable : public std::runtime_error {
 };
 
 struct CountingLimits {
-  /// Launches with fewer accesses of threads than this, by estimate, are executed whole.
+  /// Launches with fewer accesses than this, or work of tensor cores that takes as long, are executed whole.
   double whole_below = 1e8;
   /// Launches with more are refused if not all of their blocks can be predicted.
   double whole_at_most = 1e9;
@@ -114,8 +115,8 @@ struct CountingLimits {
 /// Accesses to workspaces() are counted as well. Only one such object may live at a time.
 class Counting {
  public:
-  /// The requests of the warp `traced` are kept as well. Throws std::runtime_error if the program lacks the symbols of
-  /// its shared variables.
+  /// The requests of the warp `traced` of each launch are kept as well. Throws std::runtime_error if the program lacks
+  /// the symbols of its shared variables.
   Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits = {},
            std::optional<TracedWarp> traced = std::nullopt);
   ~Counting();
@@ -128,9 +129,8 @@ class Counting {
   /// The launches since the last call.
   std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
-  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable,
-  /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces, and std::out_of_range where the
-  /// launch has no such warp as is traced.
+  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable, and
+  /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces.
   void count(const Launch& launch);
 
  private:

@@ -53,9 +53,16 @@ struct L2Traffic {
   std::uint64_t written_sectors = 0;
   std::uint64_t dram_read_bytes = 0;
   std::uint64_t dram_written_bytes = 0;  ///< what stays in the L2 at the end is not among them
+
+  L2Traffic& operator+=(const L2Traffic& other);
 };
 
-/// Blocks start on an empty L2 as the SMs have room, in order, and advance at the same rate in fractions of their work.
+/// Blocks start as the SMs have room, in order, and advance at the same rate in fractions of their work. The first
+/// launch begins on an empty L2, and each other one, when all blocks of the one before have ended, on what that has
+/// left. Returns the traffic of each launch; DRAM gets what an earlier launch has written in the one that evicts it.
+/// Arrays have the same places in all launches.
+std::vector<L2Traffic> replay(std::span<const PlacedLaunch> launches, Turns turns, const GpuModel& gpu);
+/// The same of a single launch.
 L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu);
 
 }  // namespace simt

@@ -119,8 +119,8 @@ TEST(CountedConfigurations, EndACaseAsOthersDo) {
   EXPECT_TRUE(record.verified);
   EXPECT_EQ(record.detail, "two sums, by cost model");
   EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
-  const auto with_workspace = record.counts->in_step.written_sectors;
-  EXPECT_GT(with_workspace, run(Way::one_sum, true).counts->in_step.written_sectors);
+  const auto with_workspace = record.counts->sum().in_step.written_sectors;
+  EXPECT_GT(with_workspace, run(Way::one_sum, true).counts->sum().in_step.written_sectors);
 }
 
 }  // namespace

@@ -1,0 +1,145 @@
+// Counts of chapters 11, 12 and 13, launch by launch, against the arithmetic of their pages.
+
+#include "counted_product.hpp"
+#include "fixtures/tested_kernel.hpp"
+#include "host/kernel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+using simt::AccessKind;
+
+// Whole tiles: of C, 128x128, and of the operands, 128 by 64 or 128.
+constexpr std::int64_t M = 256;
+constexpr std::int64_t N = 384;
+constexpr std::int64_t K = 256;
+constexpr std::int64_t NUMBERS = M * K + K * N;
+constexpr std::int64_t LINES = M + N;  ///< rows of A and columns of B
+
+/// What makes the chapters differ.
+struct Splitting {
+  const char* kernel;
+  std::int64_t terms;
+  std::int64_t term_bytes;
+  std::int64_t products;
+  std::int64_t k_tile;
+  std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile
+
+  std::int64_t bytes_of_terms() const { return NUMBERS * terms * term_bytes; }
+  std::int64_t k_tiles() const { return K / k_tile; }
+  std::int64_t operand_tiles() const { return LINES / 128 * k_tiles(); }
+};
+std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return out << splitting.kernel; }
+
+constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144};
+constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144};
+constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136};
+
+const Build& build_of(const Splitting& splitting) {
+  return std::find_if(kernels().begin(), kernels().end(),
+                      [&](const Kernel& kernel) { return kernel.id() == splitting.kernel; })
+      ->build(Target::for_checks);
+}
+
+std::vector<LaunchCounts> count(const Splitting& splitting) {
+  CountedProduct product(M, N, K);
+  const Prepared prepared = prepare_named(build_of(splitting), product.problem(), "128x128");
+  return product.count_all([&](const Problem& p) { prepared(p, nullptr); }, WHOLE);
+}
+
+/// Bytes of one array that lines of this kind ask for.
+std::int64_t bytes_of(const LaunchCounts& launch, AccessKind kind, std::string_view array) {
+  std::uint64_t bytes = 0;
+  for (const simt::LineCounts& line : launch.lines) {
+    bytes += line.kind == kind && line.array == array ? line.traffic.bytes : 0;
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
+/// Bytes of A and of B that the launch reads.
+std::int64_t operands_read(const LaunchCounts& launch) {
+  return bytes_of(launch, AccessKind::global_load, "A") + bytes_of(launch, AccessKind::global_load, "B");
+}
+
+bool splits_as(const LaunchCounts& launch, const Splitting& splitting) {
+  return operands_read(launch) == 4 * NUMBERS &&
+         bytes_of(launch, AccessKind::global_store, "workspace") ==
+             splitting.bytes_of_terms() + splitting.operand_tiles() * splitting.scaling_bytes;
+}
+
+class CountedLaunches : public testing::TestWithParam<Splitting> {
+ protected:
+  void SetUp() override {
+    if (!build_of(GetParam())) {
+      GTEST_SKIP() << "this build has no " << GetParam() << " to count";
+    }
+  }
+};
+
+TEST_P(CountedLaunches, SplittingReadsEachNumberOnceAndWritesItsTerms) {
+  const std::vector<LaunchCounts> launches = count(GetParam());
+  const LaunchCounts& split = launches[launches.size() - 2];
+  EXPECT_EQ(operands_read(split), 4 * NUMBERS);
+  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "workspace"),
+            GetParam().bytes_of_terms() + GetParam().operand_tiles() * GetParam().scaling_bytes);
+  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "C"), 0);
+  EXPECT_EQ(split.tensor_flops, 0U);
+  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(GetParam().operand_tiles()));
+  for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
+    EXPECT_EQ(splits_as(split, other), other.kernel == std::string_view(GetParam().kernel)) << other;
+  }
+}
+
+TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
+  const std::vector<LaunchCounts> launches = count(GetParam());
+  const LaunchCounts& product = launches.back();
+  const std::int64_t tiles_of_c = M / 128 * (N / 128);
+  const std::int64_t operand_tile = 128 * GetParam().k_tile * GetParam().terms * GetParam().term_bytes + 144;
+  EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"),
+            tiles_of_c * GetParam().k_tiles() * 2 * operand_tile);
+  EXPECT_EQ(product.tensor_flops, static_cast<std::uint64_t>(2 * M * N * K * GetParam().products));
+  EXPECT_EQ(operands_read(product), 0);
+  EXPECT_EQ(bytes_of(product, AccessKind::global_store, "C"), 4 * M * N);
+}
+
+TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
+  const std::string name(std::string_view(GetParam().kernel).substr(3));
+  std::vector<std::string> expected{name + "_split_kernel<true>", name + "_kernel<"};
+  if (GetParam().kernel == std::string_view(INT8X6.kernel)) {
+    expected.insert(expected.begin(), name + "_maxima_kernel<true>");
+  }
+  const std::vector<LaunchCounts> launches = count(GetParam());
+  ASSERT_EQ(launches.size(), expected.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    EXPECT_EQ(launches[i].function.substr(0, expected[i].size()), expected[i]) << launches[i].function;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6),
+                         [](const auto& info) { return test_name(info.param.kernel); });
+
+TEST(CountedMaxima, AreOnePassOfTheOperandsAndAnAtomicForEachLineOfATile) {
+  if (!build_of(INT8X6)) {
+    GTEST_SKIP() << "this build has no " << INT8X6 << " to count";
+  }
+  const std::vector<LaunchCounts> launches = count(INT8X6);
+  ASSERT_EQ(launches.size(), 3U);
+  const LaunchCounts& maxima = launches.front();
+  EXPECT_EQ(operands_read(maxima), 4 * NUMBERS);
+  // Two threads have each column of B in a tile.
+  EXPECT_EQ(bytes_of(maxima, AccessKind::global_store, "workspace"), (M + 2 * N) * INT8X6.k_tiles() * 4);
+  // The product puts the maxima of all lines back to 0.
+  EXPECT_EQ(bytes_of(launches.back(), AccessKind::global_store, "workspace"), LINES * 4);
+}
+
+}  // namespace
+}  // namespace sgemm::test
