@@ -1,6 +1,6 @@
 // How fast libsgemm is beside cublasSgemm, on products as programs make them: linear layers forward and backward,
 // attention, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end the host's
-// time for a call. The runner measures products of one layout more carefully; this program covers layouts and batches.
+// time for a call. The runner measures each case more carefully; this program has the list of products.
 //
 //     library_benchmark [results.csv]
 //

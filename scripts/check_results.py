@@ -221,7 +221,7 @@ def statistics(file: File) -> Iterator[str]:
         if not middle > 0:
             yield f"{record['name']} took no time"
             continue
-        flops = 2.0 * record["m"] * record["n"] * record["k"]
+        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
         values = {"time_us.median": (record["time_us"]["median"], middle)}
         values["gflops"] = (record["gflops"], flops / middle / 1e3)
         if rivals and len(rivals) != len(samples):
@@ -243,16 +243,16 @@ def plausible(file: File) -> Iterator[str]:
         yield "GPU kernels have times, and there is no device"
     for record in file.timed_on_gpu if device else []:
         gpus = (record.get("spread") or {}).get("gpus", 1)
-        m, n, k = record["m"], record["n"], record["k"]
+        m, n, k, batch = record["m"], record["n"], record["k"], record.get("batch", 1)
         if peak := device.get("fp32_peak_gflops"):
             limit = peak * FASTER[record["accuracy_class"]] * gpus
             if record["gflops"] > ROUNDING * limit:
                 yield f"{record['name']} has {record['gflops']:.6g} GFLOP/s, and at most {limit:.6g} are possible"
         if file.protocol["l2"] == "cold" and not record.get("spread"):  # A and B come from DRAM
-            speed = 4.0 * (m * k + k * n) / record["time_us"]["median"] / 1e3
+            speed = 4.0 * batch * (m * k + k * n) / record["time_us"]["median"] / 1e3
             if speed > ROUNDING * device["dram_peak_gbytes_s"]:
                 yield f"{record['name']} reads A and B at {speed:.6g} GB/s, DRAM has {device['dram_peak_gbytes_s']:.6g}"
-        if 4.0 * (m * k + k * n + m * n) > gpus * device["memory_bytes"]:
+        if 4.0 * batch * (m * k + k * n + m * n) > gpus * device["memory_bytes"]:
             yield f"{record['name']} needs more memory than the device has"
         clocks = [state["sm_clock_mhz"] for state in (record["telemetry"] or {}).values()]
         if max(clocks, default=0) > device["max_sm_clock_mhz"]:

@@ -48,8 +48,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fleet import SHAPE, Board, device_name, folder_name, load_boards, references, spreads, titles
-from results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_differences
+from fleet import PRODUCT, Board, device_name, folder_name, load_boards, references, spreads, titles
+from results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_differences, size_text
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -137,21 +137,21 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
 
 def absences(rows: pd.DataFrame, where: str) -> list[str]:
     """One line for each kernel that has cases in one file alone."""
-    sizes = rows["shape"].map(lambda shape: "x".join(map(str, shape))).groupby(rows.kernel, sort=False)
+    sizes = rows["shape"].map(size_text).groupby(rows.kernel, sort=False)
     return [f"missing in {where}: {kernel} at {', '.join(missing)}" for kernel, missing in sizes]
 
 
 def case_name(row: Row) -> str:
     """ "06_coarse_2d/4096x4096x4096", with the number of GPUs where several shared the product."""
     on = f" on {row.gpus} GPUs" if row.gpus > 1 else ""
-    return f"{row.kernel}/{'x'.join(map(str, row.shape))}{on}"
+    return f"{row.kernel}/{size_text(row.shape)}{on}"
 
 
 def compare(
     old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None
 ) -> tuple[list[Comparison], list[str]]:
     """All cases of OLD against NEW's, in OLD's order, and warnings about cases that only one file has."""
-    old, new = (rows.set_index(SHAPE, drop=False) for rows in (old, new))
+    old, new = (rows.set_index(PRODUCT, drop=False) for rows in (old, new))
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
     for row in old[old.index.isin(new.index)].itertuples():
@@ -179,9 +179,9 @@ def referred(folder: Path, path: Path, new: pd.DataFrame) -> pd.DataFrame:
     """The references in a folder of results/ for the cases of a file. Raises ResultsError where there is none."""
     context = new.context.iloc[0]
     tables = [references(folder / folder_name(context, gpus), context["protocol"]) for gpus in new.gpus.unique()]
-    places = {case: place for place, case in enumerate(new[SHAPE].itertuples(index=False, name=None))}
+    places = {case: place for place, case in enumerate(new[PRODUCT].itertuples(index=False, name=None))}
     old = pd.concat(tables)
-    old = old.assign(place=[places.get(case) for case in old[SHAPE].itertuples(index=False, name=None)])
+    old = old.assign(place=[places.get(case) for case in old[PRODUCT].itertuples(index=False, name=None)])
     old = old.dropna(subset=["place"]).sort_values("place")
     if old.empty:
         raise ResultsError(f"{folder} holds no case of {path} measured on {device_name(context)} under its protocol")
@@ -237,7 +237,7 @@ def across(boards: Sequence[Board], metric: str) -> str:
         title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
         heading = [f"## {title}, {unit}", "", f"| M x N x K | {' | '.join(columns.values())} |"]
         lines = tables.setdefault(title, [*heading, f"| --- |{' ---: |' * len(columns)}"])
-        cells = [" x ".join(map(str, shape))]
+        cells = [size_text(shape).replace("x", " x ")]
         for device in columns:
             if (value := values.get(device)) is None:
                 cells.append("")
@@ -279,10 +279,7 @@ class Agreement:
 def agreement(old: pd.DataFrame, new: pd.DataFrame) -> Agreement:
     """Raises ResultsError where no case was measured beside cuBLAS in both."""
     ratios = [
-        {
-            f"{row.kernel}/{'x'.join(map(str, row.shape))}": row.vs_cublas
-            for row in rows[rows.vs_cublas.notna()].itertuples()
-        }
+        {f"{row.kernel}/{size_text(row.shape)}": row.vs_cublas for row in rows[rows.vs_cublas.notna()].itertuples()}
         for rows in (old, new)
     ]
     common = [name for name in ratios[0] if name in ratios[1]]

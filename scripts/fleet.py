@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from results import CASE, ResultsError, load, pick, protocol_differences, read_json
+from results import CASE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
 
-SHAPE = ["kernel", "m", "n", "k", "gpus"]  # tells cases of one protocol apart
+PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
 
 
 def slug(name: str) -> str:
@@ -56,7 +56,7 @@ def references(folder: Path, protocol: dict) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=[*CASE, "microseconds"])
     slowest = pd.concat(tables).sort_values("microseconds", ascending=False, kind="stable")
-    return slowest.drop_duplicates(SHAPE).sort_index()
+    return slowest.drop_duplicates(PRODUCT).sort_index()
 
 
 class Board(NamedTuple):
@@ -104,16 +104,16 @@ class Spread(NamedTuple):
 
 
 def spreads(boards: Sequence[Board], value: str) -> dict[tuple, dict[str, Spread]]:
-    """A column's Spread by case, a tuple of SHAPE, and by device. Kernels and devices keep the order of the files, and
-    cases of a kernel are in the order of their work."""
+    """A column's Spread by case, a tuple of PRODUCT, and by device. Kernels and devices keep the order of the files,
+    and cases of a kernel are in the order of their work."""
     rows = pd.concat([board.rows.assign(of=board.device) for board in boards]).dropna(subset=[value])
     found: dict[tuple, dict[str, Spread]] = {}
-    for (*case, device), group in rows.groupby([*SHAPE, "of"], sort=False):
+    for (*case, device), group in rows.groupby([*PRODUCT, "of"], sort=False):
         values = group[value]
         spread = Spread(values.median(), values.min(), values.max(), len(group), bool(group.throttled.any()))
         found.setdefault(tuple(case), {})[device] = spread
     kernels = list(dict.fromkeys(case[0] for case in found))
-    return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]))))
+    return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]) * item[0][5])))
 
 
 def count(number: int, what: str) -> str:

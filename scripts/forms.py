@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from results import size_text
+
 Form = Callable[[float], str]
 
 STALLS_SHOWN = 4
@@ -77,8 +79,9 @@ def mebibytes(bytes_: float) -> str:
     return f"{bytes_ / 2**20:,.0f} MiB".replace(",", " ")
 
 
-def shape_text(shape: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, dict.fromkeys(shape) if len(set(shape)) == 1 else shape))
+def shape_text(shape: tuple) -> str:
+    """ "4096", "4096 x 128 x 64", "96 x 512 x 512 x 64:tn"."""
+    return f"{shape[0]}" if len(set(shape)) == 1 else size_text(shape).replace("x", " x ")
 
 
 def stalls(warps: dict[str, float]) -> str:

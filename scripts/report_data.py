@@ -210,7 +210,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
 
     The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
     """
-    m, n, k = row.shape
+    m, n, k = row.shape[:3]
     case = {
         "file": file,
         "source": source,

@@ -28,6 +28,7 @@ OUTCOMES = (
     "not_supported",
     "skipped",
 )
+PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
 CONFIDENCE = 0.95  # of intervals, where a file does not say
 
 # What results/<device>/ holds; all but cold may be missing.
@@ -52,10 +53,11 @@ MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was meas
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
-OPTIONAL += ["energy", "sustained", "trace"]
+OPTIONAL += ["energy", "sustained", "trace", "ops", "batch"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
 DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus"]
-CASE = ["kernel", "m", "n", "k", "gpus", "l2", "time", "data"]  # what tells cases apart
+SHAPE = ["m", "n", "k", "ops", "batch"]
+CASE = ["kernel", *SHAPE, "gpus", "l2", "time", "data"]  # what tells cases apart
 
 # The parts of the protocol that decide what a time means. The others decide how many samples there are.
 MODES = ("check", "count", "accuracy", "energy", "sustain")  # off in files older than the mode
@@ -100,6 +102,13 @@ def _problem(document: object) -> str | None:
     return None
 
 
+def size_text(shape: tuple) -> str:
+    """ "4096x128x64", or "96x512x512x64:tn" for a batch with A transposed: as the runner's --sizes takes it."""
+    m, n, k, *layout = shape
+    ops, batch = layout or PLAIN
+    return f"{batch}x" * (batch > 1) + f"{m}x{n}x{k}" + f":{ops}" * (ops != "nn")
+
+
 def interval_level(samples: int, confidence: float) -> float | None:
     """The confidence of a median's interval, which comes from order statistics; None where there are too few samples.
 
@@ -123,7 +132,9 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
         raise ResultsError(f"can not use {path}: {problem}")
     context = document["context"]
     for data in document["benchmarks"]:
-        shape = data["m"], data["n"], data["k"]
+        layout = data.get("ops", PLAIN[0]), data.get("batch", PLAIN[1])
+        # A product of transposed operands or a batch has its layout behind the sizes, so that no plain one equals it.
+        shape = data["m"], data["n"], data["k"], *(() if layout == PLAIN else layout)
         samples = len(data.get("samples_us") or ())
         level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
         ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
@@ -132,6 +143,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "context": context,
             "l2": context["protocol"]["l2"],
             "time": context["protocol"]["time"],
+            "ops": layout[0],
+            "batch": layout[1],
             "shape": shape,
             "side": shape[0] if len(set(shape)) == 1 else None,  # of a square problem
             "is_gpu": data["platform"] == "gpu",

@@ -4,21 +4,27 @@
 
 namespace sgemm {
 
-/// A product without its operands: C = alpha * A * B + beta * C, where A is m x k, B is k x n and C is m x n.
+/// Products without their operands: C = alpha * A * B + beta * C, where A is m x k, B is k x n and C is m x n.
 /// Each dimension is below 2^31.
+///
+/// Chapters compute one product of operands that are not transposed. The last three members are for libraries.
 struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   float alpha = 1.0F;
   float beta = 0.0F;
+  bool transposed_a = false;  ///< A lies in memory as its transpose, k x m
+  bool transposed_b = false;  ///< B lies in memory as its transpose, n x k
+  std::int64_t batch = 1;     ///< products of this shape, each with an A, a B and a C of its own
 };
 
 /// A shape with its operands, all row-major in single precision.
 ///
-/// `lda`, `ldb` and `ldc` are the distances between the starts of two neighbouring rows, in elements; they are at least
-/// k, n and n. The pointers belong to the memory of the platform that runs the kernel and need no alignment beyond that
-/// of a float.
+/// `lda`, `ldb` and `ldc` are the distances between the starts of two neighbouring rows in memory, in elements; they
+/// are at least k, n and n, or m and k where A and B are transposed. The matrices of a batch follow one another without
+/// a gap. The pointers belong to the memory of the platform that runs the kernel and need no alignment beyond that of a
+/// float.
 ///
 /// As in BLAS, C is not read when beta == 0, and A and B are not read when alpha == 0.
 struct Problem : Shape {
@@ -30,9 +36,10 @@ struct Problem : Shape {
   std::int64_t ldc = 0;
 };
 
-/// Multiplications of one problem: one for every (row, column, k). There are as many additions.
+/// Multiplications of one problem: one for every (row, column, k) of each product. There are as many additions.
 inline double products(const Shape& shape) {
-  return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+  return static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k);
 }
 
 /// Floating-point operations of one problem.

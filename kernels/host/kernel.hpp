@@ -116,6 +116,8 @@ struct Kernel {
   /// The id of the kernel that each GPU runs on its part of a product for several GPUs. It is empty for kernels of one
   /// GPU. A kernel with a local one has no builds of its own.
   std::string local_kernel;
+  /// Whether it computes transposed operands and batches as well. Others get single products of plain operands only.
+  bool takes_every_layout = false;
   bool takes_padding = true;  ///< whether rows of operands may lie further apart than they are long
   bool tunable = false;       ///< whether problems have several configurations, chosen by prediction or --tune
   double most_products = 0;   ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit

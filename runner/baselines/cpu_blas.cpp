@@ -1,6 +1,7 @@
 // OpenBLAS: the speed that the host's cores reach with a tuned library.
 
 #include "host/kernel.hpp"
+#include "problem/batch.hpp"
 
 #include <cblas.h>
 
@@ -17,15 +18,23 @@ namespace {
 
 constexpr double LARGEST = 4096;  // M = N = K
 
-void multiply(const Problem& p, void*, cudaStream_t) {
+void multiply_one(const Problem& p) {
   const auto leading = [](std::int64_t distance) {
     return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
   };
   // BLAS must not read A and B if alpha is 0. OpenBLAS's kernels for small matrices read them.
   const std::int64_t depth = p.alpha == 0.0F ? 0 : p.k;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(p.m), static_cast<blasint>(p.n),
-              static_cast<blasint>(depth), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb), p.beta, p.c,
-              leading(p.ldc));
+  const auto op = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
+  cblas_sgemm(CblasRowMajor, op(p.transposed_a), op(p.transposed_b), static_cast<blasint>(p.m),
+              static_cast<blasint>(p.n), static_cast<blasint>(depth), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb),
+              p.beta, p.c, leading(p.ldc));
+}
+
+/// A batch is a loop of calls: the versions of OpenBLAS in use have no batched one.
+void multiply(const Problem& p, void*, cudaStream_t) {
+  for (std::int64_t product = 0; product < p.batch; ++product) {
+    multiply_one(product_of(p, product));
+  }
 }
 
 Kernel cpu_blas() {
@@ -34,6 +43,7 @@ Kernel cpu_blas() {
   kernel.summary = "OpenBLAS cblas_sgemm on all CPU cores";
   kernel.source = "OpenBLAS";
   kernel.platform = Platform::cpu;
+  kernel.takes_every_layout = true;
   kernel.unsupported = [](const Problem& p) -> std::optional<std::string> {
     if (std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) > std::numeric_limits<blasint>::max()) {
       return "the library takes dimensions as 32-bit integers";

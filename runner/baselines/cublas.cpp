@@ -1,10 +1,11 @@
 // cuBLAS: the reference that everything is compared with, and its TF32 mode as another precision.
 //
 // cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so cuBLAS computes C = A B as C^T
-// = B^T A^T. The operands change places, and nothing is transposed in memory.
+// = B^T A^T. The operands change places with their operations, and nothing is transposed in memory.
 
 #include "device/cublas_handle.hpp"
 #include "host/kernel.hpp"
+#include "problem/batch.hpp"
 
 #include <cublas_v2.h>
 
@@ -19,10 +20,21 @@ namespace {
 int leading(std::int64_t distance) { return static_cast<int>(std::max<std::int64_t>(distance, 1)); }
 
 void sgemm(cublasHandle_t handle, const Problem& p) {
-  cublas_check(
-      cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m), static_cast<int>(p.k),
-                  &p.alpha, p.b, leading(p.ldb), p.a, leading(p.lda), &p.beta, p.c, leading(p.ldc)),
-      "cublasSgemm");
+  const cublasOperation_t op_a = cublas_op(p.transposed_a);
+  const cublasOperation_t op_b = cublas_op(p.transposed_b);
+  const int m = static_cast<int>(p.m);
+  const int n = static_cast<int>(p.n);
+  const int k = static_cast<int>(p.k);
+  if (p.batch == 1) {
+    cublas_check(cublasSgemm(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading(p.ldb), p.a, leading(p.lda), &p.beta,
+                             p.c, leading(p.ldc)),
+                 "cublasSgemm");
+    return;
+  }
+  cublas_check(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading(p.ldb), stride_b(p), p.a,
+                                         leading(p.lda), stride_a(p), &p.beta, p.c, leading(p.ldc), stride_c(p),
+                                         static_cast<int>(p.batch)),
+               "cublasSgemmStridedBatched");
 }
 
 void tf32_gemm(cublasHandle_t handle, const Problem& p) {
@@ -47,6 +59,7 @@ Kernel cublas() {
   kernel.summary = "cublasSgemm in FP32 (CUBLAS_DEFAULT_MATH, no TF32)";
   kernel.source = "NVIDIA cuBLAS";
   kernel.min_compute_capability = 75;
+  kernel.takes_every_layout = true;
   kernel.unsupported = beyond_int;
   kernel.build(Target::for_gpu).configurations = configurations<sgemm>;
   return kernel;

@@ -2,6 +2,7 @@
 
 #include "common/cuda_check.hpp"
 #include "host/kernel.hpp"
+#include "problem/batch.hpp"
 #include "sgemm/sgemm.h"
 
 #include <fmt/format.h>
@@ -28,6 +29,8 @@ void check(sgemm_status_t status, const char* call) {
 /// Matrices without elements may have row distances of 0, which the library refuses.
 std::int64_t leading(std::int64_t distance) { return std::max<std::int64_t>(distance, 1); }
 
+sgemm_op_t op(bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; }
+
 class LibraryHandle {
  public:
   /// The calling thread's handle for the current device, shared while any user of it lives.
@@ -51,16 +54,23 @@ class LibraryHandle {
   void multiply(sgemm_accuracy_t accuracy, const Problem& p, cudaStream_t stream) {
     check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
     check(sgemm_set_stream(handle_, stream), "sgemm_set_stream");
-    check(sgemm_gemm(handle_, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, &p.alpha, p.a,
-                     leading(p.lda), p.b, leading(p.ldb), &p.beta, p.c, leading(p.ldc)),
-          "sgemm_gemm");
+    if (p.batch == 1) {
+      check(sgemm_gemm(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n, p.k, &p.alpha,
+                       p.a, leading(p.lda), p.b, leading(p.ldb), &p.beta, p.c, leading(p.ldc)),
+            "sgemm_gemm");
+      return;
+    }
+    check(sgemm_gemm_strided_batched(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n,
+                                     p.k, &p.alpha, p.a, leading(p.lda), stride_a(p), p.b, leading(p.ldb), stride_b(p),
+                                     &p.beta, p.c, leading(p.ldc), stride_c(p), p.batch),
+          "sgemm_gemm_strided_batched");
   }
 
   std::string describe(sgemm_accuracy_t accuracy, const Problem& p) {
     sgemm_plan_t plan{};
     check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
-    check(sgemm_gemm_plan(handle_, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, leading(p.lda),
-                          leading(p.ldb), leading(p.ldc), 1, &plan),
+    check(sgemm_gemm_plan(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n, p.k,
+                          leading(p.lda), leading(p.ldb), leading(p.ldc), p.batch, &plan),
           "sgemm_gemm_plan");
     return fmt::format("{}{}{}: {}", plan.kernel, *plan.configuration == '\0' ? "" : " ", plan.configuration,
                        plan.reason);
@@ -76,6 +86,7 @@ Kernel libsgemm(std::string variant, sgemm_accuracy_t accuracy, AccuracyClass pr
   kernel.variant = std::move(variant);
   kernel.summary = std::move(summary);
   kernel.accuracy = promised;
+  kernel.takes_every_layout = true;
   kernel.min_compute_capability = 75;
   kernel.build(Target::for_gpu).configurations = [accuracy](const Problem& problem) -> std::vector<Configuration> {
     const std::shared_ptr<LibraryHandle> handle = LibraryHandle::shared();

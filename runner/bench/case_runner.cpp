@@ -12,6 +12,18 @@
 namespace sgemm {
 namespace {
 
+void require_layout(const Kernel& kernel, const Size& size) {
+  if (kernel.takes_every_layout) {
+    return;
+  }
+  if (size.transposed_a || size.transposed_b) {
+    throw CaseStopped(Outcome::not_supported, "does not compute products of transposed operands");
+  }
+  if (size.batch > 1) {
+    throw CaseStopped(Outcome::not_supported, "does not compute batches");
+  }
+}
+
 /// Does the work of a case. Returns the reason if it ended early, or nothing.
 std::optional<CaseStopped> ending_of(const std::function<void()>& work) {
   try {
@@ -73,6 +85,7 @@ OperandSet& CaseRunner::operands_of(const Case& item) {
 void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observer,
                          const std::function<void(OperandSet&)>& work) {
   stop_.check();
+  require_layout(*item.kernel, item.size);
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);

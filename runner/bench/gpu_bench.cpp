@@ -9,6 +9,7 @@
 #include "device/l2_flush.hpp"
 #include "device/telemetry.hpp"
 #include "device/watch.hpp"
+#include "problem/batch.hpp"
 #include "timing/gpu_timers.hpp"
 #include "timing/turn.hpp"
 #include "verify/accuracy.hpp"
@@ -44,7 +45,7 @@ constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
 /// The most memory that a reference takes: two doubles per element, its value and the scale of its bound, and the
 /// workspace that it is computed in.
 double reference_bytes(const Shape& shape) {
-  const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
+  const double elements = static_cast<double>(elements_of_c(shape));
   const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double workspace = std::min(inputs * sizeof(double), static_cast<double>(Coverage{}.workspace_bytes));
   return 2.0 * elements * sizeof(double) + workspace;

@@ -1,14 +1,14 @@
 #include "bench/operand_set.hpp"
 
+#include "problem/batch.hpp"
 #include "verify/accuracy.hpp"
 
-#include <cstddef>
 #include <limits>
 
 namespace sgemm {
 
 OperandSet::OperandSet(const Size& size, Distribution data, const Protocol& protocol)
-    : size(size), data(data), shape{size.m, size.n, size.k, protocol.alpha, protocol.beta}, seed_(protocol.seed) {}
+    : size(size), data(data), shape(shape_of(size, protocol.alpha, protocol.beta)), seed_(protocol.seed) {}
 
 const HostOperands& OperandSet::host() {
   if (!host_) {
@@ -23,8 +23,7 @@ Problem OperandSet::fresh() {
   if (shape.beta != 0.0F) {
     c_ = host().c0;
   } else {
-    c_.assign(static_cast<std::size_t>(size.m) * static_cast<std::size_t>(size.n),
-              std::numeric_limits<float>::quiet_NaN());
+    c_.assign(elements_of_c(shape), std::numeric_limits<float>::quiet_NaN());
   }
   return problem();
 }

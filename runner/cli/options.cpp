@@ -59,6 +59,9 @@ Sizes, separated by commas:
   256:8192                      256, 512, 1024 and so on to 8192
   256:8192:256                  from 256 to 8192 in steps of 256
   4096x128x64                   M = 4096, N = 128, K = 64
+  96x512x512x64                 a batch of 96 products of 512x512x64 in one call
+  4096:nt  512:2048:tt          any of these with A (first t) or B (second t) transposed in memory
+Libraries compute the last two, and chapters say that they do not.
 
 Operands; --accuracy takes several separated by commas, or all:
 {data}
@@ -78,6 +81,7 @@ Examples:
   runner --new-kernel my.cu
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
   runner --kernel cublas,5,my.cu --sizes 256:4096
+  runner --kernel libsgemm:* --sizes 4096,4096:nt,4096:tn,96x512x512x64:nt
   runner --kernel 5,my.cu --sizes 2048,4096 --profile
   runner --kernel 9,12 --sizes 1024:8192 --energy
   runner --kernel 9,12 --sizes 8192 --sustain 20

@@ -52,7 +52,8 @@ cublasHandle_t CublasHandle::on(cudaStream_t stream) {
 }
 
 std::optional<std::string> beyond_int(const Problem& problem) {
-  const auto largest = std::max({problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc});
+  const auto largest =
+      std::max({problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc, problem.batch});
   if (largest > std::numeric_limits<int>::max()) {
     return "the library takes dimensions as 32-bit integers";
   }

@@ -53,6 +53,10 @@ class CublasHandle {
   DeviceBuffer<unsigned char> workspace_;
 };
 
+/// The operation for an operand that lies transposed in memory, or does not. cuBLAS is column-major and takes each
+/// matrix for its transpose. It computes C = op(A) op(B) as C^T = op(B)^T op(A)^T, where the operations are the same.
+inline cublasOperation_t cublas_op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
 /// The reason why cuBLAS can not run `problem`, or nothing. cuBLAS takes dimensions and row distances as int.
 std::optional<std::string> beyond_int(const Problem& problem);
 

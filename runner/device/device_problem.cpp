@@ -1,15 +1,12 @@
 #include "device/device_problem.hpp"
 
 #include "common/cuda_check.hpp"
+#include "problem/batch.hpp"
 
 #include <utility>
 
 namespace sgemm {
 namespace {
-
-std::size_t elements(std::int64_t rows, std::int64_t columns) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
-}
 
 void copy(DeviceBuffer<float>& to, const DeviceBuffer<float>& from, cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.size() * sizeof(float), cudaMemcpyDeviceToDevice, stream));
@@ -37,7 +34,7 @@ void DeviceProblem::reserve(int launches) {
     inputs_.push_back(std::move(next));
   }
   while (outputs_.size() < sets_of_outputs(launches)) {
-    const std::size_t size = elements(shape_.m, shape_.n);
+    const std::size_t size = elements_of_c(shape_);
     outputs_.push_back({DeviceBuffer<float>(size), DeviceBuffer<float>(size)});
   }
 }
@@ -74,7 +71,7 @@ double DeviceProblem::bytes_needed(const Shape& shape) {
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);
   const double outputs = shape.beta != 0.0F ? 3.0 : 2.0;
-  return (m * k + k * n + outputs * m * n) * sizeof(float);
+  return static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) * sizeof(float);
 }
 
 }  // namespace sgemm

@@ -73,6 +73,22 @@ Window whole(const Shape& shape, MatrixName which) {
   return {0, 0, shape.m, shape.n};
 }
 
+/// The transpose of a matrix of these extents, made in strips of rows, so that both sides stay in the cache.
+std::vector<float> transposed(const std::vector<float>& matrix, const Window& extents) {
+  constexpr std::int64_t STRIP = 32;
+  std::vector<float> result(matrix.size());
+  for (std::int64_t first_row = 0; first_row < extents.rows; first_row += STRIP) {
+    const std::int64_t end_row = std::min(first_row + STRIP, extents.rows);
+    for (std::int64_t column = 0; column < extents.columns; ++column) {
+      for (std::int64_t row = first_row; row < end_row; ++row) {
+        result[static_cast<std::size_t>(column * extents.rows + row)] =
+            matrix[static_cast<std::size_t>(row * extents.columns + column)];
+      }
+    }
+  }
+  return result;
+}
+
 RandomStream stream_of(MatrixName which) {
   return which == MatrixName::a   ? RandomStream::matrix_a
          : which == MatrixName::b ? RandomStream::matrix_b
@@ -233,7 +249,7 @@ std::string_view to_string(Distribution distribution) { return names(distributio
 std::string_view summary(Distribution distribution) { return names(distribution).summary; }
 
 Problem packed(const Shape& shape, const float* a, const float* b, float* c) {
-  return {shape, a, shape.k, b, shape.n, c, shape.n};
+  return {shape, a, shape.transposed_a ? shape.m : shape.k, b, shape.transposed_b ? shape.k : shape.n, c, shape.n};
 }
 
 std::vector<float> make_part(const Shape& shape, MatrixName which, const Window& window, Distribution distribution,
@@ -242,12 +258,26 @@ std::vector<float> make_part(const Shape& shape, MatrixName which, const Window&
 }
 
 HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed) {
-  const auto make = [&](MatrixName which) { return make_part(shape, which, whole(shape, which), distribution, seed); };
+  const auto make = [&](MatrixName which, bool transpose) {
+    const Window window = whole(shape, which);
+    const auto make_one = [&](std::int64_t product) {
+      std::vector<float> matrix =
+          make_part(shape, which, window, distribution, seed + static_cast<std::uint64_t>(product));
+      return transpose ? transposed(matrix, window) : std::move(matrix);
+    };
+    std::vector<float> all = make_one(0);
+    all.reserve(all.size() * static_cast<std::size_t>(shape.batch));
+    for (std::int64_t product = 1; product < shape.batch; ++product) {
+      const std::vector<float> next = make_one(product);
+      all.insert(all.end(), next.begin(), next.end());
+    }
+    return all;
+  };
   HostOperands operands;
-  operands.a = make(MatrixName::a);
-  operands.b = make(MatrixName::b);
+  operands.a = make(MatrixName::a, shape.transposed_a);
+  operands.b = make(MatrixName::b, shape.transposed_b);
   if (shape.beta != 0.0F) {
-    operands.c0 = make(MatrixName::c);
+    operands.c0 = make(MatrixName::c, false);
   }
   return operands;
 }

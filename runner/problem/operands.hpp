@@ -37,16 +37,20 @@ std::string_view summary(Distribution distribution);
 /// The problem of a shape whose matrices lie without padding between rows at these addresses.
 Problem packed(const Shape& shape, const float* a, const float* b, float* c);
 
-/// Host copies of one problem's inputs, row-major without padding between rows.
+/// Host copies of one problem's inputs, row-major without padding between rows. The matrices of a batch follow one
+/// another.
 struct HostOperands {
-  std::vector<float> a;   ///< m x k
-  std::vector<float> b;   ///< k x n
+  std::vector<float> a;   ///< m x k, or k x m if transposed
+  std::vector<float> b;   ///< k x n, or n x k if transposed
   std::vector<float> c0;  ///< m x n, the C that beta multiplies; empty when beta is 0
 };
 
 /// Makes the operands of a shape. Every element depends only on the seed, the matrix, its shape and the index, so the
 /// values are the same for any number of threads. They are the same on every machine, except where the C library's
 /// logarithms, exponentials and sines differ in the last digit.
+///
+/// Transposed operands have the same values in another order. Each product of a batch has operands of its own: number i
+/// has those of the single product with the seed `seed` + i.
 HostOperands make_operands(const Shape& shape, Distribution distribution, std::uint64_t seed);
 
 enum class MatrixName { a, b, c };
@@ -59,7 +63,8 @@ struct Window {
   std::int64_t columns = 0;
 };
 
-/// The elements of make_operands() in that window, without padding between rows. C is made for any beta.
+/// The elements of make_operands() in that window, without padding between rows. C is made for any beta. The window is
+/// one of the matrix that is multiplied, and is not transposed; of a batch it is in the first product's.
 std::vector<float> make_part(const Shape& shape, MatrixName which, const Window& window, Distribution distribution,
                              std::uint64_t seed);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <set>
@@ -23,7 +24,7 @@ constexpr std::int64_t MAX_RANGE_LENGTH = 100000;
 }
 
 [[noreturn]] void reject_form(std::string_view term) {
-  reject(term, "expected N, FIRST:LAST, FIRST:LAST:STEP or MxNxK");
+  reject(term, "expected N, FIRST:LAST, FIRST:LAST:STEP, MxNxK or BATCHxMxNxK, and :nt, :tn or :tt if transposed");
 }
 
 std::int64_t parse_number(std::string_view text, std::string_view term) {
@@ -41,16 +42,17 @@ std::int64_t parse_number(std::string_view text, std::string_view term) {
 
 Size checked(const Size& size, std::string_view term) {
   // Two dimensions of at most 2^31 - 1 multiply without overflow.
-  if (std::max({size.m * size.k, size.k * size.n, size.m * size.n}) > MAX_ELEMENTS) {
-    reject(term, fmt::format("a matrix of {} has more than 2^60 elements", to_string(size)));
+  if (std::max({size.m * size.k, size.k * size.n, size.m * size.n}) > MAX_ELEMENTS / size.batch) {
+    reject(term, fmt::format("{} of {} has more than 2^60 elements", size.batch == 1 ? "a matrix" : "an operand",
+                             to_string(size)));
   }
   return size;
 }
 
 Size square(std::int64_t dimension, std::string_view term) { return checked({dimension, dimension, dimension}, term); }
 
-std::vector<Size> parse_range(std::string_view term) {
-  const std::vector<std::string_view> parts = split(term, ':');
+std::vector<Size> parse_range(std::string_view range, std::string_view term) {
+  const std::vector<std::string_view> parts = split(range, ':');
   if (parts.size() > 3) {
     reject_form(term);
   }
@@ -70,23 +72,60 @@ std::vector<Size> parse_range(std::string_view term) {
   return sizes;
 }
 
-std::vector<Size> parse_term(std::string_view term) {
-  if (term.find(':') != std::string_view::npos) {
-    return parse_range(term);
+/// The sizes of a term before its operations. Messages name the whole term.
+std::vector<Size> parse_extents(std::string_view extents, std::string_view term) {
+  if (extents.find(':') != std::string_view::npos) {
+    return parse_range(extents, term);
   }
-  const std::vector<std::string_view> parts = split(term, 'x');
-  if (parts.size() == 1) {
-    return {square(parse_number(term, term), term)};
+  std::vector<std::int64_t> numbers;
+  for (const std::string_view part : split(extents, 'x')) {
+    numbers.push_back(parse_number(part, term));
   }
-  if (parts.size() != 3) {
+  if (numbers.size() == 1) {
+    return {square(numbers[0], term)};
+  }
+  if (numbers.size() != 3 && numbers.size() != 4) {
     reject_form(term);
   }
-  return {checked({parse_number(parts[0], term), parse_number(parts[1], term), parse_number(parts[2], term)}, term)};
+  Size size;
+  if (numbers.size() == 4) {
+    size.batch = numbers.front();
+    numbers.erase(numbers.begin());
+  }
+  size.m = numbers[0];
+  size.n = numbers[1];
+  size.k = numbers[2];
+  return {checked(size, term)};
+}
+
+std::vector<Size> parse_term(std::string_view term) {
+  constexpr std::array<std::string_view, 4> OPERATIONS{"nn", "nt", "tn", "tt"};
+  const std::size_t colon = term.rfind(':');
+  const std::string_view ops = colon == std::string_view::npos ? "" : term.substr(colon + 1);
+  if (std::find(OPERATIONS.begin(), OPERATIONS.end(), ops) == OPERATIONS.end()) {
+    return parse_extents(term, term);
+  }
+  std::vector<Size> sizes = parse_extents(term.substr(0, colon), term);
+  for (Size& size : sizes) {
+    size.transposed_a = ops[0] == 't';
+    size.transposed_b = ops[1] == 't';
+  }
+  return sizes;
 }
 
 }  // namespace
 
-std::string to_string(const Size& size) { return fmt::format("{}x{}x{}", size.m, size.n, size.k); }
+Shape shape_of(const Size& size, float alpha, float beta) {
+  return {size.m, size.n, size.k, alpha, beta, size.transposed_a, size.transposed_b, size.batch};
+}
+
+std::string ops_of(const Size& size) { return {size.transposed_a ? 't' : 'n', size.transposed_b ? 't' : 'n'}; }
+
+std::string to_string(const Size& size) {
+  const std::string batch = size.batch == 1 ? "" : fmt::format("{}x", size.batch);
+  const std::string ops = size.transposed_a || size.transposed_b ? ":" + ops_of(size) : "";
+  return fmt::format("{}{}x{}x{}{}", batch, size.m, size.n, size.k, ops);
+}
 
 std::vector<Size> parse_sizes(std::string_view expression) {
   std::vector<Size> sizes;

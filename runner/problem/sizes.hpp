@@ -1,5 +1,7 @@
 #pragma once
 
+#include "common/problem.hpp"
+
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -8,16 +10,24 @@
 
 namespace sgemm {
 
-/// The shape of one problem: A is m x k, B is k x n, C is m x n.
+/// A Shape without alpha and beta, which the protocol has.
 struct Size {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  bool transposed_a = false;
+  bool transposed_b = false;
+  std::int64_t batch = 1;
 
   auto operator<=>(const Size&) const = default;
 };
 
-/// "MxNxK", as in benchmark names.
+Shape shape_of(const Size& size, float alpha = 1.0F, float beta = 0.0F);
+
+/// What BLAS calls the operations on A and B: "nn", "nt", "tn" or "tt".
+std::string ops_of(const Size& size);
+
+/// "MxNxK", as in benchmark names; "MxNxK:tn" where A is transposed, "BxMxNxK" for a batch of B products.
 std::string to_string(const Size& size);
 
 /// The sizes that a --sizes expression names: terms separated by commas, in the order written, without duplicates.
@@ -26,9 +36,11 @@ std::string to_string(const Size& size);
 ///     256:8192        squares, doubling from 256 while at most 8192
 ///     256:8192:256    squares, from 256 in steps of 256 while at most 8192
 ///     4096x128x64     M x N x K
+///     96x512x512x64   a batch of 96 products of 512 x 512 x 64
+///     512:2048:tn     any of these with transposed operands, here A: nn, nt, tn or tt
 ///
-/// Every dimension is between 1 and 2^31 - 1, no matrix has more than 2^60 elements, and a range has at most 100000
-/// sizes. Throws UsageError, naming the term, for anything else.
+/// Every dimension and batch is between 1 and 2^31 - 1, the matrices A, B or C of a batch have at most 2^60 elements,
+/// and a range has at most 100000 sizes. Throws UsageError, naming the term, for anything else.
 std::vector<Size> parse_sizes(std::string_view expression);
 
 }  // namespace sgemm

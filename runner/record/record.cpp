@@ -222,7 +222,7 @@ Outcome outcome_from(std::string_view word) {
 Measurement measurement_of(Timings timings, const Size& size) {
   Measurement result;
   result.time_us = summarize(timings.kernel_us, CONFIDENCE);
-  result.gflops = flops({size.m, size.n, size.k}) / (result.time_us.median * 1e3);
+  result.gflops = flops(shape_of(size)) / (result.time_us.median * 1e3);
   if (!timings.rival_us.empty()) {
     const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
     result.vs_cublas = ratio.median;
@@ -308,6 +308,12 @@ Json to_json(const Record& record, int repetitions) {
   json["m"] = record.size.m;
   json["n"] = record.size.n;
   json["k"] = record.size.k;
+  if (record.size.transposed_a || record.size.transposed_b) {
+    json["ops"] = ops_of(record.size);
+  }
+  if (record.size.batch > 1) {
+    json["batch"] = record.size.batch;
+  }
   if (record.data) {
     json["data"] = to_string(*record.data);
   }
@@ -331,7 +337,7 @@ Json to_json(const Record& record, int repetitions) {
   if (record.measurement) {
     add_samples(json, *record.measurement);
   }
-  const double work = flops({record.size.m, record.size.n, record.size.k});
+  const double work = flops(shape_of(record.size));
   if (record.energy) {
     json["energy"] = to_json(*record.energy, work);
   }

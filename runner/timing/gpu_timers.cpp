@@ -2,6 +2,7 @@
 
 #include "base/statistics.hpp"
 #include "common/cuda_check.hpp"
+#include "problem/batch.hpp"
 #include "timing/probe.hpp"
 
 #include <algorithm>
@@ -124,7 +125,7 @@ std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contender
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
     const Problem operands = problem.operands(contender.owner);
-    result_.resize(static_cast<std::size_t>(operands.m) * static_cast<std::size_t>(operands.n));
+    result_.resize(elements_of_c(operands));
     problem.restore(contender.owner, 1, stream_);
     if (flush_ != nullptr) {
       flush_->enqueue(stream_);

@@ -84,6 +84,7 @@
 #include "verify/verify.hpp"
 
 #include "base/counter_random.hpp"
+#include "problem/batch.hpp"
 #include "verify/verify_element.hpp"
 #include "verify/verify_parts.hpp"
 
@@ -183,13 +184,14 @@ class Part {
       const std::int64_t length = std::min(depth, problem.k - start);
       auto element = a.begin();
       for (const std::int64_t row : rows_) {
-        const float* const from = problem.a + row * problem.lda + start;
-        element = std::copy(from, from + length, element);
+        for (std::int64_t k = start; k < start + length; ++k) {
+          *element++ = problem.a[problem.transposed_a ? k * problem.lda + row : row * problem.lda + k];
+        }
       }
       element = b.begin();
       for (std::int64_t k = start; k < start + length; ++k) {
         for (const std::int64_t column : columns_) {
-          *element++ = problem.b[k * problem.ldb + column];
+          *element++ = problem.b[problem.transposed_b ? column * problem.ldb + k : k * problem.ldb + column];
         }
       }
       multiply_add(problem.alpha, a, b, length, values_);
@@ -270,6 +272,36 @@ class HostReference : public Reference {
   Roundings roundings_;
   bool full_;
   std::vector<Part> parts_;
+};
+
+/// The references of all products of a batch.
+class BatchReference : public Reference {
+ public:
+  BatchReference(const Problem& batch, Platform platform, std::uint64_t seed, const Coverage& coverage,
+                 Roundings roundings)
+      : m_(batch.m) {
+    for (std::int64_t index = 0; index < batch.batch; ++index) {
+      products_.push_back(Reference::compute(product_of(batch, index), platform, seed, coverage, roundings));
+    }
+  }
+
+  Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const override {
+    Verdict all;
+    std::int64_t index = 0;
+    for (const std::unique_ptr<Reference>& product : products_) {
+      Verdict verdict = product->check(c + index * m_ * ldc, ldc, accuracy);
+      verdict.first_wrong_product = index;
+      all.join(verdict);
+      ++index;
+    }
+    return all;
+  }
+
+  bool full() const override { return products_.front()->full(); }
+
+ private:
+  std::int64_t m_;
+  std::vector<std::unique_ptr<Reference>> products_;
 };
 
 }  // namespace
@@ -371,6 +403,7 @@ void Verdict::join(const Verdict& other) {
   max_bound_ratio = std::max(max_bound_ratio, other.max_bound_ratio);
   componentwise_err = std::max(componentwise_err, other.componentwise_err);
   if (wrong == 0) {
+    first_wrong_product = other.first_wrong_product;
     first_wrong_row = other.first_wrong_row;
     first_wrong_col = other.first_wrong_col;
     first_wrong_value = other.first_wrong_value;
@@ -392,13 +425,17 @@ std::string Verdict::describe() const {
     return fmt::format("{} elements right, relative error {:.2g}, at most {:.2g} of the bound", compared, rel_err,
                        max_bound_ratio);
   }
-  return fmt::format("{} of {} elements wrong, first C[{}][{}] = {:.9g}, expected {:.9g} (bound {:.2g})", wrong,
-                     compared, first_wrong_row, first_wrong_col, first_wrong_value, first_wrong_expected,
+  const std::string product = first_wrong_product ? fmt::format(" of product {}", *first_wrong_product) : "";
+  return fmt::format("{} of {} elements wrong, first C[{}][{}]{} = {:.9g}, expected {:.9g} (bound {:.2g})", wrong,
+                     compared, first_wrong_row, first_wrong_col, product, first_wrong_value, first_wrong_expected,
                      first_wrong_bound);
 }
 
 std::unique_ptr<Reference> Reference::compute(const Problem& problem, Platform platform, std::uint64_t seed,
                                               const Coverage& coverage, Roundings roundings) {
+  if (problem.batch > 1) {
+    return std::make_unique<BatchReference>(problem, platform, seed, coverage, roundings);
+  }
   if (platform == Platform::gpu) {
     return compute_gpu_reference(problem, seed, coverage, roundings);
   }

@@ -53,6 +53,7 @@ struct Verdict {
   std::optional<double> condition;
   double reference_squares = 0.0;  ///< |C_ref|_F^2: the weight of this part where verdicts of parts are joined
 
+  std::optional<std::int64_t> first_wrong_product;  ///< its number in the batch, from 0; nothing for a single product
   std::int64_t first_wrong_row = -1;
   std::int64_t first_wrong_col = -1;
   double first_wrong_value = 0.0;
@@ -82,9 +83,9 @@ struct Coverage {
 };
 
 /// Double-precision alpha * A * B + beta * C0 with its error bound, for all elements of C or for sampled whole rows
-/// and whole columns. Computed once per problem and reused for every kernel. A sampled reference on a GPU also holds
-/// cuBLAS SGEMM's whole result, and check() compares every element with it: each of the two may be off by its own
-/// bound, so they may differ by the sum.
+/// and whole columns, in each product of a batch. Computed once per problem and reused for every kernel. A sampled
+/// reference on a GPU also holds cuBLAS SGEMM's whole result, and check() compares every element with it: each of the
+/// two may be off by its own bound, so they may differ by the sum.
 class Reference {
  public:
   /// `problem` holds the operands in the memory of `platform`; problem.c holds C0 where beta != 0, and is not
@@ -97,7 +98,8 @@ class Reference {
                                             Roundings roundings = Roundings::independent);
   virtual ~Reference() = default;
 
-  /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`) with the reference. On a GPU
+  /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`) with the reference, and after
+  /// it those of a batch. On a GPU
   /// the work that wrote `c` is complete, or was enqueued on a stream that the default stream waits for.
   virtual Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const = 0;
   /// Whether every element is compared with double precision.

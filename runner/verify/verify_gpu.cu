@@ -54,20 +54,40 @@ unsigned blocks_for(std::int64_t rows) {
 
 enum class Sign { keep, drop };
 
+/// A matrix in device memory, in elements from one of its rows and columns to the next.
+struct Source {
+  const float* first;
+  std::int64_t row_step;
+  std::int64_t column_step;
+
+  /// The matrix whose rows lie `ld` elements apart in memory, or its transpose.
+  Source(const float* first, std::int64_t ld, bool transposed = false)
+      : first(first), row_step(transposed ? 1 : ld), column_step(transposed ? ld : 1) {}
+
+  /// The part from that row and column on.
+  Source from(std::int64_t row, std::int64_t column) const {
+    Source part = *this;
+    part.first += row * row_step + column * column_step;
+    return part;
+  }
+
+  __device__ float at(std::int64_t row, std::int64_t column) const {
+    return first[row * row_step + column * column_step];
+  }
+};
+
 /// to = factor * from (or |factor * from|) at the crossings of `rows` and `columns`; `to` has no padding.
 template <class T>
-__global__ void copy_selected_kernel(T* to, const float* from, std::int64_t ld, Lines rows, Lines columns,
-                                     double factor, Sign sign) {
+__global__ void copy_selected_kernel(T* to, Source from, Lines rows, Lines columns, double factor, Sign sign) {
   for_each_element(rows.count, columns.count, [&](std::int64_t i, std::int64_t j) {
-    const double value = factor * from[rows[i] * ld + columns[j]];
+    const double value = factor * from.at(rows[i], columns[j]);
     to[i * columns.count + j] = static_cast<T>(sign == Sign::keep ? value : fabs(value));
   });
 }
 
 template <class T>
-void copy_selected(DeviceBuffer<T>& to, const float* from, std::int64_t ld, Lines rows, Lines columns, double factor,
-                   Sign sign) {
-  copy_selected_kernel<<<blocks_for(rows.count), dim3(WARP, WARPS)>>>(to.data(), from, ld, rows, columns, factor, sign);
+void copy_selected(DeviceBuffer<T>& to, const Source& from, Lines rows, Lines columns, double factor, Sign sign) {
+  copy_selected_kernel<<<blocks_for(rows.count), dim3(WARP, WARPS)>>>(to.data(), from, rows, columns, factor, sign);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -80,18 +100,17 @@ void multiply_add(CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int
                "cublasDgemm");
 }
 
-/// The product in single precision with any row distances.
-void multiply_add(CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-                  std::int64_t lda, const float* b, std::int64_t ldb, DeviceBuffer<float>& c) {
+/// C += alpha * A * B in single precision, of operands that lie in memory in any way that a problem allows.
+void multiply_add(CublasHandle& cublas, const Problem& p, DeviceBuffer<float>& c) {
   const float one = 1.0F;
-  cublas_check(
-      cublasSgemm_64(cublas.on(nullptr), CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &alpha, b, ldb, a, lda, &one, c.data(), n),
-      "cublasSgemm");
+  cublas_check(cublasSgemm_64(cublas.on(nullptr), cublas_op(p.transposed_b), cublas_op(p.transposed_a), p.n, p.m, p.k,
+                              &p.alpha, p.b, p.ldb, p.a, p.lda, &one, c.data(), p.n),
+               "cublasSgemm");
 }
 
 void multiply_add(CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
                   const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, DeviceBuffer<float>& c) {
-  multiply_add(cublas, m, n, k, static_cast<float>(alpha), a.data(), k, b.data(), n, c);
+  multiply_add(cublas, {{m, n, k, static_cast<float>(alpha)}, a.data(), k, b.data(), n}, c);
 }
 
 /// Rows or columns as the host lists them, copied to the device.
@@ -155,8 +174,9 @@ struct Part {
       CUDA_CHECK(cudaMemsetAsync(magnitudes.data(), 0, elements() * sizeof(T)));
       return;
     }
-    copy_selected(values, problem.c, problem.ldc, rows.lines(), columns.lines(), problem.beta, Sign::keep);
-    copy_selected(magnitudes, problem.c, problem.ldc, rows.lines(), columns.lines(), problem.beta, Sign::drop);
+    const Source c0(problem.c, problem.ldc);
+    copy_selected(values, c0, rows.lines(), columns.lines(), problem.beta, Sign::keep);
+    copy_selected(magnitudes, c0, rows.lines(), columns.lines(), problem.beta, Sign::drop);
   }
 
   std::size_t elements() const {
@@ -182,11 +202,13 @@ void add_product(Part<T>& part, const Problem& problem, Sign sign, CublasHandle&
   DeviceBuffer<T> b(static_cast<std::size_t>(columns.count) * static_cast<std::size_t>(depth));
   const double alpha = sign == Sign::keep ? problem.alpha : std::fabs(problem.alpha);
   DeviceBuffer<T>& sum = sign == Sign::keep ? part.values : part.magnitudes;
+  const Source all_a(problem.a, problem.lda, problem.transposed_a);
+  const Source all_b(problem.b, problem.ldb, problem.transposed_b);
   for (std::int64_t start = 0; start < problem.k; start += depth) {
     const std::int64_t length = std::min(depth, problem.k - start);
     const Lines panel{nullptr, length};
-    copy_selected(a, problem.a + start, problem.lda, rows, panel, 1.0, sign);
-    copy_selected(b, problem.b + start * problem.ldb, problem.ldb, panel, columns, 1.0, sign);
+    copy_selected(a, all_a.from(0, start), rows, panel, 1.0, sign);
+    copy_selected(b, all_b.from(start, 0), panel, columns, 1.0, sign);
     multiply_add(cublas, rows.count, columns.count, length, alpha, a, b, sum);
     if (sign == Sign::drop) {
       raise_largest(part.largest_of_rows, a, rows.count, length, length, 1);
@@ -310,8 +332,7 @@ class GpuReference : public Reference {
   void add_cublas(const Problem& problem, CublasHandle& cublas, std::size_t workspace_bytes) {
     cublas_.emplace(problem, LineList(problem.m), LineList(problem.n));
     if (!reads_no_operands(problem)) {
-      multiply_add(cublas, problem.m, problem.n, problem.k, problem.alpha, problem.a, problem.lda, problem.b,
-                   problem.ldb, cublas_->values);
+      multiply_add(cublas, problem, cublas_->values);
       add_product(*cublas_, problem, Sign::drop, cublas, workspace_bytes);
     }
     const Verdict own = to_verdict(compare_exact(cublas_->values.data(), n_, AccuracyClass::fp32), n_, full_);

@@ -51,6 +51,49 @@ TEST(OperandsTest, LeaveOutWhatIsNotRead) {
   EXPECT_TRUE(make_operands(shape(3, 5, 0, 0.0F), Distribution::uniform, 1).a.empty());
 }
 
+TEST(OperandsTest, TransposedOnesHaveTheSameValues) {
+  constexpr std::size_t M = 70;
+  constexpr std::size_t N = 50;
+  constexpr std::size_t K = 90;
+  Shape transposed = shape(M, N, K, 1.0F);
+  transposed.transposed_a = true;
+  transposed.transposed_b = true;
+  for (const Distribution data : {Distribution::normal, Distribution::nan}) {
+    const HostOperands plain = make_operands(shape(M, N, K, 1.0F), data, 1);
+    const HostOperands found = make_operands(transposed, data, 1);
+    HostOperands expected = plain;
+    for (std::size_t k = 0; k < K; ++k) {
+      for (std::size_t i = 0; i < M; ++i) {
+        expected.a[k * M + i] = plain.a[i * K + k];
+      }
+      for (std::size_t j = 0; j < N; ++j) {
+        expected.b[j * K + k] = plain.b[k * N + j];
+      }
+    }
+    EXPECT_TRUE(same(found.a, expected.a));
+    EXPECT_TRUE(same(found.b, expected.b));
+    EXPECT_TRUE(same(found.c0, plain.c0));
+  }
+}
+
+TEST(OperandsTest, ProductsOfABatchHaveSuccessiveSeeds) {
+  Shape batch = shape(7, 5, 9, 1.0F);
+  batch.transposed_b = true;
+  Shape one = batch;
+  batch.batch = 3;
+  HostOperands expected;
+  for (const std::uint64_t seed : {4U, 5U, 6U}) {
+    const HostOperands product = make_operands(one, Distribution::uniform, seed);
+    expected.a.insert(expected.a.end(), product.a.begin(), product.a.end());
+    expected.b.insert(expected.b.end(), product.b.begin(), product.b.end());
+    expected.c0.insert(expected.c0.end(), product.c0.begin(), product.c0.end());
+  }
+  const HostOperands found = make_operands(batch, Distribution::uniform, 4);
+  EXPECT_TRUE(same(found.a, expected.a));
+  EXPECT_TRUE(same(found.b, expected.b));
+  EXPECT_TRUE(same(found.c0, expected.c0));
+}
+
 TEST(OperandsTest, UniformIsInsideTheOpenInterval) {
   const std::vector<float> values = make_operands(shape(1000, 1, 1000, 0.0F), Distribution::uniform, 1).a;
   EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float x) { return x > -1.0F && x < 1.0F && x != 0.0F; }));

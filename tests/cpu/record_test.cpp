@@ -38,6 +38,27 @@ TEST(Record, MeasuredCaseCarriesEverything) {
   EXPECT_EQ(json.at("throttled"), true);
 }
 
+TEST(Record, LayoutsAndBatchesAreNamedWhereThereAreAny) {
+  Timings timings;
+  timings.kernel_us = {100.0};
+  const auto json_of = [&](const Size& size) {
+    const Kernel kernel = fake_cpu_kernel("cpu_blas");
+    Record record({&kernel, size, {}});
+    record.measurement = measurement_of(timings, size);
+    return to_json(record, 1);
+  };
+  const Json batch = json_of({512, 256, 64, true, false, 96});
+  EXPECT_EQ(batch.at("name"), "sgemm/cpu_blas/96x512x256x64:tn");
+  EXPECT_EQ(batch.at("ops"), "tn");
+  EXPECT_EQ(batch.at("batch"), 96);
+  EXPECT_EQ(batch.at("m"), 512);
+  EXPECT_DOUBLE_EQ(batch.at("gflops"), 2.0 * 96 * 512 * 256 * 64 / 100e3);
+  const Json plain = json_of({512, 256, 64});
+  EXPECT_EQ(plain.at("name"), "sgemm/cpu_blas/512x256x64");
+  EXPECT_FALSE(plain.contains("ops"));
+  EXPECT_FALSE(plain.contains("batch"));
+}
+
 TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
   Timings timings;
   timings.kernel_us = {100.0, 200.0, 400.0};  // the clock halves twice, for both

@@ -170,7 +170,7 @@ TEST_F(ResultsFileTest, Samples) {
     ResultsFile file(sample_path(name), context);
     file.add(measured_record());
     const Kernel cpu_blas = fake_cpu_kernel("cpu_blas");
-    Record cpu({&cpu_blas, {1, 2, 3}, {}});
+    Record cpu({&cpu_blas, {1, 2, 3, false, true, 4}, {}});
     Timings timings;
     timings.kernel_us = {5000.0};
     cpu.measurement = measurement_of(timings, cpu.size);

@@ -24,7 +24,8 @@ std::string error(std::string_view expression) {
 }
 
 using Names = std::vector<std::string>;
-const std::string FORM = "expected N, FIRST:LAST, FIRST:LAST:STEP or MxNxK";
+const std::string FORM =
+    "expected N, FIRST:LAST, FIRST:LAST:STEP, MxNxK or BATCHxMxNxK, and :nt, :tn or :tt if transposed";
 
 TEST(Sizes, SingleNumberIsASquare) { EXPECT_EQ(sizes("1000"), Names{"1000x1000x1000"}); }
 
@@ -35,6 +36,42 @@ TEST(Sizes, ThreeDimensionsAreMThenNThenK) {
   EXPECT_EQ(parsed[0].n, 128);
   EXPECT_EQ(parsed[0].k, 64);
   EXPECT_EQ(to_string(parsed[0]), "4096x128x64");
+}
+
+TEST(Sizes, OperationsFollowAnySize) {
+  const std::vector<Size> parsed = parse_sizes("7:nn,7:nt,7:tn,7:tt");
+  ASSERT_EQ(parsed.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(parsed[i].transposed_a, i >= 2) << i;
+    EXPECT_EQ(parsed[i].transposed_b, i % 2 == 1) << i;
+  }
+  EXPECT_EQ(sizes("7:nn,7:nt"), (Names{"7x7x7", "7x7x7:nt"}));
+  EXPECT_EQ(sizes("4x5x6:tn"), Names{"4x5x6:tn"});
+  EXPECT_EQ(sizes("2:4:tt"), (Names{"2x2x2:tt", "4x4x4:tt"}));
+  EXPECT_EQ(sizes("10:14:4:nt"), (Names{"10x10x10:nt", "14x14x14:nt"}));
+}
+
+TEST(Sizes, FourNumbersBeginWithTheBatch) {
+  const std::vector<Size> parsed = parse_sizes("96x4x5x6:nt");
+  ASSERT_EQ(parsed.size(), 1U);
+  EXPECT_EQ(parsed[0], (Size{4, 5, 6, false, true, 96}));
+  EXPECT_EQ(to_string(parsed[0]), "96x4x5x6:nt");
+  EXPECT_EQ(sizes("1x4x5x6"), Names{"4x5x6"});
+}
+
+TEST(Sizes, NamesOfSizesAreSizes) {
+  for (const std::string name : {"4x5x6", "4x5x6:nt", "96x4x5x6", "96x4x5x6:tt"}) {
+    EXPECT_EQ(sizes(name), Names{name});
+  }
+}
+
+TEST(Sizes, ShapeHasAllOfASize) {
+  const Shape shape = shape_of({4, 5, 6, true, false, 96}, 1.5F, -0.5F);
+  EXPECT_EQ(shape.alpha, 1.5F);
+  EXPECT_EQ(shape.beta, -0.5F);
+  EXPECT_TRUE(shape.transposed_a);
+  EXPECT_FALSE(shape.transposed_b);
+  EXPECT_EQ(flops(shape), 2.0 * 96 * 4 * 5 * 6);
 }
 
 TEST(Sizes, RangeDoubles) {
@@ -82,10 +119,11 @@ TEST(Sizes, EmptyTerms) {
 }
 
 TEST(Sizes, MalformedTermsAreNamed) {
-  for (const std::string term :
-       {"abc",     "12a",     "a12",  "1.5",  "1e3",  "+5",    "-",      "0x10",    "256:",  ":256",
-        ":",       "1:2:3:4", "1::2", "1:2:", "4x4",  "4x4x",  "x4x4",   "4x4x4x4", "4X4X4", "4x4x4:8",
-        "4:8x8x8", "2-4",     " 256", "256 ", "25 6", "1 000", "4 x4x4", "\t1"}) {
+  for (const std::string term : {"abc",  "12a",       "a12",     "1.5",        "1e3",     "+5",   "-",    "0x10",
+                                 "256:", ":256",      ":",       "1:2:3:4",    "1::2",    "1:2:", "4x4",  "4x4x",
+                                 "x4x4", "4x4x4x4x4", "4X4X4",   "4x4x4:8",    "4:8x8x8", "2-4",  " 256", "256 ",
+                                 "25 6", "1 000",     "4 x4x4",  "\t1",        "4x4x4x",  "4:",   ":nt",  "4:n",
+                                 "4:nx", "4:NT",      "4:nt:nt", "4x4x4:nt:8", "4:ntn",   "4nt",  "nt"}) {
     const std::string one_line = term == "\t1" ? "?1" : term;
     EXPECT_EQ(error(term), "bad size '" + one_line + "': " + FORM);
   }
@@ -122,6 +160,14 @@ TEST(Sizes, MatricesThatOverflow) {
   }
   EXPECT_EQ(error("1610612736:2147483647"),
             "bad size '1610612736:2147483647': a matrix of 1610612736x1610612736x1610612736" + many);
+}
+
+TEST(Sizes, BatchesThatOverflow) {
+  EXPECT_EQ(sizes("1073741824x1x1073741824x1"), Names{"1073741824x1x1073741824x1"});
+  EXPECT_EQ(
+      error("1073741825x1x1073741824x1"),
+      "bad size '1073741825x1x1073741824x1': an operand of 1073741825x1x1073741824x1 has more than 2^60 elements");
+  EXPECT_EQ(error("0x4x4x4:nt"), "bad size '0x4x4x4:nt': 0 is not between 1 and 2147483647");
 }
 
 TEST(Sizes, EmptyRange) {

@@ -5,6 +5,7 @@
 #include "../fixtures/matrix.hpp"
 #include "../fixtures/product_case.hpp"
 #include "../fixtures/split_cases.hpp"
+#include "problem/batch.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
 #include "verify/accuracy.hpp"
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -600,6 +602,81 @@ TEST(VerifierTest, OverflowExpectsInf) {
   EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
   c.fill(FLOAT_MAX);
   EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+}
+
+/// Operands of a shape, the right C of all its products, and its reference.
+struct LayoutFixture {
+  LayoutFixture(Shape shape, const Coverage& coverage) : operands(make_operands(shape, Distribution::uniform, 1)) {
+    c = operands.c0;
+    problem = packed(shape, operands.a.data(), operands.b.data(), c.data());
+    reference = Reference::compute(problem, Platform::cpu, 1, coverage);
+    shape.transposed_a = false;
+    shape.transposed_b = false;
+    const HostOperands plain = make_operands(shape, Distribution::uniform, 1);
+    const Problem same_products = packed(shape, plain.a.data(), plain.b.data(), c.data());
+    for (std::int64_t index = 0; index < shape.batch; ++index) {
+      multiply(product_of(same_products, index), unchanged);
+    }
+  }
+
+  Verdict check() const { return reference->check(c.data(), problem.ldc, AccuracyClass::fp32); }
+
+  HostOperands operands;
+  std::vector<float> c;
+  Problem problem;
+  std::unique_ptr<Reference> reference;
+};
+
+constexpr std::array<std::pair<bool, bool>, 4> TRANSPOSITIONS{
+    {{false, false}, {false, true}, {true, false}, {true, true}}};
+
+TEST(LayoutTest, TransposedOperandsAndBatchesHaveReferences) {
+  for (const auto& [a, b] : TRANSPOSITIONS) {
+    for (const std::int64_t batch : {1, 3}) {
+      for (const Coverage& coverage : {Coverage{}, sampled()}) {
+        const LayoutFixture fixture({40, 50, 60, -1.5F, 0.5F, a, b, batch}, coverage);
+        const Verdict verdict = fixture.check();
+        EXPECT_TRUE(verdict.correct()) << verdict.describe();
+        EXPECT_LT(verdict.rel_err, 1e-6);
+        EXPECT_EQ(verdict.full, fixture.reference->full());
+        EXPECT_EQ(verdict.full, coverage.max_full_products > 0.0);
+        EXPECT_TRUE(!verdict.full || verdict.compared == batch * 40 * 50);
+      }
+    }
+  }
+}
+
+TEST(LayoutTest, RejectsAKernelThatIgnoresATransposition) {
+  for (const auto& [a, b] : TRANSPOSITIONS) {
+    LayoutFixture fixture({48, 48, 48, 1.0F, 0.5F, a, b}, {});
+    fixture.c = fixture.operands.c0;
+    multiply(fixture.problem, unchanged);
+    EXPECT_EQ(fixture.check().correct(), !a && !b);
+  }
+}
+
+TEST(LayoutTest, RejectsAKernelThatComputesTheFirstProductAlone) {
+  LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, false, 3}, {});
+  fixture.c = fixture.operands.c0;
+  multiply(fixture.problem, unchanged);
+  const Verdict verdict = fixture.check();
+  EXPECT_GT(verdict.wrong, 3900);
+  EXPECT_EQ(verdict.first_wrong_product, 1);
+}
+
+TEST(LayoutTest, FindsAWrongElementInAnyProduct) {
+  for (const std::int64_t product : {0, 1, 2}) {
+    LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, true, 3}, {});
+    fixture.c[static_cast<std::size_t>((product * 40 + 17) * 50 + 20)] += 0.01F;
+    const Verdict verdict = fixture.check();
+    EXPECT_EQ(verdict.wrong, 1);
+    EXPECT_EQ(verdict.first_wrong_product, product);
+    EXPECT_EQ(verdict.first_wrong_row, 17);
+    EXPECT_EQ(verdict.first_wrong_col, 20);
+    EXPECT_NE(verdict.describe().find("first C[17][20] of product " + std::to_string(product) + " = "),
+              std::string::npos)
+        << verdict.describe();
+  }
 }
 
 TEST(VerifierTest, NothingComparedIsNotCorrect) { EXPECT_FALSE(Verdict{}.correct()); }

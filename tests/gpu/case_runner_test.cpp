@@ -6,6 +6,7 @@
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "problem/operands.hpp"
+#include "problem/sizes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -155,6 +156,40 @@ TEST_F(CaseRunnerTest, CpuResultsAreCheckedToo) {
       EXPECT_FALSE(record.measurement->vs_cublas);
     }
   }
+}
+
+TEST_F(CaseRunnerTest, LibrariesComputeTransposedOperandsAndBatches) {
+  protocol_.max_seconds = 0.02;
+  protocol_.alpha = -1.5F;
+  for (const float beta : {0.0F, 0.5F}) {
+    protocol_.beta = beta;
+    runner_.reset();
+    for (const Size& size :
+         parse_sizes("320x280x360:nt,320x280x360:tn,320x280x360:tt,3x320x280x360,3x320x280x360:tn")) {
+      for (const Kernel& kernel : kernels_of_one_gpu()) {
+        SCOPED_TRACE(kernel.id() + " " + to_string(size));
+        const Record record = run(kernel, size);
+        if (!kernel.takes_every_layout) {
+          EXPECT_EQ(record.outcome, Outcome::not_supported);
+        } else if (kernel.platform == Platform::gpu) {
+          expect_complete(record);
+        } else {
+          EXPECT_EQ(record.outcome, Outcome::measured) << record.reason;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CaseRunnerTest, LayoutThatIsIgnoredIsIncorrect) {
+  const Kernel not_transposed = tampered([](Problem& p) { p.transposed_a = p.transposed_b = false; });
+  const Kernel one_product = tampered([](Problem& p) { p.batch = 1; });
+  for (const std::string_view size : {"192:nt", "192:tn", "192:tt"}) {
+    EXPECT_EQ(run(not_transposed, parse_sizes(size).front()).outcome, Outcome::incorrect) << size;
+  }
+  const Record record = run(one_product, {192, 160, 224, false, false, 3});
+  EXPECT_EQ(record.outcome, Outcome::incorrect);
+  EXPECT_NE(record.reason.find("of product 1"), std::string::npos) << record.reason;
 }
 
 TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {

@@ -2,9 +2,13 @@
 // the verifier on the host.
 
 #include "common/cuda_check.hpp"
+#include "device/device_buffer.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/wrong_kernels.hpp"
+#include "problem/batch.hpp"
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
 #include "verify/verify.hpp"
 
 #include <cuda_runtime_api.h>
@@ -168,6 +172,74 @@ TEST_F(GpuVerifierTest, FindsWhatTheHostFinds) {
   compare();
   c.fill(std::numeric_limits<float>::quiet_NaN());
   compare();
+}
+
+/// The same operands in the host's memory and the device's, and a C that the host computed in double precision.
+struct LayoutCase {
+  explicit LayoutCase(const Shape& shape)
+      : host(make_operands(shape, Distribution::uniform, HostCase::SEED)),
+        result(host.c0),
+        a(host.a.size()),
+        b(host.b.size()),
+        c0(host.c0.size()),
+        c(host.c0.size()) {
+    on_host = packed(shape, host.a.data(), host.b.data(), host.c0.data());
+    a.copy_from_host(host.a);
+    b.copy_from_host(host.b);
+    c0.copy_from_host(host.c0);
+    on_device = packed(shape, a.data(), b.data(), c0.data());
+    for (std::int64_t index = 0; index < shape.batch; ++index) {
+      multiply(product_of(on_host, index), result.data() + index * shape.m * shape.n);
+    }
+  }
+
+  static void multiply(const Problem& p, float* c) {
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < p.k; ++k) {
+          sum += static_cast<double>(p.a[p.transposed_a ? k * p.lda + i : i * p.lda + k]) *
+                 p.b[p.transposed_b ? j * p.ldb + k : k * p.ldb + j];
+        }
+        c[i * p.n + j] = static_cast<float>(p.alpha * sum + static_cast<double>(p.beta) * p.c[i * p.ldc + j]);
+      }
+    }
+  }
+
+  Verdict check(const Reference& reference) {
+    c.copy_from_host(result);
+    return reference.check(c.data(), on_device.ldc, AccuracyClass::fp32);
+  }
+
+  HostOperands host;
+  std::vector<float> result;
+  DeviceBuffer<float> a;
+  DeviceBuffer<float> b;
+  DeviceBuffer<float> c0;
+  DeviceBuffer<float> c;
+  Problem on_host;
+  Problem on_device;
+};
+
+TEST_F(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
+  for (const Size& size : parse_sizes("101x75x70:nt,101x75x70:tn,101x75x70:tt,3x101x75x70,3x101x75x70:tn")) {
+    SCOPED_TRACE(to_string(size));
+    LayoutCase product(shape_of(size, -1.5F, 0.5F));
+    const auto in_full = Reference::compute(product.on_device, Platform::gpu, HostCase::SEED);
+    const auto in_samples = Reference::compute(product.on_device, Platform::gpu, HostCase::SEED, sampled());
+    const auto by_host = Reference::compute(product.on_host, Platform::cpu, HostCase::SEED);
+    EXPECT_FALSE(in_samples->full());
+    const auto compare = [&] {
+      const Verdict expected = by_host->check(product.result.data(), product.on_host.ldc, AccuracyClass::fp32);
+      const Verdict found = product.check(*in_full);
+      expect_same(found, expected);
+      EXPECT_EQ(found.first_wrong_product, expected.first_wrong_product);
+      EXPECT_EQ(product.check(*in_samples).correct(), expected.correct());
+    };
+    compare();
+    product.result[product.result.size() - 7] += 0.01F;
+    compare();
+  }
 }
 
 }  // namespace

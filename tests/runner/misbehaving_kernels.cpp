@@ -3,6 +3,7 @@
 
 #include "base/build_info.hpp"
 #include "host/kernel.hpp"
+#include "problem/batch.hpp"
 #include "ranks/launch.hpp"
 
 #include <atomic>
@@ -72,6 +73,21 @@ const Registration endless(cpu_kernel("endless", [](const Problem&) {
 }));
 
 const Registration right(cpu_kernel("right", multiply));
+
+/// One that says that it computes transposed operands and batches.
+Kernel for_every_layout(const std::string& name, const std::function<void(const Problem&)>& multiply) {
+  Kernel kernel = cpu_kernel(name, multiply);
+  kernel.takes_every_layout = true;
+  return kernel;
+}
+
+const Registration ignores_transposition(for_every_layout("ignores_transposition", [](const Problem& p) {
+  for (std::int64_t index = 0; index < p.batch; ++index) {
+    multiply(product_of(p, index));
+  }
+}));
+
+const Registration first_product_alone(for_every_layout("first_product_alone", multiply));
 
 // Products on several ranks, one of which goes wrong: rank 1 where ranks are processes, and the first to come where
 // they are threads.

@@ -30,6 +30,41 @@ def run(tmp_path):
     return partial(run_runner, tmp_path)
 
 
+# ---- Transposed operands and batches ----
+
+
+def test_transposed_operands_and_batches_are_measured(run):
+    sizes = ["24x32x40:nt", "24x32x40:tn", "24x32x40:tt", "3x24x32x40", "3x24x32x40:tn"]
+    done = run("--kernel", "cpu_blas", "--sizes", ",".join(sizes), "--beta", "0.5", *QUICK)
+    assert done.status == 0, done.stderr
+    assert [case["name"] for case in done.cases] == [f"sgemm/cpu_blas/{size}" for size in sizes]
+    assert all(case["verified"] for case in done.cases)
+    for case in done.cases:
+        flops = 2 * 24 * 32 * 40 * case.get("batch", 1)
+        assert case["gflops"] == pytest.approx(flops / case["time_us"]["median"] / 1e3)
+
+
+def test_kernels_of_plain_products_refuse_others(run):
+    kernels = ("--kernel", "cpu_naive,cpu_blas,1", "--device", "cpu")
+    for size, reason in (("32:nt", "products of transposed operands"), ("2x32x32x32", "batches")):
+        done = run(*kernels, "--sizes", size, *QUICK)
+        assert done.status == 0, done.stderr
+        assert done.outcomes == {"cpu_blas": "measured", "cpu_naive": "not_supported", "01_naive": "not_supported"}
+        assert {case["reason"] for case in done.cases} == {"", f"does not compute {reason}"}
+
+
+@without_misbehaving_kernels
+@pytest.mark.parametrize(
+    ("kernel", "size", "place"),
+    [("ignores_transposition", "2x32x32x32:tn", "product 0"), ("first_product_alone", "3x32x32x32", "product 1")],
+)
+def test_kernels_that_take_a_layout_for_another_are_incorrect(run, kernel, size, place):
+    done = run("--kernel", kernel, "--sizes", f"32,{size}", *QUICK, runner=MISBEHAVING)
+    assert done.status == 1
+    assert [case["outcome"] for case in done.cases] == ["measured", "incorrect"]
+    assert place in done.cases[1]["reason"]
+
+
 # ---- Exit statuses ----
 
 

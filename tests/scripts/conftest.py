@@ -35,6 +35,15 @@ def case(document: dict, kernel: str, size: int) -> dict:
     return next(r for r in document["benchmarks"] if r["kernel"] == kernel and r["m"] == size)
 
 
+def add_layouts(document: dict) -> None:
+    """Adds a transposed product and a batch to the cases, both of the sizes of a plain one."""
+    like = case(document, "cublas", 1024)
+    name = "sgemm/cublas/{}1024x1024x1024{}"
+    transposed = like | {"name": name.format("", ":nt"), "ops": "nt"}
+    batch = like | {"name": name.format("3x", ":tn"), "ops": "tn", "batch": 3, "gflops": 3 * like["gflops"]}
+    document["benchmarks"] += [transposed, batch]
+
+
 def write_other_kernels(folder: Path, owner: str, beta: float, *kernels: dict) -> None:
     """A file of other people's kernels: cuBLAS's case at 1024 of the synthetic results, with other fields."""
     document = json.loads((SYNTHETIC / "cold.json").read_text(encoding="utf-8"))

@@ -169,6 +169,7 @@ def without_device(document: dict) -> None:
         (device(fp32_peak_gflops=133816.32), "peaks", "SMs and clock give 66908.2"),
         (device(dram_peak_gbytes_s=9628.6), "peaks", "bus and clock give 4814.3"),
         (record(gflops=1.0), "statistics", "gflops is 1,"),
+        (record(batch=2), "statistics", "gflops is "),
         (record(vs_cublas=9.0), "statistics", "vs_cublas is 9,"),
         (record(cublas_samples_us=[1.0]), "statistics", "samples and 1 of cuBLAS"),
         (lambda d: d["benchmarks"][-1]["time_us"].update(median=1.0), "statistics", "time_us.median is 1,"),

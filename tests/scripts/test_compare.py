@@ -5,7 +5,7 @@ import json
 import pytest
 
 import compare
-from conftest import SYNTHETIC, case
+from conftest import SYNTHETIC, add_layouts, case
 from results import load, one
 
 COLD = str(SYNTHETIC / "cold.json")
@@ -37,6 +37,18 @@ def test_a_file_equals_itself(capsys):
     assert "| 1.000 |" in output.out
     assert "Failing cases: 0." in output.out
     assert output.err == ""
+
+
+def test_transposed_products_and_batches_are_compared_with_their_like(edited, capsys):
+    new = str(edited("cold.json", add_layouts))
+    assert compare.main([new, new, "--fail-below", "1"]) == 0
+    output = capsys.readouterr().out
+    assert "| cublas/1024x1024x1024:nt |" in output
+    assert "| cublas/3x1024x1024x1024:tn |" in output
+    assert compare.main([COLD, new]) == 0
+    assert "missing in OLD: cublas at 1024x1024x1024:nt, 3x1024x1024x1024:tn" in capsys.readouterr().err
+    assert compare.main(["--across", new]) == 0
+    assert "| 3 x 1024 x 1024 x 1024:tn |" in capsys.readouterr().out
 
 
 def test_a_slower_case_fails_only_below_the_threshold(edited, capsys):

@@ -20,7 +20,7 @@ import report_charts
 import report_data
 import turns
 from compare import main as compare_main
-from conftest import ROOT, SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, add_layouts, case
 from results import ResultsError, load
 
 COLD = SYNTHETIC / "cold.json"
@@ -101,6 +101,13 @@ def test_figures_are_those_of_the_file(tmp_path):
     assert shown["tflops_low"] == pytest.approx(work / record["time_us"]["ci_high"], rel=1e-4)
     assert shown["samples"] == pytest.approx(record["samples_us"], rel=1e-5)
     assert {"light", "dark", "shape"} == found["looks"][shown["name"]].keys()
+
+
+def test_transposed_products_and_batches_are_no_squares(edited, tmp_path):
+    found = written(tmp_path, edited("cold.json", add_layouts))
+    problems = {c["problem"]: c for c in found["cases"] if c["kernel"] == "cublas" and c["m"] == 1024}
+    assert list(problems) == ["1024", "1024 x 1024 x 1024:nt", "3 x 1024 x 1024 x 1024:tn"]
+    assert ["side" in c for c in problems.values()] == [True, False, False]
 
 
 def test_protocols_stay_apart(tmp_path):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import make_fixtures
-from conftest import ROOT, SYNTHETIC, case
-from results import ResultsError, crossover, device_of, interval_level, load, load_counters, load_folder, one, pick
+from conftest import ROOT, SYNTHETIC, add_layouts, case
+from results import ResultsError, crossover, device_of, interval_level, load, load_counters, load_folder, one, pick, size_text
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
@@ -79,6 +79,19 @@ def test_files_older_than_a_mode_may_be_joined(edited):
 def test_products_on_other_numbers_of_gpus_are_other_cases():
     paths = [ROOT / "results" / "nvidia-h200-x2" / name for name in ("one-gpu.json", "two-gpus.json")]
     assert sorted(pick(load(paths), kernel="14_many_gpus", side=8192).gpus) == [1, 2]
+
+
+def test_transposed_products_and_batches_are_cases_of_their_own(edited):
+    plain = one(load([SYNTHETIC / "cold.json"]), kernel="cublas", side=1024)
+    results = load([edited("cold.json", add_layouts)])
+    rows = pick(results, kernel="cublas", m=1024)
+    assert [size_text(shape) for shape in rows["shape"]] == [
+        "1024x1024x1024",
+        "1024x1024x1024:nt",
+        "3x1024x1024x1024:tn",
+    ]
+    assert one(pick(results, kernel="cublas"), shape=(1024, 1024, 1024)).gflops == plain.gflops
+    assert len(pick(results, kernel="cublas", side=1024)) == 1
 
 
 def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "common/problem.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+
+/// Elements from the A, B or C of one product of a batch to that of the next.
+inline std::int64_t stride_a(const Problem& p) { return (p.transposed_a ? p.k : p.m) * p.lda; }
+inline std::int64_t stride_b(const Problem& p) { return (p.transposed_b ? p.n : p.k) * p.ldb; }
+inline std::int64_t stride_c(const Problem& p) { return p.m * p.ldc; }
+
+/// One product of a batch, counted from 0. Pointers that are null stay so.
+inline Problem product_of(const Problem& batch, std::int64_t index) {
+  Problem product = batch;
+  product.batch = 1;
+  product.a += batch.a == nullptr ? 0 : index * stride_a(batch);
+  product.b += batch.b == nullptr ? 0 : index * stride_b(batch);
+  product.c += batch.c == nullptr ? 0 : index * stride_c(batch);
+  return product;
+}
+
+/// Elements of all matrices C of a batch.
+inline std::size_t elements_of_c(const Shape& shape) {
+  return static_cast<std::size_t>(shape.batch) * static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
+}
+
+}  // namespace sgemm
