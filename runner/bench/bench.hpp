@@ -2,6 +2,7 @@
 
 #include "base/interrupt.hpp"
 #include "bench/operand_set.hpp"
+#include "device/device.hpp"
 #include "host/kernel.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
@@ -20,6 +21,9 @@ class Bench {
   /// std::bad_alloc.
   virtual void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) = 0;
 };
+
+/// Throws CaseStopped (not supported) where the GPU can not run the kernel's code.
+void require_code_for(const Device& gpu, const Kernel& kernel);
 
 class GpuBench;
 

@@ -200,25 +200,10 @@ void CudaBench::require_device() const {
 
 void CudaBench::require(const Kernel& kernel, OperandSet& operands) {
   require_device();
-  const Build& build = kernel.build(Target::for_gpu);
-  if (!build) {
+  if (!kernel.build(Target::for_gpu)) {
     throw CaseStopped(Outcome::not_supported, "was not built for GPUs");
   }
-  if (kernel.min_compute_capability > device_.compute_capability) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
-                                                          capability_text(kernel.min_compute_capability),
-                                                          capability_text(device_.compute_capability)));
-  }
-  if (kernel.max_compute_capability != 0 && kernel.max_compute_capability < device_.compute_capability) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("needs instructions of compute capability {}, which {} lacks",
-                                                          capability_text(kernel.max_compute_capability),
-                                                          capability_text(device_.compute_capability)));
-  }
-  if (!build.missing_code.empty()) {
-    throw CaseStopped(Outcome::not_supported,
-                      fmt::format("this build has no code for {0}: add {1} to -DCMAKE_CUDA_ARCHITECTURES",
-                                  build.missing_code, build.missing_code.substr(3) + "-real"));
-  }
+  require_code_for(device_, kernel);
   if (!operands.device) {
     guarded("sgemm/" + kernel.id(), [&] { require_memory(operands.shape, protocol_.verify); });
   }

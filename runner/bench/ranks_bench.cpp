@@ -108,10 +108,8 @@ void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
   if (protocol_.time == TimeMode::end_to_end) {
     throw CaseStopped(Outcome::not_supported, "operands are where they are needed: no copies from the host are timed");
   }
-  if (device_ && local.min_compute_capability > device_->compute_capability) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
-                                                          capability_text(local.min_compute_capability),
-                                                          capability_text(device_->compute_capability)));
+  if (device_) {
+    require_code_for(*device_, local);
   }
   if (operands.shape.m * operands.shape.n == 0) {
     throw CaseStopped(Outcome::not_supported, "there is nothing to compute");

@@ -1,9 +1,12 @@
 // Products on several GPUs from the command line to their records, with ranks on the executor.
 
+#include "bench/ranks_bench.hpp"
 #include "base/outcome.hpp"
 #include "bench/case_runner.hpp"
+#include "bench/operand_set.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
+#include "fake_device.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/team.hpp"
 #include "record/record.hpp"
@@ -17,6 +20,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sgemm::test {
@@ -194,6 +198,25 @@ TEST_F(RanksBenchTest, SaysWhatItCanNotDo) {
   const Record checked = run("many_gpus:fp16x3", {64, 64, 64}, {});
   EXPECT_EQ(checked.outcome, Outcome::not_supported);
   EXPECT_EQ(checked.reason, "--check looks at one GPU: take 12_fp16x3, which each of them runs");
+}
+
+TEST_F(RanksBenchTest, LeavesGpusOutThatLackTheCodeOfTheLocalKernel) {
+  const Kernel* const kernel = select_kernels("many_gpus:fp16x3", kernels()).front();
+  OperandSet operands({64, 64, 64}, {}, protocol);
+  for (const auto& [capability, reason] :
+       {std::pair(80, "needs compute capability 9.0, this device has 8.0"),
+        std::pair(100, "needs instructions of compute capability 9.0, which 10.0 lacks")}) {
+    Device device = fake_device();
+    device.compute_capability = capability;
+    RanksBench bench(protocol, {}, device, {});
+    try {
+      bench.require(*kernel, operands);
+      ADD_FAILURE() << "taken on compute capability " << capability;
+    } catch (const CaseStopped& stopped) {
+      EXPECT_EQ(stopped.outcome(), Outcome::not_supported);
+      EXPECT_STREQ(stopped.what(), reason);
+    }
+  }
 }
 
 }  // namespace
