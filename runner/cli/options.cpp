@@ -60,7 +60,7 @@ Sizes, separated by commas:
   256:8192:256                  from 256 to 8192 in steps of 256
   4096x128x64                   M = 4096, N = 128, K = 64
   96x512x512x64                 a batch of 96 products of 512x512x64 in one call
-  4096:nt  512:2048:tt          any of these with A (first t) or B (second t) transposed in memory
+  4096:nt  512:2048:tt          any of these, transposed in memory: B (nt), A (tn) or both (tt)
 Libraries compute the last two, and chapters say that they do not.
 
 Operands; --accuracy takes several separated by commas, or all:

@@ -73,9 +73,9 @@ Window whole(const Shape& shape, MatrixName which) {
   return {0, 0, shape.m, shape.n};
 }
 
-/// The transpose of a matrix of these extents, made in strips of rows, so that both sides stay in the cache.
+/// The transpose of a matrix of these extents, made in strips of rows that fill cache lines of the result.
 std::vector<float> transposed(const std::vector<float>& matrix, const Window& extents) {
-  constexpr std::int64_t STRIP = 32;
+  constexpr std::int64_t STRIP = 16;
   std::vector<float> result(matrix.size());
   for (std::int64_t first_row = 0; first_row < extents.rows; first_row += STRIP) {
     const std::int64_t end_row = std::min(first_row + STRIP, extents.rows);

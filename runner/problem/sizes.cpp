@@ -77,24 +77,19 @@ std::vector<Size> parse_extents(std::string_view extents, std::string_view term)
   if (extents.find(':') != std::string_view::npos) {
     return parse_range(extents, term);
   }
-  std::vector<std::int64_t> numbers;
-  for (const std::string_view part : split(extents, 'x')) {
-    numbers.push_back(parse_number(part, term));
+  const std::vector<std::string_view> parts = split(extents, 'x');
+  if (parts.size() == 1) {
+    return {square(parse_number(extents, term), term)};
   }
-  if (numbers.size() == 1) {
-    return {square(numbers[0], term)};
-  }
-  if (numbers.size() != 3 && numbers.size() != 4) {
+  if (parts.size() != 3 && parts.size() != 4) {
     reject_form(term);
   }
-  Size size;
-  if (numbers.size() == 4) {
-    size.batch = numbers.front();
-    numbers.erase(numbers.begin());
+  const bool has_batch = parts.size() == 4;
+  const auto dimension = [&](std::size_t index) { return parse_number(parts[has_batch ? index + 1 : index], term); };
+  Size size{dimension(0), dimension(1), dimension(2)};
+  if (has_batch) {
+    size.batch = parse_number(parts[0], term);
   }
-  size.m = numbers[0];
-  size.n = numbers[1];
-  size.k = numbers[2];
   return {checked(size, term)};
 }
 

@@ -6,7 +6,18 @@ import pytest
 
 import make_fixtures
 from conftest import ROOT, SYNTHETIC, add_layouts, case
-from results import ResultsError, crossover, device_of, interval_level, load, load_counters, load_folder, one, pick, size_text
+from results import (
+    ResultsError,
+    crossover,
+    device_of,
+    interval_level,
+    load,
+    load_counters,
+    load_folder,
+    one,
+    pick,
+    size_text,
+)
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
