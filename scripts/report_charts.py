@@ -202,8 +202,8 @@ CHARTS: dict[str, dict[str, Spec]] = {
     },
     "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
     "spread": pair(Quantity("spread", "range in % of the median", scale=RATIO)),
-    "power": pair(Quantity("watts", "W, one reading after the samples", scale=RATIO)),
-    "clock": pair(Quantity("mhz", "SM clock in MHz, one reading after the samples", scale=NEAR)),
+    "power": pair(Quantity("watts", "W", scale=RATIO)),
+    "clock": pair(Quantity("mhz", "SM clock in MHz", scale=NEAR)),
     "roofline": {"scatter": roofline()},
     "samples": {"scatter": samples()},
 }

@@ -25,6 +25,7 @@ from results import (
     PROTOCOL,
     ResultsError,
     Row,
+    as_the_schema_has_it,
     is_counters,
     is_of_file,
     load,
@@ -465,8 +466,9 @@ def gather(paths: Sequence[Path]) -> Report:
     for index, (path, source) in enumerate(zip(paths, sources, strict=True)):
         if is_results(path):
             tables[index] = load([path])
-            for what, where in notes_of(source, tables[index], read_json(path)):
-                notes.setdefault(what, []).append(where)
+            with as_the_schema_has_it(path):
+                for what, where in notes_of(source, tables[index], read_json(path)):
+                    notes.setdefault(what, []).append(where)
         else:
             found = other_table(path, source)
             (report.notes if isinstance(found, str) else report.tables).append(found)
@@ -481,15 +483,16 @@ def gather(paths: Sequence[Path]) -> Report:
     names = names_of(row for rows in tables.values() for row in rows.itertuples())
     report.looks = looks_of((row for rows in tables.values() for row in rows.itertuples()), names)
     for index, rows in tables.items():
-        protocol = list(keys).index(protocol_key(contexts[index]))
-        report.files.append({"file": sources[index]} | file_facts(contexts[index], rows))
-        for row in rows.itertuples():
-            case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
-            report.cases.append(case | {"id": len(report.cases)})
-        if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
-            report.tables.append(counts_table(sources[index], counted))
-        if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
-            report.tables.append(profiles_table(sources[index], profiled))
+        with as_the_schema_has_it(paths[index]):
+            protocol = list(keys).index(protocol_key(contexts[index]))
+            report.files.append({"file": sources[index]} | file_facts(contexts[index], rows))
+            for row in rows.itertuples():
+                case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
+                report.cases.append(case | {"id": len(report.cases)})
+            if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
+                report.tables.append(counts_table(sources[index], counted))
+            if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
+                report.tables.append(profiles_table(sources[index], profiled))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     for path in paths:
         if not is_results(path) and is_counters(path):

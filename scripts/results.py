@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import exp, log
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
+SCHEMA = "runner/record/results.schema.json"
 COUNTERS_VERSION = 1
 OUTCOMES = (
     "measured",
@@ -74,6 +77,16 @@ class NotMeasured(ResultsError):
     """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
 
 
+@contextmanager
+def as_the_schema_has_it(path: Path | str) -> Iterator[None]:
+    """For code that reads a results file: what the file lacks, or has as something else, becomes a ResultsError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"it is not as {SCHEMA} has it ({type(error).__name__}: {error})"
+        raise ResultsError(f"can not use {path}: {reason}") from None
+
+
 def read_json(path: Path | str) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
@@ -92,13 +105,19 @@ def _problem(document: object) -> str | None:
         return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
     if not {"l2", "time"} <= context.get("protocol", {}).keys() or "device" not in context:
         return "its context names no device or protocol"
+    if not isinstance(context["device"], (dict, type(None))):
+        return "its device is no object"
     for index, record in enumerate(document["benchmarks"]):
         if missing := sorted(REQUIRED - record.keys()):
             return f"benchmark {index} lacks {', '.join(missing)}"
+        if not all(isinstance(record[name], int) for name in ("number", "m", "n", "k")):
+            return f"{record['name']} has a size or a number that is no integer"
         if record["outcome"] not in OUTCOMES:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         if record["outcome"] == "measured" and not record.keys() >= MEASURED:
             return f"{record['name']} is measured and lacks its times"
+        if not all(isinstance(record.get(name, []), list) for name in ("samples_us", "cublas_samples_us")):
+            return f"{record['name']} has samples that are no list"
     return None
 
 
@@ -186,7 +205,11 @@ def load(paths: Iterable[Path | str]) -> pd.DataFrame:
     different devices or with different operands. Cold and warm files, say, may be joined: their cases stay apart.
     """
     paths = list(paths)
-    cases = sorted((case for file, path in enumerate(paths) for case in _cases(path, file)), key=_order)
+    placed = []
+    for file, path in enumerate(paths):
+        with as_the_schema_has_it(path):
+            placed += [(_order(case), case) for case in _cases(path, file)]
+    cases = [case for _, case in sorted(placed, key=itemgetter(0))]
     names = {case["context"]["device"]["name"] for case in cases if case["context"]["device"]}
     if len(names) > 1:
         raise ResultsError(f"files of different devices can not be joined: {', '.join(sorted(names))}")

@@ -131,7 +131,8 @@ function drawGrid(run) {
     context.fillStyle = color;
     context.fillRect(col * width, row * height, width - gap, height - gap);
   };
-  context.fillStyle = css("--panel");
+  const waiting = css("--panel");
+  context.fillStyle = waiting;
   context.fillRect(0, 0, n * scale, m * scale);
   const done = css("--done");
   for (let block = 0; block < replay.nextBlock; ++block) {
@@ -139,8 +140,8 @@ function drawGrid(run) {
   }
   const working = css("--second");
   for (const slot of replay.slots) {
-    if (slot.block >= 0 && replay.tick > slot.started) {
-      fill(slot.block, working);
+    if (slot.block >= 0) {
+      fill(slot.block, replay.tick > slot.started ? working : waiting);
     }
   }
   const started = replay.tick > 0 ? replay.nextBlock : 0;

@@ -77,8 +77,8 @@ const VIEWS = [
       ["throttled", (r) => (r.turn_throttled ? "yes" : "")]],
     text: "Of products back to back, with no pause and a warm L2. Power, clock and speed are means of that time. Hollow: " +
       "the GPU had lowered its clock meanwhile.",
-    missing: "No case here has its energy measured: the runner's --energy does that. Power and clock below are single " +
-      "readings, which tell no energy.",
+    missing: "No case here has its energy measured: the runner's --energy does that. Power and clock after the samples " +
+      "are single readings, which tell no energy.",
   },
   {
     id: "sustained", title: "Sustained speed", field: "moments", drawn: momentsOf,

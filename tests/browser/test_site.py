@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -10,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from PIL import Image, ImageStat
 
 from opened import WIDTHS, anchors_of
 
@@ -208,6 +210,22 @@ def test_dark_follows_the_system_and_can_be_switched(site, open_page):
     assert opened.page.evaluate(scheme) == "default"
     opened.page.goto((site / GLOSSARY).as_uri())
     assert opened.page.evaluate(scheme) == "default", "the choice is kept from page to page"
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(ending, site, open_page):
+    page = open_page(site / CHAPTER).page
+    picture = page.locator(f".md-content img[src$='.{ending}']").first
+    assert picture.locator("..").get_attribute("href") == picture.get_attribute("src")
+
+    def brightness() -> int:
+        """The median over the picture, from 0 to 255, as it is on the screen."""
+        return ImageStat.Stat(Image.open(io.BytesIO(picture.screenshot())).convert("L")).median[0]
+
+    assert brightness() > 230
+    page.click("label[title='Switch to dark']")
+    page.wait_for_function("() => document.body.dataset.mdColorScheme === 'slate'")
+    assert brightness() < 60
 
 
 def test_wide_tables_scroll_within_themselves(site, open_page):

@@ -64,6 +64,22 @@ def test_a_run_fills_table_and_charts(page_file, open_page):
     assert page.inner_text("#run") == "Run again"
 
 
+def test_no_tile_is_done_before_the_run(page_file, open_page):
+    opened = open_page(page_file)
+    painted = """canvas => { const [red, green, blue] = getComputedStyle(document.documentElement)
+        .getPropertyValue("--done").match(/\\w\\w/g).map(part => parseInt(part, 16));
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4) {
+          found += data[i] === red && data[i + 1] === green && data[i + 2] === blue;
+        }
+        return found; }"""
+    grid = opened.page.locator("#grid-hilbert")
+    assert grid.evaluate(painted) == 0
+    run_at(opened.page, m="2048", n="1024", k="1024", gpu="t4", tile="128x128", group="4")
+    assert grid.evaluate(painted) > 100
+
+
 def test_a_run_pauses_and_begins_anew(page_file, open_page):
     page = open_page(page_file).page
     page.select_option("#seconds", "30")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,20 @@ def test_files_agree_with_their_schemas(samples):
     assert samples.keys() == schemas.keys()
     for name, schema in schemas.items():
         assert schema_errors(schema, samples[name]) == [], name
+
+
+def test_files_with_every_kind_of_record_make_a_report(samples, tmp_path):
+    pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+    for name, document in samples.items():
+        path = tmp_path / name
+        path.write_text(json.dumps(document), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), name
 
 
 def test_files_of_the_first_version_agree_as_well(samples):

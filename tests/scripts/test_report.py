@@ -80,6 +80,33 @@ def test_what_is_no_result_is_refused_with_its_name(capsys, tmp_path, text, mess
     assert error.count("\n") == 1
 
 
+def of_measured(change):
+    """Changes each measured record of a document."""
+    return lambda document: [change(record) for record in document["benchmarks"] if record["outcome"] == "measured"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (of_measured(lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
+        (of_measured(lambda record: record.update(time_us=None)), "TypeError"),
+        (of_measured(lambda record: record.update(m="4096")), "no integer"),
+        (of_measured(lambda record: record.update(number=None)), "no integer"),
+        (of_measured(lambda record: record.update(samples_us="1 2 3")), "samples that are no list"),
+        (of_measured(lambda record: record.update(energy={"kernel": {"seconds": 1}})), "KeyError: 'trace'"),
+        (lambda document: document["benchmarks"].append("case"), "AttributeError"),
+        (lambda document: document["context"].update(protocol=None), "AttributeError"),
+        (lambda document: document["context"].update(device="GPU"), "its device is no object"),
+    ],
+)
+def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edited, tmp_path, change, message):
+    path = edited("cold.json", change)
+    error = refused(capsys, tmp_path, path)
+    assert message in error
+    assert str(path) in error
+    assert error.count("\n") == 1
+
+
 def test_nothing_to_show_is_said(capsys, edited, tmp_path):
     path = edited("cold.json", lambda document: document["benchmarks"].clear())
     assert "nothing to show" in refused(capsys, tmp_path, path)
