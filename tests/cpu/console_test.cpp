@@ -262,10 +262,11 @@ TEST(Console, LaunchesFollowTheirSum) {
   std::size_t at = 0;
   for (const char* const part :
        {"  launches           2: first their sum, then each\n", "4 of 6 executed", "A 9, B 17, C 0",
-        "  workspace          0 B asked to read, 64.0 kB to write\n", "   all  global load              1000     2.50",
-        "   all  global store              500     4.00", "\nlaunch 0 split_kernel<true>\n", "all 2 executed",
-        "128 threads", "A 1, B 1, C 0", "  split.cuh\n     7  global store  workspace", "\nlaunch 1 product_kernel\n",
-        "2 of 4 executed", "264 on the GPU", "A 8, B 16, C 0", "  06_coarse_2d.cu\n    56  FLOPs"}) {
+        "  workspace          0 B asked to read, 64.0 kB to write\n",
+        "   all  global load                 1000     2.50", "   all  global store                 500     4.00",
+        "\nlaunch 0 split_kernel<true>\n", "all 2 executed", "128 threads", "A 1, B 1, C 0",
+        "  split.cuh\n     7  global store  workspace", "\nlaunch 1 product_kernel\n", "2 of 4 executed",
+        "264 on the GPU", "A 8, B 16, C 0", "  06_coarse_2d.cu\n    56  FLOPs"}) {
     const std::size_t found = report.find(part, at);
     EXPECT_NE(found, std::string::npos) << part << " is not behind " << at << " in\n" << report;
     at = std::min(found, report.size());

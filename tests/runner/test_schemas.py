@@ -85,7 +85,7 @@ def record(index: int, **fields: object) -> Callable[[dict], None]:
         (lambda document: document["benchmarks"][17]["energy"]["kernel"].update(no_energy="why"), "energy"),
         (lambda document: document["benchmarks"][17]["trace"]["samples"].pop("ms"), "ms"),
         (lambda document: document["benchmarks"][3]["counts"].pop("lines"), "lines"),
-        (lambda document: document["benchmarks"][19]["counts"].update(lines=[]), "lines"),
+        (lambda document: document["benchmarks"][19]["counts"].update(lines=[]), "benchmarks[19].counts"),
         (lambda document: document["benchmarks"][19]["counts"]["launches"][1].pop("function"), "function"),
         (lambda document: document["benchmarks"][19]["counts"]["launches"].pop(), "launches"),
     ],
