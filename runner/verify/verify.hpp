@@ -98,9 +98,9 @@ class Reference {
                                             Roundings roundings = Roundings::independent);
   virtual ~Reference() = default;
 
-  /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`) with the reference, and after
-  /// it those of a batch. On a GPU
-  /// the work that wrote `c` is complete, or was enqueued on a stream that the default stream waits for.
+  /// Compares the m x n matrix at `c` (same platform as the operands, row distance `ldc`), and those of a batch that
+  /// follow it, with the reference. On a GPU the work that wrote `c` is complete, or was enqueued on a stream that the
+  /// default stream waits for.
   virtual Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const = 0;
   /// Whether every element is compared with double precision.
   virtual bool full() const = 0;
