@@ -20,10 +20,13 @@ namespace {
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  explicit Stopwatch(const std::function<double()>& now) : now_(now), start_(now()) {}
+
+  double seconds() const { return now_() - start_; }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::function<double()>& now_;
+  const double start_;
 };
 
 /// Draws the order of each round. It shuffles by hand, because std::shuffle gives different results in different
@@ -56,19 +59,20 @@ bool agree(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 /// Returns the times of the last round.
-std::vector<double> warm_up(const Round& timed, RandomOrder& order, const StopToken& stop, const Observer& observer) {
+std::vector<double> warm_up(const Round& timed, RandomOrder& order, const SamplingOptions& options,
+                            const Observer& observer) {
   const auto next = [&] {
-    stop.check();
+    options.stop.check();
     observer("warming up");
     return timed(order.next(), 1);
   };
-  Stopwatch first;
+  const Stopwatch first(options.now);
   std::vector<double> previous = next();
   if (first.seconds() > WARM_UP_SECONDS) {
     return previous;
   }
   std::vector<double> latest = next();
-  for (const Stopwatch rest; !agree(previous, latest) && rest.seconds() < WARM_UP_SECONDS;) {
+  for (const Stopwatch rest(options.now); !agree(previous, latest) && rest.seconds() < WARM_UP_SECONDS;) {
     previous = latest;
     latest = next();
   }
@@ -88,6 +92,10 @@ double spread(const Timings& timings) {
 
 }  // namespace
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 std::vector<double> Timings::ratios() const {
   std::vector<double> result(rival_us.size());
   std::transform(rival_us.begin(), rival_us.end(), kernel_us.begin(), result.begin(), std::divides<>());
@@ -96,13 +104,13 @@ std::vector<double> Timings::ratios() const {
 
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer) {
   RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, options.stop, observer);
+  const std::vector<double> estimates = warm_up(round, order, options, observer);
   Timings timings;
   if (options.batch_short) {
     timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
   }
   std::string activity = "sampling";
-  const Stopwatch watch;
+  const Stopwatch watch(options.now);
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
     options.stop.check();
     observer(activity);
@@ -123,7 +131,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
 
 Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer) {
   RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, options.stop, observer);
+  const std::vector<double> estimates = warm_up(round, order, options, observer);
   Comparison result;
   result.times_us.resize(estimates.size());
   if (options.batch_short) {
@@ -133,7 +141,7 @@ Comparison compare(const Round& round, const SamplingOptions& options, const Obs
     return result.times_us[static_cast<std::size_t>(contender)];
   };
   std::string activity = "sampling";
-  const Stopwatch watch;
+  const Stopwatch watch(options.now);
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
     options.stop.check();
     observer(activity);

@@ -40,12 +40,16 @@ using Round = std::function<std::vector<double>(const std::vector<int>& order, i
 /// Called before each round with a text that says what is going on.
 using Observer = std::function<void(std::string_view activity)>;
 
+/// Seconds since a fixed moment, of a clock that never goes back.
+double steady_seconds();
+
 struct SamplingOptions {
   int contenders = 1;        ///< for take_samples() 1, or 2: a kernel (0) and the rival it is compared with (1)
   bool batch_short = true;   ///< several launches per sample for short kernels
   double max_seconds = 1.0;  ///< of sampling, warm-up excluded
   std::uint64_t seed = 0;    ///< of the random order within each round
   StopToken stop = {};       ///< asked before each round; check() throws to end the sampling
+  std::function<double()> now = steady_seconds;  ///< the clock of warm-up and budget, which tests replace
 };
 
 struct Timings {

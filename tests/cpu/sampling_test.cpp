@@ -1,23 +1,41 @@
 #include "timing/sampling.hpp"
 
 #include "base/outcome.hpp"
+#include "fake_clock.hpp"
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
 #include <set>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace sgemm {
 namespace {
 
 void ignore(std::string_view) {}
+
+/// Options with a budget that is never used up, because the clock stands still.
+SamplingOptions timeless(int contenders, bool batch_short, std::uint64_t seed = 1) {
+  return {contenders, batch_short, 1.0, seed, {}, [] { return 0.0; }};
+}
+
+/// Options with a budget of so many seconds of that clock, for each contender.
+SamplingOptions on_clock(const FakeClock& clock, double max_seconds, int contenders = 1) {
+  return {contenders, false, max_seconds, 1, {}, clock.now()};
+}
+
+/// Rounds that never agree, and take so many seconds each.
+Round unsteady(FakeClock& clock, double seconds, int contenders = 1) {
+  return [&clock, seconds, contenders, slow = false](const std::vector<int>&, int) mutable {
+    clock.seconds += seconds;
+    slow = !slow;
+    return std::vector<double>(static_cast<std::size_t>(contenders), slow ? 140.0 : 100.0);
+  };
+}
 
 /// Rounds of constant times, which note how they were asked for.
 struct FakeRounds {
@@ -36,7 +54,7 @@ struct FakeRounds {
 
 TEST(Sampling, SteadyTimesEndAfterTheFewestSamplesThatAreTrusted) {
   FakeRounds rounds{{200.0, 100.0}, {}, {}};
-  const Timings timings = take_samples(rounds.round(), {2, true, 10.0, 1}, ignore);
+  const Timings timings = take_samples(rounds.round(), timeless(2, true), ignore);
   EXPECT_EQ(timings.kernel_us, std::vector<double>(MIN_SAMPLES, 200.0));
   EXPECT_EQ(timings.rival_us, std::vector<double>(MIN_SAMPLES, 100.0));
   EXPECT_EQ(timings.ratios(), std::vector<double>(MIN_SAMPLES, 0.5));
@@ -48,7 +66,7 @@ TEST(Sampling, NoisyTimesGoOnUntilTheMostSamples) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> noise(50.0, 150.0);
   const Timings timings = take_samples([&](const std::vector<int>&, int) { return std::vector<double>{noise(random)}; },
-                                       {1, false, 10.0, 1}, ignore);
+                                       timeless(1, false), ignore);
   EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
   EXPECT_TRUE(timings.rival_us.empty());
   EXPECT_TRUE(timings.ratios().empty());
@@ -61,32 +79,43 @@ TEST(Sampling, NoiseOfTheRatioAloneKeepsSampling) {
       [&](const std::vector<int>&, int) {
         return std::vector<double>{100.0, noise(random)};
       },
-      {2, true, 10.0, 1}, ignore);
+      timeless(2, true), ignore);
   EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
 }
 
+TEST(Sampling, BudgetEndsSampling) {
+  FakeClock clock;
+  const Timings timings = take_samples(unsteady(clock, 0.5), on_clock(clock, 5.0), ignore);
+  EXPECT_EQ(timings.kernel_us.size(), 10U) << "and the round of warm-up does not count";
+}
+
 TEST(Sampling, BudgetEndsAfterTheFewestSamples) {
-  int rounds = 0;
-  const Timings timings = take_samples(
-      [&](const std::vector<int>&, int) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        return std::vector<double>{++rounds % 2 == 0 ? 100.0 : 200.0};
-      },
-      {1, false, 0.001, 1}, ignore);
+  FakeClock clock;
+  const Timings timings = take_samples(unsteady(clock, 0.5), on_clock(clock, 0.001), ignore);
   EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(FEWEST_SAMPLES));
 }
 
 TEST(Sampling, SlowKernelsWarmUpOnce) {
-  int rounds = 0;
-  take_samples(
-      [&](const std::vector<int>&, int) {
-        if (++rounds == 1) {
-          std::this_thread::sleep_for(std::chrono::duration<double>(1.2 * WARM_UP_SECONDS));
-        }
-        return std::vector<double>{1e6};
-      },
-      {1, true, 10.0, 1}, ignore);
-  EXPECT_EQ(rounds, 1 + MIN_SAMPLES);
+  const auto rounds_with_first_of = [](double seconds) {
+    FakeClock clock;
+    std::size_t rounds = 0;
+    const Round slow_first = [&](const std::vector<int>&, int) {
+      clock.seconds += rounds++ == 0 ? seconds : 0.0;
+      return std::vector<double>{1e6};
+    };
+    take_samples(slow_first, on_clock(clock, 10.0), ignore);
+    return rounds;
+  };
+  EXPECT_EQ(rounds_with_first_of(1.01 * WARM_UP_SECONDS), 1U + MIN_SAMPLES);
+  EXPECT_EQ(rounds_with_first_of(0.99 * WARM_UP_SECONDS), 2U + MIN_SAMPLES);
+}
+
+TEST(Sampling, WarmUpEndsWhereRoundsNeverAgree) {
+  FakeClock clock;
+  std::size_t warm_ups = 0;
+  const Observer count = [&](std::string_view activity) { warm_ups += activity == "warming up" ? 1 : 0; };
+  take_samples(unsteady(clock, WARM_UP_SECONDS / 4.0), on_clock(clock, 1.0), count);
+  EXPECT_EQ(warm_ups, 2U + 4U);
 }
 
 TEST(Sampling, WarmUpWaitsForTwoRoundsThatAgree) {
@@ -97,7 +126,7 @@ TEST(Sampling, WarmUpWaitsForTwoRoundsThatAgree) {
         const std::size_t round = rounds++;
         return std::vector<double>{round < settling.size() ? settling[round] : 200.0};
       },
-      {1, true, 10.0, 1}, ignore);
+      timeless(1, true), ignore);
   EXPECT_EQ(rounds, settling.size() + MIN_SAMPLES);
   EXPECT_DOUBLE_EQ(timings.kernel_us.front(), 200.0);
 }
@@ -105,7 +134,7 @@ TEST(Sampling, WarmUpWaitsForTwoRoundsThatAgree) {
 TEST(Sampling, ShortKernelsAreBatchedForTheFasterOfTheTwo) {
   const auto launches = [](double kernel_us, double rival_us, bool batch) {
     FakeRounds rounds{{kernel_us, rival_us}, {}, {}};
-    const Timings timings = take_samples(rounds.round(), {2, batch, 10.0, 1}, ignore);
+    const Timings timings = take_samples(rounds.round(), timeless(2, batch), ignore);
     EXPECT_EQ(rounds.launches.front(), 1) << "in the warm-up";
     EXPECT_EQ(rounds.launches.back(), timings.launches_per_sample);
     return timings.launches_per_sample;
@@ -127,7 +156,7 @@ TEST(Sampling, OrderIsRandomAndRepeatable) {
           seen.push_back(order);
           return std::vector<double>{noise(random), 100.0};
         },
-        {2, false, 10.0, seed}, ignore);
+        timeless(2, false, seed), ignore);
     seen.resize(MAX_SAMPLES);
     return seen;
   };
@@ -154,7 +183,9 @@ TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
   const auto expect_stopped = [&](const std::function<void(const Round&, const SamplingOptions&)>& sample) {
     FakeRounds rounds{{100.0}, {}, {}};
     try {
-      sample(rounds.round(), {1, true, 10.0, 1, stop});
+      SamplingOptions options = timeless(1, true);
+      options.stop = stop;
+      sample(rounds.round(), options);
       FAIL() << "it went on";
     } catch (const CaseStopped& stopped) {
       EXPECT_EQ(stopped.outcome(), Outcome::skipped);
@@ -168,7 +199,7 @@ TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
 
 TEST(Comparison, EveryContenderTakesPartInEveryRound) {
   FakeRounds rounds{{120.0, 100.0, 110.0, 105.0}, {}, {}};
-  const Comparison comparison = compare(rounds.round(), {4, true, 10.0, 1}, ignore);
+  const Comparison comparison = compare(rounds.round(), timeless(4, true), ignore);
   ASSERT_EQ(comparison.times_us.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(comparison.times_us[i], std::vector<double>(MIN_SAMPLES, rounds.times_us[i]));
@@ -183,7 +214,7 @@ TEST(Comparison, EveryContenderTakesPartInEveryRound) {
 
 TEST(Comparison, HopelessContendersAreLeftOutAfterTheFewestSamples) {
   FakeRounds rounds{{1000.0, 100.0, 151.0, 149.0}, {}, {}};
-  const Comparison comparison = compare(rounds.round(), {4, true, 10.0, 1}, ignore);
+  const Comparison comparison = compare(rounds.round(), timeless(4, true), ignore);
   EXPECT_EQ(comparison.times_us[0].size(), static_cast<std::size_t>(MIN_SAMPLES)) << "the others are compared with it";
   EXPECT_EQ(comparison.times_us[2].size(), static_cast<std::size_t>(FEWEST_SAMPLES));
   EXPECT_EQ(comparison.times_us[3].size(), static_cast<std::size_t>(MIN_SAMPLES));
@@ -193,20 +224,15 @@ TEST(Comparison, HopelessContendersAreLeftOutAfterTheFewestSamples) {
 
 TEST(Comparison, ShortContendersAreBatchedByTheShortest) {
   FakeRounds rounds{{20.0, 10.0}, {}, {}};
-  const Comparison comparison = compare(rounds.round(), {2, true, 10.0, 1}, ignore);
+  const Comparison comparison = compare(rounds.round(), timeless(2, true), ignore);
   EXPECT_EQ(comparison.launches_per_sample, 5);
   EXPECT_EQ(rounds.launches.back(), 5);
 }
 
 TEST(Comparison, BudgetIsForEachContender) {
-  int rounds = 0;
-  const Round slow = [&](const std::vector<int>&, int) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return std::vector<double>(4, ++rounds % 2 == 0 ? 100.0 : 140.0);
-  };
-  const Comparison comparison = compare(slow, {4, false, 0.05, 1}, ignore);
-  EXPECT_GT(comparison.times_us[0].size(), 50U / 2U) << "one's budget does not last for more";
-  EXPECT_LE(comparison.times_us[0].size(), 4U * 50U / 2U + 1U);
+  FakeClock clock;
+  const Comparison comparison = compare(unsteady(clock, 0.5, 4), on_clock(clock, 5.0, 4), ignore);
+  EXPECT_EQ(comparison.times_us[0].size(), 4U * 10U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "bench/tuner.hpp"
 
+#include "fake_clock.hpp"
 #include "problem/operands.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +65,8 @@ class FakeBench final : public TuningBench {
 };
 
 std::vector<Trial> trials_of(const Names& names, FakeBench& bench) {
-  return try_all(named(names), bench, {1, true, 1.0, 1}, [](std::string_view) {});
+  const FakeClock clock;
+  return try_all(named(names), bench, {1, true, 1.0, 1, {}, clock.now()}, [](std::string_view) {});
 }
 
 std::optional<TuningEntry> best(const std::vector<Trial>& trials) {
