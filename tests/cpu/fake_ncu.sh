@@ -1,7 +1,7 @@
 #!/bin/sh
 # Stands for Nsight Compute's ncu in profile_test.cpp. It notes the case and its own arguments in the file "runs" beside
 # it, and starts nothing: the program's record and the log are the files "record" and "csv" there. A file "said" is
-# printed, "unknown" names a metric that is rejected, and with a file "sleep" it takes long.
+# printed, "unknown" names a metric that is rejected, and with a file "sleep" it takes long and then leaves "awake".
 cd "$(dirname "$0")" || exit
 if [ "$1" = --version ]; then
   echo "NVIDIA (R) Nsight Compute Command Line Profiler"
@@ -16,7 +16,10 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ! -f sleep ] || sleep 60
+if [ -f sleep ]; then
+  sleep 600
+  touch awake
+fi
 [ ! -f said ] || cat said
 if [ -f unknown ]; then
   unknown=$(cat unknown)
