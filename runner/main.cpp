@@ -345,15 +345,15 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   return run_plan(options, device, google, plan);
 }
 
-/// The status of `work`, or of the error that ended it, which is printed.
+/// The status of `work`, or of the error that ended it, which is printed in one piece: mpirun writes there as well.
 int status_of(const std::function<int()>& work) {
   try {
     return work();
   } catch (const UsageError& error) {
-    std::cerr << error.details() << "runner: " << error.what() << '\n';
+    std::cerr << fmt::format("{}runner: {}\n", error.details(), error.what());
     return BAD_USAGE;
   } catch (const std::exception& error) {
-    std::cerr << "runner: " << error.what() << '\n';
+    std::cerr << fmt::format("runner: {}\n", error.what());
     return CASES_WRONG;
   }
 }

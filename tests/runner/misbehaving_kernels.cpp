@@ -68,9 +68,21 @@ const Registration failing(cpu_kernel("failing", [](const Problem&) { throw std:
 
 const Registration endless(cpu_kernel("endless", [](const Problem&) {
   while (true) {
-    std::this_thread::sleep_for(std::chrono::hours(1));
+    std::this_thread::yield();  // takes processor time, by which a test knows that it is here
   }
 }));
+
+/// A right one that sends the process a signal in its fifth launch, while samples are taken.
+Kernel signalling(const std::string& name, int number) {
+  return cpu_kernel(name, [number, launches = std::make_shared<int>(0)](const Problem& p) {
+    multiply(p);
+    if (++*launches == 5) {
+      std::raise(number);
+    }
+  });
+}
+const Registration sends_sigint(signalling("sends_sigint", SIGINT));
+const Registration sends_sigterm(signalling("sends_sigterm", SIGTERM));
 
 const Registration right(cpu_kernel("right", multiply));
 

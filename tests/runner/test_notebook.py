@@ -10,7 +10,7 @@ import nbclient
 import nbformat
 import pytest
 
-from runs import BUILD, ROOT, RUNNER
+from runs import BUILD, HANGS, ROOT, RUNNER
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -35,7 +35,8 @@ def test_the_notebook_prints_what_it_was_committed_with(tmp_path, monkeypatch):
     committed = printed(nbformat.read(NOTEBOOK, as_version=4))
     folder = shutil.copytree(NOTEBOOK.parent, tmp_path / "examples")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
+    limits = dict.fromkeys(("timeout", "startup_timeout", "iopub_timeout"), HANGS)  # outputs that come late count too
+    client = nbclient.NotebookClient(notebook, **limits, resources={"metadata": {"path": str(folder)}})
     found = printed(client.execute())
     has_gpu = next(source for source in found if source.startswith("if has_gpu"))
     if "no GPU" not in found[has_gpu]:  # where there is one, its speeds are what nobody can know

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import ROOT, RUNNER, Run, interrupt_runner, run_runner
+from runs import ROOT, RUNNER, Run, interrupt_runner, run_runner, run_with_time_limit
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -59,12 +59,16 @@ def test_what_the_executor_finds_right_is_right(run, name):
 
 def test_what_crashes_or_hangs_costs_its_case_alone(run):
     null, endless = (RIGHT.replace("float sum = 0.0f;", text) for text in (NULL, ENDLESS))
-    done = run({"null.cu": null, "endless.cu": endless, "right.cu": RIGHT}, "--timeout", "10", "--sizes", "100,130")
+    files = {"null.cu": null, "endless.cu": endless, "right.cu": RIGHT}
+    done, seconds = run_with_time_limit(
+        lambda seconds: run(files, "--timeout", seconds, "--sizes", "100,130"),
+        lambda case: case["kernel"] == "endless.cu",
+    )
     assert done.status == 1, done.stdout + done.stderr
     assert [case["outcome"] for case in done.cases] == ["measured", "failed", "failed", "measured"] * 2
     for first in (0, 4):
         assert "illegal memory access" in done.cases[first + 1]["reason"]
-        assert done.cases[first + 2]["reason"] == "took longer than 10 s, which --timeout changes"
+        assert done.cases[first + 2]["reason"] == f"took longer than {seconds} s, which --timeout changes"
     assert done.results["interrupted"] is False
 
 
