@@ -42,6 +42,7 @@ SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
 ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
+LIBRARY_FILE = "library_shapes.csv"  # of benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",
@@ -265,6 +266,15 @@ def other_kernels(folder: Path) -> dict[str, list[Row]]:
             rows = sorted(load([path]).itertuples(), key=lambda row, order=order: order.index(row.kernel))
             found.setdefault(repository, []).extend(rows)
     return found
+
+
+def library_products(folder: Path) -> pd.DataFrame:
+    """What benchmarks/library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
+    has no such file."""
+    path = folder / LIBRARY_FILE
+    if not path.exists():
+        raise NotMeasured(f"there is no {LIBRARY_FILE} in {folder.name}")
+    return pd.read_csv(path, keep_default_na=False)
 
 
 def is_of_file(row: Row) -> bool:
