@@ -3,10 +3,10 @@
 
     $(scripts/python.sh) scripts/viewers.py FOLDER                          the order of tiles and the L2: tiles.html
     $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner    and a warp's accesses in each chapter
-    ... --runner build/runner --kernels 02_smem_tiled,02_smem_tiled:tile16  or in these kernels
+    ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
-The accesses of a kernel are in warp_<kernel>.html, with "-" for ":". The runner counts them: `--count --trace`. Of a
-kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
+The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
+Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments
 
 def write_traces(runner: Path, kernel: str, folder: Path) -> list[Path]:
     """The pages of a kernel, that of its last launch first; none where it can not be counted."""
-    page = folder / f"warp_{kernel.replace(':', '-')}.html"
+    page = folder / f"warp_{re.sub('[:/]+', '-', kernel)}.html"
     with tempfile.TemporaryDirectory() as temporary:
         results = Path(temporary) / "results.json"
         launches = write_trace(runner, kernel, page, results)
@@ -112,7 +112,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the pages go")
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
-    parser.add_argument("--kernels", help="ids of kernels, separated by commas [the chapters]")
+    parser.add_argument("--kernels", help="ids of kernels, or files of them, separated by commas [the chapters]")
     arguments = parser.parse_args()
     try:
         kernels = list(dict.fromkeys(filter(None, (arguments.kernels or "").split(","))))

@@ -92,8 +92,7 @@ def test_results_without_counts_are_refused(tmp_path, results):
 def test_each_kernel_has_a_page_for_each_launch(tmp_path):
     """The runner lies in the folder that the script is started in, and a name is given twice."""
     write_runner(tmp_path, WRITING.replace("{results}", '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'))
-    done = viewers(tmp_path, "pages", "--runner", "runner", "--kernels", "a:b,,a:b")
+    done = viewers(tmp_path, "pages", "--runner", "runner", "--kernels", "a:b,,a:b,my/own.cu")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "pages/warp_a-b.html", "pages/warp_a-b_launch_0.html", "pages/tiles.html"
-    ]  # fmt: skip
+    pages = ["warp_a-b", "warp_a-b_launch_0", "warp_my-own.cu", "warp_my-own.cu_launch_0", "tiles"]
+    assert done.stdout.splitlines() == [f"pages/{page}.html" for page in pages]
