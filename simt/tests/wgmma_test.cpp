@@ -325,7 +325,7 @@ TEST(BulkCopies, MbarrierThatWasNeverInitialised) {
 }
 
 std::vector<float> hand_over(NamedArrival which) {
-  std::vector<float> in(std::size_t{NAMED_ROUNDS} * 32);
+  std::vector<float> in(NAMED_ELEMENTS);
   std::iota(in.begin(), in.end(), 1.0F);
   std::vector<float> out(in.size(), -1.0F);
   hand_over(which, in.data(), out.data());
