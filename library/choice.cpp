@@ -27,7 +27,7 @@ Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch
     choice.reason = ways.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.way_us = best->microseconds * static_cast<double>(batch_count);
+  choice.way_us = best->microseconds;
   const std::string batch = batch_count > 1 ? std::to_string(batch_count) + " launches of " : "";
   choice.reason = "predicted " + microseconds(choice.way_us) + " by " + batch + best->kernel + ", at least " +
                   microseconds(cublas_us) + " by cuBLAS";

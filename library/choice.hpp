@@ -22,9 +22,9 @@ struct Choice {
   std::string reason;      ///< for people
 };
 
-/// The fastest of the ways, each launched `batch_count` times, if it fits into a workspace of `workspace_limit` bytes
-/// and is predicted to take less time than cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS where there are
-/// no ways.
+/// The fastest of the ways, made for a batch of `batch_count` products, if it fits into a workspace of
+/// `workspace_limit` bytes and is predicted to take less time than cuBLAS; otherwise cuBLAS. `without` is the reason
+/// for cuBLAS where there are no ways.
 Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch_count, std::size_t workspace_limit,
               const std::string& without);
 

@@ -118,13 +118,13 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   } else {
     // Chapter 09 is planned for all multiprocessors.
     if (multiprocessors == all_multiprocessors_ && p.k >= SHORTEST_SUM_FOR_EVERY_SHAPE) {
-      append(ways, every_shape_ways(p));
+      append(ways, every_shape_ways(p, batch.count));
     }
     if (accuracy != SGEMM_ACCURACY_FP32) {
-      append(ways, bf16x6_ways(p, multiprocessors));
+      append(ways, bf16x6_ways(p, multiprocessors, batch.count));
     }
     if (accuracy == SGEMM_ACCURACY_NORMWISE) {
-      append(ways, fp16x3_ways(p, multiprocessors));
+      append(ways, fp16x3_ways(p, multiprocessors, batch.count));
     }
   }
   return sgemm::choose(ways, cublas_us, batch.count, limit, without);

@@ -1,8 +1,8 @@
 #pragma once
 
 // Predictions of the time on the GPU, in microseconds, by which the library chooses among its ways and cuBLAS. The
-// constants were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, and to the first run of the library.
-// docs/lab/libsgemm.md compares.
+// constants of cuBLAS and chapter 09 were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, those of
+// chapters 11 and 12 to library_shapes.csv. docs/lab/libsgemm.md compares.
 
 #include <cstdint>
 
@@ -21,19 +21,21 @@ struct PredictedShape {
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
-/// The time of chapter 09 for a product of which its own prediction says `cycles`.
-double every_shape_microseconds(double cycles);
+/// The time of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles`
+/// for each.
+double every_shape_microseconds(double cycles, std::int64_t batch_count);
 
 /// What differs between the predictions for chapters 11 and 12.
 struct SplitRates {
   int terms;             ///< that a number becomes, of two bytes each
   double throttled_ghz;  ///< the clock that power allows a long product
 };
-constexpr SplitRates BF16X6_RATES{3, 1.65};
-constexpr SplitRates FP16X3_RATES{2, 1.55};
+constexpr SplitRates BF16X6_RATES{3, 1.70};
+constexpr SplitRates FP16X3_RATES{2, 1.60};
 
-/// The time of both kernels of chapter 11 or 12, of which the prediction of split_launch.cuh says that the product
-/// takes `cycles`.
-double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles);
+/// The time of both kernels of chapter 11 or 12 for `batch_count` products, one after the other, of which the
+/// prediction of split_launch.cuh says that each takes `cycles`.
+double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles,
+                          std::int64_t batch_count);
 
 }  // namespace sgemm

@@ -101,7 +101,8 @@ Reading reading(const float* data, std::int64_t stride, std::int64_t depth, bool
 }
 
 template <class Shape>
-Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors, bool streamed) {
+Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors, bool streamed,
+        std::int64_t batch_count) {
   using Scheme = typename Shape::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
   const PredictedPlan planned =
@@ -113,7 +114,7 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
   way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
   way.workspace_bytes = postponed_at + Postponed::bytes(p, multiprocessors);
-  way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, planned.cycles);
+  way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, planned.cycles, batch_count);
   way.kernels = 2;
   way.launch = [=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
@@ -144,12 +145,13 @@ bool can_run(const GemmProblem& p) {
 }
 
 template <class Scheme>
-std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors) {
+std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors,
+                      std::int64_t batch_count) {
   std::vector<Way> all;
   if (can_run<Scheme>(p)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, p, multiprocessors, streamed));
-      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, p, multiprocessors, streamed));
+      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, p, multiprocessors, streamed, batch_count));
+      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, p, multiprocessors, streamed, batch_count));
     }
   }
   return all;
@@ -159,12 +161,12 @@ std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmPro
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> bf16x6_ways(const GemmProblem& p, int multiprocessors) {
-  return split_product::ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, p, multiprocessors);
+std::vector<Way> bf16x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count) {
+  return split_product::ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, p, multiprocessors, batch_count);
 }
 
-std::vector<Way> fp16x3_ways(const GemmProblem& p, int multiprocessors) {
-  return split_product::ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, p, multiprocessors);
+std::vector<Way> fp16x3_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count) {
+  return split_product::ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, p, multiprocessors, batch_count);
 }
 
 }  // namespace sgemm

@@ -10,9 +10,10 @@ Several files of one device may be given: a cold and a warm sweep, an end-to-end
 all shapes, the file of scripts/counters.py and those of runner --accuracy, --energy and --sustain; a folder stands for
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
 missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
-give no points to the others. Of sweeps on several devices only the chart `devices` is drawn, with a line for each
-kernel and device. With --across each file stands for one board, and there is a chart for each kernel: a line for each
-device, through the medians over its boards, and their range. Files of different protocols are not drawn together.
+give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several. Of sweeps on several
+devices only the chart `devices` is drawn, with a line for each kernel and device. With --across each file stands for
+one board, and there is a chart for each kernel: a line for each device, through the medians over its boards, and their
+range. Files of different protocols are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -1029,6 +1030,45 @@ def sustained(source: Source) -> Figure:
     return fig
 
 
+def per_gpu(rows: pd.DataFrame, side_alone: Callable[[Row], float]) -> pd.DataFrame:
+    """Products on several GPUs with the speed of each GPU, in percent of the speed of the same kernel on one GPU. There
+    it computed a square product, whose side `side_alone` tells. Products for which there is none are left out."""
+    alone = {(row.kernel, row.side): row.tflops for row in rows[rows.gpus == 1].itertuples()}
+    several = rows[rows.gpus > 1]
+    several = several.assign(side=[side_alone(row) for row in several.itertuples()])
+    references = [alone.get((row.kernel, row.side), np.nan) for row in several.itertuples()]
+    several = several.assign(efficiency=100 * several.tflops / several.gpus / references)
+    return several.dropna(subset="efficiency").astype({"side": int})
+
+
+def scaling(source: Source) -> Figure:
+    """The speed that a GPU keeps where several share a product: the same product, or one of as much work for each."""
+    rows = pick(source.results, is_gpu=True, time="kernel")
+    rows = rows[rows.l2 == "cold"] if "cold" in set(rows.l2) else rows
+    strong = per_gpu(rows, lambda row: row.side)
+    weak = per_gpu(rows, lambda row: row.k if row.m * row.n == row.gpus * row.k**2 else np.nan)
+    if (drawn := pd.concat([strong, weak])).empty:
+        raise NoData("no product on several GPUs that one GPU had as well")
+    fig, axes = figure(8.6, "Speed of each of several GPUs, relative to one GPU", subtitle(drawn), nrows=2)
+    lay_out(fig, f"100 %: as fast as one GPU alone.{throttle_note(drawn)}", right=0.76, top=1.1, hspace=0.4)
+    titles = (
+        "Strong scaling: one GPU had the same product",
+        "Weak scaling: one GPU had a square product, each of several has as much work",
+    )
+    for ax, records, title in zip(axes, (strong, weak), titles, strict=True):
+        labels = []
+        for gpus, group in records.groupby("gpus"):
+            ends = draw_lines(ax, group, "efficiency")
+            labels += [replace(label, text=f"{label.text}, {gpus} GPUs") for label in ends]
+        ax.set_title(title, fontsize=10.5, loc="left")
+        size_axis(ax, drawn.side)
+        ax.set_xlabel("M = N = K on one GPU")
+        ax.axhline(100, **CEILING)
+        ax.set(ylabel="percent", ylim=(0.95 * min(*drawn.efficiency, 100), 1.05 * max(*drawn.efficiency, 100)))
+        label_ends(fig, ax, labels, 9)
+    return fig
+
+
 CHARTS: dict[str, Callable[[Source], Figure]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
@@ -1042,6 +1082,7 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "loss_curves": loss_curves,
     "energy_over_size": energy_over_size,
     "sustained": sustained,
+    "scaling": scaling,
 }
 
 

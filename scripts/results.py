@@ -7,6 +7,7 @@ files of one device into a table with one row for each case; everything drawn or
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import exp, log
@@ -32,6 +33,7 @@ OUTCOMES = (
     "skipped",
 )
 PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
+SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
 CONFIDENCE = 0.95  # of intervals, where a file does not say
 
 # What results/<device>/ holds; all but cold may be missing.
@@ -42,6 +44,7 @@ SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
 ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
+LIBRARY_FILE = "library_shapes.csv"  # of benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",
@@ -128,6 +131,23 @@ def size_text(shape: tuple) -> str:
     return f"{batch}x" * (batch > 1) + f"{m}x{n}x{k}" + f":{ops}" * (ops != "nn")
 
 
+def parse_size(text: str) -> tuple:
+    """The shape of one size, which size_text writes; "4096" is short for "4096x4096x4096". Raises ResultsError for
+    anything else, as for a range of sizes."""
+    if not (found := SIZE.fullmatch(text)):
+        raise ResultsError(f"{text!r} is no size: 4096, 4096x128x64, 4096:nt and 96x512x512x64:tn are some")
+    numbers = [int(number) for number in found["numbers"].split("x")]
+    *batch, m, n, k = numbers * 3 if len(numbers) == 1 else numbers
+    return shape_of({"m": m, "n": n, "k": k, "ops": found["ops"] or PLAIN[0], "batch": (batch or PLAIN[1:])[0]})
+
+
+def shape_of(record: dict) -> tuple:
+    """What size_text writes of a record. A product of transposed operands or a batch has its layout behind the sizes,
+    so that no plain one equals it."""
+    layout = record.get("ops", PLAIN[0]), record.get("batch", PLAIN[1])
+    return record["m"], record["n"], record["k"], *(() if layout == PLAIN else layout)
+
+
 def interval_level(samples: int, confidence: float) -> float | None:
     """The confidence of a median's interval, which comes from order statistics; None where there are too few samples.
 
@@ -151,9 +171,7 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
         raise ResultsError(f"can not use {path}: {problem}")
     context = document["context"]
     for data in document["benchmarks"]:
-        layout = data.get("ops", PLAIN[0]), data.get("batch", PLAIN[1])
-        # A product of transposed operands or a batch has its layout behind the sizes, so that no plain one equals it.
-        shape = data["m"], data["n"], data["k"], *(() if layout == PLAIN else layout)
+        shape = shape_of(data)
         samples = len(data.get("samples_us") or ())
         level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
         ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
@@ -162,8 +180,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "context": context,
             "l2": context["protocol"]["l2"],
             "time": context["protocol"]["time"],
-            "ops": layout[0],
-            "batch": layout[1],
+            "ops": data.get("ops", PLAIN[0]),
+            "batch": data.get("batch", PLAIN[1]),
             "shape": shape,
             "side": shape[0] if len(set(shape)) == 1 else None,  # of a square problem
             "is_gpu": data["platform"] == "gpu",
@@ -265,6 +283,15 @@ def other_kernels(folder: Path) -> dict[str, list[Row]]:
             rows = sorted(load([path]).itertuples(), key=lambda row, order=order: order.index(row.kernel))
             found.setdefault(repository, []).extend(rows)
     return found
+
+
+def library_products(folder: Path) -> pd.DataFrame:
+    """What benchmarks/library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
+    has no such file."""
+    path = folder / LIBRARY_FILE
+    if not path.exists():
+        raise NotMeasured(f"there is no {LIBRARY_FILE} in {folder.name}")
+    return pd.read_csv(path, keep_default_na=False)
 
 
 def is_of_file(row: Row) -> bool:

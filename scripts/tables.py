@@ -31,6 +31,7 @@ from functools import cache, cached_property, wraps
 from itertools import count as integers
 from itertools import product
 from pathlib import Path
+from statistics import geometric_mean
 
 import pandas as pd
 
@@ -73,6 +74,7 @@ from results import (
     counters_of_folder,
     interval_level,
     is_of_file,
+    library_products,
     load,
     load_folder,
     load_if_there,
@@ -663,6 +665,20 @@ class Blocks:
         """What programs gain from the drop-in: times and errors by mode, of the files below programs/."""
         rows = programs.program_rows(self._folders.path / "programs")
         return table(["", *programs.MODES.values()], rows)
+
+    def library_products(self) -> str:
+        """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
+        products = library_products(self._folders.path)
+        accuracies = list(dict.fromkeys(products.accuracy))
+
+        def line(title: str, group: pd.DataFrame) -> list[str]:
+            speeds = [group[group.accuracy == accuracy].speed for accuracy in accuracies]
+            cells = [f"{hundredths(geometric_mean(speed))} ({hundredths(speed.min())})" for speed in speeds]
+            return [title, str(len(speeds[0])), *cells]
+
+        kinds = [line(kind, group) for kind, group in products.groupby("name", sort=False)]
+        head = ["kind", "products", *(f"`{accuracy}`" for accuracy in accuracies)]
+        return table(head, [*kinds, line("all", products)])
 
     def program_errors(self) -> str:
         """The errors of PyTorch's calls by mode."""

@@ -3,20 +3,22 @@
 
     $(scripts/python.sh) scripts/viewers.py FOLDER                          the order of tiles and the L2: tiles.html
     $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner    and a warp's accesses in each chapter
-    ... --runner build/runner --kernels 02_smem_tiled,02_smem_tiled:tile16  or in these kernels
+    ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
-The accesses of a kernel are in warp_<kernel>.html, with "-" for ":". The runner counts them: `--count --trace`. Of a
-kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
+The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
+Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,27 +57,47 @@ def in_one_file(page: Path, data: object) -> str:
     return html.replace(">DATA<", f">{json.dumps(data)}<")
 
 
+def run(runner: Path, what: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The runner's finished run, done for `what`. Its exit status is 0 or NOT_COUNTED."""
+    try:
+        done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise ViewersError(f"{runner} can not be started: {error.strerror}. --runner takes a built runner") from error
+    if done.returncode not in (0, NOT_COUNTED):
+        said = (done.stderr or done.stdout).strip()
+        raise ViewersError(f"{what}: {said or f'{runner} ended with status {done.returncode} and said nothing'}")
+    return done
+
+
+@contextlib.contextmanager
+def read_from(runner: Path) -> Iterator[None]:
+    """Errors in here mean that what the runner wrote is missing, no JSON or not what this script expects."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ViewersError(f"{runner} is not the runner of this version: build it from this checkout") from error
+
+
 def chapters(runner: Path) -> list[str]:
     """The default variants of the chapters."""
-    listed = json.loads(subprocess.run([runner, "--list=json"], capture_output=True, text=True, check=True).stdout)
-    return [kernel["id"] for kernel in listed if (kernel["number"] or 0) > 0]
+    listed = run(runner, "the list of kernels", "--list=json").stdout
+    with read_from(runner):
+        return [kernel["id"] for kernel in json.loads(listed) if (kernel["number"] or 0) > 0]
 
 
 def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments: str) -> int:
     """Writes the page and returns how many launches the kernel makes; 0 where it can not be counted."""
-    command = [runner, "--count", "--kernel", kernel, "--trace", page, "--out", results, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, NOT_COUNTED):
-        raise ViewersError(f"{kernel}: {(done.stderr or done.stdout).strip()}")
-    if done.returncode == NOT_COUNTED:
+    options = "--count", "--kernel", kernel, "--trace", page, "--out", results, *arguments
+    if run(runner, kernel, *options).returncode == NOT_COUNTED:
         return 0
-    counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
-    return len(counts.get("launches", [counts]))
+    with read_from(runner):
+        counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
+        return len(counts.get("launches", [counts]))
 
 
 def write_traces(runner: Path, kernel: str, folder: Path) -> list[Path]:
     """The pages of a kernel, that of its last launch first; none where it can not be counted."""
-    page = folder / f"warp_{kernel.replace(':', '-')}.html"
+    page = folder / f"warp_{re.sub('[:/]+', '-', kernel)}.html"
     with tempfile.TemporaryDirectory() as temporary:
         results = Path(temporary) / "results.json"
         launches = write_trace(runner, kernel, page, results)
@@ -90,24 +112,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the pages go")
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
-    parser.add_argument("--kernels", help="ids of kernels, separated by commas [the chapters]")
+    parser.add_argument("--kernels", help="ids of kernels, or files of them, separated by commas [the chapters]")
     arguments = parser.parse_args()
     try:
-        if arguments.kernels and not arguments.runner:
+        kernels = list(dict.fromkeys(filter(None, (arguments.kernels or "").split(","))))
+        if arguments.kernels is not None and not kernels:
+            raise ViewersError("--kernels names no kernel")
+        if kernels and not arguments.runner:
             raise ViewersError("--kernels needs --runner, which counts their accesses")
+        if arguments.folder.is_file():
+            raise ViewersError(f"{arguments.folder} is a file: the pages need a folder")
         arguments.folder.mkdir(parents=True, exist_ok=True)
         tiles = in_one_file(VIEWERS / "tiles.html", gpu_models())
         (arguments.folder / "tiles.html").write_text(tiles, encoding="utf-8")
         if arguments.runner:
-            kernels = arguments.kernels.split(",") if arguments.kernels else chapters(arguments.runner)
-            for kernel in kernels:
-                pages = write_traces(arguments.runner.resolve(), kernel, arguments.folder.resolve())
+            runner = arguments.runner.resolve()
+            for kernel in kernels or chapters(runner):
+                pages = write_traces(runner, kernel, arguments.folder.resolve())
                 for page in pages:
                     print(arguments.folder / page.name)
                 if not pages:
                     print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
-    except (ViewersError, OSError, subprocess.CalledProcessError) as error:
+    except ViewersError as error:
         print(f"viewers.py: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"viewers.py: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     print(arguments.folder / "tiles.html")
     return 0

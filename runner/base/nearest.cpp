@@ -29,6 +29,7 @@ std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t 
                    [](const Candidate& x, const Candidate& y) { return x.distance < y.distance; });
   candidates.resize(std::min(limit, candidates.size()));
   std::vector<std::string> names;
+  names.reserve(candidates.size());
   for (Candidate& candidate : candidates) {
     names.push_back(std::move(candidate.name));
   }

@@ -153,6 +153,7 @@ void add_to_tuning_file(const fs::path& path, const Json& context, const TuningE
   entries.push_back(entry);
   std::sort(entries.begin(), entries.end(), [](const TuningEntry& x, const TuningEntry& y) { return key(x) < key(y); });
   std::vector<std::string> lines;
+  lines.reserve(entries.size());
   for (const TuningEntry& each : entries) {
     lines.push_back(dump_json(to_json(each), -1));
   }

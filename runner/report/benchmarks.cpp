@@ -56,19 +56,17 @@ class TidyReporter : public benchmark::BenchmarkReporter {
 };
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-using CsvReporter = benchmark::CSVReporter;
-#pragma GCC diagnostic pop
-
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // CSVReporter
 std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(std::string_view format) {
   if (format == "json") {
     return std::make_unique<benchmark::JSONReporter>();
   }
   if (format == "csv") {
-    return std::make_unique<CsvReporter>();
+    return std::make_unique<benchmark::CSVReporter>();
   }
   return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
 }
+#pragma GCC diagnostic pop
 
 /// Says nothing about single runs, which have their row in the table already, and passes the aggregates of repetitions
 /// to a note.

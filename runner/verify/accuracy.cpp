@@ -7,10 +7,9 @@ bool promises(AccuracyClass accuracy, Distribution data) {
     case AccuracyClass::fp32:
       return true;
     case AccuracyClass::tf32:
-      // The bound counts roundings relative to the operands. Denormal operands lose more, because TF32 ends at 2^-136.
-      return data != Distribution::denormals;
     case AccuracyClass::fp32_split:
-      // The small term of an operand below 2^-113 loses bits.
+      // The bounds count roundings relative to the operands. Denormal operands lose more: TF32 ends at 2^-136, and the
+      // small term of an operand that was split loses bits where the operand is below 2^-113.
       return data != Distribution::denormals;
     case AccuracyClass::bf16_split:
       // Scaling brings the largest of 64 neighbours along k into range. BF16 has the exponents of a float, so the terms

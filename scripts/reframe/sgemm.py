@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from fleet import folder_name, references  # noqa: E402
-from results import ResultsError, read_json  # noqa: E402
+from results import ResultsError, parse_size, read_json, shape_of, size_text  # noqa: E402
 
 BUILD = os.environ.get("SGEMM_BUILD")  # a folder with a built runner
 CHAPTERS = sorted(path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md") if path.stem != "00_gpu")
@@ -42,13 +42,6 @@ LOCK = Path(tempfile.gettempdir()) / f"sgemm-reframe-{os.getuid()}.lock"
 def gpu_is_here() -> bool:
     """Whether this machine has a GPU. ReFrame asks for it where no configuration describes the machine."""
     return bool(shutil.which("nvidia-smi")) and not subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode
-
-
-def shape_of(size: str) -> tuple[int, int, int]:
-    """ "4096" -> (4096, 4096, 4096), "250x130x77" -> (250, 130, 77)."""
-    m, *others = map(int, size.split("x"))
-    n, k = others or (m, m)
-    return m, n, k
 
 
 class Runner(rfm.CompileOnlyRegressionTest):
@@ -83,7 +76,7 @@ class Sweep(rfm.RunOnlyRegressionTest):
     @run_before("run")
     def prepare(self):
         self.prerun_cmds = [f"ln -sf {self.runner.stagedir}/runner runner"]
-        sizes = ",".join(self.sizes.split())
+        sizes = ",".join(size_text(parse_size(size)) for size in self.sizes.split())
         self.executable_opts = ["--kernel", f"'{self.kernel}'", "--sizes", sizes, *self.options, "--out", RESULTS]
         if self.current_partition.scheduler.registered_name == "local":
             self.job.launcher.modifier, self.job.launcher.modifier_options = "flock", [str(LOCK)]
@@ -132,8 +125,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
             for record in records
             if record["outcome"] not in done or not record["verified"]
         ]
-        shapes = {(record["m"], record["n"], record["k"]) for record in records}
-        if missing := [size for size in self.sizes.split() if shape_of(size) not in shapes]:
+        shapes = {shape_of(record) for record in records}
+        if missing := [size for size in self.sizes.split() if parse_size(size) not in shapes]:
             wanted = len(self.sizes.split())
             found += [f"{len(missing)} of {wanted} sizes are missing: {', '.join(missing)}", *self.last_words()]
         return found
@@ -156,16 +149,16 @@ class Sweep(rfm.RunOnlyRegressionTest):
         document = read_json(Path(self.stagedir) / RESULTS)
         folder = Path(self.results) / folder_name(document["context"], self.gpus)
         rows = references(folder, document["context"]["protocol"])
-        expected = {(row.kernel, *row.shape, row.gpus): row for row in rows.itertuples()}
+        expected = {(row.kernel, row.shape, row.gpus): row for row in rows.itertuples()}
         limits = {}
         for record in document["benchmarks"]:
-            shape = record["m"], record["n"], record["k"]
+            shape = shape_of(record)
             gpus = (record.get("spread") or {}).get("gpus", 1)
-            reference = expected.get((record["kernel"], *shape, gpus))
+            reference = expected.get((record["kernel"], shape, gpus))
             for field, unit in (("gflops", "GFLOP/s"), ("vs_cublas", "of cuBLAS")):
                 if field not in record:
                     continue
-                name = f"{field}_{'x'.join(map(str, shape))}"
+                name = f"{field}_{size_text(shape).replace(':', '_')}"  # a colon ends the name of a partition
                 self.perf_variables[name] = sn.make_performance_function(sn.defer(record[field]), unit)
                 if value := getattr(reference, field, None):
                     limits[name] = (value, -self.tolerance, None, unit)

@@ -73,7 +73,7 @@ void Scheduler::set_extents(const Index3& extents) {
       }
     }
   }
-  threads_ = static_cast<unsigned>(positions_.size());
+  threads_ = static_cast<ThreadNumber>(positions_.size());
   for (ThreadNumber number = 0; number < threads_; ++number) {
     if (!fibers_[number]) {
       make_fiber(number);
@@ -83,7 +83,7 @@ void Scheduler::set_extents(const Index3& extents) {
 
 void Scheduler::run() {
   finished_ = 0;
-  for (ThreadNumber number = 0; number < threads(); ++number) {
+  for (ThreadNumber number = 0; number < threads_; ++number) {
     Thread& thread = state_[number];
     thread.started = false;
     thread.finished = false;
@@ -114,7 +114,7 @@ void Scheduler::live() {
 
 void Scheduler::abandon() {
   abandoning_ = true;
-  for (ThreadNumber number = 0; number < threads(); ++number) {
+  for (ThreadNumber number = 0; number < threads_; ++number) {
     if (state_[number].frozen) {
       std::construct_at(&fibers_[number]);  // forgets the fiber, which a destructor would unwind
       make_fiber(number);
@@ -171,7 +171,7 @@ std::string Scheduler::describe_stuck() const {
   const Thread& waiting = state_[stuck];
   std::ostringstream text;
   text << to_string(waiting.site) << ": waits for ever at " << waiting.place->describe(waiting.instance);
-  for (ThreadNumber number = 0; number < threads(); ++number) {
+  for (ThreadNumber number = 0; number < threads_; ++number) {
     const Thread& other = state_[number];
     const bool elsewhere = other.finished || other.place != waiting.place || other.instance != waiting.instance;
     if (elsewhere && waiting.place->needs(stuck, number)) {

@@ -126,7 +126,7 @@ class Scheduler {
 #endif
 
   std::function<void()> thread_;
-  unsigned threads_ = 0;  ///< in a block
+  ThreadNumber threads_ = 0;  ///< in a block
   unsigned finished_ = 0;
   std::exception_ptr error_;
   bool abandoning_ = false;

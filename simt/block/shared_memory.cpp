@@ -18,7 +18,7 @@ namespace {
 
 /// Up to which a variable's shared address is as aligned as the variable: kernels find the other one of two buffers by
 /// a flip of a bit in the address. Addresses count from the dynamic memory.
-constexpr std::size_t LARGEST_ALIGNMENT = 16 * 1024;
+constexpr std::size_t LARGEST_ALIGNMENT = std::size_t{16} * 1024;
 
 /// Being thread-local like `__shared__` variables, it lies within 32 bits of them. Its alignment is not left to the
 /// linker, as a program with a large one in its thread-local data can not be started everywhere.
@@ -28,7 +28,8 @@ std::size_t rounded_up(std::size_t value, std::size_t to) { return (value + to -
 
 /// The first aligned byte of it.
 std::byte* begin_of_dynamic_memory() {
-  return reinterpret_cast<std::byte*>(rounded_up(reinterpret_cast<std::uintptr_t>(dynamic_memory), LARGEST_ALIGNMENT));
+  const auto address = reinterpret_cast<std::uintptr_t>(dynamic_memory);
+  return dynamic_memory + (rounded_up(address, LARGEST_ALIGNMENT) - address);
 }
 
 /// Around each variable, so that what reaches beyond one does not reach the next.

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::size_t PAGE = 4096;
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t STACK = 256 * 1024;  // frames grow by their red zones
+constexpr std::size_t STACK = std::size_t{256} * 1024;  // frames grow by their red zones
 #else
-constexpr std::size_t STACK = 64 * 1024;
+constexpr std::size_t STACK = std::size_t{64} * 1024;
 #endif
 constexpr std::size_t STRIDE = PAGE + STACK;
 /// Fibers touch a few cache lines near the top of their stacks. If all tops lay at the same place of a page, they would

@@ -3,6 +3,7 @@
 #include "block/shared_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -75,7 +76,7 @@ void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents,
   const auto pointers = [&](const void* mine) {
     std::array<const void*, WARP> all{};
     const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
-    std::ranges::transform(given, all.begin(), [](std::uint64_t bits) { return reinterpret_cast<const void*>(bits); });
+    std::ranges::transform(given, all.begin(), [](std::uint64_t bits) { return std::bit_cast<const void*>(bits); });
     return all;
   };
   const std::array<const void*, WARP> all_of_a = pointers(a);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr unsigned LINE_SECTORS = 4;
 constexpr unsigned WHOLE_LINE = (1U << LINE_SECTORS) - 1;
-constexpr std::uint64_t LINE_BYTES = LINE_SECTORS * SECTOR_BYTES;
+constexpr std::uint64_t LINE_BYTES = std::uint64_t{LINE_SECTORS} * SECTOR_BYTES;
 
 /// Spreads neighbouring lines, and those a power of two apart, over the whole range.
 std::uint32_t hash(std::uint32_t line) {
@@ -113,10 +114,9 @@ class L2 {
       perform(waiting_[next_++ % waiting_.size()]);
     }
     const auto of_all = [](std::uint64_t part, std::uint64_t followed, std::uint64_t all) {
-      return followed == 0
-                 ? 0
-                 : static_cast<std::uint64_t>(
-                       static_cast<double>(part) / static_cast<double>(followed) * static_cast<double>(all) + 0.5);
+      return followed == 0 ? 0
+                           : static_cast<std::uint64_t>(std::llround(
+                                 static_cast<double>(part) / static_cast<double>(followed) * static_cast<double>(all)));
     };
     // A launch also evicts what earlier ones have written.
     all_written_ += traffic_.written_sectors;

@@ -1,6 +1,7 @@
 #include "simt/warp_access.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace simt {
@@ -30,7 +31,7 @@ bool shared_by_pairs(const WarpAccess& access, unsigned bit) {
 /// The largest number of different words in one bank that the lanes from `begin` to before `end` access. They take as
 /// many wavefronts.
 unsigned most_words_of_a_bank(const WarpAccess& access, unsigned begin, unsigned end) {
-  std::array<std::uint64_t, LANES * 4> words;  // 16 bytes are four of them
+  std::array<std::uint64_t, std::size_t{LANES} * 4> words;  // 16 bytes are four of them
   auto words_end = words.begin();
   for (unsigned lane = begin; lane < end; ++lane) {
     if (active(access, lane)) {

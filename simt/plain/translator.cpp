@@ -580,12 +580,11 @@ class Translator {
       } else if (is(here, "decltype")) {
         here = closing(solid(here + 1));
       } else if (is(here, "extern") || is(here, "template") || is(here, "operator") || is(here, "struct") ||
-                 is(here, "class") || is(here, "union") || is(here, "using")) {
+                 is(here, "class") || is(here, "union") || is(here, "using") ||
+                 (angles == 0 && (is(here, "(") || is(here, "{")))) {
         return;
       } else if (is(here, "<") || is(here, ">")) {
         angles += angle(here);
-      } else if (angles == 0 && (is(here, "(") || is(here, "{"))) {
-        return;
       } else if (angles == 0 && (is(here, ";") || is(here, "=") || is(here, "["))) {
         break;
       }
@@ -605,8 +604,9 @@ class Translator {
     texts_[end] = ";";
     for (const Position name : declared_names(begin, end)) {
       const std::string text(tokens_[name].text);
-      texts_[end] += " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text +
-                     ", sizeof " + text + (constant ? ", false);" : ", true);");
+      texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
+      texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);
+      texts_[end].append(constant ? ", false);" : ", true);");
     }
   }
 

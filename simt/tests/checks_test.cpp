@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -21,7 +22,7 @@ namespace {
 std::string complaint(WrongAccess kernel) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);
-  float* const aligned_in = reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
+  float* const aligned_in = std::bit_cast<float*>((std::bit_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
   const simt::CheckedArrays arrays(
       {{"IN", aligned_in, 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), false},
        {"OUT", out.data(), 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), true, false, 1}});

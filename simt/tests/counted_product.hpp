@@ -23,7 +23,7 @@ namespace sgemm::test {
 
 using simt::LaunchCounts;
 
-constexpr std::size_t L1_BYTES = 32 * 1024;
+constexpr std::size_t L1_BYTES = std::size_t{32} * 1024;
 inline std::size_t l1_bytes(std::size_t, unsigned) { return L1_BYTES; }
 
 constexpr simt::CountingLimits WHOLE{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
@@ -96,7 +96,7 @@ inline void expect_same(const LaunchCounts& counts, const LaunchCounts& whole) {
   }
   simt::GpuModel gpu = *simt::find_gpu_model("h200");
   gpu.sms = 3;
-  gpu.l2_bytes = 64 * 1024;
+  gpu.l2_bytes = std::uint64_t{64} * 1024;
   const auto replayed = [&](const LaunchCounts& launch) {
     const simt::L2Traffic l2 =
         simt::replay({launch.placed, {0, 1U << 20U, 1U << 21U, 1U << 22U}, 2}, simt::Turns::in_turn, gpu);

@@ -53,7 +53,7 @@ TEST(Counting, BankConflicts) {
 TEST(Counting, SharedMemoryOfABlock) {
   constexpr std::size_t DYNAMIC = 1024;
   EXPECT_EQ(counts_of(global_broadcast).smem_bytes, DYNAMIC);
-  EXPECT_EQ(counts_of(shared_stride_33).smem_bytes, DYNAMIC + 32 * 33 * sizeof(float));
+  EXPECT_EQ(counts_of(shared_stride_33).smem_bytes, DYNAMIC + sizeof(float[32][33]));
 }
 
 TEST(Counting, SectorsOfScatteredLoads) {
@@ -74,7 +74,7 @@ TEST(Counting, LanesThatGoSeparateWays) {
   EXPECT_EQ(of(counts_of(upper_lanes_first), AccessKind::global_load), (Traffic{2, 2 + 4, 0, 0, 64 + 128}));
   EXPECT_EQ(of(counts_of(upper_lanes_first), AccessKind::global_store), (Traffic{1, 4, 0, 0, 128}));
   // 24, 16 and 8 lanes in three turns of the loop; every sector has lanes of each kind.
-  EXPECT_EQ(of(counts_of(different_trip_counts), AccessKind::global_load), (Traffic{3, 12, 0, 0, 4 * (24 + 16 + 8)}));
+  EXPECT_EQ(of(counts_of(different_trip_counts), AccessKind::global_load), (Traffic{3, 12, 0, 0, 4UL * (24 + 16 + 8)}));
 }
 
 TEST(Counting, AsynchronousCopies) {

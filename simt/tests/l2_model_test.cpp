@@ -16,12 +16,13 @@ using simt::PlacedBlock;
 using simt::Turns;
 
 constexpr std::uint8_t LINE = 0xf;  // all sectors
-constexpr unsigned WAYS = 16;       // lines in a set: of all of the smallest cache
+constexpr std::uint64_t LINE_BYTES = 128;
+constexpr unsigned WAYS = 16;  // lines in a set: of all of the smallest cache
 
 simt::GpuModel tiny_gpu(unsigned sms = 1, unsigned lines = WAYS, unsigned partitions = 1) {
   simt::GpuModel gpu;
   gpu.sms = sms;
-  gpu.l2_bytes = lines * std::uint64_t{128};
+  gpu.l2_bytes = lines * LINE_BYTES;
   gpu.l2_partitions = partitions;
   return gpu;
 }
@@ -60,13 +61,13 @@ TEST(L2Model, KeepsWhatFits) {
   const L2Traffic result = replay_block(repeated_reads(WAYS, 3));
   EXPECT_EQ(result.read_sectors, 3 * WAYS * 4);
   EXPECT_EQ(result.read_hits, 2 * WAYS * 4);
-  EXPECT_EQ(result.dram_read_bytes, WAYS * 128);
+  EXPECT_EQ(result.dram_read_bytes, WAYS * LINE_BYTES);
 }
 
 TEST(L2Model, OneLineTooManyInTurnsLeavesNoHits) {
   const L2Traffic result = replay_block(repeated_reads(WAYS + 1, 3));
   EXPECT_EQ(result.read_hits, 0);
-  EXPECT_EQ(result.dram_read_bytes, 3 * (WAYS + 1) * 128);
+  EXPECT_EQ(result.dram_read_bytes, LINE_BYTES * 3 * (WAYS + 1));
 }
 
 TEST(L2Model, TheLeastRecentlyUsedLineMakesRoom) {
@@ -80,7 +81,7 @@ TEST(L2Model, TheLeastRecentlyUsedLineMakesRoom) {
 
 TEST(L2Model, HoldsAQuarterOfItsSizeWithoutConflicts) {
   const L2Traffic result = replay_block(repeated_reads(1024, 2), tiny_gpu(1, 4096));
-  EXPECT_EQ(result.dram_read_bytes, 1024 * 128);
+  EXPECT_EQ(result.dram_read_bytes, 1024 * LINE_BYTES);
 }
 
 TEST(L2Model, LinesAPowerOfTwoApartDoNotMeetInOneSet) {
@@ -90,7 +91,7 @@ TEST(L2Model, LinesAPowerOfTwoApartDoNotMeetInOneSet) {
       lines.push_back(row * 128);
     }
   }
-  EXPECT_EQ(replay_block(reads(lines), tiny_gpu(1, 4096)).dram_read_bytes, 128 * 128);
+  EXPECT_EQ(replay_block(reads(lines), tiny_gpu(1, 4096)).dram_read_bytes, 128 * LINE_BYTES);
 }
 
 TEST(L2Model, FetchesSectorsAlone) {
@@ -117,7 +118,7 @@ TEST(L2Model, FindsLinesAfterTheShift) {
 
 TEST(L2Model, ArraysLieApart) {
   const L2Traffic result = replay_block({{0, LINE, 0, false}, {0, LINE, 1, false}, {0, LINE, 2, false}});
-  EXPECT_EQ(result.dram_read_bytes, 3 * 128);
+  EXPECT_EQ(result.dram_read_bytes, 3 * LINE_BYTES);
 }
 
 TEST(L2Model, WritesNeedNoFetchAndReachDramWhenTheirLineMakesRoom) {
@@ -142,17 +143,19 @@ TEST(L2Model, ReadsFindWhatWasWritten) {
 TEST(L2Model, PartitionsCopyWhatBothRead) {
   // Two SMs, one in each partition, read the same lines: from DRAM once, but both partitions have to hold them.
   const BlockTraffic few = repeated_reads(WAYS / 2, 2);
-  EXPECT_EQ(replay_blocks({{&few, {}}, {&few, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes, WAYS / 2 * 128);
+  EXPECT_EQ(replay_blocks({{&few, {}}, {&few, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes, WAYS / 2 * LINE_BYTES);
 
   const BlockTraffic more = repeated_reads(WAYS + 1, 2);
-  EXPECT_EQ(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 4 * WAYS, 1)).dram_read_bytes, (WAYS + 1) * 128);
-  EXPECT_GT(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes, (WAYS + 1) * 128);
+  EXPECT_EQ(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 4 * WAYS, 1)).dram_read_bytes,
+            (WAYS + 1) * LINE_BYTES);
+  EXPECT_GT(replay_blocks({{&more, {}}, {&more, {}}}, tiny_gpu(2, 2 * WAYS, 2)).dram_read_bytes,
+            (WAYS + 1) * LINE_BYTES);
 }
 
 TEST(L2Model, ResidentBlocksShareWhatTheyReadTogether) {
   const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
   const std::vector<PlacedBlock> blocks(4, {&traffic, {}});
-  const std::uint64_t once = 8 * WAYS * 128;
+  const std::uint64_t once = LINE_BYTES * 8 * WAYS;
   EXPECT_EQ(replay_blocks(blocks, tiny_gpu(4)).dram_read_bytes, once);
   EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2)).dram_read_bytes, 2 * once);
   EXPECT_EQ(replay_blocks(blocks, tiny_gpu(1)).dram_read_bytes, 4 * once);
@@ -162,7 +165,7 @@ TEST(L2Model, ResidentBlocksShareWhatTheyReadTogether) {
 TEST(L2Model, BlocksInTurnFindLessThanInStep) {
   const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
   const std::vector<PlacedBlock> blocks(4, {&traffic, {}});
-  const std::uint64_t once = 8 * WAYS * 128;
+  const std::uint64_t once = LINE_BYTES * 8 * WAYS;
   EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2), 2, Turns::in_step).dram_read_bytes, once);
   // The first blocks of both SMs together, then the second ones.
   EXPECT_EQ(replay_blocks(blocks, tiny_gpu(2), 2, Turns::in_turn).dram_read_bytes, 2 * once);
@@ -172,7 +175,7 @@ TEST(L2Model, BlocksStartInOrder) {
   // Blocks 0 and 1 read the same and start together, as do 2 and 3.
   const BlockTraffic traffic = repeated_reads(8 * WAYS, 1);
   const std::int64_t elsewhere = 1000;
-  const std::uint64_t once = 8 * WAYS * 128;
+  const std::uint64_t once = LINE_BYTES * 8 * WAYS;
   const PlacedBlock here{&traffic, {}};
   const PlacedBlock there{&traffic, {elsewhere, 0, 0}};
   EXPECT_EQ(replay_blocks({here, here, there, there}, tiny_gpu(2)).dram_read_bytes, 2 * once);
@@ -195,8 +198,8 @@ TEST(L2Model, LaunchesFindWhatEarlierOnesHaveLeft) {
   EXPECT_EQ(traffic[0].dram_written_bytes, 0U);
   EXPECT_EQ(traffic[1].written_sectors, 0U);
   EXPECT_EQ(traffic[1].read_hits, 4U * WAYS);
-  EXPECT_EQ(traffic[1].dram_read_bytes, 128U);
-  EXPECT_EQ(traffic[1].dram_written_bytes, 128U);
+  EXPECT_EQ(traffic[1].dram_read_bytes, LINE_BYTES);
+  EXPECT_EQ(traffic[1].dram_written_bytes, LINE_BYTES);
 }
 
 TEST(L2Model, NothingToReplay) {

@@ -23,25 +23,24 @@ constexpr std::uint32_t IGNORED = (1U << 13U) - 1;  // mantissa bits that TF32 l
 /// The number that a tensor core reads.
 float as_read(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~IGNORED); }
 
-std::vector<float> random_floats(std::size_t count, unsigned seed) {
+std::vector<float> random_floats(std::size_t rows, std::size_t columns, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> value(-8.0F, 8.0F);
-  std::vector<float> floats(count);
+  std::vector<float> floats(rows * columns);
   std::generate(floats.begin(), floats.end(), [&] { return value(random); });
   return floats;
 }
 
 /// A tile's operands, and what tensor cores make of them but for the last rounding.
 struct Tile {
-  std::vector<float> a = random_floats(MMA_M * MMA_K, 1);
-  std::vector<float> b = random_floats(MMA_K * MMA_N, 2);
-  std::vector<float> c = random_floats(MMA_M * MMA_N, 3);
+  std::vector<float> a = random_floats(MMA_M, MMA_K, 1);
+  std::vector<float> b = random_floats(MMA_K, MMA_N, 2);
+  std::vector<float> c = random_floats(MMA_M, MMA_N, 3);
 
-  double expected(int row, int col) const {
-    double sum = c[static_cast<std::size_t>(row * MMA_N + col)];
-    for (int k = 0; k < MMA_K; ++k) {
-      sum += static_cast<double>(as_read(a[static_cast<std::size_t>(row * MMA_K + k)])) *
-             as_read(b[static_cast<std::size_t>(k * MMA_N + col)]);
+  double expected(std::size_t row, std::size_t col) const {
+    double sum = c[row * MMA_N + col];
+    for (std::size_t k = 0; k < MMA_K; ++k) {
+      sum += static_cast<double>(as_read(a[row * MMA_K + k])) * as_read(b[k * MMA_N + col]);
     }
     return sum;
   }
@@ -51,9 +50,9 @@ TEST(TensorCoreTest, MultipliesTilesAndRoundsTowardsZero) {
   const Tile tile;
   std::vector<float> d(tile.c.size());
   multiply_tile(tile.a.data(), tile.b.data(), tile.c.data(), d.data());
-  for (int row = 0; row < MMA_M; ++row) {
-    for (int col = 0; col < MMA_N; ++col) {
-      const float got = d[static_cast<std::size_t>(row * MMA_N + col)];
+  for (std::size_t row = 0; row < MMA_M; ++row) {
+    for (std::size_t col = 0; col < MMA_N; ++col) {
+      const float got = d[row * MMA_N + col];
       const double expected = tile.expected(row, col);
       EXPECT_LE(std::fabs(got), std::fabs(expected)) << row << ' ' << col;
       EXPECT_GT(std::fabs(std::nextafter(got, expected > 0 ? INF : -INF)), std::fabs(expected)) << row << ' ' << col;

@@ -108,8 +108,9 @@ enum class NamedArrival {
   release_before_read,
 };
 constexpr int NAMED_ROUNDS = 4;
+constexpr std::size_t NAMED_ELEMENTS = std::size_t{NAMED_ROUNDS} * 32;
 
-/// `in` and `out` have NAMED_ROUNDS * 32 elements.
+/// `in` and `out` have NAMED_ELEMENTS.
 void hand_over(NamedArrival which, const float* in, float* out);
 void hand_over_watched(NamedArrival which, const float* in, float* out);
 

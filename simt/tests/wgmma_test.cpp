@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -97,7 +98,8 @@ TEST(WgmmaTest, AddsProducts) {
 
 TEST(WgmmaTest, CutsOffEachSum) {
   Product product(Half::bf16);
-  std::fill(product.b.begin() + STEP * WGMMA_COLS, product.b.end(), 0.0F);  // one step, then nothing is added
+  std::fill(product.b.begin() + std::ptrdiff_t{STEP} * WGMMA_COLS, product.b.end(),
+            0.0F);  // one step, then nothing is added
   const std::vector<float> d = product.run(Wgmma::right);
   for (std::size_t place = 0; place < ELEMENTS; ++place) {
     const double expected = product.c[place] + product.sum(place);
@@ -171,7 +173,9 @@ TEST(WgmmaTest, SumsOfIntegersAreExactAndWrapAround) {
     for (std::size_t place = 0; place < ELEMENTS; ++place) {
       std::int64_t sum = which == IntegerWgmma::overwriting ? 0 : product.c[place];
       for (std::size_t k = 0; k < IntegerProduct::K; ++k) {
-        sum += product.a[place / WGMMA_COLS * IntegerProduct::K + k] * product.b[k * WGMMA_COLS + place % WGMMA_COLS];
+        const int step =
+            product.a[place / WGMMA_COLS * IntegerProduct::K + k] * product.b[k * WGMMA_COLS + place % WGMMA_COLS];
+        sum += step;
       }
       ASSERT_EQ(d[place], static_cast<int>(sum)) << place;
       wrapped += d[place] != sum ? 1 : 0;
@@ -321,7 +325,7 @@ TEST(BulkCopies, MbarrierThatWasNeverInitialised) {
 }
 
 std::vector<float> hand_over(NamedArrival which) {
-  std::vector<float> in(NAMED_ROUNDS * 32);
+  std::vector<float> in(NAMED_ELEMENTS);
   std::iota(in.begin(), in.end(), 1.0F);
   std::vector<float> out(in.size(), -1.0F);
   hand_over(which, in.data(), out.data());
@@ -331,7 +335,8 @@ std::vector<float> hand_over(NamedArrival which) {
 void expect_handed_over(NamedArrival which) {
   const std::vector<float> out = hand_over(which);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    EXPECT_EQ(out[i], static_cast<float>(1 + i / 32 * 32 + (31 - i % 32))) << i;
+    const std::size_t opposite = (i | 31U) - i % 32;  // lane 31 has what lane 0 gave
+    EXPECT_EQ(out[i], static_cast<float>(opposite + 1)) << i;
   }
 }
 

@@ -57,9 +57,9 @@ std::string complaint(BulkRing which) {
 }
 
 std::string complaint(NamedArrival which) {
-  GuardedArray in(NAMED_ROUNDS * 32, 1.0F);
-  GuardedArray out(NAMED_ROUNDS * 32, 0.0F);
-  constexpr std::size_t BYTES = NAMED_ROUNDS * 32 * sizeof(float);
+  GuardedArray in(NAMED_ELEMENTS, 1.0F);
+  GuardedArray out(NAMED_ELEMENTS, 0.0F);
+  constexpr std::size_t BYTES = NAMED_ELEMENTS * sizeof(float);
   const simt::CheckedArrays arrays(
       {{"IN", in.data(), 1, BYTES, BYTES, false}, {"OUT", out.data(), 1, BYTES, BYTES, true}});
   try {
@@ -152,12 +152,12 @@ TEST(CountedWgmma, BulkCopiesAreOneRequestEach) {
     ring.run(which);
     const simt::LaunchCounts counts = std::move(counting.take().front());
     constexpr std::uint64_t BYTES = RING_TILES * RING_TILE_BYTES;
-    const std::uint64_t copies = (which == BulkRing::halves ? 3 : 2) * RING_TILES;
+    const std::uint64_t copies = std::uint64_t{RING_TILES} * (which == BulkRing::halves ? 3 : 2);
     EXPECT_EQ(of(counts, AccessKind::async_copy), (Traffic{copies, BYTES / 32, 0, 0, BYTES}));
     EXPECT_EQ(of(counts, AccessKind::shared_load).requests, 0U);
     EXPECT_EQ(of(counts, AccessKind::shared_store).requests, 0U);
     EXPECT_EQ(counts.bytes_read[0], BYTES);
-    EXPECT_EQ(counts.smem_bytes, 2 * RING_TILE_BYTES + 8 * 8);
+    EXPECT_EQ(counts.smem_bytes, 2 * RING_TILE_BYTES + 8 * sizeof(std::uint64_t));
     std::uint64_t sectors = 0;
     for (const simt::SectorAccess& access : counts.executed.front()->traffic) {
       sectors += access.array == 0 ? static_cast<std::uint64_t>(std::popcount(access.mask)) : 0U;
@@ -170,9 +170,9 @@ TEST(CountedWgmma, BulkCopiesAreOneRequestEach) {
 
 TEST(CountedNamedBarriers, ArrivalsCount) {
   for (const NamedArrival which : {NamedArrival::right, NamedArrival::reader_first}) {
-    GuardedArray in(NAMED_ROUNDS * 32, 1.0F);
-    GuardedArray out(NAMED_ROUNDS * 32, 0.0F);
-    constexpr std::size_t BYTES = NAMED_ROUNDS * 32 * sizeof(float);
+    GuardedArray in(NAMED_ELEMENTS, 1.0F);
+    GuardedArray out(NAMED_ELEMENTS, 0.0F);
+    constexpr std::size_t BYTES = NAMED_ELEMENTS * sizeof(float);
     simt::Counting counting({{{"IN", in.data(), 1, BYTES, BYTES, false}}, {{"OUT", out.data(), 1, BYTES, BYTES, true}}},
                             [](std::size_t, unsigned) { return std::size_t{32768}; });
     hand_over_watched(which, in.data(), out.data());

@@ -22,6 +22,7 @@ void access(const void* address, unsigned bytes, bool write, bool aligned, const
 #define SIMT_ACCESS(name, bytes, write, aligned) \
   void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
 
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 
 void __tsan_init() {}
@@ -63,3 +64,4 @@ std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* address, std::ui
 void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

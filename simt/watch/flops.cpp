@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -123,7 +124,7 @@ std::optional<std::vector<Instructions>> look_up([[maybe_unused]] const Program&
         const bool call = instruction->mnemonic.starts_with("call") || instruction->mnemonic.starts_with("jmp");
         if (const unsigned flops =
                 call ? flops_of_call(instruction->operands) : flops_of(instruction->mnemonic, instruction->operands)) {
-          behind->push_back({reinterpret_cast<const void*>(program.base + instruction->address), flops});
+          behind->push_back({std::bit_cast<const void*>(program.base + instruction->address), flops});
         }
       }
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
 
+from fleet import folder_name
 from sessions import BUILD, ROOT, kept
 
 H200 = ROOT / "results" / "nvidia-h200"
@@ -62,6 +64,34 @@ def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_pat
     configure, build = log.read_text(encoding="utf-8").splitlines()
     assert f"-S {ROOT} -B build" in configure
     assert build == "--build build --target runner --parallel"
+
+
+# cpu_naive stands for a runner that leaves layouts out.
+RUNNER_WITHOUT_LAYOUTS = """\
+#!/bin/sh
+case "$*" in *cpu_naive*) set -- $(echo "$@" | sed 's/:[nt]*//g; s/cpu_naive/cpu_blas/') ;; esac
+exec '{runner}' "$@"
+"""
+
+
+def test_transposed_operands_and_batches_are_cases_of_their_own(reframe, tmp_path):
+    """A reference that no speed reaches is one of transposed operands, and stands for nothing else."""
+    options = ["--device", "cpu", "--kernel", "cpu_blas", "--sizes", "64:nt", "--out", tmp_path / "reference.json"]
+    subprocess.run([BUILD / "runner", *options], check=True, capture_output=True)
+    document = json.loads((tmp_path / "reference.json").read_text(encoding="utf-8"))
+    document["benchmarks"][0]["gflops"] *= 1e6
+    reference = tmp_path / "results" / folder_name(document["context"]) / "reference.json"
+    reference.parent.mkdir(parents=True)
+    reference.write_text(json.dumps(document), encoding="utf-8")
+    runner = tmp_path / "build" / "runner"
+    runner.parent.mkdir()
+    runner.write_text(RUNNER_WITHOUT_LAYOUTS.format(runner=BUILD / "runner"), encoding="utf-8")
+    runner.chmod(0o755)
+    done = reframe("-n", "SgemmOnCpu.*(cpu_blas|cpu_naive)", "-P", "sizes=64 64:nt 3x16x8x4:tt", build=runner.parent)
+    assert done.results == {"build": "pass", "cpu_blas": "fail", "cpu_naive": "fail"}, done.output
+    assert "gflops_64x64x64_nt=" in done.reasons["cpu_blas"], done.output
+    assert "gflops_64x64x64=" not in done.reasons["cpu_blas"]
+    assert "2 of 3 sizes are missing: 64:nt, 3x16x8x4:tt" in done.reasons["cpu_naive"], done.output
 
 
 @pytest.fixture

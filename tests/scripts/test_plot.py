@@ -19,12 +19,13 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import plot
-from conftest import SYNTHETIC, case, of_file, write_other_kernels
+from conftest import ROOT, SYNTHETIC, case, of_file, write_other_kernels
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves")  # from the synthetic results
+UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves", "scaling")  # from the synthetic results
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
+TWO_GPUS = ROOT / "results" / "nvidia-h200-x2"
 FILES = [
     str(SYNTHETIC / f"{name}.json")
     for name in ("cold", "warm", "end-to-end", "counters", "accuracy", "energy", "sustained")
@@ -65,6 +66,7 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
         "skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS",
         "skipped other_kernels: no results of other people's kernels",
         "skipped loss_curves: no losses of a training with cuBLAS",
+        "skipped scaling: no product on several GPUs that one GPU had as well",
     ]
     assert not plt.get_fignums()
 
@@ -586,6 +588,26 @@ def test_sustained_speed_is_drawn_over_time():
     assert list(clock.lines[0].get_ydata()[[0, -1]]) == [1500, 1900]
     assert list(power.lines[0].get_ydata()[[0, -1]]) == [650, 650]
     plt.close(fig)
+
+
+def test_scaling_compares_products_on_two_gpus_with_one():
+    """The largest size had no product on one GPU, and the only oblong one has the work of two 16384 cubed."""
+    paths = [TWO_GPUS / f"{name}.json" for name in ("one-gpu", "two-gpus", "two-gpus-49152")]
+    rows = plot.load(paths)
+    fig = plot.scaling(plot.Source(rows))
+
+    def speed(gpus: int, *shape: int) -> float:
+        return one(rows, kernel="14_many_gpus", gpus=gpus, shape=shape).tflops
+
+    cube = (16384,) * 3
+    strong, weak = ({tuple(line.get_xdata()): line.get_ydata() for line in ax.lines[:1]} for ax in fig.axes)
+    assert list(strong) == [(4096, 8192, 16384, 32768)]
+    assert next(iter(strong.values()))[2] == pytest.approx(50 * speed(2, *cube) / speed(1, *cube))
+    assert list(weak) == [(16384,)]
+    assert weak[16384,] == pytest.approx([50 * speed(2, 16384, 32768, 16384) / speed(1, *cube)])
+    plt.close(fig)
+    with pytest.raises(plot.NoData, match="no product on several GPUs"):
+        plot.scaling(plot.Source(plot.load(paths[:1])))
 
 
 def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):

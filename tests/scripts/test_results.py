@@ -15,6 +15,7 @@ from results import (
     load_counters,
     load_folder,
     one,
+    parse_size,
     pick,
     size_text,
 )
@@ -103,6 +104,28 @@ def test_transposed_products_and_batches_are_cases_of_their_own(edited):
     ]
     assert one(pick(results, kernel="cublas"), shape=(1024, 1024, 1024)).gflops == plain.gflops
     assert len(pick(results, kernel="cublas", side=1024)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("64", "64x64x64"),
+        ("64:nn", "64x64x64"),
+        ("64:nt", "64x64x64:nt"),
+        ("4096x128x64", "4096x128x64"),
+        ("1x2x3x4", "2x3x4"),
+        ("96x512x512x64:tn", "96x512x512x64:tn"),
+        ("2x3x4x5", "2x3x4x5"),
+    ],
+)
+def test_sizes_are_read_as_the_runner_reads_them(text, written):
+    assert size_text(parse_size(text)) == written
+
+
+@pytest.mark.parametrize("text", ["", "x", "8x4", "64:512", "64:", "64:nx", "64:tnt", "1x2x3x4x5", "-1", "6 4", "٦"])
+def test_what_is_no_single_size_is_refused(text):
+    with pytest.raises(ResultsError, match="is no size"):
+        parse_size(text)
 
 
 def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):

@@ -412,6 +412,19 @@ def test_other_kernels_stand_below_their_repositories(tmp_path, synthetic):
     assert "incorrect |  |" in rows[5]  # of beta = 1
 
 
+def test_the_library_is_summed_up_by_kind_and_accuracy(tmp_path, synthetic):
+    lines = ["name,accuracy,speed", "square,fp32,1.0", "gram,fp32,4.0", "square,normwise,2.0", "gram,normwise,8.0"]
+    (synthetic / "library_shapes.csv").write_text("\n".join([*lines, "square,fp32,0.25", "square,normwise,2.0"]))
+    page = write_page(tmp_path, "library_products()")
+    assert run(page, results=synthetic) == 0
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")][2:]
+    assert rows == [
+        "| square | 2 | 0.50 (0.25) | 2.00 (2.00) |",
+        "| gram | 1 | 4.00 (4.00) | 8.00 (8.00) |",
+        "| all | 3 | 1.00 (0.25) | 3.17 (2.00) |",
+    ]
+
+
 def test_what_checks_say_of_other_kernels(tmp_path, synthetic):
     executed = {"outcome": "executed", "gflops": None}
     odd = {"m": 200, "n": 136, "k": 104}
