@@ -456,6 +456,7 @@ std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
   MPI_Allgather(&self, sizeof self, MPI_BYTE, processes.data(), sizeof self, MPI_BYTE, MPI_COMM_WORLD);
   const std::string error = misfit(launch, processes);
   if (!error.empty()) {
+    catch_interrupts();  // mpirun asks rank 0 to end once another one has, and rank 0 is still to tell the reason
     MPI_Finalize();
     return refuse(error);
   }
