@@ -17,6 +17,8 @@ from opened import WIDTHS, Opened
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # root in a container has no sandbox
 
+HANGS = 600_000  # ms: what takes longer does not end, however busy the cores are
+
 
 def browser_program() -> str:
     """The path of a browser that starts; Ubuntu's `chromium-browser` is a script that asks for snap."""
@@ -32,7 +34,7 @@ def chromium() -> Iterator[object]:
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is missing: scripts/python.sh --site")
     program = browser_program()
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=OPTIONS)
+        browser = driver.chromium.launch(executable_path=program, args=OPTIONS, timeout=HANGS)
         yield browser
         browser.close()
 
@@ -91,7 +93,7 @@ def open_page(chromium: object, served: dict[str, Path]) -> Iterator[Callable[..
             viewport=size, color_scheme="dark" if dark else "light", accept_downloads=True, reduced_motion="reduce"
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(120_000)  # ms; 15 s were too few beside builds
+        context.set_default_timeout(HANGS)
         contexts.append(context)
         page = context.new_page()
         opened = Opened(page, folders=served)

@@ -1,6 +1,7 @@
 """A Slurm cluster of one node on this machine: daemons, state and ports of its own, gone when it is closed.
 
 It has the partitions of the example in docs/fleet.md, and its configuration says that the node has a GPU.
+Its limits of time are long, because cores may be busy.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+HANGS = 600  # seconds: what takes longer does not end, however busy the cores are
 PATH = f"{os.environ['PATH']}:/usr/sbin"  # where Debian has daemons
 
 CONFIGURATION = """\
@@ -39,6 +41,11 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
 KillWait=2
+BatchStartTimeout=600
+MessageTimeout=100
+SlurmdTimeout=3600
+TCPTimeout=60
+UnkillableStepTimeout=600
 GresTypes=gpu
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 Gres=gpu:1 State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES State=UP
@@ -106,11 +113,11 @@ class Cluster:
 
     def command(self, *command: str) -> str:
         """What a command of Slurm prints; the empty string where it fails."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=HANGS, check=False)
         return done.stdout if done.returncode == 0 else ""
 
-    def wait(self, what: str, ready, seconds: float = 30) -> None:
-        deadline = time.monotonic() + seconds
+    def wait(self, what: str, ready) -> None:
+        deadline = time.monotonic() + HANGS
         while not ready():
             if time.monotonic() > deadline or any(process.poll() is not None for process in self.processes):
                 logs = [path.read_text(errors="replace")[-500:] for path in sorted(self.folder.glob("*.output"))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import Cluster, missing_programs
+from cluster import HANGS, Cluster, missing_programs
 from sessions import BUILD, ROOT, Session
 
 REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
@@ -41,7 +41,7 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
             env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or ""), "TMPDIR": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=3 * HANGS,
             check=False,
         )
         session = Session(done.returncode, done.stdout + done.stderr)

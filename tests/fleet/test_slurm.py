@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import threading
 import time
@@ -10,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from sessions import example, kept
+from sessions import BUILD, example, kept
 
 
 @pytest.fixture
 def on_slurm(reframe, cluster, tmp_path):
     """Runs ReFrame with the page's configuration. The cluster has no accounting, so ReFrame asks squeue."""
 
-    def run(*options: str):
+    def run(*options: str, build: Path = BUILD):
         settings = tmp_path / "settings.py"
         settings.write_text(example().replace('"slurm"', '"squeue"'), encoding="utf-8")
-        return reframe("-C", str(settings), *options, environment=cluster.environment)
+        return reframe("-C", str(settings), *options, build=build, environment=cluster.environment)
 
     return run
 
@@ -50,19 +51,29 @@ def scancel_after_first_case(cluster: Cluster, folder: Path, ended: threading.Ev
         time.sleep(0.05)
 
 
-def test_a_job_that_is_killed_keeps_its_finished_cases(on_slurm, cluster, tmp_path):
+@pytest.fixture
+def forced(tmp_path):
+    """A build whose runner computes what takes hours as well."""
+    runner = tmp_path / "forced" / "runner"
+    runner.parent.mkdir()
+    runner.write_text(f'#!/bin/sh\nexec {shlex.quote(str(BUILD / "runner"))} "$@" --force\n', encoding="utf-8")
+    runner.chmod(0o755)
+    return runner.parent
+
+
+def test_a_job_that_is_killed_keeps_its_finished_cases(on_slurm, cluster, tmp_path, forced):
     ended = threading.Event()
     killer = threading.Thread(target=scancel_after_first_case, args=(cluster, tmp_path, ended))
     killer.start()
     try:
-        done = on_slurm("-n", "SgemmOnCpu.*01_naive", "-P", "sizes=64 1000 1010 1020 1030 1040")
+        done = on_slurm("-n", "SgemmOnCpu.*01_naive", "-P", "sizes=64 4096 4112", build=forced)
     finally:
         ended.set()
         killer.join()
     assert done.status == 1, done.output
     assert "sizes are missing: " in done.reasons["01_naive"]
-    assert "1040" in done.reasons["01_naive"].partition("sizes are missing: ")[2]
+    assert "4112" in done.reasons["01_naive"].partition("sizes are missing: ")[2]
     assert "CANCELLED" in done.reasons["01_naive"]
     (records,) = kept(tmp_path).values()
     assert (records[0]["m"], records[0]["outcome"], records[0]["verified"]) == (64, "executed", True)
-    assert 1040 not in [record["m"] for record in records]
+    assert 4112 not in [record["m"] for record in records]

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from cluster import HANGS
 from sessions import BUILD
 
 MISBEHAVING = BUILD / "tests" / "runner" / "runner_with_misbehaving_kernels"
@@ -25,7 +26,7 @@ def srun(cluster, tmp_path):
         words = ["srun", f"--mpi={mpi}", f"--ntasks={tasks}", "--overcommit", "--quiet", str(runner)]
         words += ["--device", "cpu", "--kernel", kernel, *arguments, "--out", "results.json"]
         return subprocess.run(
-            words, cwd=tmp_path, env=cluster.environment, capture_output=True, text=True, timeout=120, check=False
+            words, cwd=tmp_path, env=cluster.environment, capture_output=True, text=True, timeout=HANGS, check=False
         )
 
     return run
@@ -63,7 +64,7 @@ def test_tasks_that_can_not_find_each_other_are_refused(srun, tmp_path):
     [("throwing_ranks", "rank 1: out of order"), ("leaving_ranks", "rank 1: its process has ended")],
 )
 def test_a_task_that_goes_wrong_is_named_and_all_end(srun, tmp_path, kernel, reason):
-    done = srun(3, "--timeout", "20", "--sizes", "40,50", kernel=kernel, runner=MISBEHAVING)
+    done = srun(3, "--sizes", "40,50", kernel=kernel, runner=MISBEHAVING)
     assert done.returncode != 0
     first, *others = cases(tmp_path)
     assert (first["outcome"], first["reason"]) == ("failed", reason)

@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
-# Once a process has ended, mpirun asks the others to end, and kills them after so many seconds. It waits for all of
-# them. One second, the default, is little where cores are busy.
+# Once a process has ended, mpirun asks the others to end after so many seconds, and kills them after as many again. One
+# second, the default, is little where cores are busy.
 TIME_TO_END = ("--mca", "odls_base_sigkill_timeout", "5")
 
 
@@ -154,7 +154,9 @@ def test_processes_that_are_alone_are_refused(tmp_path, rank_name, size_name, me
 
 def test_an_interrupt_of_mpirun_ends_all_ranks(tmp_path):
     path = tmp_path / "results.json"
-    words = command(tmp_path, 2, "--kernel", "many_gpus", "--force", "--no-verify", "--sizes", "40,4096")
+    words = command(
+        tmp_path, 2, "--kernel", "many_gpus", "--force", "--no-verify", "--sizes", "40,2000", mpirun=TIME_TO_END
+    )
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
         try:
             wait_until(lambda: count_of_cases(path) == 1, mpirun)
