@@ -5,15 +5,17 @@
     scripts/plot.py cold.json end-to-end.json --out charts
     scripts/plot.py one-gpu/cold.json another-gpu/cold.json --out charts
     scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
+    scripts/plot.py --only scaling one-gpu.json two-gpus.json
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
 all shapes, the file of scripts/counters.py and those of runner --accuracy, --energy and --sustain; a folder stands for
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
 missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
-give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several. Of sweeps on several
-devices only the chart `devices` is drawn, with a line for each kernel and device. With --across each file stands for
-one board, and there is a chart for each kernel: a line for each device, through the medians over its boards, and their
-range. Files of different protocols are not drawn together.
+give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
+kernel has the fewest GPUs that the files have for it. Of sweeps on several devices only the chart `devices` is drawn,
+with a line for each kernel and device. With --across each file stands for one board, and there is a chart for each
+kernel: a line for each device, through the medians over its boards, and their range. Files of different protocols are
+not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -141,11 +143,12 @@ class Source:
         return pick(self.results, **fields).dropna(subset="side").astype({"side": int})
 
     def sweep(self) -> pd.DataFrame:
-        """Those of GPU kernels timed as kernels; cold ones where there are any."""
+        """Those of GPU kernels timed as kernels: cold ones where there are any, on the fewest GPUs of each kernel."""
         records = self.squares(is_gpu=True, time="kernel")
         if records.empty:
             raise NoData("no measured GPU kernel on square matrices")
-        return records[records.l2 == min(records.l2, key=["cold", "warm"].index)]
+        records = records[records.l2 == min(records.l2, key=["cold", "warm"].index)]
+        return records[records.gpus == records.groupby("kernel").gpus.transform("min")]
 
     def of_shapes(self) -> pd.DataFrame:
         """The problems of shapes*.json; without such a file the sweep."""
@@ -1111,6 +1114,15 @@ def save(fig: Figure, path: Path) -> None:
     reduced.save(path, optimize=True, dpi=(PNG_DPI, PNG_DPI))
 
 
+def chosen(charts: dict[str, Callable[[], Figure]], only: str | None) -> dict[str, Callable[[], Figure]]:
+    """Those whose names stand in a list with commas; all without one."""
+    if only is None:
+        return charts
+    if unknown := set(only.split(",")) - set(charts):
+        raise ResultsError(f"--only: no chart {', '.join(map(repr, sorted(unknown)))}; there are {', '.join(charts)}")
+    return {name: charts[name] for name in only.split(",")}
+
+
 def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
     """Draws every chart there is data for and says why not of the others; returns an exit status: 1 if none is."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -1167,6 +1179,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--across", action="store_true", help="a chart for each kernel; each file is one board")
+    parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
     parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
     return parser.parse_args(arguments)
 
@@ -1176,7 +1189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.across:
             folder = options.out or options.results[0].parent / "charts"
-            return draw(charts_across(load_boards(options.results)), folder)
+            return draw(chosen(charts_across(load_boards(options.results)), options.only), folder)
         files = [file for path in options.results for file in files_of(path)]
         sources = sources_of(files, options.ladder_size)
         folders = [path for path in options.results if path.is_dir()]
@@ -1187,7 +1200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
         if len(sources) > 1:
             charts = {"devices": partial(devices, sources)}
-        return draw(charts, options.out or files[0].parent / "charts")
+        return draw(chosen(charts, options.only), options.out or files[0].parent / "charts")
     except (ResultsError, OSError) as error:
         needs.stop(error)
 

@@ -610,6 +610,24 @@ def test_scaling_compares_products_on_two_gpus_with_one():
         plot.scaling(plot.Source(plot.load(paths[:1])))
 
 
+def test_a_line_is_of_one_number_of_gpus():
+    """A kernel on one GPU and on two, and another on two alone."""
+    rows = plot.load([TWO_GPUS / f"{name}.json" for name in ("one-gpu", "two-gpus")])
+    rows = rows[(rows.gpus == 2) | (rows.kernel != "14_many_gpus:fp16x3")]
+    sweep = plot.Source(rows).sweep()
+    drawn = {kernel: set(of_kernel.gpus) for kernel, of_kernel in sweep.groupby("kernel") if "many_gpus" in kernel}
+    assert drawn == {"14_many_gpus": {1}, "14_many_gpus:bf16x6": {1}, "14_many_gpus:fp16x3": {2}}
+
+
+def test_charts_are_chosen_by_name(capsys, unwritten):
+    assert plot.main(["--only", "ladder,gflops_over_size", FILES[0]]) == 0
+    assert unwritten == ["ladder.png", "gflops_over_size.png"]
+    with pytest.raises(SystemExit) as error:
+        plot.main(["--only", "ladder,leiter", FILES[0]])
+    assert error.value.code == 2
+    assert "--only: no chart 'leiter'; there are gflops_over_size, " in capsys.readouterr().err
+
+
 def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):
     def without(document: dict) -> None:
         for data in document["benchmarks"]:
