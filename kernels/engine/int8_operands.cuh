@@ -6,6 +6,7 @@
 
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
+#include "engine/pace.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
@@ -301,6 +302,9 @@ __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, voi
   unsigned char* const to = workspace.terms(blockIdx.x);
   Scaling& scaling = *workspace.scaling(blockIdx.x);
   griddepcontrol_wait();
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    Pace::reset(workspace.progress());
+  }
   if (threadIdx.x < PANEL) {
     const unsigned* const of_matrix = tile.of_a ? maxima.of_a() : maxima.of_b();
     const int code = scale_code(of_matrix[first_line + threadIdx.x]);

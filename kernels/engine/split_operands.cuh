@@ -8,6 +8,7 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
+#include "engine/pace.cuh"
 #include "engine/split_terms.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/wgmma.cuh"
@@ -75,14 +76,18 @@ class Workspace {
   SGEMM_HOST_DEVICE int a_panels() const { return a_panels_; }
   SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
   SGEMM_HOST_DEVICE std::size_t bytes() const {
-    return static_cast<std::size_t>(count_) * (OperandTile<Scheme>::BYTES + SCALING_BYTES);
+    return static_cast<std::size_t>(count_) * (OperandTile<Scheme>::BYTES + SCALING_BYTES) + PROGRESS_BYTES;
   }
   __device__ unsigned char* terms(std::int64_t tile) const { return memory_ + tile * OperandTile<Scheme>::BYTES; }
   __device__ Scaling* scaling(std::int64_t tile) const {
     return reinterpret_cast<Scaling*>(memory_ + count_ * OperandTile<Scheme>::BYTES) + tile;
   }
+  /// The word for the Pace of the blocks that multiply. The kernel that splits resets it.
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(scaling(count_)); }
 
  private:
+  static constexpr int PROGRESS_BYTES = 16;  // so that what follows in memory is aligned
+
   int k_tiles_;
   int a_panels_;
   std::int64_t count_;
@@ -341,6 +346,9 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
   griddepcontrol_launch_dependents();
   const Workspace<Scheme> workspace(p, memory);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    Pace::reset(workspace.progress());
+  }
   const int panel = static_cast<int>(blockIdx.x) / workspace.k_tiles();
   const int k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
   unsigned char* const terms = workspace.terms(blockIdx.x);

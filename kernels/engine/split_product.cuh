@@ -9,6 +9,7 @@
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "engine/dot_product.cuh"
+#include "engine/pace.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
@@ -43,6 +44,7 @@ struct TileShape {
   // 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
+  static constexpr int FEWEST_PACED_ROUNDS = 8 / PANELS;  // measured: rounds of wider tiles are longer
 };
 template <class Scheme>
 using Tile128x256 = TileShape<Scheme, 2>;
@@ -147,6 +149,7 @@ __device__ __forceinline__ void produce(const Problem& p, const Schedule& schedu
                                         const Workspace<typename Shape::Scheme>& workspace,
                                         Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
+  Pace pace(schedule, Shape::FEWEST_PACED_ROUNDS, workspace.progress());
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile<Shape> tile(p, segment.tile);
@@ -154,6 +157,9 @@ __device__ __forceinline__ void produce(const Problem& p, const Schedule& schedu
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
+      if (segment.tile < schedule.whole) {
+        pace.step();
+      }
       copy_tile(rings.a, workspace, a_first + k_tile);
       for (int panel = 0; panel < tile.b_panels; ++panel) {
         copy_tile(rings.b, workspace, b_first + panel * workspace.k_tiles() + k_tile);

@@ -15,7 +15,9 @@ inline namespace SGEMM_TARGET {
 //
 // ld_acquire_gpu(address): loads a value. The load comes before all accesses that follow.
 //
-// These are for GPUs alone. A loop around ld_acquire_gpu would never let the executor's other blocks go on:
+// ld_relaxed_gpu(address): loads a value that other blocks change, in no order with other accesses.
+//
+// These are for GPUs alone. A loop around a load would never let the executor's other blocks go on:
 // engine/global_flag.cuh has the whole wait, for both.
 
 #ifdef __CUDACC__
@@ -27,6 +29,12 @@ __device__ __forceinline__ void st_release_gpu(unsigned* address, unsigned value
 __device__ __forceinline__ unsigned ld_acquire_gpu(const unsigned* address) {
   unsigned value = 0;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ unsigned ld_relaxed_gpu(const unsigned* address) {
+  unsigned value = 0;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
 }
 
