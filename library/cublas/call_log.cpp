@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace drop_in {
@@ -41,6 +42,9 @@ LogLine line_of(const Call& call, const std::string& by, const std::string& why)
 
 void take_sample(CallLog::Entry& entry) {
   if (const std::optional<double> us = entry.stopwatch.sample()) {
+    if (std::exchange(entry.forgets_sample, false)) {
+      return;
+    }
     (entry.timed_calls == 0 ? entry.first_us : entry.later_us) += *us;
     ++entry.timed_calls;
   }
@@ -78,6 +82,7 @@ void CallLog::Measured::forget() {
   if (log_ != nullptr) {
     const std::lock_guard lock(log_->mutex_);
     --entry_->calls;
+    entry_->forgets_sample |= timing_;
   }
 }
 

@@ -13,7 +13,7 @@ constexpr size_t kMaxDecisions = 4096;
 
 }  // namespace
 
-thread_local bool DropIn::inside_ = false;
+thread_local DropIn::Inside DropIn::inside_ = Inside::nobody;
 
 DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
@@ -36,6 +36,7 @@ void DropIn::write_log() {
 
 bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
   try {
+    const Entrance entrance(Inside::library);
     return try_library(call, why);
   } catch (const std::exception& error) {
     why = error.what();
@@ -44,6 +45,10 @@ bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
 }
 
 bool DropIn::try_library(const Call& call, std::string& why) {
+  if (call.pointer_mode == SGEMM_POINTER_MODE_HOST && call.alpha != nullptr && *call.alpha == 0.0F) {
+    why = "alpha is 0, so that there is nothing to multiply";
+    return false;
+  }
   if (const std::string& error = sgemm_library().error(); !error.empty()) {
     why = error;
     return false;
@@ -69,14 +74,21 @@ bool DropIn::try_library(const Call& call, std::string& why) {
     return true;
   }
   measured.forget();
-  why = "libsgemm failed: " + std::string(status == SGEMM_STATUS_SUCCESS ? "no epilogue was enqueued"
-                                                                         : sgemm_library().status_string(status));
+  if (status == SGEMM_STATUS_SUCCESS) {
+    why = "libsgemm failed: no epilogue was enqueued";
+  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // that of run(): the library gave the product to cuBLAS
+    const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;
+    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by + " works in";
+  } else {
+    why = std::string("libsgemm failed: ") + sgemm_library().status_string(status);
+  }
   return false;
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const Question question{device,
                           call.multiprocessors,
+                          call.pointer_mode,
                           call.transa,
                           call.transb,
                           call.m,
@@ -98,7 +110,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
       sgemm_library().gemm_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
                                 call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
-    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status)};
+    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0};
   }
   const double pass_us = epilogue_us(call.epilogue, call.m, call.n, peak_bytes_per_us(device));
   if (decisions_.size() == kMaxDecisions) {

@@ -222,10 +222,33 @@ TEST_F(CallsTest, ThreadsThatComeAndGoShareAHandle) {
   EXPECT_EQ(fake_sgemm()->handles, 0);
 }
 
-TEST_F(CallsTest, CallsOfTheLibraryReachCublas) {
-  fake_sgemm()->products_call_cublas = true;
+TEST_F(CallsTest, WhatTheLibraryGivesToCublasIsTheProgramsOwnCall) {
+  std::vector<float> expected = c_;
+  host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), ldb(CUBLAS_OP_N), beta_, expected.data(), kLd);
+  fake_sgemm()->products_without_memory = 1;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   expect_computed(1, 1);
+  EXPECT_EQ(fake_cublas().handle, handle_);
+  EXPECT_EQ(c_, expected) << "with a beta that is not 0, a second product would show";
+}
+
+TEST_F(CallsTest, AnAlphaOfZeroIsCublasWork) {
+  alpha_ = 0;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(0, 1);
+  // On the GPU it can not be seen.
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 1);
+}
+
+TEST_F(CallsTest, ThePlanIsOneForThePointerMode) {
+  sgemm();
+  fake_sgemm()->kernel = "cublas";
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  sgemm();
+  expect_computed(1, 1);
+  EXPECT_EQ(fake_sgemm()->plans, 2);
 }
 
 TEST_F(CallsTest, CallsOfCublasReachCublas) {

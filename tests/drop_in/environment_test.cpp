@@ -33,13 +33,15 @@ class EnvironmentTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  /// Runs the program whose framework computes four products, with variables "NAME=value NAME=value" and a library.
-  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM) const {
+  /// Runs the program with the framework, with variables "NAME=value NAME=value" and a library. Without arguments it
+  /// computes four products.
+  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM, const char* arguments = "") const {
     const std::string out = folder_ / "out";
     const std::string errors = folder_ / "errors";
     std::string command = "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN;
     for (const std::string& part : {std::string(" SGEMM_LIBRARY="), std::string(library), std::string(" "), variables,
-                                    std::string(" " FRAMEWORK_PROGRAM " >"), out, std::string(" 2>"), errors}) {
+                                    std::string(" " FRAMEWORK_PROGRAM " "), std::string(arguments), std::string(" >"),
+                                    out, std::string(" 2>"), errors}) {
       command += part;
     }
     const int status = std::system(command.c_str());
@@ -122,6 +124,38 @@ TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
     }
   }
   EXPECT_FALSE(std::getline(text, line)) << line;
+}
+
+TEST_F(EnvironmentTest, TheLogTellsThatCublasComputedForWantOfMemory) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products 2");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "4 1\n");
+  // Calls that came to nothing in the library are neither counted nor timed there.
+  const std::tuple<const char*, const char*> lines[] = {
+      {"       1      1      5000.0", " 11_bf16x6                predicted"},
+      {"       2      2       100.0", " cublas                   no room for the 3 MB that 11_bf16x6 works in"},
+      {"       1      1       100.0", " 11_bf16x6                predicted"},
+  };
+  std::istringstream text(outcome.errors);
+  std::string line;
+  std::getline(text, line);
+  std::getline(text, line);
+  for (const auto& [numbers, by_and_why] : lines) {
+    std::getline(text, line);
+    EXPECT_EQ(line.rfind(numbers, 0), 0U) << line;
+    EXPECT_NE(line.find(by_and_why), std::string::npos) << line;
+  }
+  EXPECT_FALSE(std::getline(text, line)) << line;
+}
+
+TEST_F(EnvironmentTest, TheLogTellsWhyBatchesOfPointersAreCublasWork) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_batch_of_pointers");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "cublas\n");
+  EXPECT_NE(outcome.errors.find("cublasSgemmBatched           NT         2        2        2      1  cublas         "
+                                "          the addresses of the matrices are on the GPU"),
+            std::string::npos)
+      << outcome.errors;
 }
 
 TEST_F(EnvironmentTest, ALogThatCanNotBeWrittenIsNamed) {

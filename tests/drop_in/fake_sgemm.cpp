@@ -60,6 +60,7 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_
   std::snprintf(plan->reason, sizeof plan->reason, "%s", fake.reason.c_str());
   plan->predicted_us = fake.predicted_us;
   plan->cublas_us = fake.cublas_us;
+  plan->workspace_bytes = fake.workspace_bytes;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -92,7 +93,8 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   if (fake.status != SGEMM_STATUS_SUCCESS) {
     return fake.status;
   }
-  if (fake.products_call_cublas) {
+  if (fake.products_without_memory > 0) {
+    --fake.products_without_memory;
     cublasContext context;
     return static_cast<sgemm_status_t>(
         cublasSgemm_v2(&context, static_cast<cublasOperation_t>(transa), static_cast<cublasOperation_t>(transb),

@@ -17,3 +17,15 @@ extern "C" __attribute__((visibility("default"))) bool framework_products() {
   }
   return succeeded;
 }
+
+/// Computes a batch of one product by pointers. Returns whether it succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_batch_of_pointers() {
+  cublasContext handle;
+  const float one = 1;
+  const float a[4] = {1, 2, 3, 4};
+  float c[4] = {};
+  const float* const as[] = {a};
+  float* const cs[] = {c};
+  return cublasSgemmBatched(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 2, &one, as, 2, as, 2, &one, cs, 2, 1) ==
+         CUBLAS_STATUS_SUCCESS;
+}
