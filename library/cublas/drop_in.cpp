@@ -1,5 +1,7 @@
 #include "drop_in.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <exception>
 
@@ -19,7 +21,13 @@ DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
     auto* const made = new DropIn;
     if (made->settings_.logs()) {
-      std::atexit([] { instance().write_log(); });
+      // A child that was forked later has no calls of its own: CUDA does not work there.
+      static const pid_t process = getpid();
+      std::atexit([] {
+        if (getpid() == process) {
+          instance().write_log();
+        }
+      });
     }
     return made;
   }();

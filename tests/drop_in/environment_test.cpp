@@ -1,5 +1,6 @@
 // Programs under the drop-in with different environments.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -71,14 +72,23 @@ TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
             "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise; cuBLAS gets all calls\n");
 }
 
-TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheLogSaysWhy) {
+TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheReasonIsNamedOnce) {
   const Outcome missing = run("SGEMM_LOG=1", "/nowhere/libsgemm.so");
   EXPECT_EQ(missing.status, 0);
   EXPECT_EQ(missing.out, "cublas\n");
   EXPECT_NE(missing.errors.find("cublas                   libsgemm was not loaded: /nowhere/libsgemm.so"),
             std::string::npos)
       << missing.errors;
-  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, "");
+  const std::string line =
+      "libsgemm_cublas: libsgemm was not loaded: /nowhere/libsgemm.so: cannot open shared object "
+      "file: No such file or directory; cuBLAS gets all calls\n";
+  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, line);
+}
+
+TEST_F(EnvironmentTest, AnotherLibraryInItsPlaceIsNamed) {
+  const Outcome other = run("", FRAMEWORK);
+  EXPECT_EQ(other.status, 0);
+  EXPECT_EQ(other.errors.rfind("libsgemm_cublas: libsgemm has no sgemm_", 0), 0U) << other.errors;
 }
 
 TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
@@ -86,6 +96,16 @@ TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
   EXPECT_EQ(unnamed.status, 0);
   // dlopen() would take the program itself for the library.
   EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
+}
+
+TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
+  if (dlopen("libsgemm.so.0", RTLD_LAZY) != nullptr) {
+    GTEST_SKIP() << "the loader finds an installed libsgemm here";
+  }
+  const Outcome unnamed = run("", "");
+  const std::string beside = std::filesystem::path(DROP_IN).replace_filename("libsgemm.so.0: ");
+  EXPECT_NE(unnamed.errors.find(beside), std::string::npos) << unnamed.errors;
+  EXPECT_NE(unnamed.errors.find("; libsgemm.so.0: "), std::string::npos) << unnamed.errors;
 }
 
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
@@ -146,6 +166,12 @@ TEST_F(EnvironmentTest, TheLogTellsThatCublasComputedForWantOfMemory) {
     EXPECT_NE(line.find(by_and_why), std::string::npos) << line;
   }
   EXPECT_FALSE(std::getline(text, line)) << line;
+}
+
+TEST_F(EnvironmentTest, AForkedChildWritesNoLog) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_and_fork");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors.rfind("# libsgemm_cublas: process "), 0U) << outcome.errors;
 }
 
 TEST_F(EnvironmentTest, TheLogTellsWhyBatchesOfPointersAreCublasWork) {

@@ -1,6 +1,10 @@
 // What a framework is to the tests: a library that multiplies with cuBLAS.
 
 #include <cublas_v2.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "fake_handle.hpp"
 
@@ -16,6 +20,17 @@ extern "C" __attribute__((visibility("default"))) bool framework_products() {
         cublasSgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, n, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
   }
   return succeeded;
+}
+
+/// The same, before a child is forked that ends at once. Returns whether all succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_products_and_fork() {
+  const bool succeeded = framework_products();
+  const pid_t child = fork();
+  if (child == 0) {
+    std::exit(0);
+  }
+  int status = 0;
+  return succeeded && waitpid(child, &status, 0) == child && status == 0;
 }
 
 /// Computes a batch of one product by pointers. Returns whether it succeeded.

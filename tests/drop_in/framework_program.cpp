@@ -11,11 +11,14 @@
 
 namespace {
 
-// The library if it is loaded already, or with other flags than RTLD_NOLOAD in any case. Null: there is none.
+// The library if it is loaded already, or with other flags than RTLD_NOLOAD in any case. Null: there is none, or
+// another.
 FakeSgemm* fake_of_library(int flags) {
   const char* const path = std::getenv("SGEMM_LIBRARY");
   void* const library = path == nullptr || *path == '\0' ? nullptr : dlopen(path, RTLD_NOW | flags);
-  return library == nullptr ? nullptr : reinterpret_cast<decltype(&fake_sgemm)>(dlsym(library, "fake_sgemm"))();
+  const auto fake =
+      reinterpret_cast<decltype(&fake_sgemm)>(library == nullptr ? nullptr : dlsym(library, "fake_sgemm"));
+  return fake == nullptr ? nullptr : fake();
 }
 
 }  // namespace
