@@ -76,7 +76,7 @@ bool DropIn::try_library(const Call& call, std::string& why) {
     return false;
   }
   CallLog::Measured measured(log(), call, decided.by, decided.why);
-  const sgemm_status_t status = enqueue_product(call, handle.get());
+  const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
   if (status == SGEMM_STATUS_SUCCESS &&
       (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
     return true;
@@ -125,6 +125,20 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
     decisions_.clear();
   }
   return decisions_[question] = decide(plan, call.epilogue, pass_us);
+}
+
+sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
+  const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
+  if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
+    return enqueue_product(call, handle);
+  }
+  // With exactly these bytes the library makes the choice that it planned.
+  sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = enqueue_product(call, handle);
+    sgemm_library().set_workspace(handle, nullptr, 0);
+  }
+  return status;
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {

@@ -74,6 +74,8 @@ class DropIn {
   bool computed_by_library(const Call& call, std::string& why) noexcept;
   bool try_library(const Call& call, std::string& why);
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
+  /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
+  static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
   static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
   CallLog* log() { return settings_.logs() ? &log_ : nullptr; }
 

@@ -71,6 +71,7 @@ void SgemmLibrary::find_functions(void* library) {
   find(set_stream, "sgemm_set_stream");
   find(set_accuracy, "sgemm_set_accuracy");
   find(set_pointer_mode, "sgemm_set_pointer_mode");
+  find(set_workspace, "sgemm_set_workspace");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");

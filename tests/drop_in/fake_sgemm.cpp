@@ -17,6 +17,8 @@ struct sgemm_context {
   sgemm_accuracy_t accuracy;
   sgemm_pointer_mode_t pointer_mode;
   int multiprocessors;
+  void* workspace;
+  size_t workspace_bytes;
 };
 
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
@@ -47,6 +49,12 @@ sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
 
 sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
   handle->multiprocessors = multiprocessors;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -90,6 +98,8 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   fake.accuracy = handle->accuracy;
   fake.pointer_mode = handle->pointer_mode;
   fake.multiprocessors = handle->multiprocessors;
+  fake.workspace = handle->workspace;
+  fake.workspace_bytes_of_call = handle->workspace_bytes;
   if (fake.status != SGEMM_STATUS_SUCCESS) {
     return fake.status;
   }

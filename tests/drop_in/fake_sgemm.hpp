@@ -41,6 +41,8 @@ struct FakeSgemm {
   sgemm_accuracy_t accuracy{};
   sgemm_pointer_mode_t pointer_mode{};
   int multiprocessors = 0;
+  void* workspace = nullptr;
+  size_t workspace_bytes_of_call = 0;
 };
 
 /// Of the loaded library. Exported under this name.
