@@ -131,7 +131,7 @@ TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
   pool_state().full = true;
   blas_calls().refuses = true;
   GemmOperands operands(chapter_12_product());
-  const Expected expected(operands);
+  const Expected expected(operands, 1);
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 1);
   expected.check_unchanged(operands);
