@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/all_memory.hpp"
+
 namespace {
 
 // Large enough for the library to be faster than cuBLAS, epilogue included.
@@ -248,21 +250,11 @@ TEST_F(DropInGpuTest, WithoutMemoryTheProgramsOwnCallGoesToCublas) {
   CUBLAS_OK(call(cublas));
   const std::vector<float> expected = c.read();
   c.write(std::vector<float>(kCount, 1.0F));
-  std::vector<void*> taken;
-  for (size_t bytes = size_t{1} << 36; bytes >= size_t{1} << 21;) {
-    void* memory = nullptr;
-    if (cudaMalloc(&memory, bytes) == cudaSuccess) {
-      taken.push_back(memory);
-    } else {
-      cudaGetLastError();
-      bytes /= 2;
-    }
-  }
-  EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  EXPECT_EQ(c.read(), expected);
-  for (void* const memory : taken) {
-    cudaFree(memory);
+  {
+    const AllMemory taken;
+    EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(c.read(), expected);
   }
   c.write(std::vector<float>(kCount, 1.0F));
   CUBLAS_OK(call(&cublasSgemm_v2));
