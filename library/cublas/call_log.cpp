@@ -98,9 +98,12 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   if (lines.empty()) {
     return;
   }
+  const auto complain = [&] {
+    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+  };
   std::FILE* const file = path == "1" ? stderr : std::fopen(path.c_str(), "a");
   if (file == nullptr) {
-    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+    complain();
     return;
   }
   std::stable_sort(lines.begin(), lines.end(),
@@ -118,7 +121,10 @@ void CallLog::write(const std::string& path, const char* accuracy) {
                  static_cast<long long>(line->batch_count), line->by.c_str(), line->why.c_str());
   }
   if (file != stderr) {
-    std::fclose(file);
+    const bool written = std::ferror(file) == 0;
+    if (std::fclose(file) != 0 || !written) {
+      complain();
+    }
   }
 }
 

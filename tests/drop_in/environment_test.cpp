@@ -188,6 +188,10 @@ TEST_F(EnvironmentTest, ALogThatCanNotBeWrittenIsNamed) {
   const Outcome outcome = run("SGEMM_LOG=/nowhere/log");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.errors, "libsgemm_cublas: SGEMM_LOG=/nowhere/log can not be written: No such file or directory\n");
+
+  const Outcome full = run("SGEMM_LOG=/dev/full");
+  EXPECT_EQ(full.status, 0);
+  EXPECT_EQ(full.errors, "libsgemm_cublas: SGEMM_LOG=/dev/full can not be written: No space left on device\n");
 }
 
 TEST_F(EnvironmentTest, ProgramsWithoutProductsAreLeftAlone) {
