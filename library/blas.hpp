@@ -16,7 +16,8 @@ class Blas {
   Blas();
   ~Blas();
 
-  /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own.
+  /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own. Costs nothing
+  /// where both stay as they are.
   void set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes);
   /// How many multiprocessors products may occupy; 0 for all.
   void set_multiprocessors(int count);

@@ -63,18 +63,9 @@ void sgemm_context::require_device() const {
   }
 }
 
-void sgemm_context::set_stream(cudaStream_t stream) {
-  if (stream != stream_) {
-    blas_.set_stream(stream, workspace_, workspace_bytes_);
-    stream_ = stream;
-  }
-}
-
 void sgemm_context::set_workspace(void* workspace, std::size_t bytes) {
-  blas_.set_stream(stream_, workspace, bytes);
   workspace_ = workspace;
   workspace_bytes_ = bytes;
-  choices_.clear();
 }
 
 void sgemm_context::set_multiprocessors(int count) {
@@ -88,8 +79,16 @@ void sgemm_context::set_multiprocessors(int count) {
 
 const Choice& sgemm_context::choice(const GemmBatch& batch) {
   const GemmProblem& p = batch.first;
-  const ChoiceKey key{accuracy,      p.m,        p.n, p.k, p.a_transposed, p.b_transposed, p.scalars_on_device(),
-                      multiplies(p), batch.count};
+  const ChoiceKey key{accuracy,
+                      p.m,
+                      p.n,
+                      p.k,
+                      p.a_transposed,
+                      p.b_transposed,
+                      p.scalars_on_device(),
+                      multiplies(p),
+                      batch.count,
+                      workspace_limit()};
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
@@ -100,11 +99,12 @@ const Choice& sgemm_context::choice(const GemmBatch& batch) {
   return found->second;
 }
 
+std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? ANY_WORKSPACE : workspace_bytes_; }
+
 Choice sgemm_context::choose(const GemmBatch& batch) const {
   const GemmProblem& p = batch.first;
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
-  const std::size_t limit = workspace_ == nullptr ? ANY_WORKSPACE : workspace_bytes_;
   std::vector<Way> ways;
   std::string without = "no kernel of the library reads this layout on this device";
   if (!multiplies(p)) {
@@ -127,7 +127,7 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
       append(ways, fp16x3_ways(p, multiprocessors, batch.count));
     }
   }
-  return sgemm::choose(ways, cublas_us, batch.count, limit, without);
+  return sgemm::choose(ways, cublas_us, batch.count, workspace_limit(), without);
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
@@ -185,17 +185,18 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
 void sgemm_context::gemm_by_cublas(const GemmBatch& batch) {
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes);
-  if (bytes == 0 || memory.missing()) {
-    blas_.gemm(batch);
-    return;
+  const bool saves = bytes > 0 && !memory.missing();
+  if (saves) {
+    save_scaled_c(batch, memory.data(), stream_);
   }
-  save_scaled_c(batch, memory.data(), stream_);
   if (workspace_ == nullptr) {
-    blas_.gemm(batch);
+    blas_.set_stream(stream_, nullptr, 0);
   } else {  // cuBLAS has what the copy leaves over
-    blas_.set_stream(stream_, static_cast<char*>(workspace_) + bytes, workspace_bytes_ - bytes);
-    blas_.gemm(batch);
-    blas_.set_stream(stream_, workspace_, workspace_bytes_);
+    const std::size_t taken = saves ? bytes : 0;
+    blas_.set_stream(stream_, static_cast<char*>(workspace_) + taken, workspace_bytes_ - taken);
   }
-  restore_scaled_c(batch, memory.data(), stream_);
+  blas_.gemm(batch);
+  if (saves) {
+    restore_scaled_c(batch, memory.data(), stream_);
+  }
 }

@@ -24,7 +24,7 @@ struct sgemm_context {
   void require_device() const;
 
   cudaStream_t stream() const { return stream_; }
-  void set_stream(cudaStream_t stream);
+  void set_stream(cudaStream_t stream) { stream_ = stream; }
   void set_workspace(void* workspace, std::size_t bytes);
   int multiprocessors() const { return multiprocessors_; }
   void set_multiprocessors(int count);
@@ -44,10 +44,11 @@ struct sgemm_context {
  private:
   class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
-  /// scalars are, whether there is anything to multiply, and the number of products.
-  using ChoiceKey =
-      std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, std::int64_t>;
+  /// scalars are, whether there is anything to multiply, the number of products, and the limit to the workspace.
+  using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool,
+                               std::int64_t, std::size_t>;
 
+  std::size_t workspace_limit() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
 

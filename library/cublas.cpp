@@ -32,16 +32,27 @@ struct Blas::Handle {
   Handle& operator=(const Handle&) = delete;
 
   cublasHandle_t cublas = nullptr;
+  // What it was told last.
+  cudaStream_t stream = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
 };
 
 Blas::Blas() : handle_(std::make_unique<Handle>()) {}
 Blas::~Blas() = default;
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
-  check(cublasSetStream(handle_->cublas, stream));  // which also takes cuBLAS's own workspace again
-  if (workspace != nullptr) {
-    check(cublasSetWorkspace(handle_->cublas, workspace, workspace_bytes));
+  Handle& handle = *handle_;
+  if (stream == handle.stream && workspace == handle.workspace && workspace_bytes == handle.workspace_bytes) {
+    return;
   }
+  check(cublasSetStream(handle.cublas, stream));  // which also takes cuBLAS's own workspace again
+  if (workspace != nullptr) {
+    check(cublasSetWorkspace(handle.cublas, workspace, workspace_bytes));
+  }
+  handle.stream = stream;
+  handle.workspace = workspace;
+  handle.workspace_bytes = workspace_bytes;
 }
 
 void Blas::set_multiprocessors(int count) { check(cublasSetSmCountTarget(handle_->cublas, count)); }

@@ -6,15 +6,25 @@
 namespace sgemm {
 namespace {
 
+/// Elements from the first to the last one of an operand. Their distance in bytes has to fit into 64 bits.
+constexpr double LARGEST_EXTENT = 0x1p61;
+
 bool is_op(sgemm_op_t op) { return op == SGEMM_OP_N || op == SGEMM_OP_T || op == SGEMM_OP_C; }
 
-/// Whether `ld` is enough for a matrix that is stored with this many rows and columns.
-bool has_room(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t ld) {
-  return ld >= std::max<std::int64_t>(1, order == SGEMM_ORDER_ROW_MAJOR ? columns : rows);
-}
-
-bool has_room(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns, std::int64_t ld) {
-  return op == SGEMM_OP_N ? has_room(order, rows, columns, ld) : has_room(order, columns, rows, ld);
+/// Whether the leading dimension of a batch of matrices, whose ops have this many rows and columns, is enough, and the
+/// last element can be addressed.
+bool has_room(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns, const CallMatrix& matrix,
+              std::int64_t batch_count) {
+  const bool by_rows = (order == SGEMM_ORDER_ROW_MAJOR) == (op == SGEMM_OP_N);
+  const std::int64_t lines = by_rows ? rows : columns;
+  const std::int64_t length = by_rows ? columns : rows;
+  const auto times_before_last = [](std::int64_t distance, std::int64_t count) {
+    return static_cast<double>(distance) * static_cast<double>(std::max<std::int64_t>(count - 1, 0));
+  };
+  return matrix.ld >= std::max<std::int64_t>(1, length) && times_before_last(matrix.ld, lines) +
+                                                                   times_before_last(matrix.stride, batch_count) +
+                                                                   static_cast<double>(length) <=
+                                                               LARGEST_EXTENT;
 }
 
 bool is_float_pointer(const float* pointer) {
@@ -31,9 +41,10 @@ bool has_valid_shape(const GemmCall& call) {
     return false;
   }
   const std::int64_t length_of_c = call.order == SGEMM_ORDER_ROW_MAJOR ? call.n : call.m;
-  return has_room(call.order, call.transa, call.m, call.k, call.a.ld) &&
-         has_room(call.order, call.transb, call.k, call.n, call.b.ld) &&
-         has_room(call.order, call.m, call.n, call.c.ld) && (call.batch_count <= 1 || call.c.stride >= length_of_c);
+  return has_room(call.order, call.transa, call.m, call.k, call.a, call.batch_count) &&
+         has_room(call.order, call.transb, call.k, call.n, call.b, call.batch_count) &&
+         has_room(call.order, SGEMM_OP_N, call.m, call.n, call.c, call.batch_count) &&
+         (call.batch_count <= 1 || call.c.stride >= length_of_c);
 }
 
 bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode) {

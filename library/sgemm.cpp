@@ -5,6 +5,7 @@
 #include "gemm_call.hpp"
 #include "status_error.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -203,11 +204,11 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
                                int64_t batch_count, sgemm_plan_t* plan) {
   return with(handle, [&] {
     require(plan != nullptr);
-    // The strides of a batch do not matter here, and this one is always allowed.
-    const std::int64_t far = std::numeric_limits<std::int64_t>::max();
+    // The strides of a batch do not matter here, and this is the smallest that is allowed.
+    const std::int64_t stride_c = order == SGEMM_ORDER_ROW_MAJOR ? n : m;
     const float one = 1.0F;
     const GemmCall call{
-        order,      transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldc, far},
+        order,      transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldc, stride_c},
         batch_count};
     require(has_valid_shape(call));
     *plan = {};
@@ -227,7 +228,8 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
     if (choice.way) {
       copy(plan->kernel, choice.way->kernel);
       copy(plan->configuration, choice.way->configuration);
-      plan->launches = static_cast<int>(choice.way->kernels * batch_count);
+      plan->launches =
+          static_cast<int>(std::min<std::int64_t>(choice.way->kernels * batch_count, std::numeric_limits<int>::max()));
       plan->workspace_bytes = choice.way->workspace_bytes;
       plan->predicted_us = choice.way_us;
     }

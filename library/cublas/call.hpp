@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <sgemm/sgemm.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "epilogue.hpp"
@@ -38,6 +39,9 @@ struct Call {
   Matrix<const float> b;
   Matrix<float> c;
   Epilogue epilogue;
+  /// Memory on the GPU that the call may work in. Null: the caller gave none.
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
 
   bool refused() const { return *refusal != '\0'; }
 };

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace drop_in {
@@ -41,6 +42,9 @@ LogLine line_of(const Call& call, const std::string& by, const std::string& why)
 
 void take_sample(CallLog::Entry& entry) {
   if (const std::optional<double> us = entry.stopwatch.sample()) {
+    if (std::exchange(entry.forgets_sample, false)) {
+      return;
+    }
     (entry.timed_calls == 0 ? entry.first_us : entry.later_us) += *us;
     ++entry.timed_calls;
   }
@@ -78,6 +82,7 @@ void CallLog::Measured::forget() {
   if (log_ != nullptr) {
     const std::lock_guard lock(log_->mutex_);
     --entry_->calls;
+    entry_->forgets_sample |= timing_;
   }
 }
 
@@ -93,9 +98,12 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   if (lines.empty()) {
     return;
   }
+  const auto complain = [&] {
+    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+  };
   std::FILE* const file = path == "1" ? stderr : std::fopen(path.c_str(), "a");
   if (file == nullptr) {
-    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+    complain();
     return;
   }
   std::stable_sort(lines.begin(), lines.end(),
@@ -113,7 +121,10 @@ void CallLog::write(const std::string& path, const char* accuracy) {
                  static_cast<long long>(line->batch_count), line->by.c_str(), line->why.c_str());
   }
   if (file != stderr) {
-    std::fclose(file);
+    const bool written = std::ferror(file) == 0;
+    if (std::fclose(file) != 0 || !written) {
+      complain();
+    }
   }
 }
 

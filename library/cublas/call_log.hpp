@@ -32,6 +32,8 @@ class CallLog {
     uint64_t timed_calls = 0;
     double first_us = 0;
     double later_us = 0;
+    /// The sample that the stopwatch takes next is of a call that is not counted.
+    bool forgets_sample = false;
     Stopwatch stopwatch;
   };
 
@@ -43,7 +45,7 @@ class CallLog {
     Measured& operator=(const Measured&) = delete;
     ~Measured();
 
-    /// The call came to nothing: it is not counted.
+    /// The call came to nothing: it is neither counted nor timed.
     void forget();
 
    private:

@@ -2,6 +2,7 @@
 
 #include <sgemm/sgemm.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,7 @@ struct Decision {
   bool by_library = false;
   std::string by;  // "cublas" or a chapter
   std::string why;
+  size_t workspace_bytes = 0;  // that the chapter works in
 };
 
 /// The time that a pass of the epilogue over an m x n matrix takes on a GPU, in microseconds.

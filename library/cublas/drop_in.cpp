@@ -1,5 +1,7 @@
 #include "drop_in.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <exception>
 
@@ -13,13 +15,19 @@ constexpr size_t kMaxDecisions = 4096;
 
 }  // namespace
 
-thread_local bool DropIn::inside_ = false;
+thread_local DropIn::Inside DropIn::inside_ = Inside::nobody;
 
 DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
     auto* const made = new DropIn;
     if (made->settings_.logs()) {
-      std::atexit([] { instance().write_log(); });
+      // A child that was forked later has no calls of its own: CUDA does not work there.
+      static const pid_t process = getpid();
+      std::atexit([] {
+        if (getpid() == process) {
+          instance().write_log();
+        }
+      });
     }
     return made;
   }();
@@ -36,6 +44,7 @@ void DropIn::write_log() {
 
 bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
   try {
+    const Entrance entrance(Inside::library);
     return try_library(call, why);
   } catch (const std::exception& error) {
     why = error.what();
@@ -44,6 +53,10 @@ bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
 }
 
 bool DropIn::try_library(const Call& call, std::string& why) {
+  if (call.pointer_mode == SGEMM_POINTER_MODE_HOST && call.alpha != nullptr && *call.alpha == 0.0F) {
+    why = "alpha is 0, so that there is nothing to multiply";
+    return false;
+  }
   if (const std::string& error = sgemm_library().error(); !error.empty()) {
     why = error;
     return false;
@@ -63,20 +76,27 @@ bool DropIn::try_library(const Call& call, std::string& why) {
     return false;
   }
   CallLog::Measured measured(log(), call, decided.by, decided.why);
-  const sgemm_status_t status = enqueue_product(call, handle.get());
+  const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
   if (status == SGEMM_STATUS_SUCCESS &&
       (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
     return true;
   }
   measured.forget();
-  why = "libsgemm failed: " + std::string(status == SGEMM_STATUS_SUCCESS ? "no epilogue was enqueued"
-                                                                         : sgemm_library().status_string(status));
+  if (status == SGEMM_STATUS_SUCCESS) {
+    why = "libsgemm failed: no epilogue was enqueued";
+  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // that of run(): the library gave the product to cuBLAS
+    const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;
+    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by + " works in";
+  } else {
+    why = std::string("libsgemm failed: ") + sgemm_library().status_string(status);
+  }
   return false;
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const Question question{device,
                           call.multiprocessors,
+                          call.pointer_mode,
                           call.transa,
                           call.transb,
                           call.m,
@@ -98,13 +118,27 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
       sgemm_library().gemm_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
                                 call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
-    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status)};
+    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0};
   }
   const double pass_us = epilogue_us(call.epilogue, call.m, call.n, peak_bytes_per_us(device));
   if (decisions_.size() == kMaxDecisions) {
     decisions_.clear();
   }
   return decisions_[question] = decide(plan, call.epilogue, pass_us);
+}
+
+sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
+  const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
+  if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
+    return enqueue_product(call, handle);
+  }
+  // With exactly these bytes the library makes the choice that it planned.
+  sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = enqueue_product(call, handle);
+    sgemm_library().set_workspace(handle, nullptr, 0);
+  }
+  return status;
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {

@@ -20,17 +20,24 @@ class DropIn {
   /// Lives until the process ends, as other threads may call it until then.
   static DropIn& instance();
 
-  /// The library computes the call, or else `cublas()` does. Calls that the library or cuBLAS make on their own way
-  /// through an intercepted function go to cuBLAS.
+  /// The library computes the call, or else `cublas()` does. Calls that cuBLAS makes on its own way through an
+  /// intercepted function stay with cuBLAS. A product that the library in turn gives to cuBLAS is NOT_SUPPORTED: the
+  /// library fails then, and the program's own call goes to cuBLAS, with the program's handle and workspace.
   template <class Cublas>
   cublasStatus_t run(const Call& call, const Cublas& cublas) {
-    if (inside_ || !settings_.accuracy) {
+    if (inside_ == Inside::library) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (inside_ == Inside::cublas || !settings_.accuracy) {
       return cublas();
     }
-    inside_ = true;
-    const cublasStatus_t status = run_outermost(call, cublas);
-    inside_ = false;
-    return status;
+    std::string why = call.refusal;
+    if (why.empty() && computed_by_library(call, why)) {
+      return CUBLAS_STATUS_SUCCESS;
+    }
+    const CallLog::Measured measured(log(), call, "cublas", why);
+    const Entrance entrance(Inside::cublas);
+    return cublas();
   }
 
  private:
@@ -38,20 +45,23 @@ class DropIn {
 
   void write_log();
 
-  template <class Cublas>
-  cublasStatus_t run_outermost(const Call& call, const Cublas& cublas) {
-    std::string why = call.refusal;
-    if (why.empty() && computed_by_library(call, why)) {
-      return CUBLAS_STATUS_SUCCESS;
-    }
-    const CallLog::Measured measured(log(), call, "cublas", why);
-    return cublas();
-  }
+  /// Who computes a call that this thread is in.
+  enum class Inside { nobody, library, cublas };
+
+  /// Marks a thread's way into the library or cuBLAS and out again.
+  class Entrance {
+   public:
+    explicit Entrance(Inside into) { inside_ = into; }
+    ~Entrance() { inside_ = Inside::nobody; }
+    Entrance(const Entrance&) = delete;
+    Entrance& operator=(const Entrance&) = delete;
+  };
 
   /// What a decision depends on.
   struct Question {
     int device;
     int multiprocessors;
+    sgemm_pointer_mode_t pointer_mode;
     sgemm_op_t transa, transb;
     int64_t m, n, k, lda, ldb, ldc, batch_count;
     bool bias, argument;
@@ -64,11 +74,12 @@ class DropIn {
   bool computed_by_library(const Call& call, std::string& why) noexcept;
   bool try_library(const Call& call, std::string& why);
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
+  /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
+  static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
   static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
   CallLog* log() { return settings_.logs() ? &log_ : nullptr; }
 
-  /// Whether this thread is in run().
-  static thread_local bool inside_;
+  static thread_local Inside inside_;
 
   Settings settings_;
   Handles handles_;

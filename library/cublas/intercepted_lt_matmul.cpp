@@ -227,6 +227,8 @@ DROP_IN_EXPORTED cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cub
   Call call;
   call.function = "cublasLtMatmul";
   call.stream = stream;
+  call.workspace = workspace;
+  call.workspace_bytes = workspaceSizeInBytes;
   call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, stream}, call);
   return DropIn::instance().run(call, [&] {
     return real(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,

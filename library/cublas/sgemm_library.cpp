@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "device.hpp"
 
@@ -22,13 +24,13 @@ std::string own_folder() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-void* load() {
+// Where libsgemm may be.
+std::vector<std::string> candidates() {
   const char* const named = std::getenv("SGEMM_LIBRARY");
   if (named != nullptr && *named != '\0') {
-    return dlopen(named, RTLD_NOW);
+    return {named};
   }
-  void* const beside = dlopen((own_folder() + SGEMM_SONAME).c_str(), RTLD_NOW);
-  return beside != nullptr ? beside : dlopen(SGEMM_SONAME, RTLD_NOW);
+  return {own_folder() + SGEMM_SONAME, SGEMM_SONAME};
 }
 
 }  // namespace
@@ -39,11 +41,26 @@ const SgemmLibrary& sgemm_library() {
 }
 
 SgemmLibrary::SgemmLibrary() {
-  void* const library = load();
-  if (library == nullptr) {
-    error_ = std::string("libsgemm was not loaded: ") + dlerror();
-    return;
+  void* library = nullptr;
+  std::string failures;
+  for (const std::string& path : candidates()) {
+    library = dlopen(path.c_str(), RTLD_NOW);
+    if (library != nullptr) {
+      break;
+    }
+    failures += std::string(failures.empty() ? "" : "; ") + dlerror();
   }
+  if (library != nullptr) {
+    find_functions(library);
+  } else {
+    error_ = "libsgemm was not loaded: " + failures;
+  }
+  if (!error_.empty()) {
+    std::fprintf(stderr, "libsgemm_cublas: %s; cuBLAS gets all calls\n", error_.c_str());
+  }
+}
+
+void SgemmLibrary::find_functions(void* library) {
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
     if (function == nullptr) {
@@ -54,6 +71,7 @@ SgemmLibrary::SgemmLibrary() {
   find(set_stream, "sgemm_set_stream");
   find(set_accuracy, "sgemm_set_accuracy");
   find(set_pointer_mode, "sgemm_set_pointer_mode");
+  find(set_workspace, "sgemm_set_workspace");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");

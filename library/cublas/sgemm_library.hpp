@@ -13,7 +13,8 @@
 namespace drop_in {
 
 /// libsgemm, which is loaded when the first product comes: most programs that inherit LD_PRELOAD multiply nothing.
-/// SGEMM_LIBRARY names its file; without it, it is the one beside the drop-in, or the one that the loader finds.
+/// SGEMM_LIBRARY names its file; without it, it is the one beside the drop-in, or the one that the loader finds. If it
+/// can not be used, a line on standard error says why.
 class SgemmLibrary {
  public:
   /// Why it can not be used. Empty: it can.
@@ -23,6 +24,7 @@ class SgemmLibrary {
   decltype(&sgemm_set_stream) set_stream = nullptr;
   decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
   decltype(&sgemm_set_pointer_mode) set_pointer_mode = nullptr;
+  decltype(&sgemm_set_workspace) set_workspace = nullptr;
   decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
   decltype(&sgemm_gemm) gemm = nullptr;
@@ -33,6 +35,7 @@ class SgemmLibrary {
  private:
   friend const SgemmLibrary& sgemm_library();
   SgemmLibrary();
+  void find_functions(void* library);
 
   std::string error_;
 };

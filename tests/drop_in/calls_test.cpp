@@ -222,10 +222,33 @@ TEST_F(CallsTest, ThreadsThatComeAndGoShareAHandle) {
   EXPECT_EQ(fake_sgemm()->handles, 0);
 }
 
-TEST_F(CallsTest, CallsOfTheLibraryReachCublas) {
-  fake_sgemm()->products_call_cublas = true;
+TEST_F(CallsTest, WhatTheLibraryGivesToCublasIsTheProgramsOwnCall) {
+  std::vector<float> expected = c_;
+  host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), ldb(CUBLAS_OP_N), beta_, expected.data(), kLd);
+  fake_sgemm()->products_without_memory = 1;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   expect_computed(1, 1);
+  EXPECT_EQ(fake_cublas().handle, handle_);
+  EXPECT_EQ(c_, expected) << "with a beta that is not 0, a second product would show";
+}
+
+TEST_F(CallsTest, AnAlphaOfZeroIsCublasWork) {
+  alpha_ = 0;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(0, 1);
+  // On the GPU it can not be seen.
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 1);
+}
+
+TEST_F(CallsTest, ThePlanIsOneForThePointerMode) {
+  sgemm();
+  fake_sgemm()->kernel = "cublas";
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  sgemm();
+  expect_computed(1, 1);
+  EXPECT_EQ(fake_sgemm()->plans, 2);
 }
 
 TEST_F(CallsTest, CallsOfCublasReachCublas) {
@@ -270,9 +293,10 @@ class LtMatmulTest : public CallsTest {
     cublasLtMatrixLayoutSetAttribute(layout, which, &value, sizeof value);
   }
   cublasStatus_t matmul() { return matmul(c_.data()); }
-  cublasStatus_t matmul(const float* c) {
+  cublasStatus_t matmul(const float* c, void* workspace = nullptr, size_t bytes = 0) {
     return cublasLtMatmul(nullptr, description_, &alpha_, a_.data(), a_layout_, b_.data(), b_layout_, &beta_, c,
-                          c_layout_, c_.data(), c_layout_, nullptr, nullptr, 0, reinterpret_cast<cudaStream_t>(48));
+                          c_layout_, c_.data(), c_layout_, nullptr, workspace, bytes,
+                          reinterpret_cast<cudaStream_t>(48));
   }
 
   /// The library computes, and every element of D is what `element` makes of the product's element (row, column).
@@ -314,6 +338,31 @@ TEST_F(LtMatmulTest, ProductsReachTheLibraryWithTheirArguments) {
   EXPECT_EQ(std::tuple(asked.lda, asked.ldb, asked.ldc), std::tuple(k_ + 1, k_ + 2, kLd));
   EXPECT_EQ(asked.stream, reinterpret_cast<cudaStream_t>(48));
   EXPECT_EQ(asked.multiprocessors, 9);
+}
+
+TEST_F(LtMatmulTest, AWorkspaceThatIsLargeEnoughServesTheCall) {
+  alignas(SGEMM_WORKSPACE_ALIGNMENT) static char memory[3 * SGEMM_WORKSPACE_ALIGNMENT];
+  constexpr size_t kNeeded = 300;
+  fake_sgemm()->workspace_bytes = kNeeded;
+  const auto expect_workspace = [&](void* given, size_t bytes, void* used, size_t used_bytes) {
+    ASSERT_EQ(matmul(c_.data(), given, bytes), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(fake_sgemm()->workspace, used);
+    EXPECT_EQ(fake_sgemm()->workspace_bytes_of_call, used_bytes);
+  };
+  expect_workspace(memory, sizeof memory, memory, kNeeded);
+  expect_workspace(nullptr, sizeof memory, nullptr, 0);  // each call has its own
+  expect_workspace(memory, kNeeded, memory, kNeeded);
+  expect_workspace(memory, kNeeded - 1, nullptr, 0);
+  expect_workspace(memory + 16, kNeeded, nullptr, 0);
+  expect_computed(5, 0);
+  EXPECT_EQ(fake_sgemm()->plans, 1);
+}
+
+TEST_F(LtMatmulTest, WithoutNeedNoWorkspaceIsTaken) {
+  alignas(SGEMM_WORKSPACE_ALIGNMENT) static char memory[SGEMM_WORKSPACE_ALIGNMENT];
+  fake_sgemm()->workspace_bytes = 0;
+  ASSERT_EQ(matmul(c_.data(), memory, sizeof memory), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fake_sgemm()->workspace, nullptr);
 }
 
 TEST_F(LtMatmulTest, CIsReadWhereItIsD) {

@@ -1,5 +1,6 @@
 // Programs under the drop-in with different environments.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -33,13 +34,15 @@ class EnvironmentTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  /// Runs the program whose framework computes four products, with variables "NAME=value NAME=value" and a library.
-  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM) const {
+  /// Runs the program with the framework, with variables "NAME=value NAME=value" and a library. Without arguments it
+  /// computes four products.
+  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM, const char* arguments = "") const {
     const std::string out = folder_ / "out";
     const std::string errors = folder_ / "errors";
     std::string command = "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN;
     for (const std::string& part : {std::string(" SGEMM_LIBRARY="), std::string(library), std::string(" "), variables,
-                                    std::string(" " FRAMEWORK_PROGRAM " >"), out, std::string(" 2>"), errors}) {
+                                    std::string(" " FRAMEWORK_PROGRAM " "), std::string(arguments), std::string(" >"),
+                                    out, std::string(" 2>"), errors}) {
       command += part;
     }
     const int status = std::system(command.c_str());
@@ -69,14 +72,23 @@ TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
             "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise; cuBLAS gets all calls\n");
 }
 
-TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheLogSaysWhy) {
+TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheReasonIsNamedOnce) {
   const Outcome missing = run("SGEMM_LOG=1", "/nowhere/libsgemm.so");
   EXPECT_EQ(missing.status, 0);
   EXPECT_EQ(missing.out, "cublas\n");
   EXPECT_NE(missing.errors.find("cublas                   libsgemm was not loaded: /nowhere/libsgemm.so"),
             std::string::npos)
       << missing.errors;
-  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, "");
+  const std::string line =
+      "libsgemm_cublas: libsgemm was not loaded: /nowhere/libsgemm.so: cannot open shared object "
+      "file: No such file or directory; cuBLAS gets all calls\n";
+  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, line);
+}
+
+TEST_F(EnvironmentTest, AnotherLibraryInItsPlaceIsNamed) {
+  const Outcome other = run("", FRAMEWORK);
+  EXPECT_EQ(other.status, 0);
+  EXPECT_EQ(other.errors.rfind("libsgemm_cublas: libsgemm has no sgemm_", 0), 0U) << other.errors;
 }
 
 TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
@@ -84,6 +96,16 @@ TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
   EXPECT_EQ(unnamed.status, 0);
   // dlopen() would take the program itself for the library.
   EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
+}
+
+TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
+  if (dlopen("libsgemm.so.0", RTLD_LAZY) != nullptr) {
+    GTEST_SKIP() << "the loader finds an installed libsgemm here";
+  }
+  const Outcome unnamed = run("", "");
+  const std::string beside = std::filesystem::path(DROP_IN).replace_filename("libsgemm.so.0: ");
+  EXPECT_NE(unnamed.errors.find(beside), std::string::npos) << unnamed.errors;
+  EXPECT_NE(unnamed.errors.find("; libsgemm.so.0: "), std::string::npos) << unnamed.errors;
 }
 
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
@@ -124,10 +146,52 @@ TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
   EXPECT_FALSE(std::getline(text, line)) << line;
 }
 
+TEST_F(EnvironmentTest, TheLogTellsThatCublasComputedForWantOfMemory) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products 2");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "4 1\n");
+  // Calls that came to nothing in the library are neither counted nor timed there.
+  const std::tuple<const char*, const char*> lines[] = {
+      {"       1      1      5000.0", " 11_bf16x6                predicted"},
+      {"       2      2       100.0", " cublas                   no room for the 3 MB that 11_bf16x6 works in"},
+      {"       1      1       100.0", " 11_bf16x6                predicted"},
+  };
+  std::istringstream text(outcome.errors);
+  std::string line;
+  std::getline(text, line);
+  std::getline(text, line);
+  for (const auto& [numbers, by_and_why] : lines) {
+    std::getline(text, line);
+    EXPECT_EQ(line.rfind(numbers, 0), 0U) << line;
+    EXPECT_NE(line.find(by_and_why), std::string::npos) << line;
+  }
+  EXPECT_FALSE(std::getline(text, line)) << line;
+}
+
+TEST_F(EnvironmentTest, AForkedChildWritesNoLog) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_and_fork");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors.rfind("# libsgemm_cublas: process "), 0U) << outcome.errors;
+}
+
+TEST_F(EnvironmentTest, TheLogTellsWhyBatchesOfPointersAreCublasWork) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_batch_of_pointers");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "cublas\n");
+  EXPECT_NE(outcome.errors.find("cublasSgemmBatched           NT         2        2        2      1  cublas         "
+                                "          the addresses of the matrices are on the GPU"),
+            std::string::npos)
+      << outcome.errors;
+}
+
 TEST_F(EnvironmentTest, ALogThatCanNotBeWrittenIsNamed) {
   const Outcome outcome = run("SGEMM_LOG=/nowhere/log");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.errors, "libsgemm_cublas: SGEMM_LOG=/nowhere/log can not be written: No such file or directory\n");
+
+  const Outcome full = run("SGEMM_LOG=/dev/full");
+  EXPECT_EQ(full.status, 0);
+  EXPECT_EQ(full.errors, "libsgemm_cublas: SGEMM_LOG=/dev/full can not be written: No space left on device\n");
 }
 
 TEST_F(EnvironmentTest, ProgramsWithoutProductsAreLeftAlone) {

@@ -24,6 +24,7 @@ void call_lt_matmul() {
 
 cublasStatus_t product(const char* name, cublasHandle_t handle) {
   ++fake_cublas().calls[name];
+  fake_cublas().handle = handle;
   if (fake_cublas().products_call_lt_matmul) {
     call_lt_matmul();
   }

@@ -8,6 +8,7 @@
 /// What the tests have instead of cuBLAS: two libraries of its names whose matrices are in the memory of the host.
 struct FakeCublas {
   std::map<std::string, int> calls;
+  cublasHandle_t handle = nullptr;  // of the last product
   /// Products that ask for another function of cuBLAS on their way, as cublasSgemm does with cublasLtMatmul.
   bool products_call_lt_matmul = false;
 

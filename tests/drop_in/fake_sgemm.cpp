@@ -17,6 +17,8 @@ struct sgemm_context {
   sgemm_accuracy_t accuracy;
   sgemm_pointer_mode_t pointer_mode;
   int multiprocessors;
+  void* workspace;
+  size_t workspace_bytes;
 };
 
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
@@ -50,6 +52,12 @@ sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocess
   return SGEMM_STATUS_SUCCESS;
 }
 
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 const char* sgemm_status_string(sgemm_status_t) { return "the fake refuses"; }
 
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t, int64_t, int64_t,
@@ -60,6 +68,7 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_
   std::snprintf(plan->reason, sizeof plan->reason, "%s", fake.reason.c_str());
   plan->predicted_us = fake.predicted_us;
   plan->cublas_us = fake.cublas_us;
+  plan->workspace_bytes = fake.workspace_bytes;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -89,10 +98,13 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   fake.accuracy = handle->accuracy;
   fake.pointer_mode = handle->pointer_mode;
   fake.multiprocessors = handle->multiprocessors;
+  fake.workspace = handle->workspace;
+  fake.workspace_bytes_of_call = handle->workspace_bytes;
   if (fake.status != SGEMM_STATUS_SUCCESS) {
     return fake.status;
   }
-  if (fake.products_call_cublas) {
+  if (fake.products_without_memory > 0) {
+    --fake.products_without_memory;
     cublasContext context;
     return static_cast<sgemm_status_t>(
         cublasSgemm_v2(&context, static_cast<cublasOperation_t>(transa), static_cast<cublasOperation_t>(transb),

@@ -2,6 +2,7 @@
 
 #include <sgemm/sgemm.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,8 +14,9 @@ struct FakeSgemm {
   std::string reason = "predicted";
   double predicted_us = 10;
   double cublas_us = 20;
-  /// Products call cublasSgemm on their way, as the library does where cuBLAS is fastest.
-  bool products_call_cublas = false;
+  size_t workspace_bytes = 2'500'000;
+  /// So many of the next products find no memory, so that they call cublasSgemm.
+  int products_without_memory = 0;
 
   // What it was asked.
   int handles = 0;
@@ -39,6 +41,8 @@ struct FakeSgemm {
   sgemm_accuracy_t accuracy{};
   sgemm_pointer_mode_t pointer_mode{};
   int multiprocessors = 0;
+  void* workspace = nullptr;
+  size_t workspace_bytes_of_call = 0;
 };
 
 /// Of the loaded library. Exported under this name.

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/all_memory.hpp"
+
 namespace {
 
 // Large enough for the library to be faster than cuBLAS, epilogue included.
@@ -228,6 +230,35 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+}
+
+/// A product whose terms find no room, although those of all products before it are in the pool.
+TEST_F(DropInGpuTest, WithoutMemoryTheProgramsOwnCallGoesToCublas) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  constexpr int kLarge = 4096;
+  constexpr size_t kCount = size_t{kLarge} * kLarge;
+  const Numbers a(normal(kCount, 6));
+  Numbers c(std::vector<float>(kCount, 1.0F));
+  const float one = 1;
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &one, a.get(), kLarge, a.get(), kLarge,
+                    &one, c.get(), kLarge);
+  };
+  // The library has its handle and cuBLAS all that it needs, before the memory is taken.
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &one, c.get()));
+  c.write(std::vector<float>(kCount, 1.0F));
+  CUBLAS_OK(call(cublas));
+  const std::vector<float> expected = c.read();
+  c.write(std::vector<float>(kCount, 1.0F));
+  {
+    const AllMemory taken;
+    EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(c.read(), expected);
+  }
+  c.write(std::vector<float>(kCount, 1.0F));
+  CUBLAS_OK(call(&cublasSgemm_v2));
+  EXPECT_NE(c.read(), expected) << "with memory it is cuBLAS's as well";
 }
 
 /// Epilogues by the name of their constant, and whether they have a bias and an auxiliary matrix.

@@ -2,6 +2,7 @@
 // tests/library/ has the tests of its interface, which run here as well.
 
 #include "device/device_buffer.hpp"
+#include "gpu/all_memory.hpp"
 #include "library/gemm_case.hpp"
 
 #include <cuda_runtime_api.h>
@@ -287,22 +288,11 @@ TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
     return result;
   };
   const std::vector<float> by_cublas = product(SGEMM_ACCURACY_FP32);
-  std::vector<void*> taken;
-  for (std::size_t bytes = std::size_t{1} << 36U; bytes >= std::size_t{1} << 21U;) {
-    void* memory = nullptr;
-    if (cudaMalloc(&memory, bytes) == cudaSuccess) {
-      taken.push_back(memory);
-    } else {
-      cudaGetLastError();
-      bytes /= 2;
-    }
+  {
+    const AllMemory taken;
+    EXPECT_EQ(product(SGEMM_ACCURACY_COMPONENTWISE), by_cublas);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
-  const std::vector<float> without_memory = product(SGEMM_ACCURACY_COMPONENTWISE);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  for (void* const memory : taken) {
-    cudaFree(memory);
-  }
-  EXPECT_EQ(without_memory, by_cublas);
   EXPECT_NE(product(SGEMM_ACCURACY_COMPONENTWISE), by_cublas) << "with memory it is cuBLAS's as well";
 }
 

@@ -65,8 +65,6 @@ TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
       (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   void* const workspace = reinterpret_cast<void*>(aligned);
   ASSERT_EQ(sgemm_set_workspace(handle, workspace, bytes), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(blas_calls().workspace, workspace);
-  EXPECT_EQ(blas_calls().workspace_bytes, bytes);
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 0);
 
@@ -74,7 +72,12 @@ TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   EXPECT_NE(std::string(plan_of(handle, product).reason).find("workspace is too small"), std::string::npos);
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
+  EXPECT_EQ(blas_calls().workspace, workspace);
+  EXPECT_EQ(blas_calls().workspace_bytes, 256U);
   EXPECT_EQ(pool_state().allocations, 0);
+
+  ASSERT_EQ(sgemm_set_workspace(handle, nullptr, 0), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
 }
 
 /// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
@@ -101,11 +104,16 @@ TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
   alignas(SGEMM_WORKSPACE_ALIGNMENT) static char workspace[16384];
   ASSERT_EQ(sgemm_set_workspace(handle, workspace, sizeof workspace), SGEMM_STATUS_SUCCESS);
   expect_right(handle, product);
-  EXPECT_EQ(blas_calls().product_workspace, workspace + plan.workspace_bytes);
-  EXPECT_EQ(blas_calls().product_workspace_bytes, sizeof workspace - plan.workspace_bytes);
+  EXPECT_EQ(blas_calls().workspace, workspace + plan.workspace_bytes);
+  EXPECT_EQ(blas_calls().workspace_bytes, sizeof workspace - plan.workspace_bytes);
+  EXPECT_EQ(pool_state().allocations, 1);
+
+  // It has all of it during others.
+  GemmCase other = product;
+  other.pointer_mode = SGEMM_POINTER_MODE_HOST;
+  expect_right(handle, other);
   EXPECT_EQ(blas_calls().workspace, workspace);
   EXPECT_EQ(blas_calls().workspace_bytes, sizeof workspace);
-  EXPECT_EQ(pool_state().allocations, 1);
 }
 
 TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
@@ -117,11 +125,33 @@ TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
   EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
 }
 
+/// As under the drop-in, where cuBLAS is the program's own.
+TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
+  const Handle handle;
+  pool_state().full = true;
+  blas_calls().refuses = true;
+  GemmOperands operands(chapter_12_product());
+  const Expected expected(operands, 1);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(blas_calls().products, 1);
+  expected.check_unchanged(operands);
+
+  pool_state().full = false;
+  GemmOperands saved(product_by_cublas_of_zero_on_the_gpu());
+  const Expected expected_saved(saved);
+  EXPECT_EQ(saved.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(pool_state().allocations, 1);
+  EXPECT_EQ(pool_state().live, 0);
+  expected_saved.check_unchanged(saved);
+}
+
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
   const Handle handle;
   int unused = 0;
   const auto stream = reinterpret_cast<sgemm_stream_t>(&unused);
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  GemmOperands operands({5, 6, 7});
+  ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().stream, stream);
   sgemm_stream_t got = nullptr;
   ASSERT_EQ(sgemm_get_stream(handle, &got), SGEMM_STATUS_SUCCESS);

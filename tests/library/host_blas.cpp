@@ -1,6 +1,7 @@
 #include "host_blas.hpp"
 
 #include "blas.hpp"
+#include "status_error.hpp"
 
 namespace sgemm {
 
@@ -25,8 +26,9 @@ void Blas::set_multiprocessors(int count) { test::blas_calls().multiprocessors =
 void Blas::gemm(const GemmBatch& batch) {
   ++test::blas_calls().products;
   test::blas_calls().batch_count = batch.count;
-  test::blas_calls().product_workspace = test::blas_calls().workspace;
-  test::blas_calls().product_workspace_bytes = test::blas_calls().workspace_bytes;
+  if (test::blas_calls().refuses) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
   for (std::int64_t index = 0; index < batch.count; ++index) {
     const GemmProblem p = batch.problem(index);
     const float alpha = p.scalars_on_device() ? *p.alpha_at : p.alpha;

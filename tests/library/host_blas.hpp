@@ -12,12 +12,11 @@ namespace sgemm::test {
 struct BlasCalls {
   int products = 0;  ///< calls of Blas::gemm()
   std::int64_t batch_count = 0;
+  // During the last product.
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
-  // The workspace during the last product.
-  void* product_workspace = nullptr;
-  std::size_t product_workspace_bytes = 0;
+  bool refuses = false;  ///< products, as cuBLAS may
   int multiprocessors = 0;
 };
 BlasCalls& blas_calls();

@@ -3,6 +3,7 @@
 #include "gemm_case.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -102,6 +103,9 @@ const float* misaligned(const float* pointer) {
   return reinterpret_cast<const float*>(reinterpret_cast<const char*>(pointer) + 2);
 }
 
+/// A number of floats whose bytes are more than 64 bits hold.
+constexpr std::int64_t FAR = (std::int64_t{1} << 61U) + 1024;
+
 TEST(InterfaceTest, BadArgumentsWriteNothing) {
   struct Spoiler {
     const char* name;
@@ -121,6 +125,13 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
       {"stride_a", [](Call& call) { call.stride_a = -1; }},
       {"stride_b", [](Call& call) { call.stride_b = -1; }},
       {"stride_c", [](Call& call) { call.stride_c = 1; }},
+      {"lda beyond 64 bits", [](Call& call) { call.lda = FAR; }},
+      {"ldb beyond 64 bits", [](Call& call) { call.ldb = FAR; }},
+      {"ldc beyond 64 bits", [](Call& call) { call.ldc = FAR; }},
+      {"stride_a beyond 64 bits", [](Call& call) { call.stride_a = FAR; }},
+      {"stride_b beyond 64 bits", [](Call& call) { call.stride_b = FAR; }},
+      {"stride_c beyond 64 bits", [](Call& call) { call.stride_c = FAR; }},
+      {"a batch beyond 64 bits", [](Call& call) { call.batch = FAR; }},
       {"alpha", [](Call& call) { call.alpha = nullptr; }},
       {"beta", [](Call& call) { call.beta = nullptr; }},
       {"misaligned alpha", [](Call& call) { call.alpha = misaligned(call.alpha); }},
@@ -284,6 +295,8 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_GT(plan.workspace_bytes, 2U * 4096 * 4096 * 6);
   EXPECT_LT(plan.predicted_us, plan.cublas_us);
   EXPECT_NE(std::string(plan.reason).find("by cuBLAS"), std::string::npos);
+
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 1LL << 40U).launches, INT_MAX);
 
   sgemm_plan_t unused{};
   EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 7, 8, 8, 1, &unused),

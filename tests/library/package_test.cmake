@@ -3,6 +3,7 @@
 # -DLIBRARY=<the library> -DGENERATOR=... -DCOMPILER=... -DCUDA_INCLUDE=<folders of CUDA's headers> -DCUDART=<library>
 # -DNM=... -P <this file>.
 set(work ${BUILD}/library_package_test)
+set(installed "${work}/a prefix with blanks")
 file(REMOVE_RECURSE ${work})
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -10,9 +11,9 @@ function(run)
     message(FATAL_ERROR "${ARGN}\n${output}")
   endif()
 endfunction()
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed --component sgemm)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed} --component sgemm)
 run(${CMAKE_COMMAND} -S ${SOURCE}/examples/library -B ${work}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
-    -DCMAKE_PREFIX_PATH=${work}/installed)
+    -DCMAKE_PREFIX_PATH=${installed})
 run(${CMAKE_COMMAND} --build ${work}/build)
 
 # With a GPU the example checks its own result. Without one it says what is missing.
@@ -24,10 +25,10 @@ endif()
 # pkg-config names the same header and library.
 find_program(PKG_CONFIG pkg-config)
 if(PKG_CONFIG)
-  file(GLOB_RECURSE description ${work}/installed/sgemm.pc)
+  file(GLOB_RECURSE description ${installed}/sgemm.pc)
   cmake_path(GET description PARENT_PATH folder)
   set(ENV{PKG_CONFIG_PATH} ${folder})
-  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs --define-variable=prefix=${work}/installed sgemm
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs sgemm
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
   if(status)
     message(FATAL_ERROR "pkg-config does not find the library")
@@ -36,6 +37,13 @@ if(PKG_CONFIG)
   list(TRANSFORM CUDA_INCLUDE PREPEND -I)
   run(${COMPILER} ${SOURCE}/examples/library/product.cpp -o ${work}/product ${CUDA_INCLUDE} ${flags} ${CUDART})
 endif()
+
+# The oldest dialects take the header.
+file(GLOB_RECURSE header ${installed}/sgemm.h)
+foreach(dialect c89 c++98)
+  string(REGEX REPLACE "[0-9]+$" "" language ${dialect})
+  run(${COMPILER} -x ${language} -std=${dialect} -Wall -Wextra -pedantic -Werror -fsyntax-only ${header})
+endforeach()
 
 # Nothing but the functions of the header is visible.
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols)

@@ -19,15 +19,17 @@ class Fake(ctypes.Structure):
 class GpuArray:
     """An array of NumPy that says that it is on a GPU."""
 
-    def __init__(self, numbers: np.ndarray, device: int = 0, stream: int | None = None):
+    def __init__(self, numbers: np.ndarray, device: int = 0, stream: int | None = None, **changes):
         self.numbers = numbers
         self.device_number = device
         self.stream = stream
+        self.changes = changes  # of what it says about itself
 
     @property
     def __cuda_array_interface__(self):
         interface = dict(self.numbers.__array_interface__)
-        return interface | {"version": 3, "stream": self.stream, "strides": self.numbers.strides}
+        interface |= {"version": 3, "stream": self.stream, "strides": self.numbers.strides}
+        return interface | self.changes
 
     def __dlpack_device__(self):
         return (2, self.device_number)

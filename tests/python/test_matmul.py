@@ -217,6 +217,7 @@ def test_threads_have_handles_of_their_own(fake):
         ({"a": GpuArray(numbers(10, 6)[::2, ::2])}, ValueError, r"a has the strides \(12, 2\)"),
         ({"b": GpuArray(numbers(3, 8)[:, ::2])}, ValueError, "b has the strides"),
         ({"out": GpuArray(numbers(5, 8)[:, ::2])}, ValueError, "out has the strides"),
+        ({"accuracy": ["fp32"]}, ValueError, "accuracy is .*: give one of fp32, componentwise, normwise"),
         ({"accuracy": "fp16"}, ValueError, "accuracy is 'fp16': give one of fp32, componentwise, normwise"),
         ({"a": GpuArray(numbers(2, 5, 3)), "b": GpuArray(numbers(3, 3, 4))}, ValueError, "batch of 2 and b of 3"),
         (
@@ -231,6 +232,41 @@ def test_wrong_arguments_are_named(fake, change, error, text):
     with pytest.raises(error, match=text):
         sgemm.matmul(**(arguments | change))
     assert fake.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"typestr": ">f4"}, "a holds >f4, not float32"),
+        ({"version": 4}, "a has version 4 of __cuda_array_interface__, of which 0 to 3 are known"),
+        ({"mask": GpuArray(numbers(5, 3))}, "a has a mask"),
+        ({"shape": (-5, 3)}, r"a has the shape \(-5, 3\), with sizes below 0"),
+        ({"shape": ("5", "3")}, "a has a broken __cuda_array_interface__: TypeError"),
+        ({"data": 4096}, "a has a broken __cuda_array_interface__: TypeError"),
+        ({"strides": (12,)}, "a has 2 dimensions and 1 strides"),
+        ({"strides": (14, 4)}, "a has strides that are no multiples of 4 bytes"),
+    ],
+)
+def test_wrong_descriptions_are_named(fake, change, text):
+    a = GpuArray(numbers(5, 3), **change)
+    with pytest.raises(TypeError, match=text):
+        sgemm.matmul(a, GpuArray(numbers(3, 4)), out=GpuArray(numbers(5, 4)))
+    assert fake.calls == 0
+
+
+def test_empty_descriptions_are_named(fake):
+    a = types.SimpleNamespace(__cuda_array_interface__={})
+    with pytest.raises(TypeError, match="a has a broken __cuda_array_interface__: KeyError"):
+        sgemm.matmul(a, GpuArray(numbers(3, 4)), out=GpuArray(numbers(5, 4)))
+
+
+def test_operands_may_be_read_only(fake):
+    a, b, out = numbers(5, 3), numbers(3, 4), np.empty((5, 4), np.float32)
+    sgemm.matmul(GpuArray(a, data=(a.ctypes.data, True)), GpuArray(b), out=GpuArray(out))
+    np.testing.assert_array_equal(out, a @ b)
+    with pytest.raises(ValueError, match="out is read-only"):
+        sgemm.matmul(GpuArray(a), GpuArray(b), out=GpuArray(out, data=(out.ctypes.data, True)))
+    assert fake.calls == 1
 
 
 def test_a_device_that_is_not_current_is_named(fake):

@@ -161,8 +161,9 @@ SGEMM_API sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* v
  * of 4, they are read somewhat faster.
  *
  * INVALID_VALUE: an enumerator that does not exist; m, n or k below 0; a leading dimension below 1 or below the length
- * of a stored column (of a row, if row-major); alpha or beta null; A, B or C null where it would be read or written; a
- * pointer that is not aligned to 4 bytes. Nothing is written for m or n = 0. */
+ * of a stored column (of a row, if row-major); an operand that is longer than 2^61 elements from its first to its last
+ * one, of the whole batch, so that 64 bits do not hold its bytes; alpha or beta null; A, B or C null where it would be
+ * read or written; a pointer that is not aligned to 4 bytes. Nothing is written for m or n = 0. */
 SGEMM_API sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                     int64_t m, int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda,
                                     const float* b, int64_t ldb, const float* beta, float* c, int64_t ldc);
@@ -186,7 +187,7 @@ typedef struct {
   char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us, cuBLAS 270 us" */
-  int launches;           /* of the library's own kernels, and calls of cuBLAS */
+  int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */
   size_t workspace_bytes; /* that the way works in; cuBLAS has memory of its own, unless a workspace is set */
   double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
   double cublas_us;       /* the same, if cuBLAS did it */

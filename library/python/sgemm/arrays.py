@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import operator
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ class Array:
     strides: tuple[int, ...]
     device: int
     stream: int | None = None
+    read_only: bool = False
     keeper: Any = field(default=None, repr=False)  # lives as long as the memory has to
 
     @property
@@ -50,18 +52,36 @@ def device_of(name: str, value: Any) -> int | None:
     return int(device)
 
 
+INTERFACE_VERSIONS = range(4)  # those that were published
+
+
 def _from_interface(name: str, value: Any, interface: dict, device: int) -> Array:
-    if interface["typestr"] not in ("<f4", "=f4"):
-        raise TypeError(f"{name} holds {interface['typestr']}, not float32")
-    shape = tuple(interface["shape"])
-    strides = interface.get("strides")
-    if strides is None:
-        strides = _contiguous(shape)
+    try:
+        version, kind = interface["version"], interface["typestr"]
+        pointer, read_only = interface["data"]
+        shape = tuple(operator.index(size) for size in interface["shape"])
+        strides = interface.get("strides")
+        steps = strides if strides is None else tuple(operator.index(stride) for stride in strides)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TypeError(f"{name} has a broken __cuda_array_interface__: {error!r}") from error
+    if version not in INTERFACE_VERSIONS:
+        known = f"{INTERFACE_VERSIONS[0]} to {INTERFACE_VERSIONS[-1]}"
+        raise TypeError(f"{name} has version {version} of __cuda_array_interface__, of which {known} are known")
+    if kind not in ("<f4", "=f4"):
+        raise TypeError(f"{name} holds {kind}, not float32")
+    if interface.get("mask") is not None:
+        raise TypeError(f"{name} has a mask, which a product does not know: fill the masked elements first")
+    if min(shape, default=0) < 0:
+        raise TypeError(f"{name} has the shape {shape}, with sizes below 0")
+    if steps is None:
+        steps = _contiguous(shape)
+    elif len(steps) != len(shape):
+        raise TypeError(f"{name} has {len(shape)} dimensions and {len(steps)} strides")
+    elif any(step % 4 for step in steps):
+        raise TypeError(f"{name} has strides that are no multiples of 4 bytes")
     else:
-        if any(stride % 4 for stride in strides):
-            raise TypeError(f"{name} has strides that are no multiples of 4 bytes")
-        strides = tuple(stride // 4 for stride in strides)
-    return Array(value, interface["data"][0], shape, strides, device, interface.get("stream"))
+        steps = tuple(step // 4 for step in steps)
+    return Array(value, pointer, shape, steps, device, interface.get("stream"), bool(read_only))
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,7 +120,7 @@ def _from_dlpack(name: str, value: Any, device: int) -> Array:
         raise TypeError(f"{name} does not hold float32")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _contiguous(shape)
-    return Array(value, (tensor.data or 0) + tensor.byte_offset, shape, strides, device, None, capsule)
+    return Array(value, (tensor.data or 0) + tensor.byte_offset, shape, strides, device, keeper=capsule)
 
 
 def empty_like_in(array: Array, shape: tuple[int, ...]) -> Any:

@@ -30,7 +30,7 @@ def matmul(
     Returns out. Raises TypeError and ValueError for wrong arguments, LibraryNotFound, and SgemmError. There are no
     gradients: PyTorch refuses tensors that require them.
     """
-    if accuracy not in library.ACCURACIES:
+    if accuracy not in list(library.ACCURACIES):
         raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(library.ACCURACIES)}")
     array_a, array_b = array_of("a", a), array_of("b", b)
     shape = _shape_of_product(array_a, array_b)
@@ -41,6 +41,8 @@ def matmul(
         array_out = array_of("out", result)
         if array_out.shape != shape:
             raise ValueError(f"out has the shape {array_out.shape}, but a @ b has {shape}")
+        if array_out.read_only:
+            raise ValueError("out is read-only")
         if not array_a.device == array_b.device == array_out.device:
             devices = f"{array_a.device}, {array_b.device} and {array_out.device}"
             raise ValueError(f"a, b and out are on devices {devices}: all have to be on one")
