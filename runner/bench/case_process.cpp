@@ -117,6 +117,7 @@ void CaseProcess::start() {
   close(connection[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // nobody answers a kernel
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);  // what kernels print is no result
   posix_spawn_file_actions_adddup2(&actions, theirs, CONNECTION);
   posix_spawnattr_t attributes;
