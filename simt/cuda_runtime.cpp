@@ -26,6 +26,14 @@ namespace {
 
 /// What cudaGetLastError() returns.
 cudaError_t last_error = cudaSuccess;
+/// What cudaGetErrorString() says of cudaErrorInvalidValue: what was wrong in the last call that returned it.
+const char* invalid_value = "invalid argument";
+
+cudaError_t refuse(const char* what) {
+  invalid_value = what;
+  return last_error = cudaErrorInvalidValue;
+}
+
 /// What a launch of plain CUDA may have: more than this only after cudaFuncSetAttribute().
 std::size_t most_dynamic_smem = std::size_t{48} * 1024;
 
@@ -74,7 +82,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaSuccess:
       return "no error";
     case cudaErrorInvalidValue:
-      return "invalid argument";
+      return invalid_value;
     case cudaErrorMemoryAllocation:
       return "out of memory";
     case cudaErrorInvalidConfiguration:
@@ -128,7 +136,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = simt::MAX_DYNAMIC_SMEM;
       return cudaSuccess;
   }
-  return last_error = cudaErrorInvalidValue;
+  return refuse("invalid argument: an attribute that the executor does not know");
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
@@ -139,12 +147,14 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
-  return memory == nullptr || simt::release(memory) ? cudaSuccess : last_error = cudaErrorInvalidValue;
+  return memory == nullptr || simt::release(memory)
+             ? cudaSuccess
+             : refuse("invalid argument: cudaFree() of what is no allocation, or has been released before");
 }
 
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   if (leaves_allocation(memory, bytes)) {
-    return last_error = cudaErrorInvalidValue;
+    return refuse("invalid argument: cudaMemset() beyond the end of an allocation");
   }
   std::memset(memory, value, bytes);
   tell_checks(memory, bytes);
@@ -153,7 +163,7 @@ cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
 
 cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
   if (leaves_allocation(destination, bytes) || leaves_allocation(source, bytes)) {
-    return last_error = cudaErrorInvalidValue;
+    return refuse("invalid argument: cudaMemcpy() beyond the end of an allocation");
   }
   std::memmove(destination, source, bytes);
   tell_checks(destination, bytes);
@@ -248,7 +258,7 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
     return cudaSuccess;
   }
   if (value < 0 || static_cast<std::size_t>(value) > simt::MAX_DYNAMIC_SMEM) {
-    return last_error = cudaErrorInvalidValue;
+    return refuse("invalid argument: cudaFuncSetAttribute() for more dynamic shared memory than a block may have");
   }
   most_dynamic_smem = std::max(most_dynamic_smem, static_cast<std::size_t>(value));
   return cudaSuccess;
@@ -280,7 +290,9 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
 }
 
 cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size) {
-  return offset <= size && bytes <= size - offset ? cudaSuccess : last_error = cudaErrorInvalidValue;
+  return offset <= size && bytes <= size - offset
+             ? cudaSuccess
+             : refuse("invalid argument: a copy beyond the end of a __device__ or __constant__ variable");
 }
 
 void check_launch(const cudaLaunchConfig_t& launch, Site site) {

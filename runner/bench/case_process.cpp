@@ -208,7 +208,11 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
         end();
         throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
       }
-      record = record_from_json(item, message.at("record"));
+      const Json& told = message.at("record");
+      if (record.file && told.at("source_hash") != record.file->hash) {
+        throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", record.file->path));
+      }
+      record = record_from_json(item, told);
       message.at("note").get_to(record.note);
       if (message.at("last").get<bool>()) {
         end();

@@ -443,6 +443,19 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
             assert case["outcome"] == "executed"
 
 
+def test_a_file_that_changes_is_not_measured_as_what_it_was(run):
+    """It changes itself and crashes, so that the next case has a process that reads it anew."""
+    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL
+    changes += "void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
+    changes += '  if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }\n'
+    changes += "  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);\n}\n"
+    done = run({"my.cu": changes}, sizes="20,24")
+    assert [case["reason"] for case in done.cases] == [
+        "crashed: Killed (signal 9)",
+        "my.cu has been changed since the run began",
+    ]
+
+
 def test_a_checked_kernel_may_call_exit(run):
     done = run(
         {"exit.cu": "#include <cstdlib>\n" + RIGHT.replace("sum = 0;", "sum = 0; exit(3);"), "my.cu": RIGHT}, "--check"

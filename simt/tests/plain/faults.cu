@@ -130,7 +130,7 @@ void copy_from_beyond_symbol(const float*, float* out) {
 }
 
 void must_succeed(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorName(cudaGetLastError()));
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(cudaGetLastError()));
 }
 struct Memory {
   float* begin = nullptr;
@@ -217,9 +217,9 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
        "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
       {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
       {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
-      {"set_beyond_allocation", set_beyond_allocation, "cudaErrorInvalidValue"},
-      {"copy_beyond_allocation", copy_beyond_allocation, "cudaErrorInvalidValue"},
-      {"free_twice", free_twice, "cudaErrorInvalidValue"},
+      {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
+      {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
+      {"free_twice", free_twice, "cudaFree() of what is no allocation"},
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
