@@ -321,6 +321,8 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
 
 def faults_of_folder(folder: Path) -> Iterator[Fault]:
     """Raises ResultsError for a folder without results."""
+    if not folder.is_dir():
+        raise ResultsError(f"{folder} is no folder")
     files = sorted(folder.rglob("*.json"))
     if not files:
         raise ResultsError(f"{folder} holds no results")

@@ -38,6 +38,7 @@ import needs
 
 # isort: split
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -346,12 +347,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"warning: {warning}", file=sys.stderr)
             if len(paths) > 1:
                 print(f"## {path}\n")
-            print(markdown(comparisons, options.metric))
+            print(markdown(comparisons, options.metric), flush=True)
             failed |= any(comparison.fails for comparison in comparisons)
-    except ResultsError as error:
+    except (ResultsError, OSError) as error:
         needs.stop(error)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough, such as head, ends the script
     raise SystemExit(main())

@@ -1,6 +1,7 @@
 // The calls of CUDA's runtime that the hosts of kernels use.
 
 #include "block/block.hpp"
+#include "simt/checked_arrays.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
 
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 constinit thread_local uint3 threadIdx{};
 constinit thread_local uint3 blockIdx{};
@@ -24,8 +26,32 @@ namespace {
 
 /// What cudaGetLastError() returns.
 cudaError_t last_error = cudaSuccess;
+/// What cudaGetErrorString() says of cudaErrorInvalidValue: what was wrong in the last call that returned it.
+const char* invalid_value = "invalid argument";
+
+cudaError_t refuse(const char* what) {
+  invalid_value = what;
+  return last_error = cudaErrorInvalidValue;
+}
+
 /// What a launch of plain CUDA may have: more than this only after cudaFuncSetAttribute().
 std::size_t most_dynamic_smem = std::size_t{48} * 1024;
+
+/// Whether some of it lies in an allocation, and some beyond its end.
+bool leaves_allocation(const void* begin, std::size_t bytes) {
+  const std::vector<simt::Allocation> all = simt::allocations();
+  return std::ranges::any_of(all, [&](const simt::Allocation& memory) {
+    const auto offset =
+        static_cast<std::size_t>(static_cast<const std::byte*>(begin) - static_cast<const std::byte*>(memory.begin));
+    return offset < memory.bytes && bytes > memory.bytes - offset;
+  });
+}
+
+void tell_checks(const void* begin, std::size_t bytes) {
+  if (simt::CheckedArrays* const arrays = simt::CheckedArrays::current()) {
+    arrays->host_wrote(begin, bytes);
+  }
+}
 
 }  // namespace
 
@@ -56,7 +82,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaSuccess:
       return "no error";
     case cudaErrorInvalidValue:
-      return "invalid argument";
+      return invalid_value;
     case cudaErrorMemoryAllocation:
       return "out of memory";
     case cudaErrorInvalidConfiguration:
@@ -110,33 +136,48 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = simt::MAX_DYNAMIC_SMEM;
       return cudaSuccess;
   }
-  return last_error = cudaErrorInvalidValue;
+  return refuse("invalid argument: an attribute that the executor does not know");
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  constexpr int NOT_A_NUMBER = 0xFF;  // what holds nothing yet is not to pass for zeros
   *memory = simt::allocate(bytes);
+  std::memset(*memory, NOT_A_NUMBER, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* memory) {
-  return memory == nullptr || simt::release(memory) ? cudaSuccess : cudaErrorInvalidValue;
+  return memory == nullptr || simt::release(memory)
+             ? cudaSuccess
+             : refuse("invalid argument: cudaFree() of what is no allocation, or has been released before");
 }
 
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  if (leaves_allocation(memory, bytes)) {
+    return refuse("invalid argument: cudaMemset() beyond the end of an allocation");
+  }
   std::memset(memory, value, bytes);
+  tell_checks(memory, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
+  if (leaves_allocation(destination, bytes) || leaves_allocation(source, bytes)) {
+    return refuse("invalid argument: cudaMemcpy() beyond the end of an allocation");
+  }
   std::memmove(destination, source, bytes);
+  tell_checks(destination, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
-                         std::size_t row_bytes, std::size_t rows, cudaMemcpyKind) {
+                         std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind) {
   for (std::size_t row = 0; row < rows; ++row) {
-    std::memmove(static_cast<std::byte*>(destination) + row * destination_pitch,
-                 static_cast<const std::byte*>(source) + row * source_pitch, row_bytes);
+    const cudaError_t error = cudaMemcpy(static_cast<std::byte*>(destination) + row * destination_pitch,
+                                         static_cast<const std::byte*>(source) + row * source_pitch, row_bytes, kind);
+    if (error != cudaSuccess) {
+      return error;
+    }
   }
   return cudaSuccess;
 }
@@ -217,7 +258,7 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
     return cudaSuccess;
   }
   if (value < 0 || static_cast<std::size_t>(value) > simt::MAX_DYNAMIC_SMEM) {
-    return last_error = cudaErrorInvalidValue;
+    return refuse("invalid argument: cudaFuncSetAttribute() for more dynamic shared memory than a block may have");
   }
   most_dynamic_smem = std::max(most_dynamic_smem, static_cast<std::size_t>(value));
   return cudaSuccess;
@@ -249,11 +290,14 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
 }
 
 cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size) {
-  return offset <= size && bytes <= size - offset ? cudaSuccess : last_error = cudaErrorInvalidValue;
+  return offset <= size && bytes <= size - offset
+             ? cudaSuccess
+             : refuse("invalid argument: a copy beyond the end of a __device__ or __constant__ variable");
 }
 
 void check_launch(const cudaLaunchConfig_t& launch, Site site) {
   if (Block::on_this_thread() != nullptr) {
+    const InExecutor in_executor;
     throw NotSupported("the executor does not model launches by kernels (" + std::string(site.file_name()) + ':' +
                        std::to_string(site.line()) + ')');
   }

@@ -27,8 +27,8 @@ std::vector<const DeviceVariable*>& variables() {
 
 }  // namespace
 
-DeviceVariable::DeviceVariable(const char* name, const void* address, std::size_t bytes, bool writable)
-    : name_(name), address_(address), bytes_(bytes), writable_(writable) {
+DeviceVariable::DeviceVariable(const char* name, const volatile void* address, std::size_t bytes, bool writable)
+    : name_(name), address_(const_cast<const void*>(address)), bytes_(bytes), writable_(writable) {
   variables().push_back(this);
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <optional>
 
 namespace simt {
 
@@ -183,6 +184,12 @@ void fail_about_launch_bounds(std::size_t most_threads, Site site) {
                     site);
 }
 
-void not_supported(const char* what) { throw NotSupported(std::string("the executor does not model ") + what); }
+void not_supported(const char* what) {
+  std::optional<InExecutor> in_executor;
+  if (Block::on_this_thread() != nullptr) {  // and not the host
+    in_executor.emplace();
+  }
+  throw NotSupported(std::string("the executor does not model ") + what);
+}
 
 }  // namespace simt

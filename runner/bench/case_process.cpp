@@ -117,6 +117,7 @@ void CaseProcess::start() {
   close(connection[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // nobody answers a kernel
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);  // what kernels print is no result
   posix_spawn_file_actions_adddup2(&actions, theirs, CONNECTION);
   posix_spawnattr_t attributes;
@@ -207,7 +208,11 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
         end();
         throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
       }
-      record = record_from_json(item, message.at("record"));
+      const Json& told = message.at("record");
+      if (record.file && told.at("source_hash") != record.file->hash) {
+        throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", record.file->path));
+      }
+      record = record_from_json(item, told);
       message.at("note").get_to(record.note);
       if (message.at("last").get<bool>()) {
         end();

@@ -125,8 +125,10 @@ Json to_json(const Spread& spread) {
 /// What NaN where none belongs says of a C that held nothing.
 std::string explanation(const Verdict& verdict, float beta) {
   const bool was_nan = std::isnan(verdict.first_wrong_value) && !std::isnan(verdict.first_wrong_expected);
-  return beta == 0.0F && was_nan ? "; as beta is 0, C held NaN before, and has been read there or not been written"
-                                 : "";
+  return beta == 0.0F && was_nan
+             ? "; as beta is 0, C held NaN before: it has been read there, or not been written, or other memory "
+               "has been read that nothing was written to"
+             : "";
 }
 
 template <class Value>

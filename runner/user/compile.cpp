@@ -126,9 +126,18 @@ struct Files {
   fs::path recipe;  ///< all that the library was made of
 };
 
+/// The begin of a file's name, of signs that every tool takes.
+std::string simple_name(const fs::path& path) {
+  constexpr std::size_t LONGEST = 64;
+  std::string name = path.stem().string().substr(0, LONGEST);
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '_');
+  return name;
+}
+
 Files files_in(const fs::path& folder, const UserFile& file, Target target, const std::string& recipe) {
-  const std::string name = fmt::format("{}-{}-{:016x}", fs::path(file.path).stem().string(), word_for(target),
-                                       std::hash<std::string>()(recipe));
+  const std::string name =
+      fmt::format("{}-{}-{:016x}", simple_name(file.path), word_for(target), std::hash<std::string>()(recipe));
   const std::string own = fmt::format("{}.{}", name, getpid());
   return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")),
           folder / (own + ".d"),
@@ -167,7 +176,9 @@ std::string translated(const UserFile& file, const std::string& wrapper, const C
     const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
     fs::create_directories(folder);
     const simt::TranslatedFile translation = simt::translate_with_includes(file.path, include_folders, folder);
-    return fmt::format("#include <cuda_runtime.h>\n#include \"{}\"\n{}", translation.path.string(),
+    const fs::path named = folder / "translation.cpp";  // #include does not take every name that a file may have
+    fs::rename(translation.path, named);
+    return fmt::format("#include <cuda_runtime.h>\n#include \"{}\"\n{}", named.string(),
                        simt::translate(wrapper, file.path));
   } catch (const simt::TranslationError& error) {
     throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
@@ -278,7 +289,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   write_atomically(files.source, target == Target::for_gpu
-                                     ? fmt::format("#line 1 \"{}\"\n{}{}", file.path, without_main(file.text), wrapper)
+                                     ? line_directive({"", file.path, 1}) + without_main(file.text) + wrapper
                                      : translated(file, wrapper, options, files.translations));
   if (target == Target::for_gpu) {
     append(words, {"-shared", "-Xlinker=-z,lazy"});

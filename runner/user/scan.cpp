@@ -226,7 +226,13 @@ std::optional<Function> function_of(const Tokens& tokens, std::size_t begin, std
       return std::nullopt;
     }
     std::vector<std::string> path = namespaces;
-    path.emplace_back(name.text);
+    std::size_t first = i - 1;
+    while (first > begin + 2 && tokens[first - 1].text == "::" && tokens[first - 2].is_word()) {
+      first -= 2;  // a member that is defined outside of its class
+    }
+    for (; first < i; first += 2) {
+      path.emplace_back(tokens[first].text);
+    }
     function.name = fmt::format("{}", fmt::join(path, "::"));
     function.line = name.line;
     function.parameters = parameters_of(tokens, i + 1, close);

@@ -19,8 +19,11 @@ namespace fs = std::filesystem;
 
 std::optional<std::string> content_of(const fs::path& path) {
   std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    return std::nullopt;  // to open a pipe would wait for who writes to it
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!fs::is_regular_file(path, error) || !file) {
+  if (!file) {
     return std::nullopt;
   }
   std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -24,8 +24,6 @@ constexpr std::string_view FACTORS_AND_MEMORY = R"(
 constexpr std::string_view CEIL_DIV_LOCAL =
     "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
 
-std::string line_directive(const PlacedText& text) { return fmt::format("#line {} \"{}\"\n", text.line, text.file); }
-
 /// The launch on the problem's stream, where it names none itself.
 std::string on_stream(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
   if (!parts || parts->configuration.size() > 3) {
@@ -116,6 +114,14 @@ std::string check_of(const PlacedText& statement, const std::optional<LaunchPart
 }
 
 }  // namespace
+
+std::string line_directive(const PlacedText& text) {
+  std::string file;
+  for (const char c : text.file) {
+    file += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  }
+  return fmt::format("#line {} \"{}\"\n", text.line, file);
+}
 
 std::string wrapper_of(const UserFile& file, Target target) {
   const PlacedText& statement = file.launch.statement;

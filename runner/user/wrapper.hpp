@@ -53,6 +53,9 @@ constexpr std::string_view RESOURCES_SYMBOL = "sgemm_user_resources";
 constexpr std::array<std::string_view, 4> LAUNCHING_FUNCTIONS{"cudaLaunchKernel", "__cudaLaunchKernel",
                                                               "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"};
 
+/// The line by which a compiler takes the next one for that of the text's file.
+std::string line_directive(const PlacedText& text);
+
 /// What follows the user's text in the translation unit that is compiled: these functions, with the launch, the
 /// requirement and the workspace's bytes as they were given, at their own places in the compiler's messages.
 std::string wrapper_of(const UserFile& file, Target target);

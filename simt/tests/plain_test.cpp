@@ -49,7 +49,9 @@ struct alignas(16) Arrays {
   }
 
   std::vector<simt::GlobalArray> described() const {
-    return {{"IN", in, 1, sizeof in, sizeof in}, {"OUT", out, 1, sizeof out, sizeof out, true}};
+    simt::GlobalArray written{"OUT", out, 1, sizeof out, sizeof out, true};
+    written.undefined = true;
+    return {{"IN", in, 1, sizeof in, sizeof in}, written};
   }
 };
 

@@ -335,6 +335,10 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
   if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
     return describe(access) + of() + ", which " + unordered_text(word.written, word.written_by, true);
   }
+  // A thread that writes and then adds atomically does not order its write before what others add.
+  if (access.atomic && unordered(word.written_plainly, thread)) {
+    return describe(access) + of() + ", which " + unordered_text(word.written_plainly, word.written_plainly_by, true);
+  }
   if (!access.write) {
     word.last_read = use;
     word.last_read_by = code;
@@ -353,6 +357,10 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
   word.written = use;
   word.written_by = code;
   word.atomically = access.atomic;
+  if (!access.atomic) {
+    word.written_plainly = use;
+    word.written_plainly_by = code;
+  }
   word.first_read = {};
   word.last_read = {};
   return std::nullopt;
@@ -363,6 +371,21 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
   constexpr unsigned THREAD_BITS = 10;
   constexpr unsigned TIME_BITS = 22;
   constexpr std::uint64_t ATOMIC = std::uint64_t{1} << 63U;
+  // What is wrong with this access after the one of `writer`, or nothing.
+  const auto after = [&](std::uint64_t writer, const std::atomic<const void*>& code_of_writer,
+                         const GlobalArray& array) -> Complaint {
+    const std::uint64_t block = ((writer & ~ATOMIC) >> (THREAD_BITS + TIME_BITS)) - 1;
+    if (writer == 0 || (block != block_ && array.passed_between_blocks)) {
+      return std::nullopt;
+    }
+    const auto number = static_cast<ThreadNumber>(writer >> TIME_BITS & ((1U << THREAD_BITS) - 1));
+    const Use use{number, static_cast<std::uint32_t>(writer & ((1U << TIME_BITS) - 1))};
+    if (block == block_ && !unordered(use, thread)) {
+      return std::nullopt;
+    }
+    return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(number) +
+           " wrote, and no barrier lies in between" + code_text(code_of_writer.load(std::memory_order_relaxed), true);
+  };
   for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
     const GlobalArray& array = entry.array;
     const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
@@ -384,22 +407,24 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
       if (earlier == 0 && entry.defined && !entry.defined[unit] && (!access.write || access.atomic)) {
         return describe(access, array) + ", which holds nothing before the kernel has written it";
       }
-      const void* const earlier_code = entry.writing_code[unit].load(std::memory_order_relaxed);
+      if (!access.atomic || (earlier & ATOMIC) == 0) {
+        if (Complaint wrong = after(earlier, entry.writing_code[unit], array)) {
+          return wrong;
+        }
+      }
+      // A thread that writes and then adds atomically does not order its write before what others add.
+      if (access.atomic && entry.plain_writers) {
+        const std::uint64_t plain = entry.plain_writers[unit].load(std::memory_order_relaxed);
+        if (Complaint wrong = after(plain, entry.plain_writing_code[unit], array)) {
+          return wrong;
+        }
+      }
       if (access.write) {
         entry.writing_code[unit].store(code, std::memory_order_relaxed);
-      }
-      if (earlier == 0 || (access.atomic && (earlier & ATOMIC) != 0)) {
-        continue;
-      }
-      const std::uint64_t block = ((earlier & ~ATOMIC) >> (THREAD_BITS + TIME_BITS)) - 1;
-      if (block != block_ && array.passed_between_blocks) {
-        continue;
-      }
-      const auto writer = static_cast<ThreadNumber>(earlier >> TIME_BITS & ((1U << THREAD_BITS) - 1));
-      const Use use{writer, static_cast<std::uint32_t>(earlier & ((1U << TIME_BITS) - 1))};
-      if (block != block_ || unordered(use, thread)) {
-        return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(writer) +
-               " wrote, and no barrier lies in between" + code_text(earlier_code, true);
+        if (!access.atomic && entry.plain_writers) {
+          entry.plain_writers[unit].store(self, std::memory_order_relaxed);
+          entry.plain_writing_code[unit].store(code, std::memory_order_relaxed);
+        }
       }
     }
     return std::nullopt;

@@ -60,6 +60,8 @@ class BlockChecker final : public Watcher {
     const void* first_read_by = nullptr;
     const void* last_read_by = nullptr;
     bool atomically = false;  ///< written by an atomic operation
+    Use written_plainly;      ///< the last write by any other means
+    const void* written_plainly_by = nullptr;
     bool copying = false;
     bool mbarrier = false;
     bool in_bytes = false;  ///< its bytes have been accessed one by one, and each has a Word of its own

@@ -57,6 +57,14 @@ TEST(Scan, ReadsTemplatesAttributesAndNamespaces) {
   EXPECT_EQ(found.functions[2].signature(), "g(float * A, dim3 grid)");
 }
 
+TEST(Scan, NamesMembersWithTheirClasses) {
+  EXPECT_EQ(signatures("struct S { static void f(int M); };\n"
+                       "void S::f(int M) {}\n"
+                       "namespace a { std::vector<int> S::T::g() { return {}; } }\n"
+                       "::std::string h() { return {}; }\n"),
+            (Texts{"S::f(int M)", "a::S::T::g()", "h()"}));
+}
+
 TEST(Scan, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
   EXPECT_EQ(signatures("// void a() {}\n/* void b() {} */\n#define C void c() { \\\n }\n"
                        "const char* text = \"void d() {} \\\" {\"; char brace = '{'; int big = 1'000;\n"

@@ -377,6 +377,39 @@ def test_a_kernel_that_writes_an_input_leaves_others_alone(run):
     assert done.cases[0]["reason"] == "writes outside of A, B and C"
 
 
+NOT_SUPPORTED = {
+    "instruction.cu": ('asm volatile("trap;");', "the executor does not model the instruction trap (instruction.cu:6)"),
+    "launch.cu": ("sgemm<<<1, 1>>>(M, N, K, alpha, A, B, beta, C);", "launches by kernels (launch.cu:6)"),
+}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_what_is_not_supported_is_named(run, arguments):
+    files = {name: RIGHT.replace("sum = 0;", f"sum = 0; {text}") for name, (text, _) in NOT_SUPPORTED.items()}
+    done = run(files, *arguments)
+    for case in done.cases:
+        assert case["outcome"] == "not_supported"
+        assert NOT_SUPPORTED[case["kernel"]][1] in case["reason"]
+
+
+def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asks = (
+        "#include <cstdio>\n" + KERNEL + "void ask(int M, int N, int K, float alpha, const float* A, const float* B, "
+    )
+    asks += (
+        "float beta, float* C) {\n  if (getchar() == EOF) sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, "
+    )
+    asks += "beta, C);\n}\n"
+    (tmp_path / "asks.cu").write_text(asks, encoding="utf-8")
+    reading, writing = os.pipe()  # as from a terminal at which nobody types
+    command = [str(RUNNER), "--kernel", "asks.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
+    done = subprocess.run(command, cwd=tmp_path, stdin=reading, capture_output=True, text=True, check=False)
+    os.close(reading)
+    os.close(writing)
+    assert done.returncode == 0, done.stdout
+
+
 # ---- What ends the process of a case ----
 
 CRASHES = {
@@ -408,6 +441,19 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
             assert re.search(CRASHES[case["kernel"]][2], case["reason"]), case["reason"]
         else:
             assert case["outcome"] == "executed"
+
+
+def test_a_file_that_changes_is_not_measured_as_what_it_was(run):
+    """It changes itself and crashes, so that the next case has a process that reads it anew."""
+    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL
+    changes += "void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
+    changes += '  if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }\n'
+    changes += "  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);\n}\n"
+    done = run({"my.cu": changes}, sizes="20,24")
+    assert [case["reason"] for case in done.cases] == [
+        "crashed: Killed (signal 9)",
+        "my.cu has been changed since the run began",
+    ]
 
 
 def test_a_checked_kernel_may_call_exit(run):
@@ -522,6 +568,24 @@ def test_a_wrong_launch_is_told_of_at_its_own_place_first(run):
 def test_a_file_may_begin_with_a_byte_order_mark(run):
     done = run({"my.cu": "\ufeff" + RIGHT.replace("\n", "\r\n")})
     assert done.status == 0, done.stderr
+
+
+NAMES = ['dou"ble.cu', "back\\slash.cu", "k\u00e4r nel.cu", "it's.cu", "a" * 250 + ".cu"]
+
+
+def test_a_file_may_have_any_name(run):
+    done = run({'folder "x"/my.cu': RIGHT} | dict.fromkeys(NAMES, RIGHT), "--check")
+    assert done.status == 0, done.stdout + done.stderr
+    assert [case["path"] for case in done.cases] == ['folder "x"/my.cu', *NAMES]
+    done = run({NAMES[0]: RIGHT.replace("k < K", "k <= K")}, "--check")
+    assert f"{NAMES[0]}:7 in" in done.cases[0]["reason"]
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.cu")
+    done = run_runner(tmp_path, "--kernel", "pipe.cu", "--device", "cpu", "--sizes", "20")
+    assert done.status == 2
+    assert "can not read pipe.cu: it is no regular file" in done.stderr
 
 
 def test_status_2_of_missing_files_and_functions(run):

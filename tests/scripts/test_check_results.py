@@ -237,3 +237,6 @@ def test_other_files_are_no_results(folder, tmp_path, capsys):
         check_results.main([str(tmp_path / "empty")])
     assert exit_.value.code == 2
     assert "holds no results" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        check_results.main([str(tmp_path / "missing")])
+    assert "missing is no folder" in capsys.readouterr().err

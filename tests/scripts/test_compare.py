@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +14,26 @@ from conftest import SYNTHETIC, add_layouts, case
 from results import load, one
 
 COLD = str(SYNTHETIC / "cold.json")
+
+
+def ended_with(stdout) -> tuple[int, str]:
+    """The status and the messages of the script, which writes its table to `stdout`."""
+    done = subprocess.run(
+        [sys.executable, compare.__file__, COLD, COLD], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_reader_that_ends_early_ends_the_script_quietly():
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert ended_with(writing) == (-signal.SIGPIPE, "")
+    os.close(writing)
+
+
+def test_a_full_disk_is_told_of():
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        assert ended_with(full) == (2, "compare.py: [Errno 28] No space left on device\n")
 
 
 def scaled(kernel: str, size: int, factor: float):

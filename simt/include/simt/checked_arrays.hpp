@@ -56,6 +56,9 @@ class CheckedArrays {
     std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
     /// The code of that write, for messages; null for a copy's.
     std::unique_ptr<std::atomic<const void*>[]> writing_code;
+    /// The same for the last write that was not atomic; null for memory that blocks pass on.
+    std::unique_ptr<Writer[]> plain_writers;
+    std::unique_ptr<std::atomic<const void*>[]> plain_writing_code;
     std::unique_ptr<bool[]> defined;  ///< for every unit whether it holds something; null where all do
     std::size_t bytes = 0;            ///< from the first row's begin to the last one's end
     std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
@@ -68,6 +71,8 @@ class CheckedArrays {
       observed_.store(true, std::memory_order_relaxed);
     }
   }
+  /// The host has written there, between launches.
+  void host_wrote(const void* begin, std::size_t bytes);
   /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces and the variables in device
   /// memory that there are now.
   void begin_launch();

@@ -25,7 +25,7 @@ std::vector<Allocation> allocations();
 /// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
 class DeviceVariable {
  public:
-  DeviceVariable(const char* name, const void* address, std::size_t bytes, bool writable);
+  DeviceVariable(const char* name, const volatile void* address, std::size_t bytes, bool writable);
   ~DeviceVariable();
   DeviceVariable(const DeviceVariable&) = delete;
   DeviceVariable& operator=(const DeviceVariable&) = delete;

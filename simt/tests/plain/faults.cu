@@ -32,7 +32,25 @@ __global__ void atomic_and_plain_kernel(float* out) {
   else
     out[0] = 2.0f;
 }
-void atomic_and_plain(const float*, float* out) { atomic_and_plain_kernel<<<1, 64>>>(out); }
+void atomic_and_plain(const float*, float* out) {
+  cudaMemset(out, 0, sizeof(float));
+  atomic_and_plain_kernel<<<1, 64>>>(out);
+}
+
+__global__ void atomic_behind_plain_kernel(float* out) {
+  if (threadIdx.x == 0) out[0] = 0;
+  atomicAdd(&out[0], 1.0f);
+}
+void atomic_behind_plain(const float*, float* out) { atomic_behind_plain_kernel<<<1, 64>>>(out); }
+
+__global__ void shared_atomic_behind_plain_kernel(float* out) {
+  __shared__ float sum;
+  if (threadIdx.x == 0) sum = 0;
+  atomicAdd(&sum, 1.0f);
+  __syncthreads();
+  out[threadIdx.x] = sum;
+}
+void shared_atomic_behind_plain(const float*, float* out) { shared_atomic_behind_plain_kernel<<<1, 64>>>(out); }
 
 __device__ float lookup[4];
 __global__ void variable_beyond_end_kernel(float* out) { out[threadIdx.x] = lookup[threadIdx.x]; }
@@ -111,6 +129,39 @@ void copy_from_beyond_symbol(const float*, float* out) {
     throw std::runtime_error(cudaGetErrorName(cudaGetLastError()));
 }
 
+void must_succeed(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(cudaGetLastError()));
+}
+struct Memory {
+  float* begin = nullptr;
+  Memory() { cudaMalloc(&begin, 64 * sizeof(float)); }
+  ~Memory() { cudaFree(begin); }
+};
+void set_beyond_allocation(const float*, float*) {
+  const Memory memory;
+  must_succeed(cudaMemset(memory.begin + 32, 0, 33 * sizeof(float)));
+}
+void copy_beyond_allocation(const float*, float* out) {
+  const Memory memory;
+  must_succeed(cudaMemcpy(out, memory.begin + 32, 33 * sizeof(float), cudaMemcpyDefault));
+}
+void free_twice(const float*, float*) {
+  Memory memory;
+  cudaFree(memory.begin);
+  const cudaError_t error = cudaFree(memory.begin);
+  memory.begin = nullptr;
+  must_succeed(error);
+}
+
+__global__ void trap_at_nan_kernel(const float* in, float* out) {
+  if (isnan(in[threadIdx.x])) __trap();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+void nothing_in_memory_yet(const float*, float* out) {
+  const Memory memory;
+  trap_at_nan_kernel<<<1, 64>>>(memory.begin, out);
+}
+
 __global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
@@ -147,6 +198,8 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
       {"unwritten", unwritten, "faults.cu:24 in "},
       {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
       {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
+      {"atomic_behind_plain", atomic_behind_plain, "of OUT, which block (0,0,0), thread (0,0,0) wrote"},
+      {"shared_atomic_behind_plain", shared_atomic_behind_plain, "of shared sum, which thread (0,0,0) wrote"},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
       {"copy_not_awaited", copy_not_awaited, "of dynamic shared memory, to which an asynchronous copy"},
       {"race_with_both_lines", missing_barrier, "; it wrote at "},
@@ -164,6 +217,10 @@ extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
        "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
       {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
       {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
+      {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
+      {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
+      {"free_twice", free_twice, "cudaFree() of what is no allocation"},
+      {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},

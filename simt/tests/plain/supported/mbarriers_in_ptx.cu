@@ -44,6 +44,9 @@ __global__ void mbarriers_in_ptx_kernel(const float* in, float* out) {
   out[threadIdx.x] = values[63 - threadIdx.x] + copied[threadIdx.x] + sum + (old == 7);
 }
 
-void mbarriers_in_ptx(const float* in, float* out) { mbarriers_in_ptx_kernel<<<1, 64>>>(in, out); }
+void mbarriers_in_ptx(const float* in, float* out) {
+  cudaMemset(out, 0, 64 * sizeof(float));
+  mbarriers_in_ptx_kernel<<<1, 64>>>(in, out);
+}
 
 float mbarriers_in_ptx_expected(const float* in, int i) { return in[63 - i] + in[i] + 64; }
