@@ -153,6 +153,23 @@ def test_without_measurements_there_is_nothing_to_draw(edited, capsys):
     assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("mode", ["check", "count"])
+def test_what_was_executed_without_being_timed_keeps_no_chart_from_its_neighbours(synthetic, edited, capsys, mode):
+    """The quick start without a GPU draws from both."""
+
+    def executed(document: dict) -> None:
+        cpu_alone(document)
+        document["context"]["protocol"][mode] = True
+        document["benchmarks"] = [{**r, "outcome": "executed"} for r in document["benchmarks"]]
+
+    shutil.copy(FILES[0], synthetic / "executed.json")
+    untimed, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
+    assert plot.main([str(untimed)]) == 1
+    assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
+    assert plot.main([str(untimed), str(timed)]) == 0
+    assert [chart.name for chart in (timed.parent / "charts").iterdir()] == ["cpu_speed.png"]
+
+
 def test_wrong_cases_are_not_drawn(edited):
     def spoil(document: dict) -> None:
         for record in document["benchmarks"]:
