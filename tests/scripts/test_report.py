@@ -111,7 +111,8 @@ def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edite
 def test_nothing_to_show_is_said(capsys, edited, tmp_path):
     path = edited("cold.json", lambda document: document["benchmarks"].clear())
     assert "nothing to show" in refused(capsys, tmp_path, path)
-    assert "list of kernels" in refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
+    said = refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
+    assert "nothing to show: kernels.json is a list" in said  # the note of a page names no folder of its maker
     assert "absent" in refused(capsys, tmp_path, tmp_path / "absent.json")
     (tmp_path / "empty").mkdir()
     assert "holds no *.json" in refused(capsys, tmp_path, tmp_path / "empty")
