@@ -120,7 +120,7 @@ RATIO = {"zero": True}
 NEAR = {"zero": False, "padding": 14}
 SPEED = Quantity("tflops", "TFLOP/s", ("tflops_low", "tflops_high"), scale=LOG)
 RELATIVE = Quantity("of", "% of cuBLAS's speed", ("of_low", "of_high"), "of_least", 100, RATIO)
-ERROR = Quantity("err", "relative error against FP64", scale=LOG, digits=".0e")
+ERROR = Quantity("err", "relative error against FP64", scale=LOG, digits=".2~e")
 INTENSITY = Quantity("intensity", "FLOP per byte of DRAM", scale=LOG)
 OVER_TIME = {
     "speed": Quantity("tflops", "TFLOP/s", scale=NEAR),

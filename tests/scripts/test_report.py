@@ -400,6 +400,14 @@ def test_images_of_energy_are_hollow_where_the_gpu_was_throttled_meanwhile():
     assert all(row["throttled"] == row["turn_throttled"] for row in rows)
 
 
+def test_an_axis_of_errors_has_no_number_twice():
+    rows = [{"name": "a", "source": "x", "tflops": 1, "err": err} for err in (2.9e-7, 4.1e-7)]
+    black = {"a": {"light": "#000000", "shape": "circle"}}
+    spec = report_charts.fill(report_charts.CHARTS["error"]["scatter"], rows, black, "light", "#111111")
+    labels = re.findall(r">([\d.]+e.\d+)<", report.vl_convert.vegalite_to_svg(spec))
+    assert len(labels) == len(set(labels)) > 3
+
+
 def test_definitions_are_filled_without_a_change_to_themselves():
     before = json.dumps(report_charts.CHARTS)
     rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
