@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, cpu_alone, executed
 
 SCRIPTS = ROOT / "scripts"
 
@@ -257,16 +257,6 @@ def test_measured_results_hold_no_path_of_the_machine(tmp_path):
 def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, edited, tmp_path):
     """The build is a program that does nothing, the runner one that copies results of the CPU, and the report an empty
     file: a whole one takes seconds, and tests/scripts/test_report.py writes some."""
-
-    def cpu_alone(document: dict) -> None:
-        document["context"]["device"] = None
-        document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
-
-    def executed(document: dict) -> None:
-        cpu_alone(document)
-        document["context"]["protocol"]["check"] = True
-        document["benchmarks"] = [{**r, "outcome": "executed"} for r in document["benchmarks"]]
-
     shutil.copy(synthetic / "cold.json", synthetic / "executed.json")
     checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
     root = tmp_path / "suite"
