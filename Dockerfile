@@ -4,7 +4,7 @@
 #   docker run -v "$PWD/measurements:/sgemm/build/measurements" sgemm    # executes the chapters on the CPU
 #   docker run -it --entrypoint bash -w /sgemm/build sgemm               # a shell beside ./runner
 #
-# For a GPU take a base that has nvcc. The first run compiles for the GPU that it finds, which takes some minutes:
+# For a GPU take a base that has nvcc. Each new container compiles for the GPU that it finds, which takes some minutes:
 #
 #   docker build -t sgemm-cuda --build-arg BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04 .
 #   docker run --gpus all -v "$PWD/measurements:/sgemm/build/measurements" sgemm-cuda

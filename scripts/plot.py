@@ -1156,7 +1156,9 @@ def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
     of_energy = [path for path in files if path not in of_ncu and is_of_mode(path, "energy")]
     of_turns = [path for path in files if path not in of_ncu and is_of_mode(path, "sustain")]
     apart = [*of_ncu, *of_accuracy, *of_shapes, *of_energy, *of_turns]
-    sweeps = [path for path in files if path not in apart]
+    # What was executed with --check or --count has no times. Such a file is read only where no other one is.
+    untimed = [path for path in files if path not in of_ncu and any(is_of_mode(path, m) for m in ("check", "count"))]
+    sweeps = [path for path in files if path not in apart and path not in untimed] or untimed
     names = {path: device_of(load([path])).get("name") for path in sweeps}
     several = list(dict.fromkeys(filter(None, names.values())))
     if len(several) > 1:

@@ -65,7 +65,10 @@ say "Results: ${results[*]/#/$ROOT/build/}"
 case $charts in
   0) say "Charts:  $ROOT/build/$folder/charts" ;;
   1) say "Charts:  none, as nothing was measured on square matrices" ;;
-  *) exit "$charts" ;;
+  *)
+    say "Charts:  none, for the reason above"
+    status=$charts
+    ;;
 esac
 report=$folder/report.html
 if "$python" "$ROOT/scripts/report.py" "${results[@]}" -o "$report" >/dev/null; then

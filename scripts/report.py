@@ -23,14 +23,16 @@ import base64
 import gzip
 import html
 import json
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import vl_convert
 
 import report_charts
+from fleet import Spread
 from report_data import CARDS, GREYS, GRIDS, INKS, Report, files_of, gather
 from results import ResultsError
 
@@ -99,28 +101,94 @@ def page(report: Report, title: str) -> str:
     return text
 
 
-# The charts that are drawn as images, with the field that a case needs for each.
-IMAGES = {"relative": "of", "absolute": "tflops", "error": "err", "energy": "gflop_per_joule", "roofline": "intensity"}
+def of_one_problem(cases: Sequence[dict], usual: str = "") -> list[dict]:
+    """The cases of the usual problem, or else of the largest."""
+    largest = max(cases, key=lambda case: case["m"] * case["n"] * case["k"], default={}).get("problem")
+    chosen = usual if any(case["problem"] == usual for case in cases) else largest
+    return [case for case in cases if case["problem"] == chosen]
+
+
+def as_in_turns(cases: Sequence[dict]) -> list[dict]:
+    """The cases as they were while their energy was measured."""
+    return [case | {"throttled": case["turn_throttled"]} for case in cases]
+
+
+def moments_of(cases: Sequence[dict]) -> list[dict]:
+    """The moments of sustained cases, those of a case's two turns on lines of their own."""
+    return [
+        moment
+        | {name: case[name] for name in ("name", "problem", "source")}
+        | {"line": f"{case['id']} {moment['turn']}"}
+        for case in of_one_problem(cases)
+        for moment in case["moments"]
+    ]
+
+
+def over_files(cases: Sequence[dict]) -> list[dict]:
+    """The cases that several files of a device have: the median of their speeds, and the range."""
+    groups: dict[tuple, list[dict]] = {}
+    for case in cases:
+        groups.setdefault((case["device"], case["case"]), []).append(case)
+    rows = []
+    for (device, _), group in groups.items():
+        files = len({case["file"] for case in group})
+        speeds = [case["tflops"] for case in group]
+        hot = any(case["throttled"] for case in group)
+        spread = Spread(median(speeds), min(speeds), max(speeds), files, hot)
+        about = {name: group[0][name] for name in ("name", "problem", "side") if name in group[0]}
+        about |= {"source": device, "group": f"{device} {group[0]['kernel']}"}
+        if files > 1:
+            rows.append(about | spread._asdict() | {"spread": 100 * spread.relative})
+    return rows
+
+
+# The charts that are drawn as images: the field that a case needs, and what is drawn of these cases. The page has the
+# same in report/page.js, where filters change the cases.
+IMAGES: dict[str, tuple[str, Callable[[Sequence[dict]], list[dict]]]] = {
+    "relative": ("of", list),
+    "absolute": ("tflops", list),
+    "error": ("written_err", partial(of_one_problem, usual="4096")),
+    "energy": ("gflop_per_joule", as_in_turns),
+    "sustained": ("moments", moments_of),
+    "boards": ("tflops", over_files),
+    "spread": ("tflops", over_files),
+    "roofline": ("intensity", list),
+}
+
+
+def first_drawn(report: Report, view: str) -> tuple[str, list[dict]]:
+    """What a view shows first, below a title that tells the protocol, and the problem where all is of one. The protocol
+    is the page's, or the first one that has something for the view."""
+    usual, kernels = first_shown(report)
+    needed, drawn = IMAGES[view]
+    cases = [case for case in report.cases if case["name"] in kernels and needed in case]
+    for protocol in sorted(range(len(report.protocols)), key=lambda protocol: protocol != usual):
+        if rows := drawn([case for case in cases if case["protocol"] == protocol]):
+            problems = {row["problem"] for row in rows}
+            return report.protocols[protocol] + (f", M × N × K {problems.pop()}" if len(problems) == 1 else ""), rows
+    return "", []
 
 
 def images(report: Report, folder: Path) -> Iterator[Path]:
     """Draws PNG and SVG of the charts that the page shows first, in the light theme."""
-    protocol, kernels = first_shown(report)
-    rows = [case for case in report.cases if case["protocol"] == protocol and case["name"] in kernels]
     config = report_charts.config(INKS["light"], GRIDS["light"], GREYS["light"]) | {"background": CARDS["light"]}
     folder.mkdir(parents=True, exist_ok=True)
-    for view, name in IMAGES.items():
-        shown = [row for row in rows if name in row]
-        squares = [row for row in shown if "side" in row]
-        forms = {"over_size": squares, "by_shape": [row for row in shown if "side" not in row], "scatter": shown}
+    for view in IMAGES:
+        text, rows = first_drawn(report, view)
+        title = {"text": text, "anchor": "start", "fontSize": 12, "fontWeight": 500, "color": INKS["light"]}
+        forms = {"over_size": [row for row in rows if "side" in row]}
+        forms["by_shape"] = [row for row in rows if "side" not in row]
+        for form, quantity in report_charts.OVER_TIME.items():
+            forms[form] = [row for row in rows if quantity.field in row]
         for form, spec in report_charts.CHARTS[view].items():
-            if forms[form]:
-                spec = report_charts.fill(spec, forms[form], report.looks, "light", INKS["light"], roofs=report.roofs)
+            if shown := forms.get(form, rows):
+                spec = report_charts.fill(spec, shown, report.looks, "light", INKS["light"], roofs=report.roofs)
+                spec |= {"config": config, "title": title}
                 path = folder / f"{view}_{form}.png"
-                path.write_bytes(vl_convert.vegalite_to_png(spec | {"config": config}, scale=2))
+                path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
                 yield path
                 path = path.with_suffix(".svg")
-                path.write_text(vl_convert.vegalite_to_svg(spec | {"config": config}), encoding="utf-8")
+                path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
                 yield path
 
 

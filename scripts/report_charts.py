@@ -120,8 +120,14 @@ RATIO = {"zero": True}
 NEAR = {"zero": False, "padding": 14}
 SPEED = Quantity("tflops", "TFLOP/s", ("tflops_low", "tflops_high"), scale=LOG)
 RELATIVE = Quantity("of", "% of cuBLAS's speed", ("of_low", "of_high"), "of_least", 100, RATIO)
-ERROR = Quantity("err", "relative error against FP64", scale=LOG, digits=".0e")
+ERROR = Quantity("err", "relative error against FP64", scale=LOG, digits=".2~e")
 INTENSITY = Quantity("intensity", "FLOP per byte of DRAM", scale=LOG)
+OVER_TIME = {
+    "speed": Quantity("tflops", "TFLOP/s", scale=NEAR),
+    "clock": Quantity("mhz", "SM clock in MHz", scale=NEAR),
+    "power": Quantity("watts", "W", scale=NEAR),
+    "temperature": Quantity("celsius", "°C", scale=NEAR),
+}
 
 
 def roofline() -> Spec:
@@ -194,12 +200,7 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "error": {"scatter": scatter(SPEED, ERROR)},
     "distribution": {"scatter": errors_by_distribution()},
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO)),
-    "sustained": {
-        "speed": over_time(Quantity("tflops", "TFLOP/s", scale=NEAR), 280),
-        "clock": over_time(Quantity("mhz", "SM clock in MHz", scale=NEAR), 150),
-        "power": over_time(Quantity("watts", "W", scale=NEAR), 150),
-        "temperature": over_time(Quantity("celsius", "°C", scale=NEAR), 150),
-    },
+    "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
     "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
     "spread": pair(Quantity("spread", "range in % of the median", scale=RATIO)),
     "power": pair(Quantity("watts", "W", scale=RATIO)),

@@ -416,7 +416,7 @@ def other_table(path: Path, source: str) -> Table | str:
         return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
     if are_objects(document) and all("variants" in each for each in document):
-        return f"{path} is a list of kernels (runner --list), which holds no results."
+        return f"{source}{path.suffix} is a list of kernels (runner --list), which holds no results."
     if isinstance(document, dict) and are_objects(document.get("runs")):
         return program_table(source, document)
     if isinstance(document, dict) and are_objects(document.get("entries")):

@@ -79,18 +79,23 @@ def serve(served: dict[str, Path]) -> Iterator[Callable[[Path], str]]:
 
 @pytest.fixture
 def open_page(chromium: object, served: dict[str, Path]) -> Iterator[Callable[..., Opened]]:
-    """open_page(PLACE, width="phone", dark=True) opens a file or an address and waits until it is loaded."""
+    """open_page(PLACE, width="phone", dark=True, touch=True) opens a file or an address and waits until it is loaded.
+    With `touch` there are fingers and no mouse."""
     contexts = []
 
     def is_own(url: str, place: str) -> bool:
         origin = "file:" if place.startswith("file:") else place
         return url.startswith(("data:", "blob:", "about:", origin, *served))
 
-    def open_(place: Path | str, *, width: str = "desktop", dark: bool = False) -> Opened:
+    def open_(place: Path | str, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
         address = place.resolve().as_uri() if isinstance(place, Path) else place
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         context = chromium.new_context(
-            viewport=size, color_scheme="dark" if dark else "light", accept_downloads=True, reduced_motion="reduce"
+            viewport=size,
+            color_scheme="dark" if dark else "light",
+            has_touch=touch,
+            accept_downloads=True,
+            reduced_motion="reduce",
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(HANGS)

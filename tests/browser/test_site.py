@@ -202,6 +202,20 @@ def test_terms_have_the_glossarys_first_sentence_as_a_tooltip(site, open_page):
         tooltip.wait_for(state="detached")
 
 
+def test_a_touch_shows_the_tooltip_of_an_abbreviation_and_follows_the_link_of_a_term(site, open_page):
+    opened = open_page(site / CHAPTER, width="phone", touch=True)
+    opened.page.locator("article abbr:text-is('SM')").first.tap()
+    tooltip = opened.page.locator(".md-tooltip2--active")
+    tooltip.wait_for()
+    assert tooltip.inner_text().startswith("Streaming multiprocessor: one of the 132 processors")
+    assert opened.too_wide() == []
+    opened.page.locator("article h2").first.tap()
+    tooltip.wait_for(state="detached")
+    opened.page.locator("article a[href='glossary.html#bank-conflict']").first.tap()
+    opened.page.wait_for_url("**/docs/glossary.html#bank-conflict")
+    assert opened.errors == []
+
+
 def test_dark_follows_the_system_and_can_be_switched(site, open_page):
     opened = open_page(site / CHAPTER, dark=True)
     scheme = "() => document.body.dataset.mdColorScheme"

@@ -35,6 +35,18 @@ def case(document: dict, kernel: str, size: int) -> dict:
     return next(r for r in document["benchmarks"] if r["kernel"] == kernel and r["m"] == size)
 
 
+def cpu_alone(document: dict) -> None:
+    document["context"]["device"] = None
+    document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
+
+
+def executed(document: dict, mode: str = "check") -> None:
+    """The CPU's cases as a run with that flag would have them: without times."""
+    cpu_alone(document)
+    document["context"]["protocol"][mode] = True
+    document["benchmarks"] = [{**r, "outcome": "executed"} for r in document["benchmarks"]]
+
+
 def add_layouts(document: dict) -> None:
     """Adds a transposed product and a batch to the cases, both of the sizes of a plain one."""
     like = case(document, "cublas", 1024)

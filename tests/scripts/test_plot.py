@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import plot
-from conftest import ROOT, SYNTHETIC, case, of_file, write_other_kernels
+from conftest import ROOT, SYNTHETIC, case, cpu_alone, executed, of_file, write_other_kernels
 from results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
@@ -133,11 +133,6 @@ def test_says_what_is_missing(tmp_path, capsys, unwritten):
     assert "ladder.png" in unwritten
 
 
-def cpu_alone(document: dict) -> None:
-    document["context"]["device"] = None
-    document["benchmarks"] = [r for r in document["benchmarks"] if r["platform"] == "cpu"]
-
-
 def test_without_gpu_kernels_the_cpu_is_drawn(edited):
     path = edited("cold.json", cpu_alone)
     assert plot.main([str(path)]) == 0
@@ -151,6 +146,17 @@ def test_without_measurements_there_is_nothing_to_draw(edited, capsys):
 
     assert plot.main([str(edited("cold.json", skipped))]) == 1
     assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["check", "count"])
+def test_what_was_executed_without_being_timed_keeps_no_chart_from_its_neighbours(synthetic, edited, capsys, mode):
+    """The quick start without a GPU draws from both."""
+    shutil.copy(FILES[0], synthetic / "executed.json")
+    untimed, timed = edited("executed.json", partial(executed, mode=mode)), edited("cold.json", cpu_alone)
+    assert plot.main([str(untimed)]) == 1
+    assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
+    assert plot.main([str(untimed), str(timed)]) == 0
+    assert [chart.name for chart in (timed.parent / "charts").iterdir()] == ["cpu_speed.png"]
 
 
 def test_wrong_cases_are_not_drawn(edited):
@@ -558,10 +564,10 @@ def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_beyond_its
 
 
 def test_errors_from_the_executor_need_no_sweep(edited):
-    def executed(document: dict) -> None:
+    def without_a_device(document: dict) -> None:
         document["context"]["device"] = None
 
-    path = edited("accuracy.json", executed)
+    path = edited("accuracy.json", without_a_device)
     assert plot.main([str(path)]) == 0
     assert [chart.name for chart in (path.parent / "charts").iterdir()] == ["error_by_distribution.png"]
 

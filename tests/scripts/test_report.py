@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
+import fleet
 import looks
 import report
 import report_charts
@@ -110,7 +111,8 @@ def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edite
 def test_nothing_to_show_is_said(capsys, edited, tmp_path):
     path = edited("cold.json", lambda document: document["benchmarks"].clear())
     assert "nothing to show" in refused(capsys, tmp_path, path)
-    assert "list of kernels" in refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
+    said = refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
+    assert "nothing to show: kernels.json is a list" in said  # the note of a page names no folder of its maker
     assert "absent" in refused(capsys, tmp_path, tmp_path / "absent.json")
     (tmp_path / "empty").mkdir()
     assert "holds no *.json" in refused(capsys, tmp_path, tmp_path / "empty")
@@ -341,12 +343,69 @@ def test_fourteen_chapters_look_different():
 
 
 def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "IMAGES", {"relative": "of"})
+    monkeypatch.setattr(report, "IMAGES", {"relative": report.IMAGES["relative"]})
     paths = list(report.images(report_data.gather([COLD]), tmp_path))
     names = {path.name for path in paths}
     assert names == {"relative_over_size.png", "relative_over_size.svg"}
     assert (tmp_path / "relative_over_size.png").read_bytes().startswith(b"\x89PNG")
-    assert "cuBLAS" in (tmp_path / "relative_over_size.svg").read_text(encoding="utf-8")
+    drawn = (tmp_path / "relative_over_size.svg").read_text(encoding="utf-8")
+    assert "cuBLAS" in drawn
+    assert "cold L2, kernel time" in drawn
+
+
+def test_images_of_boards_have_medians_and_ranges(tmp_path):
+    files = [ROOT / "results" / "nvidia-h200" / f"shapes_tensor{name}.json" for name in ("", "_other_board")]
+    found = report_data.gather(files)
+    title, rows = report.first_drawn(found, "boards")
+    assert title == found.protocols[0]
+    spreads = fleet.spreads(fleet.load_boards(files), "tflops")
+    wanted = sorted((*of["NVIDIA H200"], 100 * of["NVIDIA H200"].relative) for of in spreads.values())
+    told = sorted(tuple(row[name] for name in (*fleet.Spread._fields, "spread")) for row in rows)
+    assert len(told) == len(wanted) > 10
+    assert told == [pytest.approx(row, rel=1e-5, abs=1e-3) for row in wanted]
+    assert report.first_drawn(report_data.gather(files[:1]), "boards") == ("", [])
+
+
+def test_images_of_turns_have_what_was_sustained_at_the_largest_size(monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "IMAGES", {"sustained": report.IMAGES["sustained"]})
+    found = report_data.gather([COLD, SYNTHETIC / "sustained.json"])
+    sustained = [each for each in found.cases if "moments" in each]
+    for moment in (moment for each in sustained for moment in each["moments"]):
+        moment.pop("celsius", None)  # as a GPU without a thermometer
+    smaller = sustained[0] | {"problem": "2", "m": 2, "n": 2, "k": 2}
+    found.cases.append(smaller)
+    title, rows = report.first_drawn(found, "sustained")
+    assert title.endswith("sustained, M × N × K 8192")
+    assert {(row["name"], row["turn"]) for row in rows} == {
+        (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in report_charts.TURNS
+    }
+    names = {path.name for path in report.images(found, tmp_path)}
+    assert names == {f"sustained_{form}.{kind}" for form in ("speed", "clock", "power") for kind in ("png", "svg")}
+
+
+def test_images_of_errors_are_of_one_size_and_of_the_protocol_that_the_page_shows_first(edited):
+    few = edited("warm.json", lambda document: document["benchmarks"].__delitem__(slice(2, None)))
+    found = report_data.gather([few, COLD])
+    title, rows = report.first_drawn(found, "error")
+    assert title.startswith("cold L2")
+    assert title.endswith("M × N × K 4096")
+    assert {row["problem"] for row in rows} == {"4096"}
+
+
+def test_images_of_energy_are_hollow_where_the_gpu_was_throttled_meanwhile():
+    found = report_data.gather([SYNTHETIC / "energy.json"])
+    found.cases[0]["turn_throttled"] = not found.cases[0]["throttled"]
+    _, rows = report.first_drawn(found, "energy")
+    assert found.cases[0]["id"] in {row["id"] for row in rows}
+    assert all(row["throttled"] == row["turn_throttled"] for row in rows)
+
+
+def test_an_axis_of_errors_has_no_number_twice():
+    rows = [{"name": "a", "source": "x", "tflops": 1, "err": err} for err in (2.9e-7, 4.1e-7)]
+    black = {"a": {"light": "#000000", "shape": "circle"}}
+    spec = report_charts.fill(report_charts.CHARTS["error"]["scatter"], rows, black, "light", "#111111")
+    labels = re.findall(r">([\d.]+e.\d+)<", report.vl_convert.vegalite_to_svg(spec))
+    assert len(labels) == len(set(labels)) > 3
 
 
 def test_definitions_are_filled_without_a_change_to_themselves():

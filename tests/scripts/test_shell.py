@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, cpu_alone, executed
 
 SCRIPTS = ROOT / "scripts"
 
@@ -61,7 +61,7 @@ def test_without_apt_packages_are_listed(tmp_path):
     assert "cmake libfmt-dev" in done.stderr
 
 
-def fake(folder: str, name: str, text: str) -> None:
+def fake(folder: str | Path, name: str, text: str) -> None:
     program = Path(folder) / name
     program.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
     program.chmod(0o755)
@@ -251,3 +251,35 @@ def test_measured_results_hold_no_path_of_the_machine(tmp_path):
     assert "Failed: cold end-to-end" in done.stderr
     for name in ("cold.json", "end-to-end.json"):
         assert (out / name).read_text(encoding="utf-8") == f"{name}\n"
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
+def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, edited, tmp_path):
+    """The build is a program that does nothing, the runner one that copies results of the CPU, and the report an empty
+    file: a whole one takes seconds, and tests/scripts/test_report.py writes some."""
+    shutil.copy(synthetic / "cold.json", synthetic / "executed.json")
+    checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
+    root = tmp_path / "suite"
+    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "runner").symlink_to(ROOT / "runner")  # whose names of counters the scripts read
+    (root / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
+    fake(root / "scripts", "python.sh", f"echo {sys.executable}")
+    for folder in ("bin", "build"):
+        (root / folder).mkdir()
+    fake(root / "bin", "cmake", "exit 0")
+    fake(root / "bin", "nvidia-smi", "exit 1")
+    fake(root / "bin", "dpkg-query", "printf installed")
+    choose = f'case " $* " in *" --check "*) file={checked} ;; *) file={timed} ;; esac'
+    fake(root / "build", "runner", f'{choose}\ncp "$file" "${{@: -1}}"')
+    here = f"{root / 'bin'}:{os.environ['PATH']}"
+    done = bash(root / "scripts" / "quickstart.sh", path=here)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (root / "build" / "measurements").iterdir()
+    assert {path.name for path in folder.iterdir()} == {"executed.json", "results.json", "charts", "report.html"}
+    assert f"Report:  {folder / 'report.html'}" in done.stderr
+    assert f"Charts:  {folder / 'charts'}" in done.stderr
+    timed.write_text("{}")  # which has no charts
+    broken = bash(root / "scripts" / "quickstart.sh", path=here)
+    assert broken.returncode == 2
+    assert "Charts:  none, for the reason above" in broken.stderr
+    assert "Report:  /" in broken.stderr
