@@ -205,7 +205,8 @@ cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t
   if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
     return error;
   }
-  return cudaMemcpy(destination, reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset, bytes, kind);
+  return cudaMemcpy(destination, reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset,
+                    bytes, kind);
 }
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
