@@ -625,11 +625,11 @@ def test_a_line_is_of_one_number_of_gpus():
     assert drawn == {"14_many_gpus": {1}, "14_many_gpus:bf16x6": {1}, "14_many_gpus:fp16x3": {2}}
 
 
-def test_charts_are_chosen_by_name(capsys, unwritten):
-    assert plot.main(["--only", "ladder,gflops_over_size", FILES[0]]) == 0
+def test_charts_are_chosen_by_name(tmp_path, capsys, unwritten):
+    assert plot.main(["--only", "ladder,gflops_over_size", FILES[0], "--out", str(tmp_path)]) == 0
     assert unwritten == ["ladder.png", "gflops_over_size.png"]
     with pytest.raises(SystemExit) as error:
-        plot.main(["--only", "ladder,leiter", FILES[0]])
+        plot.main(["--only", "ladder,leiter", FILES[0], "--out", str(tmp_path)])
     assert error.value.code == 2
     assert "--only: no chart 'leiter'; there are gflops_over_size, " in capsys.readouterr().err
 
