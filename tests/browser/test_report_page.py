@@ -175,7 +175,7 @@ def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, o
     assert len(drawn) == len(own) + len(record["cublas_samples_us"])
     assert opened.axe_violations() == opened.errors == []
     opened.page.keyboard.press("Escape")
-    assert panel.is_hidden()
+    panel.wait_for(state="hidden")
 
 
 def test_the_table_behind_a_chart_can_be_copied_and_saved(sweeps, open_page):
@@ -183,6 +183,7 @@ def test_the_table_behind_a_chart_can_be_copied_and_saved(sweeps, open_page):
     rows = rows_of(opened, "absolute")
     figure = opened.page.locator("#absolute figure").first
     figure.locator("summary", has_text="Table").click()
+    figure.locator("tbody tr").first.wait_for()  # a fold tells that it is open a moment later
     assert figure.locator("tbody tr").count() == min(100, len(rows))
     figure.get_by_role("button", name="Copy").click()
     opened.page.get_by_text("Copied").wait_for()

@@ -221,7 +221,7 @@ def test_dark_follows_the_system_and_can_be_switched(site, open_page):
     scheme = "() => document.body.dataset.mdColorScheme"
     assert opened.page.evaluate(scheme) == "slate"
     opened.page.click("label[title='Switch to light']")
-    assert opened.page.evaluate(scheme) == "default"
+    opened.page.wait_for_function("() => document.body.dataset.mdColorScheme === 'default'")
     opened.page.goto((site / GLOSSARY).as_uri())
     assert opened.page.evaluate(scheme) == "default", "the choice is kept from page to page"
 
@@ -255,7 +255,7 @@ def test_drawings_charts_and_folds_are_there(site, open_page):
     fold = page.locator("details").first
     assert not fold.locator("table").first.is_visible()
     fold.locator("summary").click()
-    assert fold.locator("table").first.is_visible()
+    fold.locator("table").first.wait_for()
 
 
 @pytest.mark.parametrize("dark", [False, True])
