@@ -136,7 +136,8 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
         for record in records_of(document, "08_warp_specialized"):
             if record["m"] in (1024, 4096):
                 record.update(m=4096, n=4096, k=4096)
-        for record in records_of(document, "12_fp16x3"):
+        plain = [record for record in records_of(document, "10_tf32x3") if record["m"] == 4096]
+        for record in [*records_of(document, "12_fp16x3"), *plain]:
             for field in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "time_us",
                           "vs_cublas_ci", "vs_cublas_alone", "cublas_alone_us", "samples_us", "cublas_samples_us",
                           "launches_per_sample"):  # fmt: skip
@@ -151,7 +152,7 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
     earlier = tmp_path / "results" / "nvidia-h200" / "runs" / "20261122-151056-cublas-cold.json"
     earlier.parent.mkdir(parents=True)
     earlier.write_text("{}", encoding="utf-8")
-    done = replay("cublas|05_|06_|07_|08_|09_|12_", change)
+    done = replay("cublas|05_|06_|07_|08_|09_|10_|12_", change)
     assert done.status == 1, done.output
     assert done.results == {
         "build": "pass",
@@ -161,16 +162,18 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
         "07_warptile_hilbert": "fail",
         "08_warp_specialized": "fail",
         "09_every_shape": "fail",
+        "10_tf32x3": "fail",
         "12_fp16x3": "skip",
     }
     assert "vs_cublas_4096x4096x4096=" in done.reasons["06_coarse_2d"]
     assert "gflops" not in done.reasons["06_coarse_2d"]
     assert "sgemm/07_warptile_hilbert/4096x4096x4096 is measured: not verified" in done.reasons["07_warptile_hilbert"]
     assert "1 of 2 sizes are missing: 1024" in done.reasons["08_warp_specialized"]
+    assert "sgemm/10_tf32x3/4096x4096x4096 is not_supported: needs" in done.reasons["10_tf32x3"]
     assert "breaks its schema" in done.reasons["09_every_shape"]
     assert "needs compute capability 9.0" in done.output
     assert earlier.read_text(encoding="utf-8") == "{}", "no file is written over"
     new = {path.name[16:] for path in earlier.parent.iterdir()} - {earlier.name[16:]}
     assert new == {"cublas-cold-2.json", *(f"{kernel}-cold.json" for kernel in done.results if kernel[0].isdigit())}
     log = (tmp_path / "build" / "log").read_text(encoding="utf-8").split()
-    assert log == ["begins", "ends"] * 7, "runs wait for each other"
+    assert log == ["begins", "ends"] * 8, "runs wait for each other"
