@@ -52,14 +52,22 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   int8::split<VECTOR>(p, maxima, workspace);
 }
 
+template <bool VECTOR>
+__global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
+    int8x6_split_lines_kernel(Problem p, void* workspace, int lines) {
+  int8::split_lines<VECTOR>(p, workspace, lines);
+}
+
 template <bool PAIRS>
 __global__ void __launch_bounds__(int8::Shape::THREADS, 1)
     int8x6_kernel(Problem p, void* maxima, void* workspace, Schedule schedule) {
   int8::multiply<PAIRS>(p, maxima, workspace, schedule);
 }
 
-constexpr int8::Kernels KERNELS{int8x6_maxima_kernel<true>, int8x6_maxima_kernel<false>, int8x6_split_kernel<true>,
-                                int8x6_split_kernel<false>, int8x6_kernel<true>,         int8x6_kernel<false>};
+constexpr int8::Kernels KERNELS{
+    int8x6_maxima_kernel<true>,      int8x6_maxima_kernel<false>,      int8x6_split_kernel<true>,
+    int8x6_split_kernel<false>,      int8x6_split_lines_kernel<true>, int8x6_split_lines_kernel<false>,
+    int8x6_kernel<true>,             int8x6_kernel<false>};
 
 const Registration registered =
     Chapter(13, "int8x6")

@@ -1,8 +1,8 @@
 #pragma once
 
 // FP32 products on 8-bit tensor cores (sm_90a), first half: a kernel finds the largest number of each row of A and each
-// column of B, and another one writes all numbers as signed digits, operand tile by operand tile. Chapter 13 explains
-// this code.
+// column of B, and another one writes all numbers as signed digits, operand tile by operand tile. One kernel does both
+// where the registers of a block hold whole rows and columns. Chapter 13 explains this code.
 
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
@@ -320,6 +320,115 @@ __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, voi
     split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_line, first_k, codes, to);
   } else {
     split_columns({p.b, p.ldb, p.n, p.k}, first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
+  }
+}
+
+// ---- The kernel that does both ----
+
+constexpr int LINES_BLOCKS_PER_SM = 2;
+
+/// The lines of a block that keeps them in registers from their first number to their last, or 0 if k is too long.
+/// Fewer than FEWEST_LINES would read less than half of each 32 bytes from B.
+constexpr int MOST_LINES = 16;
+constexpr int FEWEST_LINES = 4;
+SGEMM_HOST_DEVICE inline int lines_of_block(std::int64_t k_tiles) {
+  constexpr int K_TILES_OF_A_LINE = SPLIT_THREADS * GROUPS_PER_THREAD / GROUPS;  // if a block has just one
+  for (int lines = MOST_LINES; lines >= FEWEST_LINES; lines /= 2) {
+    if (k_tiles * lines <= K_TILES_OF_A_LINE) {
+      return lines;
+    }
+  }
+  return 0;
+}
+
+/// What a thread has in split_lines(): GROUPS_PER_THREAD groups of one line, at the same place of several k-tiles.
+struct GroupsOfLine {
+  int line;
+  int group;
+  int first_k_tile;
+  int k_tile_stride;
+
+  /// Neighbouring threads have neighbouring groups of a line of A, or the same group of neighbouring lines of B.
+  __device__ __forceinline__ GroupsOfLine(bool of_a, int lines)
+      : line(of_a ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
+        group(of_a ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
+        first_k_tile(static_cast<int>(threadIdx.x) / (GROUPS * lines)),
+        k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
+};
+
+/// Finds the largest numbers of `lines` rows of A or columns of B, and writes the digits of all their numbers. There is
+/// a block for each `lines` lines of each panel. The maxima in the workspace stay 0.
+template <bool VECTOR>
+__device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
+  __shared__ unsigned maxima[MOST_LINES];
+  griddepcontrol_launch_dependents();
+  const Workspace<Int8x6> workspace(p, memory);
+  const int blocks_of_panel = PANEL / lines;
+  const int panel_of_both = static_cast<int>(blockIdx.x) / blocks_of_panel;
+  const bool of_a = panel_of_both < workspace.a_panels();
+  const int panel = of_a ? panel_of_both : panel_of_both - workspace.a_panels();
+  const GroupsOfLine mine(of_a, lines);
+  const int row = static_cast<int>(blockIdx.x) % blocks_of_panel * lines + mine.line;  // in the panel
+  const std::int64_t line = std::int64_t{panel} * PANEL + row;
+
+  float x[GROUPS_PER_THREAD][GROUP];
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    const std::int64_t first_k = std::int64_t{mine.first_k_tile + i * mine.k_tile_stride} * Int8x6::BK;
+    if (of_a) {
+      load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, line, first_k, mine.group, x[i]);
+    } else {
+      load_across_k({p.b, p.ldb, p.n, p.k}, line, first_k, mine.group, x[i]);
+    }
+  }
+  if (threadIdx.x < MOST_LINES) {
+    maxima[threadIdx.x] = 0;
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    Pace::reset(workspace.progress());
+  }
+  unsigned largest = 0;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    largest = larger(largest, largest_bits(x[i]));
+  }
+  // Lanes of the same line: eight neighbours for A, and every `lines`-th lane for B.
+  const int first = of_a ? 1 : lines;
+  const int last = of_a ? GROUPS : WARP;
+  for (int lanes = first; lanes < last; lanes *= 2) {
+    largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+  }
+  __syncthreads();
+  if (largest > 0 && threadIdx.x % last / first == 0) {
+    atomicMax(&maxima[mine.line], largest);
+  }
+  __syncthreads();
+
+  const int code = scale_code(maxima[mine.line]);
+  const Scale scale(code);
+  const std::int64_t first_tile = std::int64_t{panel_of_both} * workspace.k_tiles();
+  const unsigned place = swizzled(row * WGMMA_ROW_BYTES + mine.group * GROUP);
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    const int k_tile = mine.first_k_tile + i * mine.k_tile_stride;
+    if (k_tile >= workspace.k_tiles()) {
+      break;
+    }
+    uint4 digits[Int8x6::TERMS];
+    split_group(x[i], scale, digits);
+    unsigned char* const to = workspace.terms(first_tile + k_tile) + place;
+#pragma unroll
+    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
+      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES) = digits[digit];
+    }
+    if (mine.group == 0) {
+      Scaling& scaling = *workspace.scaling(first_tile + k_tile);
+      scaling.rows[row] = static_cast<unsigned char>(code);
+      if (row == 0) {
+        scaling.panel = panel;
+        scaling.followed = panel + 1 < panels_of(of_a ? p.m : p.n) ? 1 : 0;
+      }
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's three kernels.
+// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's kernels.
 
 #include "common/problem.hpp"
 #include "engine/int8_operands.cuh"
@@ -29,6 +29,8 @@ struct Kernels {
   void (*maxima_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
   void (*split)(Problem, void*, void*);
   void (*split_scalar)(Problem, void*, void*);  ///< likewise
+  void (*split_lines)(Problem, void*, int);     ///< instead of maxima and split, where k is short enough
+  void (*split_lines_scalar)(Problem, void*, int);
   void (*multiply)(Problem, void*, void*, Schedule);
   void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
 };
@@ -49,10 +51,17 @@ inline Candidate candidate(const Problem& p, const Kernels& kernels, int multipr
     void* const operands = static_cast<char*>(workspace) + operands_at;
     const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
     const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
-    launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, problem,
-           maxima);
-    launch_dependent(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream,
-                     problem, maxima, operands);
+    const int lines = lines_of_block(k_tiles_of<Int8x6>(problem));
+    if (lines > 0) {
+      launch(vector_access ? kernels.split_lines : kernels.split_lines_scalar,
+             (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines), dim3(SPLIT_THREADS), 0, stream, problem,
+             operands, lines);
+    } else {
+      launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, problem,
+             maxima);
+      launch_dependent(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream,
+                       problem, maxima, operands);
+    }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? kernels.multiply : kernels.multiply_scalar, work.blocks, dim3(Shape::THREADS),
                      Rings<Int8x6>::SMEM_BYTES, stream, problem, maxima, operands, work.schedule);
