@@ -33,6 +33,7 @@ struct Splitting {
   std::int64_t products;
   std::int64_t k_tile;
   std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile
+  std::int64_t split_blocks;   ///< for these operands
 
   std::int64_t bytes_of_terms() const { return NUMBERS * terms * term_bytes; }
   std::int64_t k_tiles() const { return K / k_tile; }
@@ -40,9 +41,9 @@ struct Splitting {
 };
 std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return out << splitting.kernel; }
 
-constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144};
-constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144};
-constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136};
+constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144, 20};
+constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144, 20};
+constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 40};  // of 16 whole lines each
 
 const Build& build_of(const Splitting& splitting) {
   return std::find_if(kernels().begin(), kernels().end(),
@@ -50,8 +51,9 @@ const Build& build_of(const Splitting& splitting) {
       ->build(Target::for_checks);
 }
 
-std::vector<LaunchCounts> count(const Splitting& splitting) {
-  CountedProduct product(M, N, K);
+std::vector<LaunchCounts> count(const Splitting& splitting, std::int64_t m = M, std::int64_t n = N,
+                                std::int64_t k = K) {
+  CountedProduct product(m, n, k);
   const Prepared prepared = prepare_named(build_of(splitting), product.problem(), "128x128");
   return product.count_all([&](const Problem& p) { prepared(p, nullptr); }, WHOLE);
 }
@@ -93,7 +95,7 @@ TEST_P(CountedLaunches, SplittingReadsEachNumberOnceAndWritesItsTerms) {
             GetParam().bytes_of_terms() + GetParam().operand_tiles() * GetParam().scaling_bytes);
   EXPECT_EQ(bytes_of(split, AccessKind::global_store, "C"), 0);
   EXPECT_EQ(split.tensor_flops, 0U);
-  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(GetParam().operand_tiles()));
+  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(GetParam().split_blocks));
   for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
     EXPECT_EQ(splits_as(split, other), other.kernel == std::string_view(GetParam().kernel)) << other;
   }
@@ -113,10 +115,8 @@ TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
 
 TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
   const std::string name(std::string_view(GetParam().kernel).substr(3));
-  std::vector<std::string> expected{name + "_split_kernel<true>", name + "_kernel<"};
-  if (GetParam().kernel == std::string_view(INT8X6.kernel)) {
-    expected.insert(expected.begin(), name + "_maxima_kernel<true>");
-  }
+  const std::string split = GetParam().kernel == std::string_view(INT8X6.kernel) ? "_split_lines" : "_split";
+  const std::vector<std::string> expected{name + split + "_kernel<true>", name + "_kernel<"};
   const std::vector<LaunchCounts> launches = count(GetParam());
   ASSERT_EQ(launches.size(), expected.size());
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -127,18 +127,23 @@ TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
 INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6),
                          [](const auto& info) { return test_name(info.param.kernel); });
 
-TEST(CountedMaxima, AreOnePassOfTheOperandsAndAnAtomicForEachLineOfATile) {
+TEST(CountedMaxima, AreAPassOfTheirOwnWhereLinesAreTooLongForABlock) {
   if (!build_of(INT8X6)) {
     GTEST_SKIP() << "this build has no " << INT8X6 << " to count";
   }
-  const std::vector<LaunchCounts> launches = count(INT8X6);
+  constexpr std::int64_t K_TILES = 33;
+  constexpr std::int64_t LONG_LINES = 128;  // of each operand
+  constexpr std::int64_t LONG_K = K_TILES * 128;
+  const std::vector<LaunchCounts> launches = count(INT8X6, LONG_LINES, LONG_LINES, LONG_K);
   ASSERT_EQ(launches.size(), 3U);
   const LaunchCounts& maxima = launches.front();
-  EXPECT_EQ(operands_read(maxima), 4 * NUMBERS);
-  // Two threads have each column of B in a tile.
-  EXPECT_EQ(bytes_of(maxima, AccessKind::global_store, "workspace"), (M + 2 * N) * INT8X6.k_tiles() * 4);
+  EXPECT_EQ(maxima.function.substr(0, 21), "int8x6_maxima_kernel<");
+  EXPECT_EQ(operands_read(maxima), 2 * LONG_LINES * LONG_K * 4);
+  EXPECT_EQ(operands_read(launches[1]), 2 * LONG_LINES * LONG_K * 4);
+  // An atomic for each line of an operand tile. Two threads have each column of B there.
+  EXPECT_EQ(bytes_of(maxima, AccessKind::global_store, "workspace"), 3 * LONG_LINES * K_TILES * 4);
   // The product puts the maxima of all lines back to 0.
-  EXPECT_EQ(bytes_of(launches.back(), AccessKind::global_store, "workspace"), LINES * 4);
+  EXPECT_EQ(bytes_of(launches.back(), AccessKind::global_store, "workspace"), 2 * LONG_LINES * 4);
 }
 
 }  // namespace
