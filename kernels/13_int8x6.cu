@@ -11,6 +11,8 @@
 //   maxima     a kernel of its own finds the largest number of each row of A and each column of B.
 //   split      another one writes the digits, operand tile by operand tile: 128 rows of A, or columns of B, by a k-tile
 //              of 128. A digit takes a byte, so that an operand tile has the 48 KB and the layout of 11's.
+//   lines      up to k = 4096, one kernel does both: the registers of a block hold 4 to 16 whole rows or columns, so
+//              that each number is read once.
 //   sums       three for each element of C, one for each power of 256. They stay in registers over all k: 192 of a
 //              thread's, so that tiles of C are 128x128. Nothing is rounded, and no FP32 unit adds. The three sums
 //              become one float at the end. INT32 has room for 43648 k; longer sums are cut into pieces.
