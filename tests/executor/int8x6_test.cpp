@@ -110,6 +110,11 @@ void scale_lines(HostCase& host) {
       host.a.at(i, k) = std::ldexp(host.a.at(i, k), static_cast<int>(i * 7 % 41) - 20);
     }
   }
+  for (std::int64_t k = 0; k < host.b.rows(); ++k) {
+    for (std::int64_t j = 0; j < host.b.cols(); ++j) {
+      host.b.at(k, j) = std::ldexp(host.b.at(k, j), static_cast<int>(j * 5 % 19) - 9);
+    }
+  }
 }
 
 /// By K: how many whole lines a block splits, or 0 for maxima and digits by kernels of their own.
