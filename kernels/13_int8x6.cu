@@ -66,10 +66,14 @@ __global__ void __launch_bounds__(int8::Shape::THREADS, 1)
   int8::multiply<PAIRS>(p, maxima, workspace, schedule);
 }
 
-constexpr int8::Kernels KERNELS{
-    int8x6_maxima_kernel<true>,      int8x6_maxima_kernel<false>,      int8x6_split_kernel<true>,
-    int8x6_split_kernel<false>,      int8x6_split_lines_kernel<true>, int8x6_split_lines_kernel<false>,
-    int8x6_kernel<true>,             int8x6_kernel<false>};
+constexpr int8::Kernels KERNELS{int8x6_maxima_kernel<true>,
+                                int8x6_maxima_kernel<false>,
+                                int8x6_split_kernel<true>,
+                                int8x6_split_kernel<false>,
+                                int8x6_split_lines_kernel<true>,
+                                int8x6_split_lines_kernel<false>,
+                                int8x6_kernel<true>,
+                                int8x6_kernel<false>};
 
 const Registration registered =
     Chapter(13, "int8x6")

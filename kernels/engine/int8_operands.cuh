@@ -169,42 +169,73 @@ __device__ __forceinline__ unsigned largest_bits(const float (&x)[GROUP]) {
   return largest;
 }
 
-/// Raises the maxima of the lines of the block's operand tile. There is a block for each of them.
+/// Raises the maxima of a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a
+/// row. Each thread has a group of each of four rows.
 template <bool VECTOR>
-__device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
+__device__ __forceinline__ void raise_maxima_of_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
+                                                     unsigned* maxima) {
+  const int group = threadIdx.x % GROUPS;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    const std::int64_t row = first_row + threadIdx.x / GROUPS + i * ROW_STRIDE;
+    float x[GROUP];
+    load_along_k<VECTOR>(rows, row, first_k, group, x);
+    unsigned largest = largest_bits(x);
+#pragma unroll
+    for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
+      largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+    }
+    if (group == 0 && largest > 0) {
+      atomicMax(maxima + row, largest);
+    }
+  }
+}
+
+/// Raises the maxima of a tile of lines that lie side by side. Thread t and thread t + 128 have four groups each of
+/// line t.
+__device__ __forceinline__ void raise_maxima_of_columns(const Lines& columns, std::int64_t first_column,
+                                                        std::int64_t first_k, unsigned* maxima) {
+  const std::int64_t column = first_column + threadIdx.x % PANEL;
+  unsigned largest = 0;
+#pragma unroll
+  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+    float x[GROUP];
+    load_across_k(columns, column, first_k, threadIdx.x / PANEL * GROUPS_PER_THREAD + i, x);
+    largest = larger(largest, largest_bits(x));
+  }
+  if (largest > 0) {
+    atomicMax(maxima + column, largest);
+  }
+}
+
+/// Raises the maxima of the lines of an operand tile of A or B in each of `workspace.count()` blocks. Threads of the
+/// block's tile call `raise_a(first_line, first_k, maxima)` or `raise_b`.
+template <class RaiseA, class RaiseB>
+__device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxima_memory, const RaiseA& raise_a,
+                                                    const RaiseB& raise_b) {
   griddepcontrol_launch_dependents();
   const Maxima maxima(p, maxima_memory);
   const TileOfBlock tile(Workspace<Int8x6>(p, nullptr));
   const std::int64_t first_line = std::int64_t{tile.panel} * PANEL;
   const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
-  float x[GROUP];
   if (tile.of_a) {
-    const int group = threadIdx.x % GROUPS;
-#pragma unroll
-    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const std::int64_t row = first_line + threadIdx.x / GROUPS + i * ROW_STRIDE;
-      load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
-      unsigned largest = largest_bits(x);
-#pragma unroll
-      for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
-        largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
-      }
-      if (group == 0 && largest > 0) {
-        atomicMax(maxima.of_a() + row, largest);
-      }
-    }
+    raise_a(first_line, first_k, maxima.of_a());
   } else {
-    const std::int64_t column = first_line + threadIdx.x % PANEL;
-    unsigned largest = 0;
-#pragma unroll
-    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, threadIdx.x / PANEL * GROUPS_PER_THREAD + i, x);
-      largest = larger(largest, largest_bits(x));
-    }
-    if (largest > 0) {
-      atomicMax(maxima.of_b() + column, largest);
-    }
+    raise_b(first_line, first_k, maxima.of_b());
   }
+}
+
+/// find_maxima_of_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
+template <bool VECTOR>
+__device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
+  find_maxima_of_tile(
+      p, maxima_memory,
+      [&](std::int64_t first_row, std::int64_t first_k, unsigned* maxima) {
+        raise_maxima_of_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
+      },
+      [&](std::int64_t first_column, std::int64_t first_k, unsigned* maxima) {
+        raise_maxima_of_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, maxima);
+      });
 }
 
 // ---- The kernel that writes digits ----
@@ -288,9 +319,12 @@ __device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t
   }
 }
 
-/// Splits an operand tile of A or B in each of `workspace.count()` blocks, after find_maxima().
-template <bool VECTOR>
-__device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
+/// Splits an operand tile of A or B in each of `workspace.count()` blocks, after find_maxima_of_tile(). Threads of the
+/// block's tile call `split_a(first_line, first_k, codes, to, shared)` or `split_b`, with memory for a digit as
+/// `shared`.
+template <class SplitA, class SplitB>
+__device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory, void* memory, const SplitA& split_a,
+                                           const SplitB& split_b) {
   __shared__ uint4 shared[OperandTile<Int8x6>::TERM_BYTES / sizeof(uint4)];
   __shared__ unsigned char codes[PANEL];
   griddepcontrol_launch_dependents();
@@ -317,10 +351,24 @@ __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, voi
   }
   __syncthreads();
   if (tile.of_a) {
-    split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_line, first_k, codes, to);
+    split_a(first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
   } else {
-    split_columns({p.b, p.ldb, p.n, p.k}, first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
+    split_b(first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
   }
+}
+
+/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
+template <bool VECTOR>
+__device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
+  split_tile(
+      p, maxima_memory, memory,
+      [&](std::int64_t first_row, std::int64_t first_k, const unsigned char* codes, unsigned char* to, unsigned char*) {
+        split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
+      },
+      [&](std::int64_t first_column, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
+          unsigned char* shared) {
+        split_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, codes, to, shared);
+      });
 }
 
 // ---- The kernel that does both ----
@@ -348,18 +396,30 @@ struct GroupsOfLine {
   int first_k_tile;
   int k_tile_stride;
 
-  /// Neighbouring threads have neighbouring groups of a line of A, or the same group of neighbouring lines of B.
-  __device__ __forceinline__ GroupsOfLine(bool of_a, int lines)
-      : line(of_a ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
-        group(of_a ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
+  /// Neighbouring threads have neighbouring groups of a line, where k is contiguous along it, or the same group of
+  /// neighbouring lines.
+  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines)
+      : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
+        group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
         first_k_tile(static_cast<int>(threadIdx.x) / (GROUPS * lines)),
         k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
 };
 
+/// How a block of split_lines_of_panel() reads an operand.
+template <class Load>
+struct LineReader {
+  bool along_k;  ///< whether k is contiguous along lines
+  Load load;     ///< load(line, first_k, group, x) reads a group
+};
+template <class Load>
+LineReader(bool, Load) -> LineReader<Load>;
+
 /// Finds the largest numbers of `lines` rows of A or columns of B, and writes the digits of all their numbers. There is
-/// a block for each `lines` lines of each panel. The maxima in the workspace stay 0.
-template <bool VECTOR>
-__device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
+/// a block for each `lines` lines of each panel. It reads them by `reader_a` or `reader_b`.
+template <class LoadA, class LoadB>
+__device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* memory, int lines,
+                                                     const LineReader<LoadA>& reader_a,
+                                                     const LineReader<LoadB>& reader_b) {
   __shared__ unsigned maxima[MOST_LINES];
   griddepcontrol_launch_dependents();
   const Workspace<Int8x6> workspace(p, memory);
@@ -367,7 +427,8 @@ __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int 
   const int panel_of_both = static_cast<int>(blockIdx.x) / blocks_of_panel;
   const bool of_a = panel_of_both < workspace.a_panels();
   const int panel = of_a ? panel_of_both : panel_of_both - workspace.a_panels();
-  const GroupsOfLine mine(of_a, lines);
+  const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
+  const GroupsOfLine mine(along_k, lines);
   const int row = static_cast<int>(blockIdx.x) % blocks_of_panel * lines + mine.line;  // in the panel
   const std::int64_t line = std::int64_t{panel} * PANEL + row;
 
@@ -376,9 +437,9 @@ __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int 
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const std::int64_t first_k = std::int64_t{mine.first_k_tile + i * mine.k_tile_stride} * Int8x6::BK;
     if (of_a) {
-      load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, line, first_k, mine.group, x[i]);
+      reader_a.load(line, first_k, mine.group, x[i]);
     } else {
-      load_across_k({p.b, p.ldb, p.n, p.k}, line, first_k, mine.group, x[i]);
+      reader_b.load(line, first_k, mine.group, x[i]);
     }
   }
   if (threadIdx.x < MOST_LINES) {
@@ -392,9 +453,9 @@ __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int 
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     largest = larger(largest, largest_bits(x[i]));
   }
-  // Lanes of the same line: eight neighbours for A, and every `lines`-th lane for B.
-  const int first = of_a ? 1 : lines;
-  const int last = of_a ? GROUPS : WARP;
+  // Lanes of the same line: eight neighbours, or every `lines`-th lane.
+  const int first = along_k ? 1 : lines;
+  const int last = along_k ? GROUPS : WARP;
   for (int lanes = first; lanes < last; lanes *= 2) {
     largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
   }
@@ -430,6 +491,20 @@ __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int 
       }
     }
   }
+}
+
+/// split_lines_of_panel() for row-major operands. The maxima in the workspace stay 0. VECTOR: rows of A split into
+/// aligned groups of four.
+template <bool VECTOR>
+__device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
+  split_lines_of_panel(p, memory, lines,
+                       LineReader{true,
+                                  [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                    load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
+                                  }},
+                       LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                    load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
+                                  }});
 }
 
 }  // namespace int8

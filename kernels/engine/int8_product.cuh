@@ -146,10 +146,10 @@ __device__ __forceinline__ Panels consume_segment(const Workspace<Int8x6>& works
   return tile;
 }
 
-/// A consumer warpgroup: it multiplies and stores segment after segment. In the end it puts the maxima back to 0.
-template <bool PAIRS>
-__device__ __forceinline__ void consume(const Problem& p, const Workspace<Int8x6>& workspace, const Maxima& maxima,
-                                        const Schedule& schedule, Rings<Int8x6> rings) {
+/// A consumer warpgroup: it multiplies and stores segment after segment.
+template <bool PAIRS, class P>
+__device__ __forceinline__ void consume(const P& p, const Workspace<Int8x6>& workspace, const Schedule& schedule,
+                                        Rings<Int8x6> rings) {
   Work work(schedule);
 #pragma unroll 1
   while (!work.done(schedule)) {
@@ -158,6 +158,10 @@ __device__ __forceinline__ void consume(const Problem& p, const Workspace<Int8x6
     const Panels tile = consume_segment(workspace, schedule, segment, rings, totals);
     finish<Shape, PAIRS>(p, schedule, segment, tile, totals);
   }
+}
+
+/// Puts the maxima back to 0, each consumer a part of them.
+__device__ __forceinline__ void reset(const Maxima& maxima) {
   griddepcontrol_wait();  // until the kernel that reads them has ended
 #pragma unroll 1
   for (std::int64_t line = std::int64_t{blockIdx.x} * Shape::CONSUMER_THREADS + threadIdx.x; line < maxima.count();
@@ -172,7 +176,9 @@ __device__ __forceinline__ void multiply(const Problem& p, void* maxima_memory, 
                                          const Schedule& schedule) {
   const Workspace<Int8x6> workspace(p, memory);
   produce_and_consume<Shape>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    consume<PAIRS>(p, workspace, Maxima(p, maxima_memory), schedule, rings);
+    const Maxima maxima(p, maxima_memory);
+    consume<PAIRS>(p, workspace, schedule, rings);
+    reset(maxima);
   });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // What makes chapters 11, 12 and 13 differ: the number and format of the terms that a number becomes, the products of
-// terms that count, and the slots of the rings. The library (library/) multiplies by the schemes of 11 and 12.
+// terms that count, and the slots of the rings. The library (library/) multiplies by these schemes as well.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"

@@ -35,13 +35,18 @@ struct Kernels {
   void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
 };
 
+/// Partial sums of C that blocks may have in the workspace. Sums that are cut into pieces take a place of their own
+/// beside each block's share.
+inline int share_count(const Problem& p, int multiprocessors, bool streamed) {
+  const bool cut = k_tiles_of<Int8x6>(p) > MOST_K_TILES;
+  return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
+}
+
 inline Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
-  // Sums that are cut into pieces take a place of their own beside each block's share.
-  const bool cut = k_tiles_of<Int8x6>(p) > MOST_K_TILES;
-  const int shares = cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
+  const int shares = share_count(p, multiprocessors, streamed);
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
   const std::size_t operands_at = maxima_at + Maxima(p, nullptr).bytes();
   const auto run = [=, p_k = p.k](const Problem& problem, void* workspace, cudaStream_t stream) {
