@@ -33,22 +33,32 @@ constexpr int CONSUMERS_BARRIER = 1;  // number 0 is that of __syncthreads()
 
 /// The notes, in global memory. A panel of C is PANEL x PANEL elements.
 struct Postponed {
-  unsigned* blocks;  ///< for each block and consumer warp, 1 if the warp has postponed elements; 0 before the launch
-  unsigned* warps;   ///< for each panel of C and consumer warp, whether the warp has postponed some of it
+  unsigned* warps;  ///< for each panel of C and consumer warp, whether the warp has postponed some of it
   unsigned* pairs;  ///< for each panel of C and consumer, a bit for each postponed pair, if its warp has postponed some
 
   /// The places for a problem, in memory that is aligned to 4 bytes.
-  Postponed(const Problem& p, int block_count, void* memory)
-      : blocks(static_cast<unsigned*>(memory)),
-        warps(blocks + block_count * CONSUMER_WARPS),
-        pairs(warps + panels_of(p.m) * panels_of(p.n) * CONSUMER_WARPS) {}
+  Postponed(const Problem& p, void* memory)
+      : warps(static_cast<unsigned*>(memory)), pairs(warps + panels_of(p.m) * panels_of(p.n) * CONSUMER_WARPS) {}
 
-  static std::size_t bytes(const Problem& p, int block_count) {
-    const auto panels = static_cast<std::size_t>(panels_of(p.m) * panels_of(p.n));
-    return sizeof(unsigned) *
-           (static_cast<std::size_t>(block_count) * CONSUMER_WARPS + panels * (CONSUMER_WARPS + CONSUMERS));
+  static std::size_t bytes(const Problem& p) {
+    return sizeof(unsigned) * static_cast<std::size_t>(panels_of(p.m) * panels_of(p.n)) * (CONSUMER_WARPS + CONSUMERS);
   }
 };
+
+/// For each consumer warp of the block, 1 if it has postponed elements. It lies in shared memory, so that a block that
+/// has none ends at once.
+using PostponedByWarp = unsigned[CONSUMER_WARPS];
+__device__ __forceinline__ PostponedByWarp& postponed_by_warp() {
+  __shared__ PostponedByWarp words;
+  return words;
+}
+
+/// Before the first tile: nothing is postponed. A barrier of the block has to follow.
+__device__ __forceinline__ void postpone_nothing() {
+  if (threadIdx.x < CONSUMER_WARPS) {
+    postponed_by_warp()[threadIdx.x] = 0;
+  }
+}
 
 /// What the multiplying kernel gets.
 struct PostponingProblem : GemmProblem {
@@ -58,19 +68,17 @@ struct PostponingProblem : GemmProblem {
 };
 
 /// Notes the pairs that a thread has a bit for. All threads of a warp call it, also for a panel beyond the right edge
-/// of C, which has none.
+/// of C, which has none. No branch comes before the vote: from a branch on, the compiler would take the warp for
+/// divided, and would keep the places in the rings in each thread's registers instead of uniform ones.
 __device__ __forceinline__ void compute_again(const PostponingProblem& p, std::int64_t first_row,
                                               std::int64_t first_col, unsigned not_finite, const Scalars&) {
-  if (first_col / PANEL >= panels_of(p.n)) {
-    return;
-  }
-  const std::int64_t panel = first_row / PANEL * panels_of(p.n) + first_col / PANEL;
   const bool any = __any_sync(~0U, not_finite != 0 ? 1 : 0) != 0;
-  if (threadIdx.x % WARP == 0) {
-    const unsigned warp = threadIdx.x / WARP;
+  const unsigned warp = threadIdx.x / WARP;
+  const std::int64_t panel = first_row / PANEL * panels_of(p.n) + first_col / PANEL;
+  if (threadIdx.x % WARP == 0 && first_col < p.n) {
     p.postponed.warps[panel * CONSUMER_WARPS + warp] = any ? 1 : 0;
     if (any) {
-      p.postponed.blocks[blockIdx.x * CONSUMER_WARPS + warp] = 1;
+      postponed_by_warp()[warp] = 1;
     }
   }
   if (any) {
@@ -317,7 +325,7 @@ __device__ __forceinline__ void after_last_tile(const PostponingProblem& p, cons
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
-  if (!any_warp(p.postponed.blocks + blockIdx.x * CONSUMER_WARPS)) {
+  if (!any_warp(postponed_by_warp())) {
     return;
   }
   Work work(schedule);

@@ -69,10 +69,9 @@ struct Zeros {
 /// Splits A and B, and lowers the flags of the next kernel, which then may find anything in its workspace.
 template <class Scheme>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* workspace, Zeros stream_k, Zeros postponed) {
+    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* workspace, Zeros stream_k) {
   if (blockIdx.x == 0) {
     stream_k.write();
-    postponed.write();
   }
   // Where alpha is 0, the operands are not read and count as zeros.
   const bool used = scalars_of(p).alpha != 0.0F;
@@ -91,6 +90,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 template <class Shape, bool PAIRS>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
     gemm_kernel(PostponingProblem p, void* workspace, Schedule schedule) {
+  postpone_nothing();
   multiply<Shape, PAIRS>(p, workspace, schedule);
 }
 
@@ -113,18 +113,18 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
   way.kernel = kernel;
   way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
-  way.workspace_bytes = postponed_at + Postponed::bytes(p, multiprocessors);
+  way.workspace_bytes = postponed_at + Postponed::bytes(p);
   way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, planned.cycles, batch_count);
   way.kernels = 2;
   way.launch = [=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
-    const Postponed postponed(problem, multiprocessors, static_cast<char*>(workspace) + postponed_at);
+    const Postponed postponed(problem, static_cast<char*>(workspace) + postponed_at);
     launch(gemm_split_kernel<Scheme>, Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS), 0, stream,
            problem, reading(problem.a, problem.lda, problem.k, !problem.a_transposed),
            reading(problem.b, problem.ldb, problem.k, problem.b_transposed), operands,
-           Zeros{work.schedule.flags, flag_count}, Zeros{postponed.blocks, multiprocessors * CONSUMER_WARPS});
+           Zeros{work.schedule.flags, flag_count});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
