@@ -18,6 +18,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,7 @@ from fleet import folder_name, slug
 from results import (
     ACCURACY_FILE,
     ENERGY_FILE,
+    OTHER_BOARD_FILE,
     SUSTAINED_FILE,
     ResultsError,
     load_counters,
@@ -49,6 +51,7 @@ PROTOCOLS = {
     "cold.json": {**BURSTS, "l2": "cold"},
     "warm.json": {**BURSTS, "l2": "warm"},
     "shapes*.json": {**BURSTS, "l2": "cold"},
+    OTHER_BOARD_FILE: {**BURSTS, "l2": "cold"},
     ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
     SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
     "end-to-end.json": {**PROTOCOL, "time": "end-to-end"},
@@ -173,7 +176,7 @@ def protocols(file: File) -> Iterator[str]:
     if file.measured and file.protocol["check"]:
         yield "accesses to memory were checked"
     for pattern, wanted in PROTOCOLS.items():
-        if not file.path.match(pattern) or file.path.parent != file.folder:
+        if not fnmatchcase(str(file.path.relative_to(file.folder)), pattern):
             continue
         yield from protocol_differences({"needed": wanted, file.path.name: file.protocol}, wanted)
         if file.protocol["max_seconds"] < LEAST_SECONDS or file.protocol["min_samples"] < LEAST_SAMPLES:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from results import CASE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
+from results import CASE, OTHER_BOARD_FILE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
 
 PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
 
@@ -48,7 +48,7 @@ def references(folder: Path, protocol: dict) -> pd.DataFrame:
     The table is empty where there is none. Raises ResultsError for a file that can not be used.
     """
     tables = []
-    for path in sorted(folder.glob("*.json")):
+    for path in [*sorted(folder.glob("*.json")), *sorted(folder.glob(OTHER_BOARD_FILE))]:
         if not is_results(path) or (rows := pick(load([path]))).empty:
             continue
         if not protocol_differences({"here": protocol, path.name: rows.context.iloc[0]["protocol"]}):

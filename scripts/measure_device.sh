@@ -6,15 +6,15 @@
 #   shapes_tensor.json     the same for the chapters on tensor cores, apart because they heat the chip
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
-#   energy.json            cuBLAS and the chapters over 256:8192, each with a second for its energy
-#   sustained.json         cuBLAS and the last chapters at 8192, back to back for 20 s each
-#   counters.json          Nsight Compute's counters of every chapter at 4096
-#   counters_2048.json     at a size that fits in the L2,
-#   counters_3001.json     at one that no tile divides,
-#   counters_8192.json     and at one far larger than the L2
+#   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
+#   sustained.json         the last chapters at 8192, and cuBLAS after each, back to back for 20 s
+#   counters.json          Nsight Compute's counters of every kernel of the chapters at 4096
+#   counters_8192.json     at a size far larger than the L2, of variants up to 07 alone
+#   counters_3001.json     at one that no tile divides, of chapters 01 to 07, which the executor counts,
+#   counters_2048.json     and at one that fits in the L2, of the same
 #   kernels.json           the list of kernels with their summaries
 #
-# Before that it builds, runs the tests, and runs compute-sanitizer over them.
+# Before that it builds, runs the tests, and runs compute-sanitizer over them. The tests are built if a step needs them.
 #
 #   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...] [--resume]
 #
@@ -22,8 +22,9 @@
 #
 # All results are to come from one commit. FOLDER/progress has the commit and the steps that are done. With --resume a
 # call does what an earlier one left, which was killed or had failed steps, and refuses if the commit is another one.
-# The build is always brought up to date. The file is removed when all of the default steps are done. The sweep of a second board goes
-# to a folder of its own: --steps build,cold --out results/<device>/other_board.
+# Each step has files of its own, and a file appears in FOLDER when its run has ended, so a kill costs one step. The build
+# is always brought up to date. The file is removed when all of the default steps are done. The sweep of a second board
+# goes to a folder of its own: --steps build,cold --out results/<device>/other_board.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -32,7 +33,8 @@ export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on P
 build=$ROOT/build
 out=
 logs=
-all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,energy,sustained,counters
+all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters,energy,sustained,
+all+=counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
 usage="usage: scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps LIST] [--resume]"
@@ -59,6 +61,7 @@ done
 device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
 [ -n "$device" ] || die "This machine has no NVIDIA GPU that nvidia-smi knows."
 slug=$(printf '%s' "$device" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//')
+say "$device, board $(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -n 1)" # results do not name it
 out=${out:-$ROOT/results/$slug}
 logs=${logs:-$build/logs}
 mkdir -p "$out" "$logs"
@@ -70,6 +73,10 @@ progress=$out/progress
 # Squares between and at powers of two, sizes that no tile divides, and products that are flat, thin, deep and shallow.
 shapes=(256 512 768 1000 1024 1500 2000 2048 3001 3072 4096 5120 6144 8192 12288 16384
   8192x8192x512 4096x128x4096 128x4096x4096 1024x1024x16384 16384x16384x64 4095x4097x4099)
+
+# What the executor counts, for pages that compare counts with counters; and the default variants of the others.
+counted=(1:\* 2:\* 3:\* 4:\* 5:\* 6:\* 7:\*)
+others=(8 9 10 11 12 13)
 
 list_kernels() {
   "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"
@@ -84,6 +91,20 @@ measure() {
   (cd "$build" && ./runner "$@" --out "$file") || status=$?
   [ ! -s "$build/$file" ] || mv "$build/$file" "$out/$file"
   return "$status"
+}
+
+# counters SIZE FILE [KERNEL...]
+counters() {
+  local size=$1 file=$2
+  shift 2
+  python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/$file" "$@"
+}
+
+needs_tests() {
+  case ,$steps, in
+    *,test,* | *,sanitize,*) echo ON ;;
+    *) echo OFF ;;
+  esac
 }
 
 # The commit that the runner was built from, with a note if files were changed.
@@ -106,7 +127,7 @@ is_done() { [ "$1" != build ] && [ -n "$resume" ] && grep -qx "done $1" "$progre
 
 run_step() {
   case $1 in
-    build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" -DSGEMM_BUILD_TESTS=ON "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
+    build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" "-DSGEMM_BUILD_TESTS=$(needs_tests)" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
     sanitize) "$ROOT/scripts/sanitize.sh" --build "$build" --logs "$logs" ;;
     list) list_kernels ;;
@@ -116,23 +137,19 @@ run_step() {
       measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     shapes-tensor)
-      measure shapes_tensor.json --kernel cublas,10,11,12 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      measure shapes_tensor.json --kernel cublas,10-13 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
-    energy) measure energy.json --kernel 0-12 --sizes 256:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 0,9,10,11,12 --sizes 8192 --sustain 20 ;;
-    counters)
-      local status=0
-      python3 "$ROOT/scripts/counters.py" --build "$build" --size 4096 --out "$out/counters.json" || status=1
-      for size in 2048 3001 8192; do
-        python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/counters_$size.json" || status=1
-      done
-      return "$status"
-      ;;
+    energy) measure energy.json --kernel 0-13 --sizes 512:8192 --l2 cold --energy ;;
+    sustained) measure sustained.json --kernel 9,11-13 --sizes 8192 --sustain 20 ;;
+    counters) counters 4096 counters.json ;;
+    counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
+    counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;
+    counters-2048) counters 2048 counters_2048.json "${counted[@]}" ;;
     *) die "unknown step $1" ;;
   esac
 }

@@ -42,7 +42,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -223,9 +223,9 @@ def throttle_note(records: pd.DataFrame) -> str:
     return " Hollow: the GPU had lowered its clock when the case ended." if records.throttled.any() else ""
 
 
-def decades(axis: Axis, form: Callable[[float], str] = "{:g}".format) -> None:
-    """Plain numbers 1, 2 and 5 of each decade on a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+def decades(axis: Axis, form: Callable[[float], str] = "{:g}".format, subs: Sequence[int] = (1, 2, 5)) -> None:
+    """Plain numbers on a logarithmic axis: 1, 2 and 5 of each decade."""
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
     axis.set_minor_locator(NullLocator())
 
@@ -549,8 +549,8 @@ def ladder(source: Source) -> Figure:
     return fig
 
 
-# FLOP a cycle and SM on tensor cores by compute capability, of dense FP16 or BF16; TF32 has half of it (NVIDIA's white
-# papers on the architectures).
+# FLOP a cycle and SM on tensor cores by compute capability, of dense FP16 or BF16; TF32 has half of it, and INT8 twice
+# as much (NVIDIA's white papers on the architectures).
 TENSOR = {"8.0": 2048, "9.0": 4096}
 L1_BYTES = 128  # a cycle and SM: 32 banks of 4 bytes, which the L1 cache has as well
 
@@ -585,7 +585,7 @@ def roofline(source: Source) -> Figure:
     flop = TENSOR.get(device["compute_capability"])
     flat = {"FP32 units": peak}
     if flop:
-        flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16": flop * cycles / 3}
+        flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3}
     title = f"Roofline at {size} × {size} × {size}"
     fig, axes = figure(7.0, title, subtitle(records), ncols=len(panels), sharey=True)
     for ax, (name, bandwidth, intensity, line) in zip(axes, panels, strict=True):
@@ -602,19 +602,22 @@ def roofline(source: Source) -> Figure:
         for value in flat.values():
             ax.plot(roof, np.where(roof * bandwidth >= value, value, np.nan), **CEILING)
         decades(ax.yaxis)
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        decades(ax.xaxis, subs=(1, 3))
         measured = ", measured" if line == ":" else ""
         ax.set(xlabel="FLOP per byte", title=f"{name}\n{three_digits(bandwidth)} TB/s{measured}")
         ax.grid(axis="y", visible=False)
     axes[0].set_ylabel("TFLOP/s, logarithmic")
-    split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(("bf16_split", "fp16_split"))]))
+    before = ("bf16_split", "fp16_split", "int8_split")  # operands are split by kernels of their own
+    split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(before)]))
     note = [
         "A kernel on a solid slope is limited by that memory, one close below its dashed line by the arithmetic units.",
         "A line without points: its bytes were not counted.\nDRAM, FP32: the device's peaks.",
         f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2, dotted: the most that a kernel here drew,",
         f"{greedy}; its peak is not published. All at {mhz} MHz.",
-        f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, divided by the products." if flop else "",
-        f"Nsight Compute counted the bytes{f', of {split} without the kernel that splits operands' if split else ''}.",
+        f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products."
+        if flop
+        else "",
+        f"Nsight Compute counted the bytes{f', of {split} without the kernels that split operands' if split else ''}.",
     ]
     lay_out(fig, " ".join(filter(None, note)) + throttle_note(records), left=0.085, right=0.77, top=1.25, wspace=0.08)
     edge = axes[-1].get_xlim()[1]
@@ -987,48 +990,68 @@ def energy_over_size(source: Source) -> Figure:
     if (records := records.dropna(subset="watts")).empty:
         raise NoData("NVML told no energy")
     records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
-    text = subtitle(records).replace("cold L2", "warm L2")  # that is how turns find it, whatever samples did
-    panels = {"nrows": 2, "height_ratios": (1.6, 1)}
-    fig, (ax, power) = figure(8.6, "Energy of a product over matrix size", text, **panels)
-    labels = draw_lines(ax, records, "pj_per_flop")
+    panels = {"nrows": 2, "height_ratios": (1.8, 1)}
+    fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", of_turns(records), **panels)
+    labels = [
+        replace(label, text=f"{label.text}  {three_digits(1e3 / label.y)}")
+        for label in draw_lines(ax, records, "pj_per_flop")
+    ]
     size_axis(ax, records.side)
     log_axis(ax, "y", records.pj_per_flop, 1.3, 1.3)
     decades(ax.yaxis)
-    ax.set_ylabel("pJ for each FLOP, logarithmic")
+    ax.set(ylabel="pJ for each FLOP, logarithmic", title="Energy: less is better")
     draw_lines(power, records, "watts")
     size_axis(power, records.side)
-    power.set(ylabel="W", ylim=(0, 1.1 * records.watts.max()))
-    note = "Each kernel ran back to back for a second, with a warm L2: no times of the other charts."
+    power.set(ylabel="W", ylim=(0, 1.1 * records.watts.max()), title="Mean power")
+    note = f"Beside the names: GFLOP/J at {records.side.max()}. Each kernel ran for a second. A product has 2 N³ FLOP."
     hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
-    lay_out(fig, f"{note} A product of N has 2 N³ FLOP.{hollow}", right=0.80, hspace=0.28)
+    lay_out(fig, note + hollow, right=0.755, top=1.1, hspace=0.36)
     label_ends(fig, ax, labels)
     return fig
 
 
+def of_turns(records: pd.DataFrame) -> str:
+    """The line under the title of what ran back to back: each launch finds what the one before left in the L2, whatever
+    was done before samples."""
+    return subtitle(records).replace("cold L2", "warm L2")
+
+
+SUSTAINED_PARTS = 40  # of a turn; a point of a line is the mean of one
+
+
 def sustained(source: Source) -> Figure:
-    """Speed, clock and power over time, where each kernel runs back to back, at the largest size."""
+    """Speed, clock, power and temperature over time, where each kernel runs back to back, at the largest size. cuBLAS
+    has the turn beside the first kernel."""
     if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
         raise NoData("no results of runner --sustain")
     rows = rows[rows.side == rows.side.max()]
     asked = rows.context.iloc[0]["protocol"]["sustain_s"]
     title = f"Sustained speed at {rows.side.max():.0f}: {asked:g} s back to back"
-    panels = {"nrows": 3, "height_ratios": (1.6, 1, 1), "sharex": True}
-    fig, (speed, clock, power) = figure(9.4, title, subtitle(rows), **panels)
+    lines = [(title_of(row), color_of(row), row.sustained["kernel"]) for row in rows.itertuples()]
+    beside = first(rows).sustained.get("cublas")
+    if beside and "cublas" not in set(rows.kernel):
+        lines.insert(0, (LIBRARIES["cublas"][0], CUBLAS, beside))
+    panels = {"nrows": 4, "height_ratios": (2, 1, 1, 1), "sharex": True}
+    fig, (speed, *others) = figure(10.4, title, of_turns(rows), **panels)
+    columns = {"mhz": "MHz", "watts": "W", "celsius": "°C"}
     labels = []
-    for row in rows.itertuples():
-        turn, look = row.sustained["kernel"], {"color": color_of(row), "lw": 1.8}
-        parts = turns.moments(turn, 2 * row.side**3, 40)
-        times, tflops = ([part[name] for part in parts] for name in ("seconds", "tflops"))
-        speed.plot(times, tflops, **look)
-        labels.append(EndLabel(times[-1], tflops[-1], title_of(row), color_of(row)))
-        samples = turn["trace"]["samples"]
-        for ax, name in ((clock, "sm_clock_mhz"), (power, "power_w")):
-            if name in samples:
-                ax.plot(np.array(samples["ms"]) / 1e3, np.array(samples[name], dtype=float), **look | {"lw": 1.0})
+    for name, color, turn in lines:
+        look = {"color": color, "lw": 3.2 if color == CUBLAS else 1.8, "zorder": 2 if color == CUBLAS else 3}
+        parts = turns.moments(turn, 2 * rows.side.max() ** 3, SUSTAINED_PARTS)
+        for ax, column in ((speed, "tflops"), *zip(others, columns, strict=True)):
+            known = [part for part in parts if column in part]
+            ax.plot([part["seconds"] for part in known], [part[column] for part in known], **look)
+        last = parts[-1]
+        text = f"{name}  {three_digits(turns.ends_of(turn, 2 * rows.side.max() ** 3)[1])}"
+        labels.append(EndLabel(last["seconds"], last["tflops"], text, color))
     speed.set(ylabel="TFLOP/s", ylim=(0, None))
-    clock.set(ylabel="MHz")
-    power.set(ylabel="W", xlabel="seconds", xlim=(0, None), ylim=(0, None))
-    lay_out(fig, "Warm L2, operands of its own for each. Between two turns the GPU cooled down.", right=0.80)
+    for ax, unit, what in zip(others, columns.values(), ("SM clock", "Power", "Temperature"), strict=True):
+        ax.set(ylabel=unit, title=what)
+    others[1].set(ylim=(0, 1.1 * others[1].dataLim.y1))
+    others[2].set(xlabel="seconds", xlim=(0, None))
+    others[2].xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 5, 10)))
+    note = "Beside the names: TFLOP/s in the last second. Between two turns the GPU cooled down."
+    lay_out(fig, note, right=0.78, hspace=0.3)
     label_ends(fig, speed, labels)
     return fig
 

@@ -23,9 +23,11 @@ from typing import NamedTuple, Protocol
 
 import pandas as pd
 
+import compare
 import counts
 import pages
 import programs
+import turns
 from forms import (
     COUNTER_ROWS,
     Form,
@@ -33,12 +35,24 @@ from forms import (
     error_size,
     hundredths,
     in_bytes,
+    in_units,
     percent,
     shape_text,
     share,
     significant,
 )
-from results import ACCURACY_FILE, COUNTERS_FILE, NotMeasured, ResultsError, Row, counters_of_folder
+from results import (
+    ACCURACY_FILE,
+    COUNTERS_FILE,
+    ENERGY_FILE,
+    OTHER_BOARD_FILE,
+    SUSTAINED_FILE,
+    NotMeasured,
+    ResultsError,
+    Row,
+    counters_of_folder,
+    require_measured,
+)
 
 REASONS = ("predicted", "source", "arithmetic", "lab")
 NOT_MEASURED = "not measured"
@@ -102,6 +116,10 @@ def whole(value: float) -> Text:
     return Text(whole_number(value))
 
 
+def joules_text(value: float) -> str:
+    return in_units(value, ((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
+
+
 def fixed(value: float, decimals: int) -> Text:
     return Text(f"{value:.{decimals}f}")
 
@@ -149,8 +167,9 @@ class Numbers:
     def _kernels(self, file: str) -> dict[str, list[Row]]:
         """The cases of a file by kernel."""
         if file not in self._cases:
-            if not file.endswith(".json") or not (self._folders.path / file).exists():
-                raise ResultsError(f"there is no {file} in {self._folders.path.name}")
+            if not file.endswith(".json"):
+                raise ResultsError(f"{file} is no results file")
+            require_measured(self._folders.path, file)
             self._cases[file] = cases = {}
             for row in self._folders.file(file).itertuples():
                 cases.setdefault(row.kernel, []).append(row)
@@ -203,6 +222,71 @@ class Numbers:
 
     def vs_cublas_alone(self, kernel: Kernel, size: Size, file: str = COLD_FILE) -> Quantity:
         return self._value(kernel, size, file, "vs_cublas_alone", share)
+
+    def _turn(self, kernel: Kernel, size: Size, file: str, of: str = "kernel") -> Mapping:
+        """What a kernel did back to back, or cuBLAS beside it."""
+        row = self._case(kernel, size, file)
+        found = row.sustained if row.outcome == "sustained" else row.energy
+        if not isinstance(found, dict) or of not in found:
+            raise ResultsError(f"{file} has no turn of {of} for {row.kernel} at {shape_text(row.shape)}")
+        return found[of]
+
+    def _energy(self, kernel: Kernel, size: Size, file: str, field: str, of: str = "kernel") -> float:
+        turn = self._turn(kernel, size, file, of)
+        if field not in turn:
+            raise ResultsError(f"{file} holds no energy of {kernel}: {turn['no_energy']}")
+        return turn[field]
+
+    def joules(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        """Of one product, back to back, written with its unit."""
+        return Quantity(self._energy(kernel, size, file, "joules_per_product"), joules_text)
+
+    def watts(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        """Mean power while the energy was measured, written with its unit."""
+        return Quantity(self._energy(kernel, size, file, "watts"), lambda v: f"{v:.0f} W")
+
+    def gflops_per_joule(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        return Quantity(self._energy(kernel, size, file, "gflops_per_watt"), significant)
+
+    def energy_of_cublas(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        """The energy of a product over that of cuBLAS in the turn beside it."""
+        own, rival = (self._energy(kernel, size, file, "joules_per_product", of) for of in ("kernel", "cublas"))
+        return Quantity(own / rival, share)
+
+    def turn_clock(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        """Mean SM clock of a turn, written with its unit."""
+        clock = self._turn(kernel, size, file)["trace"].get("mean_sm_clock_mhz")
+        if clock is None:
+            raise ResultsError(f"{file} has no clock of {kernel}")
+        return Quantity(clock, lambda v: f"{v:.0f} MHz")
+
+    def throttled(self, kernel: Kernel, size: Size, file: str = ENERGY_FILE) -> Quantity:
+        """The part of a turn in which something held the clock down."""
+        return Quantity(self._turn(kernel, size, file)["trace"]["throttled_share"], share)
+
+    def sustained(self, kernel: Kernel, size: Size, when: str = "last", of: str = "kernel") -> Quantity:
+        """TFLOP/s in the first or in the last second of a kernel's turn of `--sustain`, or of cuBLAS's beside it."""
+        if when not in ("first", "last"):
+            raise ResultsError(f"a sustained speed is that of the first or the last second, not {when}")
+        flops = 2.0 * shape_of(size)[0] * shape_of(size)[1] * shape_of(size)[2]
+        ends = turns.ends_of(self._turn(kernel, size, SUSTAINED_FILE, of), flops)
+        return Quantity(ends[when == "last"], significant)
+
+    def celsius(self, kernel: Kernel, size: Size) -> Quantity:
+        """At the end of a turn of `--sustain`, written with its unit."""
+        value = turns.last_temperature(self._turn(kernel, size, SUSTAINED_FILE))
+        if value is None:
+            raise ResultsError(f"{SUSTAINED_FILE} has no temperature of {kernel}")
+        return Quantity(value, lambda v: f"{v:.0f} °C")
+
+    def agreement(self, which: str, file: str = OTHER_BOARD_FILE) -> Quantity:
+        """By how much the ratios to cuBLAS of a sweep differ from those of cold.json: of the "median" case, or of the
+        "worst" one."""
+        paths = [require_measured(self._folders.path, name) for name in (COLD_FILE, file)]
+        found = compare.agreement(*compare.pair(*paths, []))
+        if which not in ("median", "worst"):
+            raise ResultsError(f"an agreement is that of the median case or of the worst, not {which}")
+        return Quantity(getattr(found, which), lambda v: f"{v:.2f} %")
 
     def program_gain(self, title: str, mode: str) -> Quantity:
         """The time with cuBLAS over that in a mode. `title` is that of a time of programs.QUANTITIES."""

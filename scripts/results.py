@@ -44,6 +44,10 @@ SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
 ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
+OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board
+# What scripts/measure_device.sh writes, and may not have written yet.
+LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
+LATER_FILES += (OTHER_BOARD_FILE,)
 LIBRARY_FILE = "library_shapes.csv"  # of benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
@@ -77,7 +81,8 @@ class ResultsError(Exception):
 
 
 class NotMeasured(ResultsError):
-    """The results hold nothing about a kernel that has a page: it was written and not measured yet."""
+    """The results hold nothing about a kernel that has a page, or lack a file that belongs to them: it was not measured
+    yet."""
 
 
 @contextmanager
@@ -327,6 +332,14 @@ def load_counters(path: Path | str) -> dict:
             f"can not use {path}: its schema_version is {version!r}, this script reads {COUNTERS_VERSION}"
         )
     return document
+
+
+def require_measured(folder: Path, file: str) -> Path:
+    """The path of a file of the folder. Raises NotMeasured where scripts/measure_device.sh has still to write it."""
+    if not (folder / file).exists():
+        kind = NotMeasured if file in LATER_FILES else ResultsError
+        raise kind(f"there is no {file} in {folder.name}")
+    return folder / file
 
 
 def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:

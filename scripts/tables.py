@@ -42,6 +42,7 @@ import listing
 import pages
 import programs
 import prose
+import turns
 from counts import SHARED, Pair
 from fleet import load_boards
 from forms import (
@@ -64,8 +65,11 @@ from results import (
     ACCURACY_FILE,
     CONFIDENCE,
     COUNTERS_FILE,
+    ENERGY_FILE,
+    OTHER_BOARD_FILE,
     RESOURCES,
     SHAPES_FILE,
+    SUSTAINED_FILE,
     TENSOR_SHAPES_FILE,
     NotMeasured,
     ResultsError,
@@ -82,6 +86,7 @@ from results import (
     other_kernels,
     pick,
     read_json,
+    require_measured,
     short_name,
 )
 
@@ -368,7 +373,7 @@ class Blocks:
         """Speeds of a kernel on several boards, one for each file, at the squares of the first file."""
         boards = [
             board._replace(rows=pick(board.rows, kernel=kernel).dropna(subset=["side"]))
-            for board in load_boards(self._folders.path / file for file in files)
+            for board in load_boards(require_measured(self._folders.path, file) for file in files)
         ]
         sides = boards[0].rows.side
         same = [board._replace(rows=board.rows[board.rows.side.isin(sides)]) for board in boards]
@@ -495,6 +500,88 @@ class Blocks:
         ]
         head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
         return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
+
+    def _of_turns(self, file: str) -> pd.DataFrame:
+        """The cases of a file of --energy or --sustain, squares of each kernel by their size."""
+        require_measured(self._folders.path, file)
+        return self._folders.file(file).dropna(subset="side").astype({"side": int})
+
+    def energy(self, size: int) -> str:
+        """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
+        beside it."""
+        rows, unknown = [], {}
+        cases = pick(self._of_turns(ENERGY_FILE), side=size)
+        for row in cases.itertuples():
+            own, rival = row.energy["kernel"], row.energy["cublas"]
+            trace = own["trace"]
+            cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(whole, own.get("watts"))]
+            cells += [maybe(whole, trace.get("mean_sm_clock_mhz")), share(trace["throttled_share"])]
+            if "no_energy" in own or "no_energy" in rival:
+                unknown[own.get("no_energy", rival.get("no_energy"))] = None
+                rows.append([*cells, "", "", ""])
+                continue
+            joules = own["joules_per_product"]
+            cells += [prose.joules_text(joules), significant(own["gflops_per_watt"])]
+            rows.append([*cells, share(joules / rival["joules_per_product"])])
+        if not rows:
+            raise ResultsError(f"{ENERGY_FILE} holds nothing at {size}")
+        head = ["kernel", "TFLOP/s", "W", "SM clock, MHz", "time with a lower clock", "a product", "GFLOP/J"]
+        reasons = [f"Without energy: {reason}." for reason in unknown]
+        return "\n\n".join([table([*head, "energy, of cuBLAS's"], rows), *reasons, self._turns_source(cases)])
+
+    def energies(self) -> str:
+        """GFLOP/J over the sizes of energy.json, with the energy of a product in per cent of cuBLAS's."""
+        cases = self._of_turns(ENERGY_FILE)
+        cases = cases[cases.measured]
+        sides = sorted(cases.side.unique())
+
+        def cell(row: Row | None) -> str:
+            if row is None or "no_energy" in row.energy["kernel"] or "no_energy" in row.energy["cublas"]:
+                return ""
+            own, rival = (row.energy[of]["gflops_per_watt"] for of in ("kernel", "cublas"))
+            return f"{significant(own)} ({100 * rival / own:.0f} %)"
+
+        of_case = {(row.kernel, row.side): row for row in cases.itertuples()}
+        names = dict.fromkeys(cases.kernel)
+        rows = [[self._linked(name), *(cell(of_case.get((name, side))) for side in sides)] for name in names]
+        head = ["GFLOP/J (energy, of cuBLAS's)", *map(str, sides)]
+        return f"{table(head, rows)}\n\n{self._turns_source(cases)}"
+
+    def sustained(self, burst: str = "warm.json") -> str:
+        """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
+        burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
+        cases = pick(self._of_turns(SUSTAINED_FILE), "sustained")
+        cases = cases[cases.side == cases.side.max()]
+        bursts = {row.kernel: row for row in pick(self._folders.file(burst), side=cases.side.max()).itertuples()}
+        flops = 2.0 * cases.side.max() ** 3
+        named = [(row.kernel, row.sustained["kernel"], row.sustained.get("cublas")) for row in cases.itertuples()]
+        if "cublas" not in set(cases.kernel):
+            named.append(("cublas", named[0][2], None))
+        rows = []
+        for kernel, turn, rival in named:
+            if turn is None:
+                continue
+            first, last = turns.ends_of(turn, flops)
+            short = bursts.get(kernel)
+            moment = turns.moments(turn, flops, max(1, round(turn["seconds"])))[-1]
+            cells = [self._linked(kernel), tflops(short), significant(first), significant(last)]
+            cells.append("" if short is None else share(last / short.tflops))
+            cells.append(share(1.0) if rival is None else share(last / turns.ends_of(rival, flops)[1]))
+            cells += [maybe(whole, moment.get("mhz")), maybe(whole, moment.get("watts"))]
+            rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
+        head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
+        text = f"M = N = K = {cases.side.max()}, {cases.context.iloc[0]['protocol']['sustain_s']:g} s back to back. "
+        text += f"Bursts are those of `{burst}`; MHz, W and °C are of the last second."
+        return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
+
+    def _turns_source(self, cases: pd.DataFrame) -> str:
+        context = cases.context.iloc[0]
+        return f"Back to back, with a warm L2; {context['device']['name']}, commit {context['git_commit'][:12]}."
+
+    def agreement(self, median: float, worst: float, file: str = OTHER_BOARD_FILE) -> str:
+        """How far the sweep of another board agrees with cold.json in the ratios to cuBLAS; limits in per cent."""
+        paths = [require_measured(self._folders.path, name) for name in ("cold.json", file)]
+        return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
 
     def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""

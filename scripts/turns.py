@@ -28,6 +28,12 @@ def ends_of(turn: Mapping, flops: float, seconds: float = 1.0) -> tuple[float, f
     return float(first), float(last)
 
 
+def last_temperature(turn: Mapping) -> float | None:
+    """At the end of a turn, in °C, where the GPU told it."""
+    known = [value for value in turn["trace"]["samples"].get("temperature_c", []) if value is not None]
+    return known[-1] if known else None
+
+
 def reasons_of(trace: Mapping) -> list[list[str]]:
     """Why the clock was lower, for each sample of a trace."""
     found: list[list[str]] = [[] for _ in trace["samples"]["ms"]]

@@ -190,6 +190,19 @@ def test_each_rule_is_broken_by_a_wrong_folder(folder, capsys, change, rule, wor
     assert any(f"cold.json: {rule}: " in line and words in line for line in broken(folder, capsys))
 
 
+def test_the_sweep_of_another_board_has_the_same_protocol(folder, capsys):
+    (folder / "other_board").mkdir()
+    other = folder / "other_board" / "cold.json"
+    other.write_text((folder / "cold.json").read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "cold.json").write_text(other.read_text(encoding="utf-8"), encoding="utf-8")
+    assert broken(folder, capsys) == []
+    for path in (other, folder / "runs" / "cold.json"):
+        edit(path, protocol(seed=1))
+    (line,) = broken(folder, capsys)
+    assert "other_board/cold.json: protocols: seed is 42 (needed), 1 (cold.json)" in line
+
+
 def test_errors_need_no_proof_where_none_is_promised(folder, capsys):
     def promise(document: dict) -> None:
         for record in document["benchmarks"]:

@@ -196,7 +196,7 @@ def folders(tmp_path, synthetic):
 
     results = tmp_path / "results"
     write(results / "synthetic-gpu" / "cold.json", 1)
-    write(results / "synthetic-gpu" / "other_board.json", 0.9)
+    write(results / "synthetic-gpu" / "other_board" / "cold.json", 0.9)
     write(results / "synthetic-gpu" / "beta.json", 0.1, beta=1.0)
     write(results / "synthetic-gpu" / "runs" / "latest.json", 0.1)
     write(results / "half-gpu" / "cold.json", 0.5, "Half GPU")

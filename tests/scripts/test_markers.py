@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 import pages
 import prose
 import tables
-from conftest import SYNTHETIC, case
+import turns
+from conftest import SYNTHETIC, case, slow_down
 from results import load, one
 
 COLD = SYNTHETIC / "cold.json"
@@ -79,6 +82,44 @@ def test_forms_and_arithmetic(numbers):
     assert written("num(error(5, 4096) / 10000, 2)", numbers) == prose.num(b.rel_err / 10000, 2)
 
 
+def test_turns_have_energies_and_speeds(numbers):
+    record = one(load([SYNTHETIC / "energy.json"]), kernel="05_coarse_1d", side=4096)
+    turn, rival = (record.energy[of] for of in ("kernel", "cublas"))
+    assert written("watts(5, 4096)", numbers) == f"{turn['watts']:.0f} W"
+    assert written("joules(5, 4096)", numbers) == f"{turn['joules_per_product']:.3g} J"
+    assert written("gflops_per_joule(5, 4096)", numbers) == f"{turn['gflops_per_watt']:.3g}"
+    ratio = turn["joules_per_product"] / rival["joules_per_product"]
+    assert written("energy_of_cublas(5, 4096)", numbers) == f"{100 * ratio:.1f} %"
+    assert written("turn_clock(5, 4096)", numbers) == f"{turn['trace']['mean_sm_clock_mhz']:.0f} MHz"
+    assert written("throttled(5, 4096)", numbers) == f"{100 * turn['trace']['throttled_share']:.1f} %"
+
+
+def test_sustained_speeds_are_those_of_the_ends(edited, synthetic):
+    numbers = prose.Numbers(tables.Folders(synthetic, synthetic))
+    long = one(load([edited("sustained.json", slow_down)]), "sustained", kernel="07_warptile_hilbert")
+    flops = 2.0 * long.side**3
+    (first, last), (_, of_cublas) = (turns.ends_of(long.sustained[of], flops) for of in ("kernel", "cublas"))
+    assert first > 1.05 * last
+    size = int(long.side)
+    assert written(f'sustained(7, {size}, "first")', numbers) == f"{first:#.3g}"
+    assert written(f"sustained(7, {size})", numbers) == f"{last:#.3g}"
+    ratio = written(f'times(sustained(7, {size}) / sustained(7, {size}, of="cublas"))', numbers)
+    assert ratio == f"{last / of_cublas:#.3g} times"
+    celsius = long.sustained["kernel"]["trace"]["samples"]["temperature_c"][-1]
+    assert written(f"celsius(7, {size})", numbers) == f"{celsius} °C"
+    assert written(f'watts(7, {size}, file="sustained.json")', numbers).endswith(" W")
+
+
+def test_files_of_a_device_may_be_measured_later(tmp_path):
+    shutil.copy(SYNTHETIC / "cold.json", tmp_path / "cold.json")
+    numbers = prose.Numbers(tables.Folders(tmp_path, SYNTHETIC))
+    for expression in ("joules(5, 4096)", "sustained(5, 4096)", 'agreement("worst")', 'tflops(5, 4096, "warm.json")'):
+        assert written(expression, numbers) == "not measured"
+    shutil.copytree(tmp_path, tmp_path / "other_board")
+    assert written('agreement("worst")', numbers) == "0.00 %"
+    assert written('tflops(5, 4096, "other_board/cold.json")', numbers) == written("tflops(5, 4096)", numbers)
+
+
 def test_over_sizes(numbers):
     ratios = [row("05_coarse_1d", size).of_cublas for size in (256, 512, 1024, 2048, 4096)]
     assert written("most(of_cublas, 5, [256, 512, 1024, 2048, 4096])", numbers) == tables.share(max(ratios))
@@ -102,6 +143,9 @@ def test_what_has_a_page_and_no_results_is_not_measured(numbers, monkeypatch):
         ("a <!--= tflops(5, 31) -->1<!--/-->", "cold.json holds nothing about 05_coarse_1d at 31; it has 256, 512"),
         ("a <!--= tflops(5, (1, 2)) -->1<!--/-->", "a size is a number or (M, N, K)"),
         ('a <!--= tflops(5, 4096, file="hot.json") -->1<!--/-->', "there is no hot.json"),
+        ("a <!--= joules(5, 31) -->1<!--/-->", "energy.json holds nothing about 05_coarse_1d at 31"),
+        ('a <!--= joules(5, 4096, "cold.json") -->1<!--/-->', "cold.json has no turn of kernel for 05_coarse_1d"),
+        ('a <!--= sustained(7, 8192, "middle") -->1<!--/-->', "that of the first or the last second, not middle"),
         ('a <!--= counter(7, "dram_bites") -->1<!--/-->', "counters.json has no dram_bites of 07_warptile_hilbert"),
         ('a <!--= counted(1, "requests") -->1<!--/-->', "nothing was counted as 'requests' of 01_naive; there are"),
         ('a <!--= device("cores") -->1<!--/-->', "the device of cold.json has no cores"),

@@ -15,6 +15,9 @@ RESULTS = ROOT / "results" / "nvidia-h200"
 # What decides the instructions that a GPU runs, and their launches. Ranks and the executor run on the host.
 DEVICE_CODE = ("kernels", ":!kernels/executor", ":!kernels/many_gpus", ":!kernels/14_many_gpus.cpp")
 
+# What stands in tables of its own: other people's kernels, programs with the drop-in, and the list of kernels.
+APART = ("other_kernels", "programs", "kernels.json")
+
 # The files that were measured with other device code than cold.json. scripts/measure_device.sh measures all of them at
 # one commit; each leaves this list when it has been measured again.
 KNOWN = {
@@ -39,12 +42,12 @@ def same_device_code(one: str, other: str) -> bool:
 
 
 def commits(folder: Path) -> dict[str, str]:
-    """The commit of every results file of the folder, by the name of the file."""
+    """The commit of every results file of the folder, and of a second board's, by the name of the file."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(document, dict) and "git_commit" in document.get("context", {}):
-            found[path.name] = document["context"]["git_commit"]
+    for path in sorted(folder.rglob("*.json")):
+        name = path.relative_to(folder)
+        if name.parts[0] not in APART:
+            found[str(name)] = json.loads(path.read_text(encoding="utf-8"))["context"]["git_commit"]
     return found
 
 
@@ -63,6 +66,16 @@ def found() -> dict[str, str]:
 
 def test_results_come_from_one_state_of_the_device_code(found):
     assert measured_apart(found) == KNOWN
+
+
+def test_every_file_is_looked_at(tmp_path):
+    for name in ("cold.json", "new.json", "other_board/cold.json", "programs/gpt.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({"context": {"git_commit": name}}), encoding="utf-8")
+    assert commits(tmp_path) == {name: name for name in ("cold.json", "new.json", "other_board/cold.json")}
+    (tmp_path / "energy.json").write_text(json.dumps({"context": {}}), encoding="utf-8")
+    with pytest.raises(KeyError):
+        commits(tmp_path)
 
 
 def test_other_device_code_is_found(found):

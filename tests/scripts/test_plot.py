@@ -535,7 +535,7 @@ def test_the_roofline_has_a_panel_for_each_memory():
     assert titles[0] == "DRAM\n3.33 TB/s"
     assert titles[1] == f"L2 to SMs\n{plot.three_digits(most)} TB/s, measured"
     assert titles[2] == "L1 and shared memory\n33.5 TB/s"
-    assert {"FP32 units: 66.9", "3 × FP16: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= set(labels)
+    assert {"FP32 units: 66.9", "3 × FP16, 6 × INT8: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= set(labels)
 
 
 def test_errors_of_another_device_have_no_speed(edited):
@@ -583,16 +583,43 @@ def test_energy_is_that_of_a_flop_and_of_turns():
     powers = [line.get_ydata()[-1] for line in of_power.lines if len(line.get_ydata()) == 2]
     assert any(power == pytest.approx(150 + 10 * tflops) for power in powers)
     assert any("warm L2" in text.get_text() for text in fig.texts)
+    names = {text.get_text().split("  ")[0]: text.get_text().split("  ")[-1] for text in of_flops.texts}
+    assert float(names["05 coarse 1d"]) == pytest.approx(row.energy["kernel"]["gflops_per_watt"], rel=0.006)
     plt.close(fig)
+
+
+def over_time(ax: Axes) -> list[Line2D]:
+    """The lines of data; those to labels have four points."""
+    return [line for line in ax.lines if len(line.get_ydata()) > 10]
 
 
 def test_sustained_speed_is_drawn_over_time():
     fig = plot.sustained(every_source())
-    speed, clock, power = fig.axes
-    assert [line.get_ydata()[-1] for line in speed.lines if len(line.get_ydata()) > 10] == pytest.approx([48.6, 50.0])
+    speed, clock, power, temperature = fig.axes
+    assert [line.get_ydata()[-1] for line in over_time(speed)] == pytest.approx([48.6, 50.0])
     assert max(speed.lines[0].get_xdata()) == pytest.approx(20, abs=1)
-    assert list(clock.lines[0].get_ydata()[[0, -1]]) == [1500, 1900]
+    # Each point is the mean of 0.5 s.
+    (turn,) = (row.sustained["kernel"] for row in every_source().sustained.itertuples() if row.kernel != "cublas")
+    samples = turn["trace"]["samples"]
+    first = [mhz for ms, mhz in zip(samples["ms"], samples["sm_clock_mhz"], strict=True) if ms < 500]
+    assert clock.lines[0].get_ydata()[0] == pytest.approx(np.mean(first))
     assert list(power.lines[0].get_ydata()[[0, -1]]) == [650, 650]
+    assert temperature.lines[0].get_ydata()[0] == pytest.approx(np.mean(samples["temperature_c"][: len(first)]))
+    assert any("warm L2" in text.get_text() for text in fig.texts)
+    plt.close(fig)
+
+
+def test_sustained_cublas_is_that_beside_the_first_kernel_where_it_has_no_case(edited):
+    def without(document: dict) -> None:
+        document["benchmarks"] = [r for r in document["benchmarks"] if r["kernel"] != "cublas"]
+
+    rows = plot.load([edited("sustained.json", without)])
+    fig = plot.sustained(plot.Source(rows, sustained=rows))
+    black, _ = over_time(fig.axes[0])
+    assert black.get_color() == plot.CUBLAS
+    turn = rows.iloc[0].sustained["cublas"]
+    assert black.get_ydata()[-1] == pytest.approx(turn["gflops"] / 1e3, rel=0.01)
+    assert "cuBLAS" in {text.get_text().split("  ")[0] for text in fig.axes[0].texts}
     plt.close(fig)
 
 

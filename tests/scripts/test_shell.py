@@ -200,13 +200,13 @@ exit {status}
 """
 
 
-def measure_device(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
     fake(str(programs), "nvidia-smi", "echo NVIDIA H200")
     folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
     path = f"{programs}:{os.environ['PATH']}"
-    return bash(str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
+    return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
 
 
 def test_measuring_goes_on_where_it_stopped(tmp_path):
@@ -235,10 +235,60 @@ def test_measuring_goes_on_where_it_stopped(tmp_path):
     assert (out / "warm.json").exists()
     progress = out / "progress"
     assert "done warm" in progress.read_text(encoding="utf-8"), "there are more steps to do"
-    steps = "test sanitize list cold shapes-tensor accuracy end-to-end energy sustained counters".split()  # noqa: SIM905
-    progress.write_text("commit aaa\n" + "".join(f"done {step}\n" for step in steps), encoding="utf-8")
+    steps = "test sanitize list cold shapes-tensor accuracy end-to-end counters energy sustained"
+    steps += " counters-8192 counters-3001 counters-2048"
+    progress.write_text("commit aaa\n" + "".join(f"done {step}\n" for step in steps.split()), encoding="utf-8")
     assert measure_device(tmp_path, "--resume", "--steps", "warm,shapes").returncode == 0
     assert not progress.exists(), "all steps are done"
+
+
+def test_a_kill_costs_one_step(tmp_path):
+    build, out = tmp_path / "build", tmp_path / "out"
+    build.mkdir()
+    out.mkdir()
+    (out / "warm.json").write_text("of an earlier round", encoding="utf-8")
+    killer = 'case "$*" in *warm.json) echo half >warm.json; kill -KILL 0 ;; esac'  # the script as well
+    fake(str(build), "runner", killer + FAKE_RUNNER.format(commit="aaa", status=0))
+    assert measure_device(tmp_path, "--steps", "cold,warm,shapes", by=("setsid", "--wait")).returncode != 0
+    assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\n"
+    assert (out / "cold.json").read_text(encoding="utf-8") == "cold.json\n"
+    assert (out / "warm.json").read_text(encoding="utf-8") == "of an earlier round"
+
+
+def chapters_of(kernels: str) -> set[int]:
+    """The chapters that --kernel names by numbers and ranges."""
+    ends = [term.split(":")[0].split("-") for term in kernels.split(",") if term[0].isdigit()]
+    return {number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1)}
+
+
+def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path):
+    build = tmp_path / "build"
+    build.mkdir()
+    log = tmp_path / "calls"
+    fake(str(build), "runner", f'echo "$@" >>{log}' + FAKE_RUNNER.format(commit="aaa", status=0))
+    steps = ("cold", "warm", "shapes-tensor", "accuracy", "energy", "sustained")
+    assert measure_device(tmp_path, "--steps", ",".join(steps)).returncode == 0
+    asked = [line.split() for line in log.read_text(encoding="utf-8").splitlines() if "--kernel" in line]
+    kernels = {step: words[words.index("--kernel") + 1] for step, words in zip(steps, asked, strict=True)}
+    last = max(int(path.name[:2]) for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu"))
+    assert {step for step, named in kernels.items() if named != "all" and last not in chapters_of(named)} == set()
+    assert [step for step, named in kernels.items() if named == "all"] == ["cold", "warm", "accuracy"]
+
+
+def test_tests_are_built_where_a_step_runs_them(tmp_path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    log = tmp_path / "calls"
+    fake(str(programs), "cmake", f'echo "$@" >>{log}')
+    fake(str(programs), "nvcc", "exit 0")
+    fake(str(programs), "ctest", "exit 0")
+    build = tmp_path / "build"
+    build.mkdir()
+    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    assert measure_device(tmp_path, "--steps", "build,test").returncode == 0
+    assert measure_device(tmp_path, "--steps", "build,cold").returncode == 0
+    configured = [line for line in log.read_text(encoding="utf-8").splitlines() if "SGEMM_BUILD_TESTS" in line]
+    assert ["-DSGEMM_BUILD_TESTS=ON" in line for line in configured] == [True, False]
 
 
 def test_measured_results_hold_no_path_of_the_machine(tmp_path):

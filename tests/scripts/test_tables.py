@@ -9,8 +9,9 @@ import pytest
 
 import pages
 import tables
-from conftest import ROOT, SYNTHETIC, case, of_file, write_other_kernels
-from results import load_folder, one
+import turns
+from conftest import ROOT, SYNTHETIC, case, of_file, slow_down, write_other_kernels
+from results import load, load_folder, one
 
 ALL_BLOCKS = (
     "ladder(4096)",
@@ -32,6 +33,9 @@ ALL_BLOCKS = (
     "reads()",
     "errors(4096)",
     'errors(1024, "componentwise")',
+    "energy(4096)",
+    "energies()",
+    "sustained()",
     'chart("error_by_distribution", "how large the errors are")',
     'picture("access_01", "what a warp touches", "Title", ("01_naive", "global_load", "A", "a"))',
 )
@@ -516,6 +520,82 @@ def test_shapes_before_they_are_measured(tmp_path, capsys, synthetic):
     write_shapes(synthetic)
     page = write_page(tmp_path, 'shapes("nonsense")')
     assert "shapes.json holds nothing about nonsense" in refusal(page, capsys, results=synthetic)
+
+
+def test_the_energy_of_a_product_stands_beside_that_of_cublas(tmp_path, edited, synthetic):
+    page = write_page(tmp_path, "energy(4096)", "energies()")
+    assert run(page) == 0
+    text = page.read_text(encoding="utf-8")
+    record = one(load([SYNTHETIC / "energy.json"]), kernel="05_coarse_1d", side=4096)
+    own, rival = (record.energy[of] for of in ("kernel", "cublas"))
+    ratio = own["joules_per_product"] / rival["joules_per_product"]
+    cells = row_of(text, "05_coarse_1d")
+    assert cells[2] == f"{own['watts']:.0f}"
+    assert cells[3] == f"{own['trace']['mean_sm_clock_mhz']:.0f}"
+    assert cells[5] == f"{own['joules_per_product']:.3g} J"
+    assert cells[6] == tables.significant(own["gflops_per_watt"])
+    assert cells[7] == f"{100 * ratio:.1f} %"
+    over_size = row_of(text.partition("energies()")[2], "05_coarse_1d")
+    assert over_size[-1] == f"{tables.significant(own['gflops_per_watt'])} ({100 * ratio:.0f} %)"
+
+    def without(document: dict) -> None:
+        turn = case(document, "05_coarse_1d", 4096)["energy"]["kernel"]
+        for name in ("watts", "energy", "joules_per_product", "gflops_per_watt"):
+            del turn[name]
+        turn["no_energy"] = "the turn was too short"
+
+    edited("energy.json", without)
+    assert run(page, results=synthetic) == 0
+    text = page.read_text(encoding="utf-8")
+    assert row_of(text, "05_coarse_1d")[5:] == ["", "", ""]
+    assert "Without energy: the turn was too short." in text
+    assert row_of(text.partition("energies()")[2], "05_coarse_1d")[-1] == ""
+
+
+def test_sustained_speed_stands_beside_that_of_a_burst(tmp_path, edited, synthetic):
+    def enlarge(document: dict) -> None:
+        """The burst at 4096 stands for one at the size of the turns."""
+        case(document, "07_warptile_hilbert", 4096).update(m=8192, n=8192, k=8192)
+
+    page = write_page(tmp_path, "sustained()")
+    edited("warm.json", enlarge)
+    edited("sustained.json", slow_down)
+    assert run(page, results=synthetic) == 0
+    record = one(load([synthetic / "sustained.json"]), "sustained", kernel="07_warptile_hilbert")
+    burst = one(load([SYNTHETIC / "warm.json"]), kernel="07_warptile_hilbert", side=4096)
+    flops = 2.0 * record.side**3
+    first, last = turns.ends_of(record.sustained["kernel"], flops)
+    _, of_cublas = turns.ends_of(record.sustained["cublas"], flops)
+    wanted = [tables.significant(value) for value in (burst.tflops, first, last)]
+    wanted += [tables.share(last / burst.tflops), tables.share(last / of_cublas)]
+    text = page.read_text(encoding="utf-8")
+    assert row_of(text, "07_warptile_hilbert")[1:6] == wanted
+    assert row_of(text, "cublas")[1:6:4] == ["", tables.share(1.05 / 1.1)]  # beside itself
+
+    def without(document: dict) -> None:
+        document["benchmarks"] = [r for r in document["benchmarks"] if r["kernel"] != "cublas"]
+
+    edited("sustained.json", without)
+    assert run(page, results=synthetic) == 0
+    assert row_of(page.read_text(encoding="utf-8"), "cublas")[3:6:2] == [tables.significant(of_cublas), "100.0 %"]
+
+
+def test_two_boards_agree_or_were_not_measured(tmp_path, synthetic):
+    page = write_page(tmp_path, "agreement(0.5, 5)", "energy(4096)", "energies()", "sustained()")
+    for file in ("energy.json", "sustained.json"):
+        (synthetic / file).unlink()
+    assert run(page, results=synthetic) == 0
+    text = page.read_text(encoding="utf-8")
+    for file in ("other_board/cold.json", "energy.json", "sustained.json"):
+        assert f"Not measured yet: there is no {file} in synthetic-gpu." in text
+    document = json.loads((synthetic / "cold.json").read_text(encoding="utf-8"))
+    case(document, "05_coarse_1d", 4096)["vs_cublas"] *= 1.03
+    (synthetic / "other_board").mkdir()
+    (synthetic / "other_board" / "cold.json").write_text(json.dumps(document), encoding="utf-8")
+    assert run(page, results=synthetic) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "| 05_coarse_1d/4096x4096x4096 | 3.00 % |" in text
+    assert "the median differs by 0.00 %, the worst by 3.00 % (limits: 0.5 % and 5 %)" in text
 
 
 def test_a_kernel_with_a_page_may_lack_results(tmp_path, monkeypatch, capsys):
