@@ -23,6 +23,7 @@ import turns
 from compare import main as compare_main
 from conftest import ROOT, SYNTHETIC, add_layouts, case
 from results import ResultsError, load
+from second_board import second_board
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -354,7 +355,8 @@ def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
 
 
 def test_images_of_boards_have_medians_and_ranges(tmp_path):
-    files = [ROOT / "results" / "nvidia-h200" / f"shapes_tensor{name}.json" for name in ("", "_other_board")]
+    sweep = ROOT / "results" / "nvidia-h200" / "shapes_tensor.json"
+    files = [sweep, second_board(sweep, tmp_path)]
     found = report_data.gather(files)
     title, rows = report.first_drawn(found, "boards")
     assert title == found.protocols[0]
