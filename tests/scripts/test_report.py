@@ -332,7 +332,7 @@ def test_chapters_have_the_colours_of_the_other_charts_whatever_else_a_file_hold
     files = [ROOT / "results" / "nvidia-h200" / name for name in ("cold.json", "shapes_tensor.json")]
     for rows, seen in ((load([file]), written(tmp_path, file)["looks"]) for file in files):
         tensor = [row for row in rows.itertuples() if row.number >= 10 and not row.variant]
-        assert {row.number for row in tensor} == {10, 11, 12}
+        assert {row.number for row in tensor} >= {10, 11, 12}
         for row in tensor:
             look = report_data.seen_on(looks.color_of(row), "light"), report_data.SHAPES[looks.marker_of(row)]
             assert (seen[looks.title_of(row)]["light"], seen[looks.title_of(row)]["shape"]) == look
