@@ -570,8 +570,9 @@ class Blocks:
             cells += [maybe(whole, moment.get("mhz")), maybe(whole, moment.get("watts"))]
             rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
-        text = f"M = N = K = {cases.side.max()}, {cases.context.iloc[0]['protocol']['sustain_s']:g} s for each. Bursts are "
-        text += f"those of `{burst}`; MHz, W and °C are of the last second."
+        asked = cases.context.iloc[0]["protocol"]["sustain_s"]
+        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`; MHz, W and °C are of "
+        text += "the last second."
         return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
 
     def _turns_source(self, cases: pd.DataFrame) -> str:
