@@ -571,8 +571,8 @@ class Blocks:
             rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
         asked = cases.context.iloc[0]["protocol"]["sustain_s"]
-        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`; MHz, W and °C are of "
-        text += "the last second."
+        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`. "
+        text += "MHz, W and °C are of the last second."
         return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
 
     def _turns_source(self, cases: pd.DataFrame) -> str:
