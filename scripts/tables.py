@@ -598,6 +598,30 @@ class Blocks:
         head = [" ", *(f"`{name}`" for name in names)]
         return f"{table(head, [row for row in rows if any(row[1:])])}\n\n{source}"
 
+    def launches(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+        """A row for each launch of products that take several, in their order, from Nsight Compute."""
+        document = counters_of_folder(self._folders.path, file)
+        if document is None:
+            raise ResultsError(f"{self._folders.path} has no {file}")
+        names, launches = self._ids(kernels), document.get("launches", {})
+        if missing := [name for name in names if name not in launches]:
+            raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
+        rows = []
+        for name in names:
+            whole_time = sum(launch["derived"]["time_us"] or 0 for launch in launches[name])
+            for launch in launches[name]:
+                derived, function = launch["derived"], launch["function"].partition("<")[0].rpartition("::")[2]
+                time = derived["time_us"]
+                cells = [self._linked(name), f"`{function}`", maybe(duration, time)]
+                cells += ["" if time is None else share(time / whole_time), maybe(in_bytes, derived.get("dram_bytes"))]
+                cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
+                rows.append([*cells, maybe(percent, derived.get("tensor_pipe_percent"))])
+        head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
+        source = (
+            f"Nsight Compute {document['context'].get('ncu', 'unknown')}, M = N = K = {document['context']['size']}."
+        )
+        return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
+
     def claims(self) -> str:
         """The claims of the source documents beside what was found."""
         evidence = claims.Evidence(
