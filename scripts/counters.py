@@ -6,8 +6,8 @@
 
 Runs on a machine with the GPU, `ncu` and nothing else but Python's standard library. `runner --profile` profiles each
 kernel in one product, as itself, at the clocks it finds and with the caches emptied before each pass of the profiler.
-Of a product with several launches, the file has the one that takes longest. A metric that this version of `ncu`
-rejects is left out, and listed in the file.
+Of a product with several launches, `kernels` and `derived` have the one that takes longest, and `launches` has what is
+derived for each, with its function. A metric that this version of `ncu` rejects is left out, and listed in the file.
 
 Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 """
@@ -31,28 +31,6 @@ class ProfileError(Exception):
     """Kernels that could not be profiled; the message is one line."""
 
 
-def chapter_ids(listing: object) -> list[str]:
-    """The ids of all chapters and variants in what `runner --list=json` prints."""
-    entries = listing.get("kernels", []) if isinstance(listing, dict) else listing
-    ids = []
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and (entry.get("number") or 0) > 0:
-            variants = entry.get("variants") or [entry]
-            ids += [variant["id"] for variant in variants if isinstance(variant, dict) and "id" in variant]
-    return ids
-
-
-def list_chapters(runner: Path) -> list[str]:
-    done = subprocess.run([str(runner), "--list=json"], capture_output=True, text=True, check=False)
-    try:
-        ids = chapter_ids(json.loads(done.stdout))
-    except ValueError:
-        ids = []
-    if not ids:
-        raise ProfileError(f"{runner} --list=json names no chapters")
-    return ids
-
-
 def profile(runner: Path, kernels: Sequence[str], size: int) -> dict:
     """The results file of a run of the runner. What it prints goes to standard output."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,12 +46,16 @@ def document_of(results: dict, size: int) -> dict:
     """What the runner found, by kernel."""
     context = results["context"]
     device = context.get("device") or {}
-    document = {"schema_version": SCHEMA_VERSION, "context": {}, "kernels": {}, "derived": {}}
+    document = {"schema_version": SCHEMA_VERSION, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
     profiles = {case["kernel"]: case["profile"] for case in results["benchmarks"] if "profile" in case}
     for kernel, found in profiles.items():
         launch = max(found["launches"], key=lambda launch: launch["derived"]["time_us"] or 0)
         document["kernels"][kernel] = launch["counters"]
         document["derived"][kernel] = launch["derived"]
+        if len(found["launches"]) > 1:
+            document["launches"][kernel] = [
+                {"function": launch["function"], "derived": launch["derived"]} for launch in found["launches"]
+            ]
     document["context"] = {
         "device": device.get("name", "unknown"),
         "compute_capability": device.get("compute_capability", "unknown"),
@@ -104,7 +86,9 @@ def write_atomically(path: Path, document: dict) -> None:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", nargs="*", metavar="ID", help="kernel ids (default: every chapter and variant)")
+    parser.add_argument(
+        "kernels", nargs="*", metavar="ID", help="as --kernel takes them (default: chapters, with their variants)"
+    )
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder with the runner (default: build)")
     parser.add_argument("--size", type=int, default=4096, help="M = N = K (default: 4096)")
     parser.add_argument("--out", type=Path, default=Path("counters.json"), help="default: counters.json")
@@ -121,8 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"counters.py: there is no program {runner}", file=sys.stderr)
         return 2
     try:
-        kernels = options.kernels or list_chapters(runner)
-        results = profile(runner, kernels, options.size)
+        results = profile(runner, options.kernels or ["chapters"], options.size)
         document = document_of(results, options.size)
         if document["kernels"]:
             write_atomically(options.out, document)

@@ -570,8 +570,9 @@ class Blocks:
             cells += [maybe(whole, moment.get("mhz")), maybe(whole, moment.get("watts"))]
             rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
-        text = f"M = N = K = {cases.side.max()}, {cases.context.iloc[0]['protocol']['sustain_s']:g} s back to back. "
-        text += f"Bursts are those of `{burst}`; MHz, W and °C are of the last second."
+        asked = cases.context.iloc[0]["protocol"]["sustain_s"]
+        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`. "
+        text += "MHz, W and °C are of the last second."
         return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
 
     def _turns_source(self, cases: pd.DataFrame) -> str:
@@ -596,6 +597,30 @@ class Blocks:
         source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
         head = [" ", *(f"`{name}`" for name in names)]
         return f"{table(head, [row for row in rows if any(row[1:])])}\n\n{source}"
+
+    def launches(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+        """A row for each launch of products that take several, in their order, from Nsight Compute."""
+        document = counters_of_folder(self._folders.path, file)
+        if document is None:
+            raise ResultsError(f"{self._folders.path} has no {file}")
+        names, launches = self._ids(kernels), document.get("launches", {})
+        if missing := [name for name in names if name not in launches]:
+            raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
+        rows = []
+        for name in names:
+            whole_time = sum(launch["derived"]["time_us"] or 0 for launch in launches[name])
+            for launch in launches[name]:
+                derived, function = launch["derived"], launch["function"].partition("<")[0].rpartition("::")[2]
+                time = derived["time_us"]
+                cells = [self._linked(name), f"`{function}`", maybe(duration, time)]
+                cells += ["" if time is None else share(time / whole_time), maybe(in_bytes, derived.get("dram_bytes"))]
+                cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
+                rows.append([*cells, maybe(percent, derived.get("tensor_pipe_percent"))])
+        head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
+        source = (
+            f"Nsight Compute {document['context'].get('ncu', 'unknown')}, M = N = K = {document['context']['size']}."
+        )
+        return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def claims(self) -> str:
         """The claims of the source documents beside what was found."""

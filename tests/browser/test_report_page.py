@@ -13,6 +13,7 @@ import fleet
 import report
 import report_charts
 from opened import WIDTHS, Opened
+from second_board import second_board
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
@@ -38,10 +39,16 @@ def write(tmp_path_factory) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def sweeps(write) -> Path:
+def boards(tmp_path_factory) -> list[Path]:
+    """Cold sweeps, the last of a second board."""
+    shapes = H200 / "shapes_tensor.json"
+    return [H200 / "cold.json", shapes, second_board(shapes, tmp_path_factory.mktemp("boards"))]
+
+
+@pytest.fixture(scope="session")
+def sweeps(write, boards) -> Path:
     """Of sweeps under two protocols, two boards, and shapes of all kinds."""
-    names = ("cold", "warm", "shapes_tensor", "shapes_tensor_other_board")
-    return write(*(H200 / f"{name}.json" for name in names))
+    return write(*boards, H200 / "warm.json")
 
 
 def chart(opened: Opened, view: str, form: str = "over_size"):
@@ -245,13 +252,12 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
     assert opened.errors == opened.axe_violations() == opened.too_wide() == []
 
 
-def test_boards_have_medians_and_ranges_that_follow_the_filters(sweeps, open_page):
+def test_boards_have_medians_and_ranges_that_follow_the_filters(sweeps, boards, open_page):
     opened = open_page(sweeps)
-    files = [H200 / f"{name}.json" for name in ("cold", "shapes_tensor", "shapes_tensor_other_board")]
-    assert_boards(rows_of(opened, "boards"), files)
+    assert_boards(rows_of(opened, "boards"), boards)
     opened.page.get_by_label("cold", exact=True).uncheck()
     settled(opened)
-    assert_boards(rows_of(opened, "boards"), files[1:])
+    assert_boards(rows_of(opened, "boards"), boards[1:])
     assert len(rows_of(opened, "spread", "by_shape")) > 10
     opened.page.get_by_label("shapes_tensor", exact=True).uncheck()
     settled(opened)

@@ -522,6 +522,23 @@ def test_shapes_before_they_are_measured(tmp_path, capsys, synthetic):
     assert "shapes.json holds nothing about nonsense" in refusal(page, capsys, results=synthetic)
 
 
+def test_each_launch_of_a_product_has_a_row(tmp_path, synthetic):
+    page = write_page(tmp_path, 'launches("05_coarse_1d")')
+    assert run(page, results=synthetic) == 0
+    assert "Not measured yet: counters.json holds no launches of 05_coarse_1d." in page.read_text(encoding="utf-8")
+    document = json.loads((synthetic / "counters.json").read_text(encoding="utf-8"))
+    split = {"time_us": 10.0, "dram_bytes": 2e6, "dram_gbytes_s": 200.0, "tensor_pipe_percent": None}
+    product = {"time_us": 30.0, "dram_bytes": 9e6, "dram_gbytes_s": 300.0, "tensor_pipe_percent": 92.5}
+    functions = {"void sgemm::(anonymous namespace)::split<4, a::B>": split, "product": product}
+    found = [{"function": function, "derived": derived} for function, derived in functions.items()]
+    document["launches"] = {"05_coarse_1d": found}
+    (synthetic / "counters.json").write_text(json.dumps(document), encoding="utf-8")
+    assert run(page, results=synthetic) == 0
+    rows = [line.split(" | ")[1:] for line in page.read_text(encoding="utf-8").splitlines() if "_1d`](" in line]
+    assert rows[0] == ["`split`", "10.00 µs", "25.0 %", "2.00 MB", "200 GB/s", " |"]
+    assert rows[1] == ["`product`", "30.00 µs", "75.0 %", "9.00 MB", "300 GB/s", "92.5 % |"]
+
+
 def test_the_energy_of_a_product_stands_beside_that_of_cublas(tmp_path, edited, synthetic):
     page = write_page(tmp_path, "energy(4096)", "energies()")
     assert run(page) == 0
