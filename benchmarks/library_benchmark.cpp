@@ -240,7 +240,8 @@ struct Accuracy {
 };
 constexpr Accuracy ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
                                    {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
-                                   {"normwise", SGEMM_ACCURACY_NORMWISE}};
+                                   {"normwise", SGEMM_ACCURACY_NORMWISE},
+                                   {"rowwise", SGEMM_ACCURACY_ROWWISE}};
 
 /// The sum over products of the logarithm of the speed relative to cuBLAS, and the worst of them.
 struct Total {

@@ -4,8 +4,8 @@
     examples/measure.py --out gpt.json --rounds 3 train_gpt.py --steps 40
     examples/measure.py --out solver.json --modes cublas,tf32,componentwise,normwise solver.py
 
-Modes: cublas, tf32 (cuBLAS, and the example gets --tf32), and libsgemm's fp32, componentwise and normwise. Every second
-round runs the modes in the opposite order. Exits with 1 if a run failed; the other runs go on.
+Modes: cublas, tf32 (cuBLAS, and the example gets --tf32), and libsgemm's fp32, componentwise, normwise and rowwise.
+Every second round runs the modes in the opposite order. Exits with 1 if a run failed; the other runs go on.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from example_results import positive, write_json
 
 FOLDER = Path(__file__).resolve().parent
-ACCURACIES = ("fp32", "componentwise", "normwise")
+ACCURACIES = ("fp32", "componentwise", "normwise", "rowwise")
 MODES = ("cublas", "tf32", *ACCURACIES)
 # The columns of the log, up to "why", which is the rest of a line.
 LOG_COLUMNS = ["calls", "timed", "us", "total_ms", "function", "ops", "m", "n", "k", "batch", "by", "why"]

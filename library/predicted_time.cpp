@@ -19,7 +19,6 @@ constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, wh
 constexpr int CUBLAS_MOST_PARTS = 32;
 constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own prediction is too large
 constexpr double SPLIT_CALL = 8;         // microseconds of a call besides its products
-constexpr double SPLIT_PRODUCT = 9;      // microseconds of each product besides the work of both kernels
 constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
@@ -66,11 +65,11 @@ double split_microseconds(const SplitRates& rates, const PredictedShape& shape, 
                           std::int64_t batch_count) {
   const auto count = static_cast<double>(batch_count);
   const double elements = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
-  const double split = elements * (4 + 2 * rates.terms) / SPLIT_BYTES;
+  const double split = elements * rates.bytes / SPLIT_BYTES;
   const double at_full_clock = count * cycles / FULL_CLOCK;  // power limits the clock of a batch as a whole
   const double throttled = std::max(0.0, at_full_clock - FULL_CLOCK_TIME);
   const double products = at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz);
-  return SPLIT_CALL + count * (SPLIT_PRODUCT + split) + products;
+  return SPLIT_CALL + count * (rates.product + split) + products;
 }
 
 }  // namespace sgemm

@@ -2,7 +2,7 @@
 
 // Predictions of the time on the GPU, in microseconds, by which the library chooses among its ways and cuBLAS. The
 // constants of cuBLAS and chapter 09 were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, those of
-// chapters 11 and 12 to library_shapes.csv. docs/lab/libsgemm.md compares.
+// chapters 11 and 12 to library_shapes.csv, and those of chapter 13 to a few squares. docs/lab/libsgemm.md compares.
 
 #include <cstdint>
 
@@ -25,15 +25,18 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
 /// for each.
 double every_shape_microseconds(double cycles, std::int64_t batch_count);
 
-/// What differs between the predictions for chapters 11 and 12.
+/// What differs between the predictions for chapters 11, 12 and 13.
 struct SplitRates {
-  int terms;             ///< that a number becomes, of two bytes each
+  double bytes;          ///< that are read and written for each number of A and B before the product
+  double product;        ///< microseconds of each product besides the work of its kernels
   double throttled_ghz;  ///< the clock that power allows a long product
 };
-constexpr SplitRates BF16X6_RATES{3, 1.70};
-constexpr SplitRates FP16X3_RATES{2, 1.60};
+constexpr SplitRates BF16X6_RATES{4 + 6, 9, 1.70};
+constexpr SplitRates FP16X3_RATES{4 + 4, 9, 1.60};
+constexpr SplitRates INT8X6_RATES{4 + 3, 13, 1.87};
+constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};
 
-/// The time of both kernels of chapter 11 or 12 for `batch_count` products, one after the other, of which the
+/// The time of all kernels of chapter 11, 12 or 13 for `batch_count` products, one after the other, of which the
 /// prediction of split_launch.cuh says that each takes `cycles`.
 double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles,
                           std::int64_t batch_count);

@@ -130,7 +130,7 @@ sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
 sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
   return with(handle, [&] {
     require(accuracy == SGEMM_ACCURACY_FP32 || accuracy == SGEMM_ACCURACY_COMPONENTWISE ||
-            accuracy == SGEMM_ACCURACY_NORMWISE);
+            accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE);
     handle->accuracy = accuracy;
   });
 }

@@ -5,6 +5,7 @@ set(SGEMM_LIBRARY_SOURCES
   context.cpp
   every_shape_ways.cpp
   gemm_call.cpp
+  int8_ways.cu
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp

@@ -15,8 +15,9 @@ namespace sgemm {
 /// Chapter 09, which reads operands that are not transposed, with scalars on the host.
 std::vector<Way> every_shape_ways(const GemmProblem& p, std::int64_t batch_count = 1);
 
-/// Chapters 11 and 12 for operands of any layout and scalars on either side, planned for so many multiprocessors.
+/// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
 std::vector<Way> bf16x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
 std::vector<Way> fp16x3_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
+std::vector<Way> int8x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
 
 }  // namespace sgemm

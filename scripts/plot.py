@@ -83,6 +83,7 @@ PNG_DPI = 200
 WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
 
 MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT}
+MODE_COLORS |= {"rowwise": "#8250df"}
 DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
 ZOOM = (90, 120)  # the percentages of cuBLAS's speed that panels enlarge

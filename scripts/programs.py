@@ -12,7 +12,7 @@ from forms import Form, duration, error_size, hundredths, significant, whole
 from results import NotMeasured, ResultsError, read_json
 
 MODES = {"cublas": "cuBLAS", "tf32": "cuBLAS in TF32", "fp32": "`fp32`", "componentwise": "`componentwise`"}
-MODES |= {"normwise": "`normwise`"}
+MODES |= {"normwise": "`normwise`", "rowwise": "`rowwise`"}
 
 Runs = Mapping[str, list[dict]]
 

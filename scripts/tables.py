@@ -105,6 +105,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, tex
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
+def table_by_mode(head: str, rows: Sequence[Sequence[str]]) -> str:
+    """Rows with a cell for each of programs.MODES. A mode that no program ran has no column."""
+    ran = [column for column in range(1, len(programs.MODES) + 1) if any(row[column] for row in rows)]
+    names = ["", *programs.MODES.values()]
+    return table([head, *(names[i] for i in ran)], [[row[0], *(row[i] for i in ran)] for row in rows])
+
+
 def tflops(row: Row | None) -> str:
     if row is None:
         return ""
@@ -775,8 +782,7 @@ class Blocks:
 
     def programs(self) -> str:
         """What programs gain from the drop-in: times and errors by mode, of the files below programs/."""
-        rows = programs.program_rows(self._folders.path / "programs")
-        return table(["", *programs.MODES.values()], rows)
+        return table_by_mode("", programs.program_rows(self._folders.path / "programs"))
 
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
@@ -794,8 +800,7 @@ class Blocks:
 
     def program_errors(self) -> str:
         """The errors of PyTorch's calls by mode."""
-        rows = programs.error_rows(self._folders.path / "programs")
-        return table(["call", *programs.MODES.values()], rows)
+        return table_by_mode("call", programs.error_rows(self._folders.path / "programs"))
 
     def program_calls(self, **files: str) -> str:
         """Who computed the calls of programs, given as FILE="name" without its ending."""

@@ -7,7 +7,8 @@
 namespace drop_in {
 namespace {
 
-constexpr sgemm_accuracy_t kAccuracies[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
+constexpr sgemm_accuracy_t kAccuracies[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
+                                            SGEMM_ACCURACY_ROWWISE};
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -24,9 +25,10 @@ std::optional<sgemm_accuracy_t> read_accuracy() {
       return accuracy;
     }
   }
-  std::fprintf(stderr,
-               "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise; cuBLAS gets all calls\n",
-               text.data());
+  std::fprintf(
+      stderr,
+      "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise; cuBLAS gets all calls\n",
+      text.data());
   return std::nullopt;
 }
 
@@ -45,6 +47,8 @@ const char* accuracy_name(sgemm_accuracy_t accuracy) {
       return "componentwise";
     case SGEMM_ACCURACY_NORMWISE:
       return "normwise";
+    case SGEMM_ACCURACY_ROWWISE:
+      return "rowwise";
   }
   return "";
 }

@@ -102,6 +102,8 @@ const Registration componentwise(libsgemm("componentwise", SGEMM_ACCURACY_COMPON
                                           "the library, at least as accurate as cuBLAS: 11, 09 or cuBLAS"));
 const Registration normwise(libsgemm("normwise", SGEMM_ACCURACY_NORMWISE, AccuracyClass::fp16_split,
                                      "the library, errors relative to rows and columns: 12, 11, 09 or cuBLAS"));
+const Registration rowwise(libsgemm("rowwise", SGEMM_ACCURACY_ROWWISE, AccuracyClass::int8_split,
+                                    "the library, one scale for each row and column: 13, 12, 11, 09 or cuBLAS"));
 
 }  // namespace
 }  // namespace sgemm

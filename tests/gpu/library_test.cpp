@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -90,6 +91,38 @@ TEST(LibraryTest, LargeProductsAreNotCublass) {
   }
 }
 
+/// Sizes for which chapter 13 is predicted to be the fastest: with two kernels, and with three where k is above 4096.
+TEST(LibraryTest, RowwiseInEveryLayout) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 13 needs wgmma";
+  }
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+        for (const std::int64_t k : {1152, 2301, 4103}) {
+          GemmCase product{3970, 4100, k, order, transa, transb, -1.5F};
+          product.accuracy = SGEMM_ACCURACY_ROWWISE;
+          product.padding = k % 4;
+          GemmOperands operands(product);
+          EXPECT_EQ(kernel_of(handle, operands), "13_int8x6") << product.describe();
+          operands.op_a(0, 0, 7) = INF;
+          operands.op_b(0, 11, 4099) = NAN_FLOAT;
+          for (std::int64_t i = 0; i < k; ++i) {
+            operands.op_a(0, 3969, i) *= 0x1p-130F;  // denormals
+          }
+          const Expected expected(operands, 8);
+          for (int run = 0; run < 2; ++run) {  // the second one finds the workspace of the first
+            ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+          }
+          ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+          expected.check(operands);
+        }
+      }
+    }
+  }
+}
+
 TEST(LibraryTest, InfNanAndDenormals) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
@@ -114,7 +147,8 @@ TEST(LibraryTest, InfNanAndDenormals) {
 /// tensor cores. A second call gives the same bits.
 TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
   const Handle handle;
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+  for (const sgemm_accuracy_t accuracy :
+       {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
     for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
       for (const bool everywhere : {false, true}) {
         GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
@@ -240,7 +274,7 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
       ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
       GemmCase product{1000 + 30 * number, 900, 1200};
       product.transa = OPS[number % 2];
-      product.accuracy = ACCURACIES[number % 3];
+      product.accuracy = ACCURACIES[number % static_cast<int>(std::size(ACCURACIES))];
       GemmOperands operands(product);
       const Expected expected(operands);
       for (int run = 0; run < 5; ++run) {

@@ -193,6 +193,22 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   }
 }
 
+/// Medians in microseconds of the chapters themselves, in turns on one H200 (docs/lab/13-int8x6.md).
+struct MeasuredInt8x6 {
+  std::int64_t m, n, k;
+  double int8x6, fp16x3;
+};
+constexpr MeasuredInt8x6 INT8X6[] = {{8192, 8192, 8192, 4123, 4457}, {16384, 16384, 16384, 31300, 34400}};
+
+TEST(PredictedTimeTest, Chapter13IsAsMuchFasterThan12AsWasMeasured) {
+  for (const MeasuredInt8x6& shape : INT8X6) {
+    const GemmProblem p = problem({shape.m, shape.n, shape.k, 0, 0, 0, 0});
+    EXPECT_NEAR(fastest(int8x6_ways(p, H200)) / shape.int8x6, 1.0, 0.05) << shape.m;
+    EXPECT_NEAR(fastest(int8x6_ways(p, H200)) / fastest(fp16x3_ways(p, H200)), shape.int8x6 / shape.fp16x3, 0.01)
+        << shape.m;
+  }
+}
+
 /// Whatever is chosen of what was measured is at most 3 % slower than cuBLAS.
 TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
   int ours = 0;

@@ -50,7 +50,7 @@ class SharedFloats {
   std::size_t count_;
 };
 
-/// Whether the device has the instructions of chapters 11 and 12.
+/// Whether the device has the instructions of chapters 11, 12 and 13.
 inline bool has_wgmma() {
   int major = 0;
   return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 9;
@@ -276,8 +276,9 @@ class Expected {
     const auto k = static_cast<double>(of.k);
     const double factor = (of.accuracy == SGEMM_ACCURACY_FP32 ? 4.0 : 148.0) + 2.0 * std::sqrt(k);
     double bound = factor * EPS * size + 0x1p-149;
-    if (of.accuracy == SGEMM_ACCURACY_NORMWISE) {
-      bound += 2.0 * k * EPS * std::fabs(of.alpha) * largest_a * largest_b;
+    if (of.accuracy == SGEMM_ACCURACY_NORMWISE || of.accuracy == SGEMM_ACCURACY_ROWWISE) {
+      const double of_largest = of.accuracy == SGEMM_ACCURACY_NORMWISE ? 2.0 : 12.2;
+      bound += of_largest * k * EPS * std::fabs(of.alpha) * largest_a * largest_b;
     }
     return {index, value, bound};
   }
@@ -297,6 +298,7 @@ inline void expect_right(sgemm_handle_t handle, const GemmCase& product) {
 
 constexpr sgemm_op_t OPS[] = {SGEMM_OP_N, SGEMM_OP_T, SGEMM_OP_C};
 constexpr sgemm_order_t ORDERS[] = {SGEMM_ORDER_ROW_MAJOR, SGEMM_ORDER_COLUMN_MAJOR};
-constexpr sgemm_accuracy_t ACCURACIES[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
+constexpr sgemm_accuracy_t ACCURACIES[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
+                                           SGEMM_ACCURACY_ROWWISE};
 
 }  // namespace sgemm::test

@@ -185,10 +185,10 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   sgemm_accuracy_t accuracy{};
   EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(accuracy, SGEMM_ACCURACY_COMPONENTWISE);
-  EXPECT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_NORMWISE), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(3)), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_ROWWISE), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(4)), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(accuracy, SGEMM_ACCURACY_NORMWISE);
+  EXPECT_EQ(accuracy, SGEMM_ACCURACY_ROWWISE);
 
   sgemm_pointer_mode_t mode{};
   EXPECT_EQ(sgemm_set_pointer_mode(handle, SGEMM_POINTER_MODE_DEVICE), SGEMM_STATUS_SUCCESS);
@@ -284,6 +284,10 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(kernel(SGEMM_ACCURACY_FP32, SGEMM_OP_T, 4096), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_T, 4096), "11_bf16x6");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 4096), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 8192), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 8192), "13_int8x6");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_T, 1024), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_T, 512), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_T, 512), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 100), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 0), "none");
@@ -297,6 +301,8 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_NE(std::string(plan.reason).find("by cuBLAS"), std::string::npos);
 
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 1LL << 40U).launches, INT_MAX);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 8192, 1).launches, 3);
 
   sgemm_plan_t unused{};
   EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 7, 8, 8, 1, &unused),

@@ -1,10 +1,14 @@
-// The kernels of chapters 11 and 12 for operands of any layout, in every configuration, on sizes for which the library
-// would call cuBLAS.
+// The kernels of chapters 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
+// library would call cuBLAS.
 
 #include "ways.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
+#include "host/kernel.hpp"
 
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -19,7 +23,12 @@ std::vector<Way> ways_of(const GemmCase& product, const GemmProblem& p) {
   constexpr int MULTIPROCESSORS = 132;
   return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_ways(p)
          : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(p, MULTIPROCESSORS)
-                                                            : fp16x3_ways(p, MULTIPROCESSORS);
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_ways(p, MULTIPROCESSORS)
+                                                            : int8x6_ways(p, MULTIPROCESSORS);
+}
+
+std::size_t count_of_ways(sgemm_accuracy_t accuracy) {
+  return accuracy == SGEMM_ACCURACY_FP32 ? 1 : accuracy == SGEMM_ACCURACY_ROWWISE ? 2 : 4;
 }
 
 /// Operands as `change` leaves them, in every configuration of the accuracy's chapter. Workspaces hold anything before.
@@ -29,7 +38,7 @@ void expect_right_in_every_way(
     const std::function<void(GemmOperands&, const std::vector<float>&)>& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Way> ways = ways_of(product, batch_of(measure).first);
-  EXPECT_GE(ways.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 1U : 4U);
+  EXPECT_GE(ways.size(), count_of_ways(product.accuracy));
   for (const Way& way : ways) {
     SCOPED_TRACE(way.kernel + " " + way.configuration);
     GemmOperands operands(product);
@@ -95,6 +104,23 @@ TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
   });
 }
 
+/// Gives rows of op(A) and columns of op(B) a number that chapter 13 has no scale for. It is multiplied by zeros alone.
+void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& rows,
+                    const std::vector<std::int64_t>& columns) {
+  for (std::int64_t column = 0; column < operands.of.n; ++column) {
+    operands.op_b(0, 0, column) = 0.0F;
+  }
+  for (std::int64_t row = 0; row < operands.of.m; ++row) {
+    operands.op_a(0, row, 1) = 0.0F;
+  }
+  for (const std::int64_t row : rows) {
+    operands.op_a(0, row, 0) = FLT_MAX;
+  }
+  for (const std::int64_t column : columns) {
+    operands.op_b(0, 1, column) = FLT_MAX;
+  }
+}
+
 /// Elements that tensor cores can not compute are sums of plain products in the order of k, in panels with few such
 /// rows, with many, with a column, and with both.
 TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -110,6 +136,10 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   expect_right_in_every_way(
       product,
       [&](GemmOperands& operands) {
+        if (product.accuracy == SGEMM_ACCURACY_ROWWISE) {
+          put_unscalable(operands, rows, columns);
+          return;
+        }
         for (std::int64_t k = 0; k < product.k; ++k) {
           for (const std::int64_t row : rows) {
             operands.op_a(0, row, k) *= 0x1p-60F;
@@ -141,17 +171,106 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
       });
 }
 
+const Kernel& chapter_13() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& each) { return each.id() == "13_int8x6"; });
+}
+
+/// C in rows, as chapter 13 computes it in whole tiles from row-major copies of op(A) and op(B).
+std::vector<float> by_chapter_13(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  StoredMatrix a(SGEMM_ORDER_ROW_MAJOR, of.m, of.k, 0, 0, 1, 0.0F);
+  StoredMatrix b(SGEMM_ORDER_ROW_MAJOR, of.k, of.n, 0, 0, 1, 0.0F);
+  StoredMatrix c(SGEMM_ORDER_ROW_MAJOR, of.m, of.n, 0, 0, 1, 0.0F);
+  for (std::int64_t k = 0; k < of.k; ++k) {
+    for (std::int64_t row = 0; row < of.m; ++row) {
+      a.at(0, row, k) = operands.op_a(0, row, k);
+    }
+    for (std::int64_t column = 0; column < of.n; ++column) {
+      b.at(0, k, column) = operands.op_b(0, k, column);
+    }
+  }
+  Problem p;
+  p.m = of.m;
+  p.n = of.n;
+  p.k = of.k;
+  p.a = a.data();
+  p.lda = a.ld();
+  p.b = b.data();
+  p.ldb = b.ld();
+  p.c = c.data();
+  p.ldc = c.ld();
+  const Build& build = chapter_13().build(Target::for_executor);
+  const std::vector<Configuration> all = build.configurations(p);
+  build.prepare (*std::find_if(all.begin(), all.end(),
+                               [](const Configuration& each) { return each.name == "128x128"; }))(p, nullptr);
+  return {c.data(), c.data() + of.m * of.n};
+}
+
+/// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
+void expect_bits_of_chapter_13(const GemmCase& product) {
+  if (!chapter_13().build(Target::for_executor)) {
+    GTEST_SKIP() << "this build has no chapter 13 for the executor";
+  }
+  SCOPED_TRACE(product.describe());
+  GemmOperands operands(product);
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t k = 0; k < product.k; ++k) {
+      operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
+    }
+  }
+  const std::vector<float> expected = by_chapter_13(operands);
+  const GemmProblem p = batch_of(operands).first;
+  const Way whole = ways_of(product, p).front();
+  ASSERT_EQ(whole.configuration, "128x128");
+  SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+  whole.launch(p, workspace.data(), nullptr);
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t column = 0; column < product.n; ++column) {
+      ASSERT_EQ(operands.c.at(0, row, column), expected[static_cast<std::size_t>(row * product.n + column)])
+          << row << ", " << column;
+    }
+  }
+}
+
+class RowwiseTest : public LayoutTest {};
+
+/// Up to k = 4096 one kernel finds the digits of whole lines, fewer lines in each block where k is larger. Above that
+/// the maxima are in the workspace.
+TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
+  for (const auto& [m, n, k] :
+       {std::tuple{140, 270, 203}, {9, 18, 2000}, {3, 12, 4096}, {20, 12, 4100}, {5, 7, 4101}}) {
+    GemmCase product = with(m, n, k);
+    product.padding = k == 203 ? 1 : 0;
+    expect_bits_of_chapter_13(product);
+  }
+}
+
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
   const auto& [accuracy, order, transa, transb] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
+  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                     : accuracy == SGEMM_ACCURACY_NORMWISE    ? "normwise"
+                                                              : "rowwise") +
          (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, LayoutTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
+                                                          SGEMM_ACCURACY_ROWWISE),
                                           testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
+
+INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         layout_name);
+
+TEST(WaysTest, RowwiseCutsSumsThatInt32CouldNotHold) {
+  GemmCase product{1, 130, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};  // two tiles that share a panel
+  product.accuracy = SGEMM_ACCURACY_ROWWISE;
+  expect_bits_of_chapter_13(product);
+}
 
 TEST(WaysTest, Chapter09TakesWorkspacesThatHoldAnything) {
   GemmCase product{200, 150, 1000};

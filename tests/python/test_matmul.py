@@ -122,7 +122,7 @@ def test_dlpack(fake):
         sgemm.matmul(DlpackArray(a), DlpackArray(b.T.astype(np.float64)), out=DlpackArray(out))
 
 
-@pytest.mark.parametrize(("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2)])
+@pytest.mark.parametrize(("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2), ("rowwise", 3)])
 def test_accuracy(fake, name, number):
     sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), name, GpuArray(numbers(2, 2)))
     assert fake.accuracy == number
@@ -217,8 +217,8 @@ def test_threads_have_handles_of_their_own(fake):
         ({"a": GpuArray(numbers(10, 6)[::2, ::2])}, ValueError, r"a has the strides \(12, 2\)"),
         ({"b": GpuArray(numbers(3, 8)[:, ::2])}, ValueError, "b has the strides"),
         ({"out": GpuArray(numbers(5, 8)[:, ::2])}, ValueError, "out has the strides"),
-        ({"accuracy": ["fp32"]}, ValueError, "accuracy is .*: give one of fp32, componentwise, normwise"),
-        ({"accuracy": "fp16"}, ValueError, "accuracy is 'fp16': give one of fp32, componentwise, normwise"),
+        ({"accuracy": ["fp32"]}, ValueError, "accuracy is .*: give one of fp32, componentwise, normwise, rowwise"),
+        ({"accuracy": "fp16"}, ValueError, "accuracy is 'fp16': give one of fp32, componentwise, normwise, rowwise"),
         ({"a": GpuArray(numbers(2, 5, 3)), "b": GpuArray(numbers(3, 3, 4))}, ValueError, "batch of 2 and b of 3"),
         (
             {"a": GpuArray(numbers(2, 5, 3)[::-1]), "out": GpuArray(numbers(2, 5, 4))},

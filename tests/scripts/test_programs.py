@@ -70,16 +70,26 @@ def test_times_are_medians_beside_cublas(folder):
     rows = {row[0]: row[1:] for row in programs.program_rows(folder)}
     # Of three runs the median, and the first quarter of a run's steps does not count.
     step = rows["GPT: a step of the training"]
-    assert step == ["400.0 ms", "", "", "", "160.0 ms (2.50 times as fast)"]
-    assert rows["GPT: loss of the last step"] == ["2.000", "", "", "", "2.500"]
-    assert rows["Gram matrix: negative eigenvalues"] == ["", "3", "", "", ""]
-    assert rows["Newton's iteration: residual"] == ["", "1.0e-5", "", "", ""]
+    assert step == ["400.0 ms", "", "", "", "160.0 ms (2.50 times as fast)", ""]
+    assert rows["GPT: loss of the last step"] == ["2.000", "", "", "", "2.500", ""]
+    assert rows["Gram matrix: negative eigenvalues"] == ["", "3", "", "", "", ""]
+    assert rows["Newton's iteration: residual"] == ["", "1.0e-5", "", "", "", ""]
 
 
 def test_errors_by_call(folder):
     assert programs.error_rows(folder) == [
-        ["mm", "1.0e-6", "", "1.0e-7", "", ""],
-        ["bmm", "2.0e-6", "", "2.0e-7", "", ""],
+        ["mm", "1.0e-6", "", "1.0e-7", "", "", ""],
+        ["bmm", "2.0e-6", "", "2.0e-7", "", "", ""],
+    ]
+
+
+def test_tables_have_columns_for_the_modes_that_ran(folder):
+    page = tables.table_by_mode("call", programs.error_rows(folder))
+    assert page.splitlines() == [
+        "| call | cuBLAS | `fp32` |",
+        "| --- | ---: | ---: |",
+        "| mm | 1.0e-6 | 1.0e-7 |",
+        "| bmm | 2.0e-6 | 2.0e-7 |",
     ]
 
 

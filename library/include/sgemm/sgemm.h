@@ -79,10 +79,15 @@ typedef enum {
   /* At most (148 + 2 sqrt(k)) eps S, for operands of any size and range. In practice the error is smaller than that of
    * FP32: products are exact to 2^-24, and sums have fewer roundings. This is the default. */
   SGEMM_ACCURACY_COMPONENTWISE = 1,
-  /* The fastest. An element's error may also be relative to the largest numbers of its row of op(A) and its column of
+  /* Faster. An element's error may also be relative to the largest numbers of its row of op(A) and its column of
    * op(B): at most (148 + 2 sqrt(k)) eps S + 2 k eps |alpha| max|op(A)(i, :)| max|op(B)(:, j)|. Operands whose rows
    * and columns do not span many decades have the error of SGEMM_ACCURACY_COMPONENTWISE. */
-  SGEMM_ACCURACY_NORMWISE = 2
+  SGEMM_ACCURACY_NORMWISE = 2,
+  /* The fastest for large products. The numbers of a row of op(A), or of a column of op(B), have one scale in common,
+   * and what is far below the largest of them loses all of its digits: an error of at most
+   * (148 + 2 sqrt(k)) eps S + 12.2 k eps |alpha| max|op(A)(i, :)| max|op(B)(:, j)|. With NORMWISE only numbers among 64
+   * neighbours along k have a scale in common. */
+  SGEMM_ACCURACY_ROWWISE = 3
 } sgemm_accuracy_t;
 
 /* Where alpha and beta are. The numbers are those of cublasPointerMode_t. */

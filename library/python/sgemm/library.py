@@ -11,7 +11,7 @@ from pathlib import Path
 NAME = "libsgemm.so.0"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
-ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2}
+ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3}
 
 
 class LibraryNotFound(OSError):

@@ -1,0 +1,78 @@
+#pragma once
+
+// What the library's kernels of chapters 11, 12 and 13 have in common. Only kernels that split read A and B, in one of
+// two patterns: along k, as rows of A lie, or across k, as columns of B lie. A transposed operand is read in the other
+// one's pattern, so that all four layouts cost about the same.
+
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "gemm_problem.hpp"
+#include "gemm_scalars.cuh"
+#include "host/alignment.hpp"
+#include "host/cost_model.cuh"
+
+#include <cstdint>
+#include <limits>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+/// How an operand's lines are read.
+enum class Reading {
+  along_k_by_four,  ///< lines split into aligned groups of four
+  along_k,
+  across_k,
+};
+
+inline Reading reading(const float* data, std::int64_t stride, std::int64_t depth, bool along_k) {
+  return !along_k                                      ? Reading::across_k
+         : rows_split_into_float4(data, depth, stride) ? Reading::along_k_by_four
+                                                       : Reading::along_k;
+}
+inline Reading reading_of_a(const GemmProblem& p) { return reading(p.a, p.lda, p.k, !p.a_transposed); }
+inline Reading reading_of_b(const GemmProblem& p) { return reading(p.b, p.ldb, p.k, p.b_transposed); }
+
+/// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
+struct LinesOfBoth {
+  Lines a;
+  Lines b;
+
+  __device__ __forceinline__ explicit LinesOfBoth(const GemmProblem& p) {
+    const bool used = scalars_of(p).alpha != 0.0F;
+    a = {p.a, p.lda, used ? p.m : 0, p.k};
+    b = {p.b, p.ldb, used ? p.n : 0, p.k};
+  }
+};
+
+/// The flags of stream-k, which are 0 when the kernel that multiplies starts. It may find anything else in its
+/// workspace.
+struct Flags {
+  unsigned* at;
+  int count;
+
+  /// By all blocks of the kernel before.
+  __device__ __forceinline__ void lower() const {
+    if (blockIdx.x == 0) {
+      for (int i = static_cast<int>(threadIdx.x); i < count; i += SPLIT_THREADS) {
+        at[i] = 0;
+      }
+    }
+  }
+};
+
+/// Whether this build has code for the current device, and its grids and counters room for the problem.
+template <class Scheme>
+bool can_run(const GemmProblem& p) {
+#ifndef SGEMM_CODE_FOR_SM_90A
+  if (TARGET == Target::for_gpu) {
+    return false;
+  }
+#endif
+  return current_device().compute_capability == 90 &&
+         Workspace<Scheme>(p, nullptr).count() <= std::numeric_limits<int>::max();
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
