@@ -181,8 +181,8 @@ TEST_F(RanksBenchTest, ExecutesAndTellsWhatTravelled) {
   ASSERT_TRUE(record.spread.has_value());
   EXPECT_EQ(record.spread->gpus, 6);
   EXPECT_EQ(record.spread->exchange, "host copies");
-  // Rank 0 receives most: it computes 125 x 43 elements of C, and owns 25 of 77 columns of A and 38 of 77 rows of B.
-  EXPECT_EQ(record.spread->received_bytes, 4.0 * (125 * (77 - 25) + 43 * (77 - 38)));
+  // Rank 5 receives most: it computes 125 x 42 elements of C, and owns 25 of 77 columns of A and 38 of 77 rows of B.
+  EXPECT_EQ(record.spread->received_bytes, 4.0 * (125 * (77 - 25) + 42 * (77 - 38)));
   EXPECT_EQ(to_json(record, 1)["spread"]["grid"], "2x3");
   EXPECT_FALSE(to_json(record, 1)["spread"].contains("of_ceiling"));
 }
