@@ -2,6 +2,7 @@
 
 // Who owns what: the blocks of A, B and C on a grid of GPUs.
 
+#include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 
 #include <algorithm>
@@ -23,16 +24,18 @@ inline Range intersection(Range x, Range y) {
   return {begin, std::max(begin, std::min(x.end, y.end))};
 }
 
-/// Part `index` of `parts` nearly equal ones. Parts of 1000 and more begin at multiples of 64, so that the rows of
-/// every block are aligned for every chapter; shorter ones may be empty.
-inline Range part(std::int64_t extent, int parts, int index) {
+/// The length of each of so many parts, but for the last ones, which may be shorter or empty. Parts of 1000 and more
+/// begin at multiples of 64, so that the rows of every block are aligned for every chapter.
+inline std::int64_t part_length(std::int64_t extent, int parts) {
   constexpr std::int64_t LONG = 1000;
   constexpr std::int64_t UNIT = 64;
-  const auto boundary = [&](int i) {
-    const std::int64_t exact = extent * i / parts;
-    return i == parts || extent < LONG * parts ? exact : exact / UNIT * UNIT;
-  };
-  return {boundary(index), boundary(index + 1)};
+  const std::int64_t equal = ceil_div<std::int64_t>(extent, parts);
+  return extent < LONG * parts ? equal : ceil_div(equal, UNIT) * UNIT;
+}
+
+inline Range part(std::int64_t extent, int parts, int index) {
+  const std::int64_t length = part_length(extent, parts);
+  return {std::min(index * length, extent), std::min((index + 1) * length, extent)};
 }
 
 /// Ranks, one for each GPU, in rows and columns: rank r stands in row r / columns and column r % columns.

@@ -7,6 +7,7 @@
 #include "many_gpus/grid.hpp"
 #include "many_gpus/schedule.hpp"
 #include "problem/operands.hpp"
+#include "ranks/nccl_exchange.hpp"
 #include "verify/verify.hpp"
 
 #include <array>
@@ -29,6 +30,7 @@ struct RankJob {
   bool verify = true;
   std::int64_t first_rows = FIRST_ROWS;  ///< of B that come first, see make_schedule()
   bool alone = false;  ///< whether each rank's block is also computed without exchange, see RankOrder::run_alone
+  std::optional<NcclId> cublasmp = {};  ///< by which its ranks find one another; without it chapter 14 computes
 };
 
 enum class RankOrder {

@@ -2,27 +2,19 @@
 
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"
+#include "ranks/nccl_check.hpp"
 
 #include <nccl.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace sgemm {
 namespace {
 
 static_assert(sizeof(ncclUniqueId) == sizeof(NcclId));
-
-/// `what` is the function called.
-void nccl_check(ncclResult_t status, const char* what) {
-  if (status != ncclSuccess && status != ncclInProgress) {
-    throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
-  }
-}
 
 /// Copies run before products that wait for a multiprocessor.
 Stream make_urgent_stream() {

@@ -5,6 +5,7 @@
 
 #include "many_gpus/exchange.hpp"
 #include "many_gpus/product.hpp"
+#include "ranks/block_cyclic.hpp"
 #include "ranks/job.hpp"
 #include "ranks/patience.hpp"
 #include "ranks/rank_device.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace sgemm {
@@ -40,8 +42,11 @@ class Rank {
   void restore(bool fresh);
   void run(RankOrder order, RankReply& reply);
   Verdict check() const;
-  /// Puts the rank's own blocks in place and NaN everywhere else.
+  /// Puts the rank's own blocks in place, and NaN where pieces of others are to come.
   void fill_panels();
+  void fill_panels_for_exchange();
+  void fill_panels_for_cublasmp();
+  double received_bytes() const;
   std::shared_ptr<float> make_window(MatrixName which, const Window& window);
 
   const int rank_;
@@ -55,7 +60,8 @@ class Rank {
   std::shared_ptr<float> a_, b_, c0_;
   std::shared_ptr<float> panel_a_, panel_b_, c_;
   PanelMemory panels_;
-  Transfers transfers_;
+  std::optional<BlockCyclic> dealt_;  ///< how operands lie for cuBLASMp; nothing for chapter 14
+  Transfers transfers_;               ///< of chapter 14
   std::vector<LocalProduct> products_;
   std::vector<LocalProduct> alone_;
   std::unique_ptr<Reference> reference_;

@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "fake_device.hpp"
+#include "ranks/cublasmp.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/team.hpp"
 #include "record/record.hpp"
@@ -181,8 +182,8 @@ TEST_F(RanksBenchTest, ExecutesAndTellsWhatTravelled) {
   ASSERT_TRUE(record.spread.has_value());
   EXPECT_EQ(record.spread->gpus, 6);
   EXPECT_EQ(record.spread->exchange, "host copies");
-  // Rank 0 receives most: it computes 125 x 43 elements of C, and owns 25 of 77 columns of A and 38 of 77 rows of B.
-  EXPECT_EQ(record.spread->received_bytes, 4.0 * (125 * (77 - 25) + 43 * (77 - 38)));
+  // Rank 5 receives most: it computes 125 x 42 elements of C, and owns 25 of 77 columns of A and 38 of 77 rows of B.
+  EXPECT_EQ(record.spread->received_bytes, 4.0 * (125 * (77 - 25) + 42 * (77 - 38)));
   EXPECT_EQ(to_json(record, 1)["spread"]["grid"], "2x3");
   EXPECT_FALSE(to_json(record, 1)["spread"].contains("of_ceiling"));
 }
@@ -198,6 +199,19 @@ TEST_F(RanksBenchTest, SaysWhatItCanNotDo) {
   const Record checked = run("many_gpus:fp16x3", {64, 64, 64}, {});
   EXPECT_EQ(checked.outcome, Outcome::not_supported);
   EXPECT_EQ(checked.reason, "--check looks at one GPU: take 12_fp16x3, which each of them runs");
+}
+
+TEST_F(RanksBenchTest, SaysWhatCublasMpLacks) {
+  std::string reason = "needs a GPU";
+  try {
+    cublasmp_version();
+  } catch (const CaseStopped& stopped) {
+    reason = stopped.what();
+    EXPECT_NE(reason.find("install nvidia-cublasmp-cu13 and nvidia-nccl-cu13 from PyPI"), std::string::npos) << reason;
+  }
+  const Record record = run("cublasmp", {64, 64, 64}, {});
+  EXPECT_EQ(record.outcome, Outcome::not_supported);
+  EXPECT_EQ(record.reason, reason);
 }
 
 TEST_F(RanksBenchTest, LeavesGpusOutThatLackTheCodeOfTheLocalKernel) {
