@@ -91,7 +91,8 @@ def make_model(torch, options: argparse.Namespace):
             return self.head(self.norm(x))
 
     torch.manual_seed(options.seed)
-    return Gpt().cuda()
+    with torch.device("cuda"):  # the parameters are drawn there, which takes the CPU seconds
+        return Gpt()
 
 
 def train(torch, options: argparse.Namespace) -> dict:

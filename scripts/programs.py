@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 from forms import Form, duration, error_size, hundredths, significant, whole
@@ -112,6 +112,22 @@ def loss_curves(folder: Path) -> list[LossCurve]:
         for mode, of_mode in load_runs(folder, path.name).items()
         for run in of_mode
     ]
+
+
+def curve_rows(folder: Path) -> list[list[str]]:
+    """How far the losses of each training are from those of the first one with cuBLAS: at the step where they are
+    furthest apart, and on average. Raises NotMeasured where there are no such files."""
+    curves = loss_curves(folder)
+    reference = next((curve for curve in curves if curve.mode == "cublas"), None)
+    if reference is None:
+        raise NotMeasured(f"there are no losses of a training with cuBLAS in {folder.name}")
+    rows = []
+    for curve in curves:
+        apart = [abs(mine - its) for mine, its in zip(curve.losses, reference.losses, strict=False)]
+        distances = ["", ""] if curve is reference else [error_size(max(apart)), error_size(mean(apart))]
+        last = significant(curve.losses[-1], 4)
+        rows.append([MODES[curve.mode], str(curve.seed), str(len(curve.losses)), last, *distances])
+    return rows
 
 
 class Taker(NamedTuple):

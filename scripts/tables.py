@@ -784,6 +784,11 @@ class Blocks:
         """What programs gain from the drop-in: times and errors by mode, of the files below programs/."""
         return table_by_mode("", programs.program_rows(self._folders.path / "programs"))
 
+    def training(self) -> str:
+        """How close the losses of long trainings are to those of cuBLAS, of the files programs/curves*.json."""
+        head = ["products by", "seed", "steps", "loss of the last step", "furthest from cuBLAS", "on average"]
+        return table(head, programs.curve_rows(self._folders.path / "programs"))
+
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
         products = library_products(self._folders.path)

@@ -93,6 +93,22 @@ def test_tables_have_columns_for_the_modes_that_ran(folder):
     ]
 
 
+def test_distance_of_losses_from_those_of_cublas(tmp_path):
+    def write(name, *runs):
+        documents = [run(mode, {"seed": seed, "loss": losses}) for mode, seed, losses in runs]
+        (tmp_path / name).write_text(json.dumps({"runs": documents}))
+
+    with pytest.raises(NotMeasured, match="no losses of a training with cuBLAS"):
+        programs.curve_rows(tmp_path)
+    write("curves.json", ("normwise", 1, [9.0, 5.5, 2.0]), ("cublas", 1, [9.0, 5.0, 2.0]))
+    write("curves_seed_2.json", ("cublas", 2, [9.5, 4.0]))  # one that was cut
+    assert programs.curve_rows(tmp_path) == [
+        ["`normwise`", "1", "3", "2.000", "5.0e-1", "1.7e-1"],
+        ["cuBLAS", "1", "3", "2.000", "", ""],
+        ["cuBLAS", "2", "2", "4.000", "1.0e0", "7.5e-1"],
+    ]
+
+
 def test_who_computed_the_calls(folder):
     assert list(programs.takers(folder, {"gpt.json": "GPT"})) == [
         programs.Taker("GPT", "normwise", "12_fp16x3", 5, 0.9, "fast"),
