@@ -31,53 +31,65 @@ namespace split_product {
 namespace int8 {
 namespace {
 
-__device__ __forceinline__ void raise_maxima(const Lines& lines, Reading reading, std::int64_t first_line,
-                                             std::int64_t first_k, unsigned* maxima) {
-  if (reading == Reading::along_k_by_four) {
-    raise_maxima_of_rows<true>(lines, first_line, first_k, maxima);
-  } else if (reading == Reading::along_k) {
-    raise_maxima_of_rows<false>(lines, first_line, first_k, maxima);
-  } else {
+template <Reading READING>
+__device__ __forceinline__ void raise_maxima(const Lines& lines, std::int64_t first_line, std::int64_t first_k,
+                                             unsigned* maxima) {
+  if constexpr (READING == Reading::across_k) {
     raise_maxima_of_columns(lines, first_line, first_k, maxima);
+  } else {
+    raise_maxima_of_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, maxima);
   }
 }
 
-__global__ void __launch_bounds__(SPLIT_THREADS)
-    gemm_maxima_kernel(GemmProblem p, Reading read_a, Reading read_b, void* maxima_memory) {
+template <Reading READ_A, Reading READ_B>
+__global__ void __launch_bounds__(SPLIT_THREADS) gemm_maxima_kernel(GemmProblem p, void* maxima_memory) {
   const LinesOfBoth lines(p);
   find_maxima_of_tile(
       p, maxima_memory,
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima(lines.a, read_a, first_line, first_k, maxima);
+        raise_maxima<READ_A>(lines.a, first_line, first_k, maxima);
       },
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima(lines.b, read_b, first_line, first_k, maxima);
+        raise_maxima<READ_B>(lines.b, first_line, first_k, maxima);
       });
 }
 
-__device__ __forceinline__ void split_lines(const Lines& lines, Reading reading, std::int64_t first_line,
-                                            std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-                                            unsigned char* shared) {
-  if (reading == Reading::along_k_by_four) {
-    split_rows<true>(lines, first_line, first_k, codes, to);
-  } else if (reading == Reading::along_k) {
-    split_rows<false>(lines, first_line, first_k, codes, to);
-  } else {
+struct MaximaKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_maxima_kernel<READ_A, READ_B>;
+  }
+};
+
+template <Reading READING>
+__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t first_line, std::int64_t first_k,
+                                            const unsigned char* codes, unsigned char* to, unsigned char* shared) {
+  if constexpr (READING == Reading::across_k) {
     split_columns(lines, first_line, first_k, codes, to, shared);
+  } else {
+    split_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, codes, to);
   }
 }
 
+template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* maxima, void* workspace, Flags flags) {
+    gemm_split_kernel(GemmProblem p, void* maxima, void* workspace, Flags flags) {
   flags.lower();
   const LinesOfBoth lines(p);
   split_tile(
       p, maxima, workspace,
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines(lines.a, read_a, first_line, first_k, codes, to, shared); },
+          unsigned char* shared) { split_lines<READ_A>(lines.a, first_line, first_k, codes, to, shared); },
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines(lines.b, read_b, first_line, first_k, codes, to, shared); });
+          unsigned char* shared) { split_lines<READ_B>(lines.b, first_line, first_k, codes, to, shared); });
 }
+
+struct SplitKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_split_kernel<READ_A, READ_B>;
+  }
+};
 
 template <Reading READING>
 __device__ __forceinline__ void load(const Lines& lines, std::int64_t line, std::int64_t first_k, int group,
@@ -89,7 +101,6 @@ __device__ __forceinline__ void load(const Lines& lines, std::int64_t line, std:
   }
 }
 
-/// The readings are parameters of the template, so that nothing stands between the loads of a thread.
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
     gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
@@ -106,20 +117,12 @@ __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
                                   }});
 }
 
-using SplitLinesKernel = void (*)(GemmProblem, void*, int, Flags);
-
-template <Reading READ_A>
-SplitLinesKernel split_lines_kernel(Reading read_b) {
-  return read_b == Reading::along_k_by_four ? gemm_split_lines_kernel<READ_A, Reading::along_k_by_four>
-         : read_b == Reading::along_k       ? gemm_split_lines_kernel<READ_A, Reading::along_k>
-                                            : gemm_split_lines_kernel<READ_A, Reading::across_k>;
-}
-
-SplitLinesKernel split_lines_kernel(Reading read_a, Reading read_b) {
-  return read_a == Reading::along_k_by_four ? split_lines_kernel<Reading::along_k_by_four>(read_b)
-         : read_a == Reading::along_k       ? split_lines_kernel<Reading::along_k>(read_b)
-                                            : split_lines_kernel<Reading::across_k>(read_b);
-}
+struct SplitLinesKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_split_lines_kernel<READ_A, READ_B>;
+  }
+};
 
 template <bool PAIRS>
 __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(PostponingProblem p, void* memory, Schedule schedule) {
@@ -157,16 +160,14 @@ Way way(const GemmProblem& p, int multiprocessors, bool streamed, std::int64_t b
     void* const operands = memory + operands_at;
     const Postponed postponed(problem, memory + postponed_at);
     const Flags flags{work.schedule.flags, flag_count};
-    const Reading read_a = reading_of_a(problem);
-    const Reading read_b = reading_of_b(problem);
     if (lines > 0) {
-      launch(split_lines_kernel(read_a, read_b), (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines),
+      launch(kernel_for<SplitLinesKernel>(problem), (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines),
              dim3(SPLIT_THREADS), 0, stream, problem, operands, lines, flags);
     } else {
       const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
       CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes, stream));
-      launch(gemm_maxima_kernel, tiles, dim3(SPLIT_THREADS), 0, stream, problem, read_a, read_b, maxima);
-      launch_dependent(gemm_split_kernel, tiles, dim3(SPLIT_THREADS), 0, stream, problem, read_a, read_b, maxima,
+      launch(kernel_for<MaximaKernel>(problem), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima);
+      launch_dependent(kernel_for<SplitKernel>(problem), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima,
                        operands, flags);
     }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);

@@ -26,35 +26,40 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-template <class Scheme>
-__device__ __forceinline__ void split_lines(const Lines& lines, Reading reading, std::int64_t panel,
-                                            std::int64_t k_tile, unsigned char* terms, Scaling& scaling,
-                                            uint4* shared) {
-  unsigned* const words = reinterpret_cast<unsigned*>(shared);
-  if (reading == Reading::along_k_by_four) {
-    split_rows<Scheme, true>(lines, panel, k_tile, terms, scaling, words);
-  } else if (reading == Reading::along_k) {
-    split_rows<Scheme, false>(lines, panel, k_tile, terms, scaling, words);
-  } else {
+template <class Scheme, Reading READING>
+__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t panel, std::int64_t k_tile,
+                                            unsigned char* terms, Scaling& scaling, uint4* shared) {
+  if constexpr (READING == Reading::across_k) {
     split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+  } else {
+    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
+                                                            reinterpret_cast<unsigned*>(shared));
   }
 }
 
 /// Splits A and B, and lowers the flags of the next kernel.
-template <class Scheme>
+template <class Scheme, Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    gemm_split_kernel(GemmProblem p, Reading read_a, Reading read_b, void* workspace, Flags flags) {
+    gemm_split_kernel(GemmProblem p, void* workspace, Flags flags) {
   flags.lower();
   const LinesOfBoth lines(p);
   split_tile<Scheme>(
       p, workspace,
       [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme>(lines.a, read_a, panel, k_tile, terms, scaling, shared);
+        split_lines<Scheme, READ_A>(lines.a, panel, k_tile, terms, scaling, shared);
       },
       [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme>(lines.b, read_b, panel, k_tile, terms, scaling, shared);
+        split_lines<Scheme, READ_B>(lines.b, panel, k_tile, terms, scaling, shared);
       });
 }
+
+template <class Scheme>
+struct SplitKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_split_kernel<Scheme, READ_A, READ_B>;
+  }
+};
 
 template <class Shape, bool PAIRS>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
@@ -84,8 +89,8 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
     const Postponed postponed(problem, static_cast<char*>(workspace) + postponed_at);
-    launch(gemm_split_kernel<Scheme>, Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS), 0, stream,
-           problem, reading_of_a(problem), reading_of_b(problem), operands, Flags{work.schedule.flags, flag_count});
+    launch(kernel_for<SplitKernel<Scheme>>(problem), Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS),
+           0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);

@@ -33,6 +33,23 @@ inline Reading reading(const float* data, std::int64_t stride, std::int64_t dept
 inline Reading reading_of_a(const GemmProblem& p) { return reading(p.a, p.lda, p.k, !p.a_transposed); }
 inline Reading reading_of_b(const GemmProblem& p) { return reading(p.b, p.ldb, p.k, p.b_transposed); }
 
+/// A kernel for each pair of readings: KernelFor::get<READ_A, READ_B>() for those of the problem. Kernels have them as
+/// parameters of the template, so that nothing stands between the loads of a thread, and their code is short.
+template <class KernelFor, Reading READ_A>
+auto kernel_for(Reading read_b) {
+  return read_b == Reading::along_k_by_four ? KernelFor::template get<READ_A, Reading::along_k_by_four>()
+         : read_b == Reading::along_k       ? KernelFor::template get<READ_A, Reading::along_k>()
+                                            : KernelFor::template get<READ_A, Reading::across_k>();
+}
+template <class KernelFor>
+auto kernel_for(const GemmProblem& p) {
+  const Reading read_a = reading_of_a(p);
+  const Reading read_b = reading_of_b(p);
+  return read_a == Reading::along_k_by_four ? kernel_for<KernelFor, Reading::along_k_by_four>(read_b)
+         : read_a == Reading::along_k       ? kernel_for<KernelFor, Reading::along_k>(read_b)
+                                            : kernel_for<KernelFor, Reading::across_k>(read_b);
+}
+
 /// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
 struct LinesOfBoth {
   Lines a;
