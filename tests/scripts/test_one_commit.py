@@ -12,8 +12,10 @@ from conftest import ROOT
 
 RESULTS = ROOT / "results" / "nvidia-h200"
 
-# What decides the instructions that a GPU runs, and their launches. Ranks and the executor run on the host.
-DEVICE_CODE = ("kernels", ":!kernels/executor", ":!kernels/many_gpus", ":!kernels/14_many_gpus.cpp")
+# What decides the instructions that a GPU runs, and their launches. Ranks, the executor and the list of kernels are the
+# host's.
+HOST_CODE = ("executor", "many_gpus", "14_many_gpus.cpp", "host/kernel.hpp", "host/registry.cpp")
+DEVICE_CODE = ("kernels", *(f":!kernels/{path}" for path in HOST_CODE))
 
 # What stands in tables of its own: other people's kernels, programs with the drop-in, and the list of kernels.
 APART = ("other_kernels", "programs", "kernels.json")
@@ -21,14 +23,7 @@ APART = ("other_kernels", "programs", "kernels.json")
 # The files that were measured with other device code than cold.json. scripts/measure_device.sh measures all of them at
 # one commit; each leaves this list when it has been measured again.
 KNOWN = {
-    "counters.json",
-    "counters_2048.json",
-    "counters_3001.json",
-    "counters_8192.json",
     "counters_8192_tensor.json",
-    "end-to-end.json",
-    "shapes.json",
-    "shapes_tensor.json",
     "shapes_tensor_other_board.json",
 }
 
