@@ -1,9 +1,9 @@
 #pragma once
 
-// Elements of C that tensor cores can not compute, in the library's kernels of chapters 11 and 12. In a chapter each
-// thread computes its elements at once, one multiplication after the other, and a single row takes milliseconds. Here
-// it only notes them. When a block has no more tiles, its consumer warps compute all of them together, from k-tiles of
-// A and B in the memory of the rings, which nobody needs any more.
+// Elements of C that tensor cores can not compute, in the library's kernels of chapters 11, 12 and 13. In a chapter
+// each thread computes its elements at once, one multiplication after the other, and a single row takes milliseconds.
+// Here it only notes them. When a block has no more tiles, its consumer warps compute all of them together, from
+// k-tiles of A and B in the memory of the rings, which nobody needs any more.
 //
 // Each sum is added in the order of k, as in a chapter, so that the bits are the same.
 

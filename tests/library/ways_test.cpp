@@ -219,11 +219,13 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
     }
   }
   const std::vector<float> expected = by_chapter_13(operands);
+  const Expected within_bounds(operands);
   const GemmProblem p = batch_of(operands).first;
   const Way whole = ways_of(product, p).front();
   ASSERT_EQ(whole.configuration, "128x128");
   SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
   whole.launch(p, workspace.data(), nullptr);
+  within_bounds.check(operands);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t column = 0; column < product.n; ++column) {
       ASSERT_EQ(operands.c.at(0, row, column), expected[static_cast<std::size_t>(row * product.n + column)])
