@@ -23,7 +23,6 @@ APART = ("other_kernels", "programs", "kernels.json")
 # The files that were measured with other device code than cold.json. scripts/measure_device.sh measures all of them at
 # one commit; each leaves this list when it has been measured again.
 KNOWN = {
-    "counters_8192_tensor.json",
     "shapes_tensor_other_board.json",
 }
 
