@@ -34,7 +34,7 @@ struct SplitRates {
 };
 constexpr SplitRates BF16X6_RATES{4 + 6, 9, 1.70};
 constexpr SplitRates FP16X3_RATES{4 + 4, 9, 1.60};
-constexpr SplitRates INT8X6_RATES{4 + 3, 13, 1.87};
+constexpr SplitRates INT8X6_RATES{4 + 3, 10, 1.87};
 constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};
 
 /// The time of all kernels of chapter 11, 12 or 13 for `batch_count` products, one after the other, of which the

@@ -915,10 +915,11 @@ def loss_curves(source: Source) -> Figure:
         above.plot(steps, curve.losses, **look)
         if curve is not reference:
             common = min(len(curve.losses), len(reference.losses))
-            below.plot(steps[:common], np.subtract(curve.losses[:common], reference.losses[:common]), **look)
+            below.plot(steps[:common], np.abs(np.subtract(curve.losses[:common], reference.losses[:common])), **look)
     above.set_ylabel("loss")
     above.legend(frameon=False, fontsize=9.5)
-    below.set_ylabel("loss - cuBLAS's")
+    below.set_yscale("log")
+    below.set_ylabel("distance from cuBLAS")
     below.set_xlabel("step")
     lay_out(fig, "All but the seeds named start from the same parameters. All see the same text.", hspace=0.12)
     return fig

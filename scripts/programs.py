@@ -114,9 +114,12 @@ def loss_curves(folder: Path) -> list[LossCurve]:
     ]
 
 
+LAST_STEPS = 100
+
+
 def curve_rows(folder: Path) -> list[list[str]]:
     """How far the losses of each training are from those of the first one with cuBLAS: at the step where they are
-    furthest apart, and on average. Raises NotMeasured where there are no such files."""
+    furthest apart, and on average over the last steps. Raises NotMeasured where there are no such files."""
     curves = loss_curves(folder)
     reference = next((curve for curve in curves if curve.mode == "cublas"), None)
     if reference is None:
@@ -124,8 +127,8 @@ def curve_rows(folder: Path) -> list[list[str]]:
     rows = []
     for curve in curves:
         apart = [abs(mine - its) for mine, its in zip(curve.losses, reference.losses, strict=False)]
-        distances = ["", ""] if curve is reference else [error_size(max(apart)), error_size(mean(apart))]
-        last = significant(curve.losses[-1], 4)
+        distances = ["", ""] if curve is reference else [error_size(max(apart)), error_size(mean(apart[-LAST_STEPS:]))]
+        last = significant(curve.losses[-1], 5)
         rows.append([MODES[curve.mode], str(curve.seed), str(len(curve.losses)), last, *distances])
     return rows
 

@@ -786,7 +786,8 @@ class Blocks:
 
     def training(self) -> str:
         """How close the losses of long trainings are to those of cuBLAS, of the files programs/curves*.json."""
-        head = ["products by", "seed", "steps", "loss of the last step", "furthest from cuBLAS", "on average"]
+        on_average = f"on average, last {programs.LAST_STEPS} steps"
+        head = ["products by", "seed", "steps", "loss of the last step", "furthest from cuBLAS", on_average]
         return table(head, programs.curve_rows(self._folders.path / "programs"))
 
     def library_products(self) -> str:

@@ -103,10 +103,12 @@ def test_distance_of_losses_from_those_of_cublas(tmp_path):
     write("curves.json", ("normwise", 1, [9.0, 5.5, 2.0]), ("cublas", 1, [9.0, 5.0, 2.0]))
     write("curves_seed_2.json", ("cublas", 2, [9.5, 4.0]))  # one that was cut
     assert programs.curve_rows(tmp_path) == [
-        ["`normwise`", "1", "3", "2.000", "5.0e-1", "1.7e-1"],
-        ["cuBLAS", "1", "3", "2.000", "", ""],
-        ["cuBLAS", "2", "2", "4.000", "1.0e0", "7.5e-1"],
+        ["`normwise`", "1", "3", "2.0000", "5.0e-1", "1.7e-1"],
+        ["cuBLAS", "1", "3", "2.0000", "", ""],
+        ["cuBLAS", "2", "2", "4.0000", "1.0e0", "7.5e-1"],
     ]
+    write("curves.json", ("cublas", 1, [5.0] * 101), ("normwise", 1, [9.0] + [5.5] * 100))
+    assert programs.curve_rows(tmp_path)[1][-2:] == ["4.0e0", "5.0e-1"], "the average is that of the last steps"
 
 
 def test_who_computed_the_calls(folder):
