@@ -204,6 +204,13 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
         observer(message.at("progress").get<std::string>());
         continue;
       }
+      if (message.contains("stack_overflow")) {
+        end();
+        throw CaseStopped(Outcome::failed,
+                          fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and "
+                                      "calls",
+                                      simt::THREAD_STACK_BYTES / 1024));
+      }
       if (message.contains("exit")) {
         end();
         throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
@@ -245,6 +252,14 @@ void tell_of_exit(int status, void*) {
   }
 }
 
+/// A handler of SIGSEGV. When it returns, the fault comes again and ends the process.
+void tell_of_stack_overflow(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  if (simt::is_stack_overflow(info->si_addr)) {
+    constexpr std::string_view LINE = "{\"stack_overflow\": true}\n";
+    send(CONNECTION, LINE.data(), LINE.size(), MSG_NOSIGNAL);
+  }
+}
+
 }  // namespace
 
 bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
@@ -257,6 +272,10 @@ void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
   fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   on_exit(tell_of_exit, nullptr);
+  struct sigaction on_fault {};
+  on_fault.sa_sigaction = tell_of_stack_overflow;
+  on_fault.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  sigaction(SIGSEGV, &on_fault, nullptr);
   serving = true;
   const GpuFacts facts = runner.gpu_facts();
   send_line(CONNECTION, dump_json({{"gpu_error", runner.gpu_error()},

@@ -7,7 +7,8 @@
 namespace simt {
 
 /// The stacks of one block's fibers, in one piece of address space. Only the parts in use take memory. A page without
-/// access below each stack turns an overflow into a fault.
+/// access below each stack turns an overflow into a fault. A signal handler for faults may run on the OS thread's own
+/// alternative stack, which the OS thread gets with its first Stacks.
 class Stacks {
  public:
   /// Throws std::bad_alloc.
@@ -20,6 +21,8 @@ class Stacks {
   bool contain(const void* address) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) < bytes_;
   }
+  /// Whether the address is in the page below a stack.
+  bool has_below_a_stack(const void* address) const;
 
  private:
   std::size_t bytes_;

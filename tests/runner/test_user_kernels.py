@@ -414,6 +414,11 @@ def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
 
 CRASHES = {
     "null.cu": ("sum = 0;", "sum = *(volatile float*)nullptr;", r"crashed: Segmentation fault \(signal 11\)"),
+    "stack.cu": (
+        "sum = 0;",
+        "sum = 0; volatile float locals[50000]; for (int i = 49999; i >= 0; --i) locals[i] = A[0]; sum += 0 * locals[M];",
+        r"a thread's stack overflowed: the executor has 64 KB",
+    ),
     "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
     "abort.cu": ("sum = 0;", "sum = 0; abort();", r"crashed: Aborted \(signal 6\)"),
     "hang.cu": (

@@ -26,6 +26,9 @@ constexpr std::size_t MAX_DYNAMIC_SMEM = 227 * 1024;
 constexpr std::size_t MAX_STATIC_SMEM = 48 * 1024;
 constexpr unsigned WARP = 32;
 
+/// For the local variables and calls of a thread. Where the executor is built with AddressSanitizer it is more.
+constexpr std::size_t THREAD_STACK_BYTES = 64 * 1024;
+
 struct Launch {
   Index3 grid;                         ///< blocks along each axis, each at least 1
   Index3 block;                        ///< threads along each axis, MAX_THREADS_PER_BLOCK at most in all
@@ -53,6 +56,10 @@ class Stopped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Whether a fault at this address is that of a thread whose stack has no room left. For handlers of SIGSEGV, which
+/// have to run on an alternative stack (SA_ONSTACK): the executor's OS threads have one.
+bool is_stack_overflow(const void* address);
 
 /// Runs every thread of every block and returns when all have finished. Throws what a kernel throws, for example Error.
 /// Blocks that have not started by then never start. Two threads may not call this at the same time.
