@@ -416,7 +416,7 @@ CRASHES = {
     "null.cu": ("sum = 0;", "sum = *(volatile float*)nullptr;", r"crashed: Segmentation fault \(signal 11\)"),
     "stack.cu": (
         "sum = 0;",
-        "sum = 0; volatile float locals[50000]; for (int i = 49999; i >= 0; --i) locals[i] = A[0]; sum += 0 * locals[M];",
+        "sum = 0; volatile float all[100000]; for (int i = 99999; i >= 0; --i) all[i] = 0; sum += all[M];",
         r"a thread's stack overflowed: the executor has 64 KB",
     ),
     "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
