@@ -546,7 +546,7 @@ class Blocks:
             if row is None or "no_energy" in row.energy["kernel"] or "no_energy" in row.energy["cublas"]:
                 return ""
             own, rival = (row.energy[of]["gflops_per_watt"] for of in ("kernel", "cublas"))
-            return f"{significant(own)} ({100 * rival / own:.0f} %)"
+            return f"{significant(own)} ({100 * rival / own:.0f}\u00a0%)"  # which does not break
 
         of_case = {(row.kernel, row.side): row for row in cases.itertuples()}
         names = dict.fromkeys(cases.kernel)

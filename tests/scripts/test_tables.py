@@ -553,7 +553,7 @@ def test_the_energy_of_a_product_stands_beside_that_of_cublas(tmp_path, edited, 
     assert cells[6] == tables.significant(own["gflops_per_watt"])
     assert cells[7] == f"{100 * ratio:.1f} %"
     over_size = row_of(text.partition("energies()")[2], "05_coarse_1d")
-    assert over_size[-1] == f"{tables.significant(own['gflops_per_watt'])} ({100 * ratio:.0f} %)"
+    assert over_size[-1] == f"{tables.significant(own['gflops_per_watt'])} ({100 * ratio:.0f}\u00a0%)"
 
     def without(document: dict) -> None:
         turn = case(document, "05_coarse_1d", 4096)["energy"]["kernel"]
