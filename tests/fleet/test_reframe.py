@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
         for record in [*records_of(document, "12_fp16x3"), *plain]:
             for field in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "time_us",
                           "vs_cublas_ci", "vs_cublas_alone", "cublas_alone_us", "samples_us", "cublas_samples_us",
-                          "launches_per_sample"):  # fmt: skip
+                          "launches_per_sample", "trace"):  # fmt: skip
                 record.pop(field, None)
             record.update(outcome="not_supported", reason="needs compute capability 9.0", verified=False)
             record.update(run_type="aggregate", time_unit="none")
@@ -149,7 +150,9 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
         for record in records_of(document, "07_warptile_hilbert"):
             record["verified"] = record["m"] != 4096
 
-    earlier = tmp_path / "results" / "nvidia-h200" / "runs" / "20261122-151056-cublas-cold.json"
+    date = json.loads((H200 / "cold.json").read_text(encoding="utf-8"))["context"]["date"]
+    began = datetime.fromisoformat(date).strftime("%Y%m%d-%H%M%S")
+    earlier = tmp_path / "results" / "nvidia-h200" / "runs" / f"{began}-cublas-cold.json"
     earlier.parent.mkdir(parents=True)
     earlier.write_text("{}", encoding="utf-8")
     done = replay("cublas|05_|06_|07_|08_|09_|10_|12_", change)

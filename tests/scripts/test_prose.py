@@ -95,6 +95,12 @@ def test_pages_are_written_in_plain_english(page: Path):
     assert complaints(page.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("page", pages.all_pages(), ids=lambda page: page.name)
+def test_no_page_has_marks_of_a_merge(page: Path):
+    marks = ("<<<<<<< ", ">>>>>>> ")
+    assert [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(marks)] == []
+
+
 GOOD = """\
 # Of headings, and what a heading is
 
