@@ -252,12 +252,13 @@ void tell_of_exit(int status, void*) {
   }
 }
 
-/// A handler of SIGSEGV. When it returns, the fault comes again and ends the process.
-void tell_of_stack_overflow(int /*signal*/, siginfo_t* info, void* /*context*/) {
+/// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
+void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   if (simt::is_stack_overflow(info->si_addr)) {
     constexpr std::string_view LINE = "{\"stack_overflow\": true}\n";
     send(CONNECTION, LINE.data(), LINE.size(), MSG_NOSIGNAL);
   }
+  raise(signal);
 }
 
 }  // namespace
