@@ -9,7 +9,7 @@
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
 #   sustained.json         the last chapters at 8192, and cuBLAS after each, back to back for 20 s
 #   counters.json          Nsight Compute's counters of every kernel of the chapters at 4096
-#   counters_8192.json     at a size far larger than the L2, of variants up to 07 alone
+#   counters_8192.json     at a size far larger than the L2, without the variants of 08 and later chapters
 #   counters_3001.json     at one that no tile divides, of chapters 01 to 07, which the executor counts,
 #   counters_2048.json     and at one that fits in the L2, of the same
 #   kernels.json           the list of kernels with their summaries
