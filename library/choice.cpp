@@ -13,8 +13,7 @@ std::string microseconds(double time) {
 
 }  // namespace
 
-Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch_count, std::size_t workspace_limit,
-              const std::string& without) {
+Choice choose(const std::vector<Way>& ways, double cublas_us, std::size_t workspace_limit, const std::string& without) {
   Choice choice;
   choice.cublas_us = cublas_us;
   const Way* best = nullptr;
@@ -28,8 +27,8 @@ Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch
     return choice;
   }
   choice.way_us = best->microseconds;
-  const std::string batch = batch_count > 1 ? std::to_string(batch_count) + " launches of " : "";
-  choice.reason = "predicted " + microseconds(choice.way_us) + " by " + batch + best->kernel + ", at least " +
+  const std::string launches = best->launches > 1 ? std::to_string(best->launches) + " launches of " : "";
+  choice.reason = "predicted " + microseconds(choice.way_us) + " by " + launches + best->kernel + ", at least " +
                   microseconds(cublas_us) + " by cuBLAS";
   if (choice.way_us < cublas_us) {
     choice.way = *best;

@@ -3,7 +3,6 @@
 #include "way.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -22,10 +21,9 @@ struct Choice {
   std::string reason;      ///< for people
 };
 
-/// The fastest of the ways, made for a batch of `batch_count` products, if it fits into a workspace of
-/// `workspace_limit` bytes and is predicted to take less time than cuBLAS; otherwise cuBLAS. `without` is the reason
-/// for cuBLAS where there are no ways.
-Choice choose(const std::vector<Way>& ways, double cublas_us, std::int64_t batch_count, std::size_t workspace_limit,
-              const std::string& without);
+/// The fastest of the ways, all made for one batch, if it fits into a workspace of `workspace_limit` bytes and is
+/// predicted to take less time than cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS where there are no
+/// ways.
+Choice choose(const std::vector<Way>& ways, double cublas_us, std::size_t workspace_limit, const std::string& without);
 
 }  // namespace sgemm

@@ -90,6 +90,7 @@ const Choice& sgemm_context::choice(const GemmBatch& batch) {
                       p.a_transposed,
                       p.b_transposed,
                       p.scalars_on_device(),
+                      batch.addresses_on_device(),
                       multiplies(p),
                       batch.count,
                       workspace_limit()};
@@ -122,20 +123,27 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   } else {
     // Chapter 09 is planned for all multiprocessors.
     if (multiprocessors == all_multiprocessors_ && p.k >= SHORTEST_SUM_FOR_EVERY_SHAPE) {
-      append(ways, every_shape_ways(p, batch.count));
+      append(ways, every_shape_ways(batch));
     }
+    const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the ways of all that promise more.
     if (accuracy >= SGEMM_ACCURACY_COMPONENTWISE) {
-      append(ways, bf16x6_ways(p, multiprocessors, batch.count));
+      append(ways, bf16x6_ways(batch, multiprocessors));
+      if (in_one_launch) {
+        append(ways, stacked_bf16x6_ways(batch, multiprocessors));
+      }
     }
     if (accuracy >= SGEMM_ACCURACY_NORMWISE) {
-      append(ways, fp16x3_ways(p, multiprocessors, batch.count));
+      append(ways, fp16x3_ways(batch, multiprocessors));
+      if (in_one_launch) {
+        append(ways, stacked_fp16x3_ways(batch, multiprocessors));
+      }
     }
     if (accuracy >= SGEMM_ACCURACY_ROWWISE && p.k >= SHORTEST_SUM_FOR_INT8X6) {
-      append(ways, int8x6_ways(p, multiprocessors, batch.count));
+      append(ways, int8x6_ways(batch, multiprocessors));
     }
   }
-  return sgemm::choose(ways, cublas_us, batch.count, workspace_limit(), without);
+  return sgemm::choose(ways, cublas_us, workspace_limit(), without);
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
@@ -178,9 +186,7 @@ void sgemm_context::gemm(const GemmBatch& batch) {
     gemm_by_cublas(batch);
     return;
   }
-  for (std::int64_t i = 0; i < batch.count; ++i) {
-    way.launch(batch.problem(i), memory.data(), stream_);
-  }
+  way.launch(batch, memory.data(), stream_);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {

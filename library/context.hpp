@@ -44,8 +44,9 @@ struct sgemm_context {
  private:
   class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
-  /// scalars are, whether there is anything to multiply, the number of products, and the limit to the workspace.
-  using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool,
+  /// scalars and the addresses are, whether there is anything to multiply, the number of products, and the limit to the
+  /// workspace.
+  using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, bool,
                                std::int64_t, std::size_t>;
 
   std::size_t workspace_limit() const;

@@ -64,7 +64,11 @@ void Blas::gemm(const GemmBatch& batch) {
   check(cublasSetPointerMode(handle_->cublas, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
   const float* const alpha = on_device ? p.alpha_at : &p.alpha;
   const float* const beta = on_device ? p.beta_at : &p.beta;
-  if (batch.count == 1) {
+  if (batch.addresses_on_device()) {
+    check(cublasSgemmBatched_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m, p.k,
+                                alpha, batch.each_b, p.ldb, batch.each_a, p.lda, beta, batch.each_c, p.ldc,
+                                batch.count));
+  } else if (batch.count == 1) {
     check(cublasSgemm_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m, p.k, alpha,
                          p.b, p.ldb, p.a, p.lda, beta, p.c, p.ldc));
   } else {

@@ -30,30 +30,33 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-Way way(Configuration configuration, std::int64_t batch_count) {
+Way way(Configuration configuration, std::int64_t count) {
   Way way;
   way.kernel = "09_every_shape";
   way.configuration = configuration.name;
   way.workspace_bytes = configuration.workspace_bytes;
-  way.microseconds = every_shape_microseconds(configuration.predicted_cycles, batch_count);
-  way.launch = [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
-    const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
-    if (zeroed > 0) {
-      CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
-    }
-    configuration.launch(p, workspace, stream);
-  };
+  way.microseconds = every_shape_microseconds(configuration.predicted_cycles, count);
+  way.launches = count;
+  way.launch = one_after_the_other(
+      [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
+        const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
+        if (zeroed > 0) {
+          CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
+        }
+        configuration.launch(p, workspace, stream);
+      });
   return way;
 }
 
 }  // namespace
 
-std::vector<Way> every_shape_ways(const GemmProblem& p, std::int64_t batch_count) {
+std::vector<Way> every_shape_ways(const GemmBatch& batch) {
   std::vector<Way> ways;
-  const bool readable = !p.a_transposed && !p.b_transposed && !p.scalars_on_device();
+  const GemmProblem& p = batch.first;
+  const bool readable = !p.a_transposed && !p.b_transposed && !p.scalars_on_device() && !batch.addresses_on_device();
   if (readable && compute_capability() >= every_shape().min_compute_capability) {
     for (Configuration& configuration : every_shape().build(TARGET).configurations(p)) {
-      ways.push_back(way(std::move(configuration), batch_count));
+      ways.push_back(way(std::move(configuration), batch.count));
     }
   }
   return ways;

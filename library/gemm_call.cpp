@@ -27,8 +27,13 @@ bool has_room(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_
                                                                LARGEST_EXTENT;
 }
 
-bool is_float_pointer(const float* pointer) {
-  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignof(float) == 0;
+template <class T>
+bool is_pointer(const T* pointer) {
+  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) == 0;
+}
+
+bool has_place(const CallMatrix& matrix, bool by_address) {
+  return by_address ? is_pointer(matrix.addresses) : is_pointer(matrix.data);
 }
 
 }  // namespace
@@ -44,24 +49,16 @@ bool has_valid_shape(const GemmCall& call) {
   return has_room(call.order, call.transa, call.m, call.k, call.a, call.batch_count) &&
          has_room(call.order, call.transb, call.k, call.n, call.b, call.batch_count) &&
          has_room(call.order, SGEMM_OP_N, call.m, call.n, call.c, call.batch_count) &&
-         (call.batch_count <= 1 || call.c.stride >= length_of_c);
+         (call.by_address || call.batch_count <= 1 || call.c.stride >= length_of_c);
 }
 
 bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode) {
-  if (!is_float_pointer(call.alpha) || !is_float_pointer(call.beta)) {
+  if (!is_pointer(call.alpha) || !is_pointer(call.beta)) {
     return false;
   }
   const bool reads_nothing = call.k == 0 || (mode == SGEMM_POINTER_MODE_HOST && *call.alpha == 0.0F);
-  return is_float_pointer(call.c.data) &&
-         (reads_nothing || (is_float_pointer(call.a.data) && is_float_pointer(call.b.data)));
-}
-
-GemmProblem GemmBatch::problem(std::int64_t index) const {
-  GemmProblem p = first;
-  p.a += index * stride_a;
-  p.b += index * stride_b;
-  p.c += index * stride_c;
-  return p;
+  return has_place(call.c, call.by_address) &&
+         (reads_nothing || (has_place(call.a, call.by_address) && has_place(call.b, call.by_address)));
 }
 
 GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
@@ -94,6 +91,9 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   batch.stride_a = rows.a.stride;
   batch.stride_b = rows.b.stride;
   batch.stride_c = rows.c.stride;
+  batch.each_a = rows.a.addresses;
+  batch.each_b = rows.b.addresses;
+  batch.each_c = const_cast<float* const*>(rows.c.addresses);
   batch.count = rows.batch_count;
   return batch;
 }

@@ -14,9 +14,11 @@ struct CallMatrix {
   const float* data = nullptr;
   std::int64_t ld = 0;
   std::int64_t stride = 0;  ///< between products of a batch
+  /// The addresses of the matrices of a batch, in the GPU's memory, instead of `data` and `stride`.
+  const float* const* addresses = nullptr;
 };
 
-/// The arguments of sgemm_gemm_strided_batched(); sgemm_gemm() is a batch of one.
+/// The arguments of sgemm_gemm_strided_batched() or sgemm_gemm_batched(); sgemm_gemm() is a batch of one.
 struct GemmCall {
   sgemm_order_t order = SGEMM_ORDER_COLUMN_MAJOR;
   sgemm_op_t transa = SGEMM_OP_N;
@@ -28,8 +30,9 @@ struct GemmCall {
   CallMatrix a;
   CallMatrix b;
   const float* beta = nullptr;
-  CallMatrix c;  ///< `data` is written
+  CallMatrix c;  ///< is written
   std::int64_t batch_count = 1;
+  bool by_address = false;  ///< matrices have `addresses`
 };
 
 /// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at.
@@ -37,17 +40,6 @@ bool has_valid_shape(const GemmCall& call);
 
 /// Whether all pointers are as sgemm.h asks, for a call of valid shape. Scalars are read if they are on the host.
 bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode);
-
-/// A batch of row-major problems. Number i has its operands i strides further on.
-struct GemmBatch {
-  GemmProblem first;
-  std::int64_t stride_a = 0;
-  std::int64_t stride_b = 0;
-  std::int64_t stride_c = 0;
-  std::int64_t count = 1;
-
-  GemmProblem problem(std::int64_t index) const;
-};
 
 /// The row-major form of a call of valid shape, with scalars where `mode` says; without scalars if they are null. A
 /// column-major C is the row-major transpose of C, and C^T = op(B)^T op(A)^T: the operands change places, and each

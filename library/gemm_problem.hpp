@@ -3,6 +3,8 @@
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 
+#include <cstdint>
+
 namespace sgemm {
 
 /// A problem whose operands may be stored transposed, and whose scalars may be on the GPU:
@@ -17,6 +19,51 @@ struct GemmProblem : Problem {
   const float* beta_at = nullptr;
 
   SGEMM_HOST_DEVICE bool scalars_on_device() const { return alpha_at != nullptr; }
+};
+
+/// A batch of problems that differ by their operands alone. Number i has its operands i strides behind those of
+/// `first`, or else where arrays in the GPU's memory say.
+struct GemmBatch {
+  GemmProblem first;
+  std::int64_t stride_a = 0;
+  std::int64_t stride_b = 0;
+  std::int64_t stride_c = 0;
+  std::int64_t count = 1;
+  // The addresses of all operands. They replace those of `first` and the strides; null if those hold.
+  const float* const* each_a = nullptr;
+  const float* const* each_b = nullptr;
+  float* const* each_c = nullptr;
+
+  SGEMM_HOST_DEVICE bool addresses_on_device() const { return each_c != nullptr; }
+
+  /// Number `index`. If addresses are on the device, only the device may ask.
+  SGEMM_HOST_DEVICE GemmProblem problem(std::int64_t index) const {
+    GemmProblem p = first;
+    if (addresses_on_device()) {
+      p.a = each_a == nullptr ? nullptr : each_a[index];  // null if nothing is read
+      p.b = each_b == nullptr ? nullptr : each_b[index];
+      p.c = each_c[index];
+    } else {
+      p.a += index * stride_a;
+      p.b += index * stride_b;
+      p.c += index * stride_c;
+    }
+    return p;
+  }
+
+  /// `size` problems from number `index` on.
+  GemmBatch part(std::int64_t index, std::int64_t size) const {
+    GemmBatch batch = *this;
+    if (addresses_on_device()) {
+      batch.each_a += each_a == nullptr ? 0 : index;
+      batch.each_b += each_b == nullptr ? 0 : index;
+      batch.each_c += index;
+    } else {
+      batch.first = problem(index);
+    }
+    batch.count = size;
+    return batch;
+  }
 };
 
 }  // namespace sgemm

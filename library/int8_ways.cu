@@ -134,8 +134,9 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(PostponingProbl
   });
 }
 
-Way way(const GemmProblem& p, int multiprocessors, bool streamed, std::int64_t batch_count) {
+Way way(const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
@@ -148,32 +149,35 @@ Way way(const GemmProblem& p, int multiprocessors, bool streamed, std::int64_t b
   Way way;
   way.kernel = "13_int8x6";
   way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  way.workspace_bytes = postponed_at + Postponed::bytes(p);
-  way.microseconds = split_microseconds(lines > 0 ? INT8X6_RATES : INT8X6_RATES_WITH_MAXIMA,
-                                        {p.m, p.n, p.k, multiprocessors}, planned.cycles, batch_count);
+  way.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  way.microseconds =
+      split_microseconds(lines > 0 ? INT8X6_RATES : INT8X6_RATES_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
+                         batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
+  way.launches = batch.count;
   way.kernels = lines > 0 ? 2 : 3;
-  way.launch = [=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  way.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     char* const memory = static_cast<char*>(workspace);
     void* const maxima = memory + maxima_at;
     void* const operands = memory + operands_at;
-    const Postponed postponed(problem, memory + postponed_at);
+    const Postponed postponed(panels_of_c(problem), memory + postponed_at);
     const Flags flags{work.schedule.flags, flag_count};
     if (lines > 0) {
-      launch(kernel_for<SplitLinesKernel>(problem), (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines),
-             dim3(SPLIT_THREADS), 0, stream, problem, operands, lines, flags);
+      launch(kernel_for<SplitLinesKernel>(readings_of(problem)),
+             (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines), dim3(SPLIT_THREADS), 0, stream, problem,
+             operands, lines, flags);
     } else {
       const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
       CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes, stream));
-      launch(kernel_for<MaximaKernel>(problem), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima);
-      launch_dependent(kernel_for<SplitKernel>(problem), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima,
-                       operands, flags);
+      launch(kernel_for<MaximaKernel>(readings_of(problem)), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima);
+      launch_dependent(kernel_for<SplitKernel>(readings_of(problem)), tiles, dim3(SPLIT_THREADS), 0, stream, problem,
+                       maxima, operands, flags);
     }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<true> : gemm_kernel<false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Int8x6>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
-  };
+  });
   return way;
 }
 
@@ -182,11 +186,11 @@ Way way(const GemmProblem& p, int multiprocessors, bool streamed, std::int64_t b
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> int8x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count) {
+std::vector<Way> int8x6_ways(const GemmBatch& batch, int multiprocessors) {
   std::vector<Way> all;
-  if (split_product::can_run<split_product::Int8x6>(p)) {
+  if (!batch.addresses_on_device() && split_product::can_run<split_product::Int8x6>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(split_product::int8::way(p, multiprocessors, streamed, batch_count));
+      all.push_back(split_product::int8::way(batch, multiprocessors, streamed));
     }
   }
   return all;

@@ -31,17 +31,24 @@ constexpr int CONSUMERS = 2 * WARPGROUP;  // threads of a block that multiply
 constexpr int CONSUMER_WARPS = CONSUMERS / WARP;
 constexpr int CONSUMERS_BARRIER = 1;  // number 0 is that of __syncthreads()
 
-/// The notes, in global memory. A panel of C is PANEL x PANEL elements.
+/// How many panels of PANEL x PANEL elements C has.
+SGEMM_HOST_DEVICE inline std::int64_t panels_of_c(const Problem& p) { return panels_of(p.m) * panels_of(p.n); }
+
+/// The notes, in global memory.
 struct Postponed {
   unsigned* warps;  ///< for each panel of C and consumer warp, whether the warp has postponed some of it
   unsigned* pairs;  ///< for each panel of C and consumer, a bit for each postponed pair, if its warp has postponed some
 
-  /// The places for a problem, in memory that is aligned to 4 bytes.
-  Postponed(const Problem& p, void* memory)
-      : warps(static_cast<unsigned*>(memory)), pairs(warps + panels_of(p.m) * panels_of(p.n) * CONSUMER_WARPS) {}
+  /// The places for so many panels of C, in memory that is aligned to 4 bytes.
+  Postponed(std::int64_t panels, void* memory)
+      : warps(static_cast<unsigned*>(memory)), pairs(warps + panels * CONSUMER_WARPS) {}
 
-  static std::size_t bytes(const Problem& p) {
-    return sizeof(unsigned) * static_cast<std::size_t>(panels_of(p.m) * panels_of(p.n)) * (CONSUMER_WARPS + CONSUMERS);
+  /// The places from panel number `first` on.
+  __device__ Postponed(const Postponed& all, std::int64_t first)
+      : warps(all.warps + first * CONSUMER_WARPS), pairs(all.pairs + first * CONSUMERS) {}
+
+  static std::size_t bytes(std::int64_t panels) {
+    return sizeof(unsigned) * static_cast<std::size_t>(panels) * (CONSUMER_WARPS + CONSUMERS);
   }
 };
 
@@ -62,7 +69,8 @@ __device__ __forceinline__ void postpone_nothing() {
 
 /// What the multiplying kernel gets.
 struct PostponingProblem : GemmProblem {
-  PostponingProblem(const GemmProblem& p, const Postponed& notes) : GemmProblem(p), postponed(notes) {}
+  SGEMM_HOST_DEVICE PostponingProblem(const GemmProblem& p, const Postponed& notes)
+      : GemmProblem(p), postponed(notes) {}
 
   Postponed postponed;
 };
@@ -319,9 +327,10 @@ __device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_
   }
 }
 
-/// Computes what the block has postponed. All consumers call it when they have stored their last tile.
-template <class Shape>
-__device__ __forceinline__ void after_last_tile(const PostponingProblem& p, const Schedule& schedule) {
+/// Calls `compute(a_panel, b_panel)` for the panels of C of a block that has postponed something. All consumers call it
+/// when they have stored their last tile.
+template <class Shape, class Compute>
+__device__ __forceinline__ void compute_postponed(const Problem& p, const Schedule& schedule, const Compute& compute) {
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
@@ -336,10 +345,16 @@ __device__ __forceinline__ void after_last_tile(const PostponingProblem& p, cons
       const Tile<Shape> tile(p, segment.tile);
 #pragma unroll 1
       for (int panel = 0; panel < tile.b_panels; ++panel) {
-        compute_panel(p, tile.a_panel, tile.b_panel + panel);
+        compute(tile.a_panel, tile.b_panel + panel);
       }
     }
   }
+}
+
+/// Computes what the block has postponed.
+template <class Shape>
+__device__ __forceinline__ void after_last_tile(const PostponingProblem& p, const Schedule& schedule) {
+  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) { compute_panel(p, a_panel, b_panel); });
 }
 
 }  // namespace split_product

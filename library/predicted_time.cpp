@@ -18,7 +18,7 @@ constexpr double CUBLAS_DIVIDED_CALL = 2;      // microseconds to add up the par
 constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, where k is divided
 constexpr int CUBLAS_MOST_PARTS = 32;
 constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own prediction is too large
-constexpr double SPLIT_CALL = 8;         // microseconds of a call besides its products
+constexpr double SPLIT_CALL = 8;         // microseconds of a call besides its launches
 constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
@@ -61,15 +61,15 @@ double every_shape_microseconds(double cycles, std::int64_t batch_count) {
   return static_cast<double>(batch_count) * (EVERY_SHAPE_CALL + cycles / FULL_CLOCK);
 }
 
-double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles,
-                          std::int64_t batch_count) {
-  const auto count = static_cast<double>(batch_count);
-  const double elements = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
+double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
+                          std::int64_t launches, double cycles) {
+  const double elements =
+      static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double split = elements * rates.bytes / SPLIT_BYTES;
-  const double at_full_clock = count * cycles / FULL_CLOCK;  // power limits the clock of a batch as a whole
+  const double at_full_clock = cycles / FULL_CLOCK;  // power limits the clock of a batch as a whole
   const double throttled = std::max(0.0, at_full_clock - FULL_CLOCK_TIME);
   const double products = at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz);
-  return SPLIT_CALL + count * (rates.product + split) + products;
+  return SPLIT_CALL + static_cast<double>(launches) * rates.launch + split + products;
 }
 
 }  // namespace sgemm

@@ -29,7 +29,7 @@ double every_shape_microseconds(double cycles, std::int64_t batch_count);
 /// What differs between the predictions for chapters 11, 12 and 13.
 struct SplitRates {
   double bytes;          ///< that are read and written for each number of A and B before the product
-  double product;        ///< microseconds of each product besides the work of its kernels
+  double launch;         ///< microseconds of each launch besides the work of its kernels
   double throttled_ghz;  ///< the clock that power allows a long product
 };
 constexpr SplitRates BF16X6_RATES{4 + 6, 9, 1.70};
@@ -37,9 +37,9 @@ constexpr SplitRates FP16X3_RATES{4 + 4, 9, 1.60};
 constexpr SplitRates INT8X6_RATES{4 + 3, 10, 1.87};
 constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};
 
-/// The time of all kernels of chapter 11, 12 or 13 for `batch_count` products, one after the other, of which the
-/// prediction of split_launch.cuh says that each takes `cycles`.
-double split_microseconds(const SplitRates& rates, const PredictedShape& shape, double cycles,
-                          std::int64_t batch_count);
+/// The time of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
+/// split_launch.cuh says that multiplying takes `cycles` in all.
+double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
+                          std::int64_t launches, double cycles);
 
 }  // namespace sgemm

@@ -25,7 +25,7 @@ __device__ __forceinline__ void for_each_element(const GemmBatch& batch, const C
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * THREADS;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * THREADS + threadIdx.x; i < all; i += threads) {
     const std::int64_t row = i / p.n;  // counted through the batch
-    copy(p.c[row / p.m * batch.stride_c + row % p.m * p.ldc + i % p.n], i);
+    copy(batch.problem(row / p.m).c[row % p.m * p.ldc + i % p.n], i);
   }
 }
 

@@ -74,6 +74,36 @@ sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
   });
 }
 
+/// What run() would do, for a call without operands.
+sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t* plan) {
+  return with(handle, [&] {
+    require(plan != nullptr);
+    require(has_valid_shape(call));
+    *plan = {};
+    if (is_empty(call)) {
+      copy(plan->kernel, "none");
+      copy(plan->reason, "C is empty");
+      return;
+    }
+    handle->require_device();
+    const GemmBatch batch = row_major(call, handle->pointer_mode);
+    const Choice& choice = handle->choice(batch);
+    copy(plan->reason, choice.reason);
+    plan->cublas_us = choice.cublas_us;
+    plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
+    plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
+    copy(plan->kernel, "cublas");
+    if (choice.way) {
+      const std::int64_t launches = choice.way->kernels * choice.way->launches;
+      copy(plan->kernel, choice.way->kernel);
+      copy(plan->configuration, choice.way->configuration);
+      plan->launches = static_cast<int>(std::min<std::int64_t>(launches, std::numeric_limits<int>::max()));
+      plan->workspace_bytes = choice.way->workspace_bytes;
+      plan->predicted_us = choice.way_us;
+    }
+  });
+}
+
 struct StatusText {
   const char* name;
   const char* sentence;
@@ -199,39 +229,65 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                       batch_count});
 }
 
+sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                  int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
+                                  int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
+                                  int64_t ldc, int64_t batch_count) {
+  return run(handle, {order,
+                      transa,
+                      transb,
+                      m,
+                      n,
+                      k,
+                      alpha,
+                      {nullptr, lda, 0, a},
+                      {nullptr, ldb, 0, b},
+                      beta,
+                      {nullptr, ldc, 0, c},
+                      batch_count,
+                      true});
+}
+
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
-  return with(handle, [&] {
-    require(plan != nullptr);
-    // The strides of a batch do not matter here, and this is the smallest that is allowed.
-    const std::int64_t stride_c = order == SGEMM_ORDER_ROW_MAJOR ? n : m;
-    const float one = 1.0F;
-    const GemmCall call{
-        order,      transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldc, stride_c},
-        batch_count};
-    require(has_valid_shape(call));
-    *plan = {};
-    if (is_empty(call)) {
-      copy(plan->kernel, "none");
-      copy(plan->reason, "C is empty");
-      return;
-    }
-    handle->require_device();
-    const GemmBatch batch = row_major(call, handle->pointer_mode);
-    const Choice& choice = handle->choice(batch);
-    copy(plan->reason, choice.reason);
-    plan->cublas_us = choice.cublas_us;
-    plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
-    plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
-    copy(plan->kernel, "cublas");
-    if (choice.way) {
-      copy(plan->kernel, choice.way->kernel);
-      copy(plan->configuration, choice.way->configuration);
-      plan->launches =
-          static_cast<int>(std::min<std::int64_t>(choice.way->kernels * batch_count, std::numeric_limits<int>::max()));
-      plan->workspace_bytes = choice.way->workspace_bytes;
-      plan->predicted_us = choice.way_us;
-    }
-  });
+  // The strides of a batch do not matter here, and this is the smallest that is allowed.
+  const int64_t stride_c = order == SGEMM_ORDER_ROW_MAJOR ? n : m;
+  const float one = 1.0F;
+  return plan_of(handle,
+                 {order,
+                  transa,
+                  transb,
+                  m,
+                  n,
+                  k,
+                  &one,
+                  {nullptr, lda, 0},
+                  {nullptr, ldb, 0},
+                  &one,
+                  {nullptr, ldc, stride_c},
+                  batch_count},
+                 plan);
+}
+
+sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                       int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                                       int64_t batch_count, sgemm_plan_t* plan) {
+  const float one = 1.0F;
+  const float* const nowhere = nullptr;  // no address is read here
+  return plan_of(handle,
+                 {order,
+                  transa,
+                  transb,
+                  m,
+                  n,
+                  k,
+                  &one,
+                  {nullptr, lda, 0, &nowhere},
+                  {nullptr, ldb, 0, &nowhere},
+                  &one,
+                  {nullptr, ldc, 0, &nowhere},
+                  batch_count,
+                  true},
+                 plan);
 }

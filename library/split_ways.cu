@@ -26,17 +26,6 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-template <class Scheme, Reading READING>
-__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t panel, std::int64_t k_tile,
-                                            unsigned char* terms, Scaling& scaling, uint4* shared) {
-  if constexpr (READING == Reading::across_k) {
-    split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
-  } else {
-    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
-                                                            reinterpret_cast<unsigned*>(shared));
-  }
-}
-
 /// Splits A and B, and lowers the flags of the next kernel.
 template <class Scheme, Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
@@ -69,10 +58,10 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
 }
 
 template <class Shape>
-Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors, bool streamed,
-        std::int64_t batch_count) {
+Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Scheme = typename Shape::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;
@@ -81,31 +70,32 @@ Way way(const char* kernel, const SplitRates& rates, const GemmProblem& p, int m
   way.kernel = kernel;
   way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
-  way.workspace_bytes = postponed_at + Postponed::bytes(p);
-  way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, planned.cycles, batch_count);
+  way.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                                        static_cast<double>(batch.count) * planned.cycles);
+  way.launches = batch.count;
   way.kernels = 2;
-  way.launch = [=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  way.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
-    const Postponed postponed(problem, static_cast<char*>(workspace) + postponed_at);
-    launch(kernel_for<SplitKernel<Scheme>>(problem), Workspace<Scheme>(problem, nullptr).count(), dim3(SPLIT_THREADS),
-           0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
+    const Postponed postponed(panels_of_c(problem), static_cast<char*>(workspace) + postponed_at);
+    launch(kernel_for<SplitKernel<Scheme>>(readings_of(problem)), Workspace<Scheme>(problem, nullptr).count(),
+           dim3(SPLIT_THREADS), 0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
-  };
+  });
   return way;
 }
 
 template <class Scheme>
-std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmProblem& p, int multiprocessors,
-                      std::int64_t batch_count) {
+std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors) {
   std::vector<Way> all;
-  if (can_run<Scheme>(p)) {
+  if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, p, multiprocessors, streamed, batch_count));
-      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, p, multiprocessors, streamed, batch_count));
+      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
     }
   }
   return all;
@@ -115,12 +105,12 @@ std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmPro
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> bf16x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count) {
-  return split_product::ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, p, multiprocessors, batch_count);
+std::vector<Way> bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
+  return split_product::ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
 }
 
-std::vector<Way> fp16x3_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count) {
-  return split_product::ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, p, multiprocessors, batch_count);
+std::vector<Way> fp16x3_ways(const GemmBatch& batch, int multiprocessors) {
+  return split_product::ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
 }
 
 }  // namespace sgemm

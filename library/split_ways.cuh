@@ -30,11 +30,19 @@ inline Reading reading(const float* data, std::int64_t stride, std::int64_t dept
          : rows_split_into_float4(data, depth, stride) ? Reading::along_k_by_four
                                                        : Reading::along_k;
 }
-inline Reading reading_of_a(const GemmProblem& p) { return reading(p.a, p.lda, p.k, !p.a_transposed); }
-inline Reading reading_of_b(const GemmProblem& p) { return reading(p.b, p.ldb, p.k, p.b_transposed); }
 
-/// A kernel for each pair of readings: KernelFor::get<READ_A, READ_B>() for those of the problem. Kernels have them as
-/// parameters of the template, so that nothing stands between the loads of a thread, and their code is short.
+/// How the lines of both operands are read.
+struct Readings {
+  Reading a;
+  Reading b;
+};
+
+inline Readings readings_of(const GemmProblem& p) {
+  return {reading(p.a, p.lda, p.k, !p.a_transposed), reading(p.b, p.ldb, p.k, p.b_transposed)};
+}
+
+/// A kernel for each pair of readings: KernelFor::get<READ_A, READ_B>(). Kernels have them as parameters of the
+/// template, so that nothing stands between the loads of a thread, and their code is short.
 template <class KernelFor, Reading READ_A>
 auto kernel_for(Reading read_b) {
   return read_b == Reading::along_k_by_four ? KernelFor::template get<READ_A, Reading::along_k_by_four>()
@@ -42,12 +50,10 @@ auto kernel_for(Reading read_b) {
                                             : KernelFor::template get<READ_A, Reading::across_k>();
 }
 template <class KernelFor>
-auto kernel_for(const GemmProblem& p) {
-  const Reading read_a = reading_of_a(p);
-  const Reading read_b = reading_of_b(p);
-  return read_a == Reading::along_k_by_four ? kernel_for<KernelFor, Reading::along_k_by_four>(read_b)
-         : read_a == Reading::along_k       ? kernel_for<KernelFor, Reading::along_k>(read_b)
-                                            : kernel_for<KernelFor, Reading::across_k>(read_b);
+auto kernel_for(const Readings& read) {
+  return read.a == Reading::along_k_by_four ? kernel_for<KernelFor, Reading::along_k_by_four>(read.b)
+         : read.a == Reading::along_k       ? kernel_for<KernelFor, Reading::along_k>(read.b)
+                                            : kernel_for<KernelFor, Reading::across_k>(read.b);
 }
 
 /// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
@@ -78,9 +84,21 @@ struct Flags {
   }
 };
 
+/// Splits one operand tile for the kernels of chapters 11 and 12.
+template <class Scheme, Reading READING>
+__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t panel, std::int64_t k_tile,
+                                            unsigned char* terms, Scaling& scaling, uint4* shared) {
+  if constexpr (READING == Reading::across_k) {
+    split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+  } else {
+    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
+                                                            reinterpret_cast<unsigned*>(shared));
+  }
+}
+
 /// Whether this build has code for the current device, and its grids and counters room for the problem.
 template <class Scheme>
-bool can_run(const GemmProblem& p) {
+bool can_run(const Problem& p) {
 #ifndef SGEMM_CODE_FOR_SM_90A
   if (TARGET == Target::for_gpu) {
     return false;

@@ -1,23 +1,26 @@
 #pragma once
 
-// The ways to compute a product by a chapter, on the current device. A problem has m, n and k from 1 to 2^31 - 1 here.
-// A list is empty if the chapter can not compute the problem on the device. Predicted times are those of `batch_count`
-// such products, one launch after the other.
+// The ways to compute a batch of products by a chapter, on the current device. Products have m, n and k from 1 to
+// 2^31 - 1 here. A list is empty if the chapter can not compute the batch on the device.
 
 #include "gemm_problem.hpp"
 #include "way.hpp"
 
-#include <cstdint>
 #include <vector>
 
 namespace sgemm {
 
 /// Chapter 09, which reads operands that are not transposed, with scalars on the host.
-std::vector<Way> every_shape_ways(const GemmProblem& p, std::int64_t batch_count = 1);
+std::vector<Way> every_shape_ways(const GemmBatch& batch);
 
 /// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
-std::vector<Way> bf16x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
-std::vector<Way> fp16x3_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
-std::vector<Way> int8x6_ways(const GemmProblem& p, int multiprocessors, std::int64_t batch_count = 1);
+/// Products come one after the other, so that their addresses have to be known on the host.
+std::vector<Way> bf16x6_ways(const GemmBatch& batch, int multiprocessors);
+std::vector<Way> fp16x3_ways(const GemmBatch& batch, int multiprocessors);
+std::vector<Way> int8x6_ways(const GemmBatch& batch, int multiprocessors);
+
+/// Chapters 11 and 12 with many products in a launch, for batches of either kind.
+std::vector<Way> stacked_bf16x6_ways(const GemmBatch& batch, int multiprocessors);
+std::vector<Way> stacked_fp16x3_ways(const GemmBatch& batch, int multiprocessors);
 
 }  // namespace sgemm

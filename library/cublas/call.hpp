@@ -16,6 +16,8 @@ struct Matrix {
   Element* data = nullptr;
   int64_t ld = 0;
   int64_t stride = 0;
+  /// The addresses of the matrices of a batch, in the memory of the GPU, instead of `data` and `stride`.
+  Element* const* addresses = nullptr;
 };
 
 /// A call of cuBLAS, as far as the library can do it: C = epilogue(alpha * op(A) * op(B) + beta * C), where op(A) is
@@ -33,6 +35,7 @@ struct Call {
   int64_t n = 0;
   int64_t k = 0;
   int64_t batch_count = 1;
+  bool by_address = false;  // matrices have `addresses`
   const float* alpha = nullptr;
   const float* beta = nullptr;
   Matrix<const float> a;

@@ -106,6 +106,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
                           call.b.ld,
                           call.c.ld,
                           call.batch_count,
+                          call.by_address,
                           call.epilogue.bias != nullptr,
                           call.epilogue.argument != nullptr,
                           call.epilogue.activation};
@@ -114,9 +115,9 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const sgemm_status_t status =
-      sgemm_library().gemm_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
-                                call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
+  const auto plan_of = call.by_address ? sgemm_library().gemm_batched_plan : sgemm_library().gemm_plan;
+  const sgemm_status_t status = plan_of(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
+                                        call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0};
   }
@@ -142,6 +143,11 @@ sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_han
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {
+  if (call.by_address) {
+    return sgemm_library().gemm_batched(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
+                                        call.k, call.alpha, call.a.addresses, call.a.ld, call.b.addresses, call.b.ld,
+                                        call.beta, call.c.addresses, call.c.ld, call.batch_count);
+  }
   if (call.batch_count == 1) {
     return sgemm_library().gemm(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
                                 call.alpha, call.a.data, call.a.ld, call.b.data, call.b.ld, call.beta, call.c.data,

@@ -64,7 +64,7 @@ class DropIn {
     sgemm_pointer_mode_t pointer_mode;
     sgemm_op_t transa, transb;
     int64_t m, n, k, lda, ldb, ldc, batch_count;
-    bool bias, argument;
+    bool by_address, bias, argument;
     Activation activation;
 
     auto operator<=>(const Question&) const = default;

@@ -71,9 +71,9 @@ void set_operands(Call& call, const void* alpha, Matrix<const void> a, Matrix<co
                   Matrix<void> c) {
   call.alpha = static_cast<const float*>(alpha);
   call.beta = static_cast<const float*>(beta);
-  call.a = {static_cast<const float*>(a.data), a.ld, a.stride};
-  call.b = {static_cast<const float*>(b.data), b.ld, b.stride};
-  call.c = {static_cast<float*>(c.data), c.ld, c.stride};
+  call.a = {static_cast<const float*>(a.data), a.ld, a.stride, nullptr};
+  call.b = {static_cast<const float*>(b.data), b.ld, b.stride, nullptr};
+  call.c = {static_cast<float*>(c.data), c.ld, c.stride, nullptr};
 }
 
 void refuse(Call& call, const char* refusal) {
@@ -113,8 +113,13 @@ cublasStatus_t sgemm_batched(const RealFunction& real, const char* name, cublasH
                              const float* alpha, const float* const a[], Int lda, const float* const b[], Int ldb,
                              const float* beta, float* const c[], Int ldc, Int batch_count) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  call.alpha = alpha;
+  call.beta = beta;
+  call.a = {nullptr, lda, 0, a};
+  call.b = {nullptr, ldb, 0, b};
+  call.c = {nullptr, ldc, 0, c};
   call.batch_count = batch_count;
-  refuse(call, "the addresses of the matrices are on the GPU");
+  call.by_address = true;
   return DropIn::instance().run(
       call, [&] { return real(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_count); });
 }

@@ -76,7 +76,9 @@ void SgemmLibrary::find_functions(void* library) {
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");
   find(gemm_strided_batched, "sgemm_gemm_strided_batched");
+  find(gemm_batched, "sgemm_gemm_batched");
   find(gemm_plan, "sgemm_gemm_plan");
+  find(gemm_batched_plan, "sgemm_gemm_batched_plan");
   find(status_string, "sgemm_status_string");
 }
 

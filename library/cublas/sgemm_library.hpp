@@ -29,7 +29,9 @@ class SgemmLibrary {
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
   decltype(&sgemm_gemm) gemm = nullptr;
   decltype(&sgemm_gemm_strided_batched) gemm_strided_batched = nullptr;
+  decltype(&sgemm_gemm_batched) gemm_batched = nullptr;
   decltype(&sgemm_gemm_plan) gemm_plan = nullptr;
+  decltype(&sgemm_gemm_batched_plan) gemm_batched_plan = nullptr;
   decltype(&sgemm_status_string) status_string = nullptr;
 
  private:

@@ -68,8 +68,7 @@ TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
 /// A row of results/nvidia-h200/library_shapes.csv. Times are in microseconds.
 struct LibraryCase {
   std::string name;  ///< the product with its layout and batch
-  GemmProblem problem;
-  std::int64_t batch = 1;
+  GemmBatch batch;
   std::string accuracy;
   std::string kernel;
   double library = 0.0;
@@ -79,18 +78,29 @@ struct LibraryCase {
   std::vector<Way> ways() const {
     std::vector<Way> all;
     const auto append = [&](const std::vector<Way>& more) { all.insert(all.end(), more.begin(), more.end()); };
-    if (problem.k >= 128) {
-      append(every_shape_ways(problem, batch));
+    if (batch.first.k >= 128) {
+      append(every_shape_ways(batch));
     }
     if (accuracy != "fp32") {
-      append(bf16x6_ways(problem, H200, batch));
+      append(ways_of("11_bf16x6"));
     }
-    if (accuracy == "normwise") {
-      append(fp16x3_ways(problem, H200, batch));
+    if (accuracy == "normwise" || accuracy == "rowwise") {
+      append(ways_of("12_fp16x3"));
     }
     return all;
   }
-  double cublas_at_least() const { return cublas_microseconds({problem.m, problem.n, problem.k, H200}, batch); }
+  std::vector<Way> ways_of(const std::string& chapter) const {
+    const bool bf16x6 = chapter == "11_bf16x6";
+    std::vector<Way> all = (bf16x6 ? bf16x6_ways : fp16x3_ways)(batch, H200);
+    if (batch.count > 1) {
+      const std::vector<Way> stacked = (bf16x6 ? stacked_bf16x6_ways : stacked_fp16x3_ways)(batch, H200);
+      all.insert(all.end(), stacked.begin(), stacked.end());
+    }
+    return all;
+  }
+  double cublas_at_least() const {
+    return cublas_microseconds({batch.first.m, batch.first.n, batch.first.k, H200}, batch.count);
+  }
 };
 
 std::vector<LibraryCase> library_cases() {
@@ -106,12 +116,13 @@ std::vector<LibraryCase> library_cases() {
     }
     LibraryCase one;
     one.name = line.substr(0, line.find("," + cells.at(6) + ","));
-    one.problem = problem({std::stoll(cells[2]), std::stoll(cells[3]), std::stoll(cells[4]), 0, 0, 0, 0});
-    one.problem.a_transposed = cells[1][0] == 'T';
-    one.problem.b_transposed = cells[1][1] == 'T';
-    one.problem.lda = one.problem.a_transposed ? one.problem.m : one.problem.k;
-    one.problem.ldb = one.problem.b_transposed ? one.problem.k : one.problem.n;
-    one.batch = std::stoll(cells[5]);
+    GemmProblem& p = one.batch.first;
+    p = problem({std::stoll(cells[2]), std::stoll(cells[3]), std::stoll(cells[4]), 0, 0, 0, 0});
+    p.a_transposed = cells[1][0] == 'T';
+    p.b_transposed = cells[1][1] == 'T';
+    p.lda = p.a_transposed ? p.m : p.k;
+    p.ldb = p.b_transposed ? p.k : p.n;
+    one.batch.count = std::stoll(cells[5]);
     one.accuracy = cells[6];
     one.kernel = cells[7];
     one.library = std::stod(cells[9]);
@@ -167,7 +178,7 @@ TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
   for (const Measured& shape : MEASURED) {
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
     const GemmProblem p = problem(shape);
-    EXPECT_NEAR(fastest(every_shape_ways(p)) / shape.every_shape, 1.0, 0.12);
+    EXPECT_NEAR(fastest(every_shape_ways({p})) / shape.every_shape, 1.0, 0.12);
   }
 }
 
@@ -178,9 +189,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     if (one.kernel != "11_bf16x6" && one.kernel != "12_fp16x3") {
       continue;
     }
-    const double ratio = fastest(one.kernel == "11_bf16x6" ? bf16x6_ways(one.problem, H200, one.batch)
-                                                           : fp16x3_ways(one.problem, H200, one.batch)) /
-                         one.library;
+    const double ratio = fastest(one.ways_of(one.kernel)) / one.library;
     EXPECT_GT(ratio, 0.75) << one.name << ' ' << one.kernel;
     EXPECT_LT(ratio, 1.2) << one.name << ' ' << one.kernel;
     logarithms[one.kernel].first += std::log(ratio);
@@ -203,8 +212,8 @@ constexpr MeasuredInt8x6 INT8X6[] = {{8192, 8192, 8192, 4123, 4457}, {16384, 163
 TEST(PredictedTimeTest, Chapter13IsAsMuchFasterThan12AsWasMeasured) {
   for (const MeasuredInt8x6& shape : INT8X6) {
     const GemmProblem p = problem({shape.m, shape.n, shape.k, 0, 0, 0, 0});
-    EXPECT_NEAR(fastest(int8x6_ways(p, H200)) / shape.int8x6, 1.0, 0.05) << shape.m;
-    EXPECT_NEAR(fastest(int8x6_ways(p, H200)) / fastest(fp16x3_ways(p, H200)), shape.int8x6 / shape.fp16x3, 0.01)
+    EXPECT_NEAR(fastest(int8x6_ways({p}, H200)) / shape.int8x6, 1.0, 0.05) << shape.m;
+    EXPECT_NEAR(fastest(int8x6_ways({p}, H200)) / fastest(fp16x3_ways({p}, H200)), shape.int8x6 / shape.fp16x3, 0.01)
         << shape.m;
   }
 }
@@ -217,14 +226,14 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
     const GemmProblem p = problem(shape);
     const double cublas = cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1);
     const auto check = [&](const std::vector<Way>& ways, double measured) {
-      if (choose(ways, cublas, 1, ANY_WORKSPACE, "").way) {
+      if (choose(ways, cublas, ANY_WORKSPACE, "").way) {
         ++ours;
         EXPECT_LE(measured, 1.03 * shape.cublas);
       }
     };
-    check(every_shape_ways(p), shape.every_shape);
-    check(bf16x6_ways(p, H200), shape.bf16x6);
-    check(fp16x3_ways(p, H200), shape.fp16x3);
+    check(every_shape_ways({p}), shape.every_shape);
+    check(bf16x6_ways({p}, H200), shape.bf16x6);
+    check(fp16x3_ways({p}, H200), shape.fp16x3);
   }
   EXPECT_GE(ours, 32);  // of 45
 }
@@ -234,8 +243,7 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
   int ours = 0;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     if (one.cublas > 1.15 * one.library) {
-      EXPECT_TRUE(choose(one.ways(), one.cublas_at_least(), one.batch, ANY_WORKSPACE, "").way)
-          << one.name << ' ' << one.accuracy;
+      EXPECT_TRUE(choose(one.ways(), one.cublas_at_least(), ANY_WORKSPACE, "").way) << one.name << ' ' << one.accuracy;
       ++ours;
     }
   }
@@ -257,18 +265,19 @@ constexpr MeasuredBatch BATCHES[] = {
 
 /// Each product of a batch costs launches, and power limits the clock of all of them together.
 TEST(ChoiceTest, BatchesGoToTheFaster) {
-  for (const MeasuredBatch& batch : BATCHES) {
-    SCOPED_TRACE(std::to_string(batch.count) + "x" + std::to_string(batch.m) + "x" + std::to_string(batch.k));
-    GemmProblem p = problem({batch.m, batch.n, batch.k, 0, 0, 0, 0});
-    p.a_transposed = batch.a_transposed;
-    p.b_transposed = batch.b_transposed;
-    const double cublas = cublas_microseconds({p.m, p.n, p.k, H200}, batch.count);
-    const auto check = [&](const std::vector<Way>& ways, double measured) {
-      EXPECT_NEAR(fastest(ways) / measured, 1.0, 0.2);
-      EXPECT_EQ(choose(ways, cublas, batch.count, ANY_WORKSPACE, "").way.has_value(), measured < batch.cublas);
+  for (const MeasuredBatch& measured : BATCHES) {
+    SCOPED_TRACE(std::to_string(measured.count) + "x" + std::to_string(measured.m) + "x" + std::to_string(measured.k));
+    GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
+    batch.first.a_transposed = measured.a_transposed;
+    batch.first.b_transposed = measured.b_transposed;
+    batch.count = measured.count;
+    const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
+    const auto check = [&](const std::vector<Way>& ways, double time) {
+      EXPECT_NEAR(fastest(ways) / time, 1.0, 0.2);
+      EXPECT_EQ(choose(ways, cublas, ANY_WORKSPACE, "").way.has_value(), time < measured.cublas);
     };
-    check(bf16x6_ways(p, H200, batch.count), batch.bf16x6);
-    check(fp16x3_ways(p, H200, batch.count), batch.fp16x3);
+    check(bf16x6_ways(batch, H200), measured.bf16x6);
+    check(fp16x3_ways(batch, H200), measured.fp16x3);
   }
 }
 
@@ -277,7 +286,7 @@ TEST(ChoiceTest, CublasGetsThinProducts) {
   for (const auto& [m, n] : {std::pair{32, 8192}, {8192, 32}, {1, 8192}, {8192, 1}}) {
     const Measured shape{m, n, 8192, 0, 0, 0, 0};
     EXPECT_FALSE(
-        choose(fp16x3_ways(problem(shape), H200), cublas_microseconds({m, n, 8192, H200}, 1), 1, ANY_WORKSPACE, "").way)
+        choose(fp16x3_ways({problem(shape)}, H200), cublas_microseconds({m, n, 8192, H200}, 1), ANY_WORKSPACE, "").way)
         << m << ' ' << n;
   }
 }
@@ -287,7 +296,7 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
   const Measured shape{16384, 64, 64, 0, 0, 0, 0};
   const double cublas = cublas_microseconds({16384, 64, 64, H200}, 1);
   EXPECT_LE(cublas, 10.0);
-  EXPECT_FALSE(choose(fp16x3_ways(problem(shape), H200), cublas, 1, ANY_WORKSPACE, "").way);
+  EXPECT_FALSE(choose(fp16x3_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way);
 }
 
 Way way(const std::string& name, double microseconds, std::size_t bytes) {
@@ -299,15 +308,16 @@ Way way(const std::string& name, double microseconds, std::size_t bytes) {
 }
 
 TEST(ChoiceTest, TakesTheFastestThatFits) {
-  const std::vector<Way> ways{way("slow", 50, 0), way("fast", 20, 1000), way("other", 30, 100)};
-  EXPECT_EQ(choose(ways, 100, 1, ANY_WORKSPACE, "").way->kernel, "fast");
-  EXPECT_EQ(choose(ways, 100, 1, 1000, "").way->kernel, "fast");
-  EXPECT_EQ(choose(ways, 100, 1, 999, "").way->kernel, "other");
-  EXPECT_EQ(choose(ways, 100, 1, 99, "").way->kernel, "slow");
-  EXPECT_FALSE(choose(ways, 20, 1, ANY_WORKSPACE, "").way);
-  EXPECT_EQ(choose(ways, 101, 5, ANY_WORKSPACE, "").reason,
+  std::vector<Way> ways{way("slow", 50, 0), way("fast", 20, 1000), way("other", 30, 100)};
+  ways[1].launches = 5;
+  EXPECT_EQ(choose(ways, 100, ANY_WORKSPACE, "").way->kernel, "fast");
+  EXPECT_EQ(choose(ways, 100, 1000, "").way->kernel, "fast");
+  EXPECT_EQ(choose(ways, 100, 999, "").way->kernel, "other");
+  EXPECT_EQ(choose(ways, 100, 99, "").way->kernel, "slow");
+  EXPECT_FALSE(choose(ways, 20, ANY_WORKSPACE, "").way);
+  EXPECT_EQ(choose(ways, 101, ANY_WORKSPACE, "").reason,
             "predicted 20 us by 5 launches of fast, at least 101 us by cuBLAS");
-  EXPECT_EQ(choose({}, 5, 1, ANY_WORKSPACE, "because").reason, "because");
+  EXPECT_EQ(choose({}, 5, ANY_WORKSPACE, "because").reason, "because");
 }
 
 }  // namespace

@@ -10,6 +10,10 @@ namespace sgemm::test {
 inline GemmBatch batch_of(GemmOperands& operands) {
   const GemmCase& of = operands.of;
   const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
+  const auto matrix = [&](StoredMatrix& stored) {
+    return of.by_address ? CallMatrix{nullptr, stored.ld(), 0, stored.addresses()}
+                         : CallMatrix{stored.data(), stored.ld(), stored.stride()};
+  };
   GemmCall call{of.order,
                 of.transa,
                 of.transb,
@@ -17,11 +21,12 @@ inline GemmBatch batch_of(GemmOperands& operands) {
                 of.n,
                 of.k,
                 on_device ? operands.scalars.data() : &of.alpha,
-                {operands.a.data(), operands.a.ld(), operands.a.stride()},
-                {operands.b.data(), operands.b.ld(), operands.b.stride()},
+                matrix(operands.a),
+                matrix(operands.b),
                 on_device ? operands.scalars.data() + 1 : &of.beta,
-                {operands.c.data(), operands.c.ld(), operands.c.stride()},
-                of.batch};
+                matrix(operands.c),
+                of.batch,
+                of.by_address};
   return row_major(call, of.pointer_mode);
 }
 

@@ -26,29 +26,32 @@ constexpr float NAN_FLOAT = std::numeric_limits<float>::quiet_NaN();
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float OUTSIDE = -12345.5F;  ///< between and around the elements of C
 
-/// Floats that the host and the GPU see.
-class SharedFloats {
+/// An array that the host and the GPU see.
+template <class T>
+class Shared {
  public:
-  SharedFloats(std::size_t count, float value) : count_(count) {
+  Shared(std::size_t count, T value) : count_(count) {
     void* memory = nullptr;
-    if (cudaMallocManaged(&memory, std::max<std::size_t>(count, 1) * sizeof(float)) != cudaSuccess) {
+    if (cudaMallocManaged(&memory, std::max<std::size_t>(count, 1) * sizeof(T)) != cudaSuccess) {
       throw std::bad_alloc();
     }
-    data_ = static_cast<float*>(memory);
+    data_ = static_cast<T*>(memory);
     std::fill_n(data_, count, value);
   }
-  ~SharedFloats() { cudaFree(data_); }
-  SharedFloats(const SharedFloats&) = delete;
-  SharedFloats& operator=(const SharedFloats&) = delete;
+  ~Shared() { cudaFree(data_); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
 
-  float* data() { return data_; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
   std::size_t size() const { return count_; }
-  std::vector<float> copy() const { return {data_, data_ + count_}; }
+  std::vector<T> copy() const { return {data_, data_ + count_}; }
 
  private:
-  float* data_ = nullptr;
+  T* data_ = nullptr;
   std::size_t count_;
 };
+using SharedFloats = Shared<float>;
 
 /// Whether the device has the instructions of chapters 11, 12 and 13.
 inline bool has_wgmma() {
@@ -81,6 +84,7 @@ struct GemmCase {
   std::int64_t padding = 0;  ///< floats between lines of the matrices
   std::int64_t offset = 0;   ///< floats between an aligned address and the first element
   std::int64_t batch = 1;
+  bool by_address = false;  ///< the batch has an array of addresses instead of strides
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
 
@@ -88,7 +92,8 @@ struct GemmCase {
     std::ostringstream text;
     text << m << 'x' << n << 'x' << k << (order == SGEMM_ORDER_ROW_MAJOR ? " row-major " : " column-major ")
          << "NTC"[transa] << "NTC"[transb] << " alpha=" << alpha << " beta=" << beta << " padding=" << padding
-         << " offset=" << offset << " batch=" << batch << " accuracy=" << accuracy << " pointer mode=" << pointer_mode;
+         << " offset=" << offset << " batch=" << batch << (by_address ? " by address" : "") << " accuracy=" << accuracy
+         << " pointer mode=" << pointer_mode;
     return text.str();
   }
 };
@@ -105,11 +110,17 @@ class StoredMatrix {
         ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + padding)),
         stride_((row_major_ ? rows : columns) * ld_ + padding),
         start_(offset + GUARD),
-        memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill) {}
+        memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill),
+        addresses_(static_cast<std::size_t>(batch), nullptr) {
+    for (std::int64_t item = 0; item < batch; ++item) {
+      addresses_.data()[item] = data() + item * stride_;
+    }
+  }
 
   float* data() { return memory_.data() + start_; }
   std::int64_t ld() const { return ld_; }
   std::int64_t stride() const { return stride_; }
+  float* const* addresses() const { return addresses_.data(); }  ///< of the matrices of the batch
   std::size_t index(std::int64_t item, std::int64_t row, std::int64_t column) const {
     const std::int64_t within = row_major_ ? row * ld_ + column : row + column * ld_;
     return static_cast<std::size_t>(start_ + item * stride_ + within);
@@ -131,6 +142,7 @@ class StoredMatrix {
   std::int64_t stride_;
   std::int64_t start_;
   SharedFloats memory_;
+  Shared<float*> addresses_;
 };
 
 /// The operands of a case, uniform on (-1, 1), with NaN wherever nothing may be read.
@@ -178,6 +190,10 @@ class GemmOperands {
     const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
     const float* const alpha = on_device ? scalars.data() : &of.alpha;
     const float* const beta = on_device ? scalars.data() + 1 : &of.beta;
+    if (of.by_address) {
+      return sgemm_gemm_batched(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.addresses(), a.ld(),
+                                b.addresses(), b.ld(), beta, c.addresses(), c.ld(), of.batch);
+    }
     if (of.batch == 1) {
       return sgemm_gemm(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.data(), a.ld(), b.data(),
                         b.ld(), beta, c.data(), c.ld());

@@ -18,38 +18,53 @@
 namespace sgemm::test {
 namespace {
 
-/// The ways of the accuracy's own chapter.
-std::vector<Way> ways_of(const GemmCase& product, const GemmProblem& p) {
-  constexpr int MULTIPROCESSORS = 132;
-  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_ways(p)
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(p, MULTIPROCESSORS)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_ways(p, MULTIPROCESSORS)
-                                                            : int8x6_ways(p, MULTIPROCESSORS);
+constexpr int MULTIPROCESSORS = 132;
+
+/// The ways of the accuracy's own chapter, one product after the other.
+std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_ways(batch)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(batch, MULTIPROCESSORS)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_ways(batch, MULTIPROCESSORS)
+                                                            : int8x6_ways(batch, MULTIPROCESSORS);
 }
 
-std::size_t count_of_ways(sgemm_accuracy_t accuracy) {
-  return accuracy == SGEMM_ACCURACY_FP32 ? 1 : accuracy == SGEMM_ACCURACY_ROWWISE ? 2 : 4;
+/// Those with many products in a launch.
+std::vector<Way> stacked_ways_of(const GemmCase& product, const GemmBatch& batch) {
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_ways(batch, MULTIPROCESSORS)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_ways(batch, MULTIPROCESSORS)
+                                                          : std::vector<Way>{};
 }
 
-/// Operands as `change` leaves them, in every configuration of the accuracy's chapter. Workspaces hold anything before.
-/// `look` gets the results, and the memory of C as it was.
+std::size_t count_of_ways(const GemmCase& product) {
+  const bool stacks = product.accuracy == SGEMM_ACCURACY_COMPONENTWISE || product.accuracy == SGEMM_ACCURACY_NORMWISE;
+  if (product.by_address) {
+    return stacks ? (product.batch > 1 ? 8 : 4) : 0;  // the whole batch, and each product, in a launch
+  }
+  const std::size_t singles = product.accuracy == SGEMM_ACCURACY_FP32      ? 1
+                              : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
+                                                                           : 4;
+  return singles + (stacks ? 4 : 0);
+}
+
+/// Operands as `change` leaves them, in every configuration of the accuracy's chapter, one product after the other and
+/// stacked. Workspaces hold anything before. `look` gets the results, and the memory of C as it was.
 void expect_right_in_every_way(
     const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](GemmOperands&) {},
     const std::function<void(GemmOperands&, const std::vector<float>&)>& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
-  const std::vector<Way> ways = ways_of(product, batch_of(measure).first);
-  EXPECT_GE(ways.size(), count_of_ways(product.accuracy));
+  std::vector<Way> ways = ways_of(product, batch_of(measure));
+  for (const Way& way : stacked_ways_of(product, batch_of(measure))) {
+    ways.push_back(way);
+  }
+  EXPECT_GE(ways.size(), count_of_ways(product));
   for (const Way& way : ways) {
-    SCOPED_TRACE(way.kernel + " " + way.configuration);
+    SCOPED_TRACE(way.kernel + " " + way.configuration + " in " + std::to_string(way.launches));
     GemmOperands operands(product);
     change(operands);
     const Expected expected(operands);
     const std::vector<float> before = operands.c.memory().copy();
     SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    const GemmBatch batch = batch_of(operands);
-    for (std::int64_t i = 0; i < batch.count; ++i) {
-      way.launch(batch.problem(i), workspace.data(), nullptr);
-    }
+    way.launch(batch_of(operands), workspace.data(), nullptr);
     expected.check(operands);
     look(operands, before);
   }
@@ -220,11 +235,11 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
   }
   const std::vector<float> expected = by_chapter_13(operands);
   const Expected within_bounds(operands);
-  const GemmProblem p = batch_of(operands).first;
-  const Way whole = ways_of(product, p).front();
+  const GemmBatch batch = batch_of(operands);
+  const Way whole = ways_of(product, batch).front();
   ASSERT_EQ(whole.configuration, "128x128");
   SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-  whole.launch(p, workspace.data(), nullptr);
+  whole.launch(batch, workspace.data(), nullptr);
   within_bounds.check(operands);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t column = 0; column < product.n; ++column) {
@@ -281,24 +296,150 @@ TEST(WaysTest, Chapter09TakesWorkspacesThatHoldAnything) {
 }
 
 TEST(WaysTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
-  GemmProblem p;
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
   p.m = p.n = p.k = 300;
   p.lda = p.ldb = p.ldc = 300;
-  EXPECT_FALSE(every_shape_ways(p).empty());
+  EXPECT_FALSE(every_shape_ways(batch).empty());
   p.a_transposed = true;
-  EXPECT_TRUE(every_shape_ways(p).empty());
+  EXPECT_TRUE(every_shape_ways(batch).empty());
   p.a_transposed = false;
   const float scalar = 1.0F;
   p.alpha_at = p.beta_at = &scalar;
-  EXPECT_TRUE(every_shape_ways(p).empty());
+  EXPECT_TRUE(every_shape_ways(batch).empty());
 }
 
-TEST(WaysTest, BatchesGoOnFromStrideToStride) {
-  GemmCase product{30, 20, 70};
-  product.batch = 3;
-  product.padding = 1;
-  product.beta = 1.0F;
-  expect_right_in_every_way(product);
+/// Batches with strides and with addresses.
+class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, bool>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) const {
+    GemmCase product{m, n, k};
+    std::tie(product.accuracy, product.by_address) = GetParam();
+    product.batch = batch;
+    return product;
+  }
+};
+
+/// The second tile of each product is one panel wide where tiles are two.
+TEST_P(BatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
+  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+      GemmCase product = with(131, 259, 67, 3);
+      product.order = transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+      product.transa = transa;
+      product.transb = transb;
+      product.alpha = -1.5F;
+      product.beta = 0.5F;
+      product.padding = 1;
+      expect_right_in_every_way(product);
+    }
+  }
+}
+
+TEST_P(BatchTest, AlignedLines) {
+  for (const std::int64_t padding : {0, 4}) {
+    GemmCase product = with(20, 12, 64, 5);
+    product.padding = padding;
+    expect_right_in_every_way(product);
+    product.transa = product.transb = SGEMM_OP_T;
+    expect_right_in_every_way(product);
+  }
+}
+
+TEST_P(BatchTest, ScalarsOnTheDevice) {
+  for (const auto& [alpha, beta] : {std::pair{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    GemmCase product = with(33, 35, 70, 2);
+    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_in_every_way(product);
+  }
+}
+
+/// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
+TEST_P(BatchTest, ElementsThatAreComputedAgain) {
+  GemmCase product = with(140, 270, 70, 3);
+  product.beta = 0.5F;
+  expect_right_in_every_way(product, [](GemmOperands& operands) {
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_b(1, 50, 200) = NAN_FLOAT;
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      operands.op_a(1, 130, k) *= 0x1p-60F;
+      operands.op_b(2, k, 269) *= 0x1p-70F;
+    }
+  });
+}
+
+TEST_P(BatchTest, OfOne) { expect_right_in_every_way(with(30, 140, 65, 1)); }
+
+std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
+  const auto& [accuracy, by_address] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
+         (by_address ? "_addresses" : "_strides");
+}
+
+INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Bool()),
+                         batch_name);
+
+/// Rows split into aligned groups, but only the first matrix begins at one.
+TEST(WaysTest, StridesDecideWhatIsAligned) {
+  constexpr std::int64_t BATCH = 4;
+  constexpr std::int64_t STRIDE_A = 5 * 8 + 1;
+  constexpr std::int64_t STRIDE_C = 5 * 6 + 1;
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = 5;
+  p.n = p.ldb = p.ldc = 6;
+  p.k = p.lda = 8;
+  batch.count = BATCH;
+  batch.stride_a = STRIDE_A;
+  batch.stride_b = 8 * 6;
+  batch.stride_c = STRIDE_C;
+  SharedFloats a(BATCH * STRIDE_A, 1.0F);
+  SharedFloats b(BATCH * 8 * 6, 2.0F);
+  for (const Way& way : stacked_bf16x6_ways(batch, MULTIPROCESSORS)) {
+    SharedFloats c(BATCH * STRIDE_C, OUTSIDE);
+    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    p.a = a.data();
+    p.b = b.data();
+    p.c = c.data();
+    way.launch(batch, workspace.data(), nullptr);
+    for (std::int64_t i = 0; i < BATCH * STRIDE_C; ++i) {
+      ASSERT_EQ(c.data()[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << way.configuration << ' ' << i;
+    }
+  }
+}
+
+TEST(WaysTest, BatchesOfOtherChaptersGoOnFromStrideToStride) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_ROWWISE}) {
+    GemmCase product{30, 20, 70};
+    product.accuracy = accuracy;
+    product.batch = 3;
+    product.padding = 1;
+    product.beta = 1.0F;
+    expect_right_in_every_way(product);
+    product.by_address = true;  // which no way of these chapters takes
+    expect_right_in_every_way(product);
+  }
+}
+
+/// 1001 products of 1024 x 1024 x 1024 need 12 GB in chapter 11.
+TEST(WaysTest, LargeBatchesAreCutIntoLaunches) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1024;
+  batch.count = 1001;
+  for (const Way& way : stacked_bf16x6_ways(batch, MULTIPROCESSORS)) {
+    EXPECT_LE(way.workspace_bytes, std::size_t{1} << 30U) << way.configuration;
+    EXPECT_GE(way.launches, 20) << way.configuration;
+    EXPECT_LE(way.launches, 30) << way.configuration;
+    EXPECT_GT(way.microseconds, 0.9 * bf16x6_ways({p}, MULTIPROCESSORS).front().microseconds * 700);
+  }
+  for (const Way& way : bf16x6_ways(batch, MULTIPROCESSORS)) {
+    EXPECT_EQ(way.launches, 1001);
+  }
 }
 
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
@@ -308,11 +449,11 @@ TEST(WaysTest, SameBitsEveryTime) {
     product.accuracy = accuracy;
     GemmOperands operands(product);
     const GemmBatch batch = batch_of(operands);
-    for (const Way& way : ways_of(product, batch.first)) {
+    for (const Way& way : ways_of(product, batch)) {
       SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      way.launch(batch.first, workspace.data(), nullptr);
+      way.launch(batch, workspace.data(), nullptr);
       const std::vector<float> first = operands.c.memory().copy();
-      way.launch(batch.first, workspace.data(), nullptr);
+      way.launch(batch, workspace.data(), nullptr);
       EXPECT_EQ(operands.c.memory().copy(), first) << way.kernel << ' ' << way.configuration;
     }
   }

@@ -35,15 +35,16 @@ void spread(GemmOperands& operands) {
   }
 }
 
-std::vector<Way> ways_of(sgemm_accuracy_t accuracy, const GemmProblem& p) {
-  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(p, 132)
-         : accuracy == SGEMM_ACCURACY_NORMWISE    ? fp16x3_ways(p, 132)
-                                                  : int8x6_ways(p, 132);
+std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
+  const bool stacked = product.batch > 1;
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? (stacked ? stacked_bf16x6_ways : bf16x6_ways)(batch, 132)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? (stacked ? stacked_fp16x3_ways : fp16x3_ways)(batch, 132)
+                                                          : int8x6_ways(batch, 132);
 }
 
 void expect_right_while_watched(const GemmCase& product) {
   GemmOperands measured(product);
-  for (const Way& way : ways_of(product.accuracy, batch_of(measured).first)) {
+  for (const Way& way : ways_of(product, batch_of(measured))) {
     SCOPED_TRACE(way.kernel + " " + way.configuration);
     GemmOperands operands(product);
     spread(operands);
@@ -53,7 +54,7 @@ void expect_right_while_watched(const GemmCase& product) {
     {
       const simt::CheckedArrays arrays(
           {array_of("A", operands.a, false), array_of("B", operands.b, false), array_of("C", operands.c, true)});
-      way.launch(batch_of(operands).first, workspace, nullptr);
+      way.launch(batch_of(operands), workspace, nullptr);
     }
     cudaFree(workspace);
     expected.check(operands);
@@ -66,6 +67,17 @@ TEST(WatchedWaysTest, LayoutsAndElementsThatAreComputedAgain) {
     for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
       GemmCase product{145, 270, 170, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
       product.accuracy = accuracy;
+      expect_right_while_watched(product);
+    }
+  }
+}
+
+TEST(WatchedWaysTest, ManyProductsInALaunch) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{145, 270, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.accuracy = accuracy;
+      product.batch = 2;
       expect_right_while_watched(product);
     }
   }

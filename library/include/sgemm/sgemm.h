@@ -185,6 +185,18 @@ SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm
                                                     const float* b, int64_t ldb, int64_t stride_b, const float* beta,
                                                     float* c, int64_t ldc, int64_t stride_c, int64_t batch_count);
 
+/* `batch_count` products with the same scalars, whose matrices may lie anywhere: `a`, `b` and `c` are arrays of
+ * batch_count addresses, in the GPU's memory, and product number i has A at a[i], B at b[i] and C at c[i]. The work that
+ * the call enqueues reads them: the library does not know them before, so that it takes no matrix for aligned to more
+ * than 4 bytes.
+ *
+ * INVALID_VALUE: as in sgemm_gemm(), for an array instead of a matrix, which has to be aligned to 8 bytes; batch_count
+ * below 0. The addresses themselves are not looked at. */
+SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                            sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                            const float* const* a, int64_t lda, const float* const* b, int64_t ldb,
+                                            const float* beta, float* const* c, int64_t ldc, int64_t batch_count);
+
 /* ---- What a call would do ---- */
 
 /* The way that the library takes for a call. All texts are short, end with a zero, and are for people and logs. */
@@ -206,6 +218,11 @@ typedef struct {
 SGEMM_API sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
                                          int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
+
+/* The same for sgemm_gemm_batched(). */
+SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                                 sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                                 int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
 
 #ifdef __cplusplus
 }

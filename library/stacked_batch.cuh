@@ -1,0 +1,98 @@
+#pragma once
+
+// Many products in one launch of the engine's kernels. For the engine, a batch is one problem, in which the panels of
+// all A follow one another, and those of all B. Its C would have all pairs of panels as tiles. Of these, only the ones
+// whose panels belong to the same product are computed.
+
+#include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/stream_k.cuh"
+#include "gemm_problem.hpp"
+#include "postponed_elements.cuh"
+#include "ptx/bar.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+/// The batch as the engine's problem. Its operands and C are not used; those of the products are.
+struct StackedProblem : Problem {
+  /// `notes` has room for the panels of all C.
+  StackedProblem(const GemmBatch& of, void* notes)
+      : batch(of),
+        a_panels(static_cast<int>(panels_of(of.first.m))),
+        b_panels(static_cast<int>(panels_of(of.first.n))),
+        postponed(of.count * panels_of_c(of.first), notes) {
+    m = of.count * a_panels * PANEL;
+    n = of.count * b_panels * PANEL;
+    k = of.first.k;
+  }
+
+  GemmBatch batch;
+  // Of one product:
+  int a_panels;
+  int b_panels;
+  Postponed postponed;
+
+  __device__ __forceinline__ PostponingProblem product(int index) const {
+    return {batch.problem(index), Postponed(postponed, static_cast<std::int64_t>(index) * a_panels * b_panels)};
+  }
+};
+
+/// A shape of tiles for a StackedProblem. Blocks need no pace, because they share little.
+template <class Shape_>
+struct StackedShape : Shape_ {
+  using Single = Shape_;
+  static constexpr int FEWEST_PACED_ROUNDS = std::numeric_limits<int>::max();
+};
+
+/// The products come one after the other, and tiles of a product lie along the Hilbert curve.
+template <class Shape>
+struct Tile<StackedShape<Shape>> {
+  int a_panel;
+  int b_panel;
+  int b_panels;
+
+  /// `p` is a StackedProblem, which the engine hands on as the problem that it also is.
+  __device__ __forceinline__ Tile(const Problem& p, int position) {
+    const auto& stacked = static_cast<const StackedProblem&>(p);
+    const int columns = ceil_div(stacked.b_panels, Shape::PANELS);
+    const int product = position / (stacked.a_panels * columns);
+    const TileIndex index = hilbert_tile(position - product * stacked.a_panels * columns, stacked.a_panels, columns);
+    const int column = index.col * Shape::PANELS;
+    a_panel = product * stacked.a_panels + index.row;
+    b_panel = product * stacked.b_panels + column;
+    b_panels = stacked.b_panels - column < Shape::PANELS ? stacked.b_panels - column : Shape::PANELS;
+  }
+};
+
+/// store() for elements whose places are counted through the batch.
+template <bool PAIRS>
+__device__ __forceinline__ void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                      const float (&sums)[64]) {
+  const int product = static_cast<int>(first_row / PANEL) / p.a_panels;
+  store<PAIRS>(p.product(product), first_row - static_cast<std::int64_t>(product) * p.a_panels * PANEL,
+               first_col - static_cast<std::int64_t>(product) * p.b_panels * PANEL, sums);
+}
+
+/// Computes what the block has postponed.
+template <class Shape>
+__device__ __forceinline__ void after_last_tile(const StackedProblem& p, const Schedule& schedule) {
+  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) {
+    const int product = a_panel / p.a_panels;
+    compute_panel(p.product(product), a_panel - product * p.a_panels, b_panel - product * p.b_panels);
+  });
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

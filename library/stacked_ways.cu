@@ -1,0 +1,198 @@
+// The kernels of chapters 11 and 12 for batches, with many products in a launch.
+
+#include "common/ceil_div.hpp"
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/stream_k.cuh"
+#include "gemm_problem.hpp"
+#include "host/alignment.hpp"
+#include "host/launch.cuh"
+#include "host/split_launch.cuh"
+#include "postponed_elements.cuh"
+#include "predicted_time.hpp"
+#include "split_ways.cuh"
+#include "stacked_batch.cuh"
+#include "ways.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+namespace {
+
+/// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
+/// splitting so many operands takes ten times as long as what a launch takes besides.
+constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
+
+/// The readings that serve all products of a batch.
+Readings readings_of_all(const GemmBatch& batch) {
+  const auto of_all = [&](Reading first, std::int64_t stride) {
+    const bool aligned = !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0);
+    return first == Reading::along_k_by_four && !aligned ? Reading::along_k : first;
+  };
+  const Readings first = readings_of(batch.first);
+  return {of_all(first.a, batch.stride_a), of_all(first.b, batch.stride_b)};
+}
+
+/// Whether rows of all C split into aligned pairs.
+bool rows_of_all_split_into_float2(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  return !batch.addresses_on_device() && (batch.count == 1 || batch.stride_c % 2 == 0) &&
+         rows_split_into_float2(p.c, p.n, p.ldc);
+}
+
+/// Splits all A and B, and lowers the flags of the next kernel.
+template <class Scheme, Reading READ_A, Reading READ_B>
+__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
+    stacked_split_kernel(StackedProblem p, void* workspace, Flags flags) {
+  flags.lower();
+  split_tile<Scheme>(
+      p, workspace,
+      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = panel / p.a_panels;
+        const LinesOfBoth lines(p.batch.problem(product));
+        split_lines<Scheme, READ_A>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling, shared);
+      },
+      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = panel / p.b_panels;
+        const int of_product = panel - product * p.b_panels;
+        if (threadIdx.x == 0) {  // the thread that has taken the next product's panel for a neighbour
+          scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
+        }
+        const LinesOfBoth lines(p.batch.problem(product));
+        split_lines<Scheme, READ_B>(lines.b, of_product, k_tile, terms, scaling, shared);
+      });
+}
+
+template <class Scheme>
+struct StackedSplitKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return stacked_split_kernel<Scheme, READ_A, READ_B>;
+  }
+};
+
+template <class Shape, bool PAIRS>
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
+  postpone_nothing();
+  multiply<StackedShape<Shape>, PAIRS>(p, workspace, schedule);
+}
+
+/// One launch: how its tiles are dealt out, and its places in the workspace.
+template <class Shape>
+struct StackedLaunch {
+  using Scheme = typename Shape::Scheme;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+
+  PredictedPlan planned;
+  int shares;
+  std::size_t operands_at;
+  std::size_t postponed_at;
+  std::size_t bytes;
+
+  /// Of so many products like `p`.
+  StackedLaunch(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed)
+      : planned(plan_for(p, products, multiprocessors, streamed)), shares(streamed ? multiprocessors : 0) {
+    GemmBatch batch{p};
+    batch.count = products;
+    operands_at = streamed ? Memory::bytes(shares) : 0;
+    postponed_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
+    bytes = postponed_at + Postponed::bytes(products * panels_of_c(p));
+  }
+
+  void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
+    char* const memory = static_cast<char*>(workspace);
+    Plan work = planned;
+    Memory::place(work.schedule, workspace, shares);
+    void* const operands = memory + operands_at;
+    const StackedProblem stacked(batch, memory + postponed_at);
+    launch(kernel_for<StackedSplitKernel<Scheme>>(readings_of_all(batch)), Workspace<Scheme>(stacked, nullptr).count(),
+           dim3(SPLIT_THREADS), 0, stream, stacked, operands,
+           Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
+    launch_dependent(rows_of_all_split_into_float2(batch) ? stacked_kernel<Shape, true> : stacked_kernel<Shape, false>,
+                     work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, stacked, operands,
+                     work.schedule);
+  }
+
+ private:
+  /// That of a problem with as many tiles.
+  static PredictedPlan plan_for(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed) {
+    Problem tall = p;
+    tall.m = products * panels_of(p.m) * PANEL;
+    return streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
+  }
+};
+
+/// With at most `products` products in a launch.
+template <class Shape>
+Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products, int multiprocessors,
+        bool streamed) {
+  const GemmProblem& p = batch.first;
+  Way way;
+  way.launches = ceil_div(batch.count, products);
+  const std::int64_t of_last = batch.count - (way.launches - 1) * products;
+  const StackedLaunch<Shape> each(p, products, multiprocessors, streamed);
+  const StackedLaunch<Shape> last(p, of_last, multiprocessors, streamed);
+  way.kernel = kernel;
+  way.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
+  way.workspace_bytes = std::max(each.bytes, last.bytes);
+  way.microseconds =
+      split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, way.launches,
+                         static_cast<double>(way.launches - 1) * each.planned.cycles + last.planned.cycles);
+  way.kernels = 2;
+  way.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    std::int64_t index = 0;
+    for (; index + products < of.count; index += products) {
+      each.enqueue(of.part(index, products), workspace, stream);
+    }
+    last.enqueue(of.part(index, of.count - index), workspace, stream);
+  };
+  return way;
+}
+
+template <class Scheme>
+std::vector<Way> stacked_ways(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
+                              int multiprocessors) {
+  std::vector<Way> all;
+  const GemmProblem& p = batch.first;
+  if (!can_run<Scheme>(p)) {
+    return all;
+  }
+  const std::size_t bytes = StackedLaunch<Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
+  const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes), 1, batch.count);
+  const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
+  std::vector<std::int64_t> sizes{most};
+  if (batch.addresses_on_device() && most > 1) {
+    sizes.push_back(1);  // for small workspaces, because no other way computes one product after the other
+  }
+  for (const std::int64_t products : sizes) {
+    for (const bool streamed : {false, true}) {
+      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+
+std::vector<Way> stacked_bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
+  return split_product::stacked_ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+}
+
+std::vector<Way> stacked_fp16x3_ways(const GemmBatch& batch, int multiprocessors) {
+  return split_product::stacked_ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+}
+
+}  // namespace sgemm
