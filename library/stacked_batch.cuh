@@ -75,13 +75,27 @@ struct Tile<StackedShape<Shape>> {
   }
 };
 
-/// store() for elements whose places are counted through the batch.
+/// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
+/// host/alignment.hpp, but not the addresses.
+template <int WIDTH>
+__device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
+         ld % WIDTH == 0;
+}
+
+/// store() for elements whose places are counted through the batch. Each C may be aligned or not, whatever PAIRS says.
 template <bool PAIRS>
 __device__ __forceinline__ void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
-  const int product = static_cast<int>(first_row / PANEL) / p.a_panels;
-  store<PAIRS>(p.product(product), first_row - static_cast<std::int64_t>(product) * p.a_panels * PANEL,
-               first_col - static_cast<std::int64_t>(product) * p.b_panels * PANEL, sums);
+  const int number = static_cast<int>(first_row / PANEL) / p.a_panels;
+  const PostponingProblem product = p.product(number);
+  const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_panels * PANEL;
+  const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_panels * PANEL;
+  if (rows_split_into<2>(product.c, product.n, product.ldc)) {
+    store<true>(product, row, col, sums);
+  } else {
+    store<false>(product, row, col, sums);
+  }
 }
 
 /// Computes what the block has postponed.

@@ -7,7 +7,6 @@
 #include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
-#include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
 #include "postponed_elements.cuh"
@@ -28,29 +27,29 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
+/// The store of a tile's panel takes so many cycles less than the chapter's prediction says, because the next operand
+/// tiles are copied meanwhile: docs/lab/libsgemm.md.
+constexpr double STORE_HIDDEN = 1250;
+
 /// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
 /// splitting so many operands takes ten times as long as what a launch takes besides.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
-/// The readings that serve all products of a batch.
-Readings readings_of_all(const GemmBatch& batch) {
-  const auto of_all = [&](Reading first, std::int64_t stride) {
-    const bool aligned = !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0);
-    return first == Reading::along_k_by_four && !aligned ? Reading::along_k : first;
-  };
-  const Readings first = readings_of(batch.first);
-  return {of_all(first.a, batch.stride_a), of_all(first.b, batch.stride_b)};
-}
-
-/// Whether rows of all C split into aligned pairs.
-bool rows_of_all_split_into_float2(const GemmBatch& batch) {
-  const GemmProblem& p = batch.first;
-  return !batch.addresses_on_device() && (batch.count == 1 || batch.stride_c % 2 == 0) &&
-         rows_split_into_float2(p.c, p.n, p.ldc);
+/// Splits one operand tile of a product. Its lines may be aligned or not.
+template <class Scheme, bool ALONG_K>
+__device__ __forceinline__ void split_lines_of_product(const Lines& lines, int panel, int k_tile, unsigned char* terms,
+                                                       Scaling& scaling, uint4* shared) {
+  if constexpr (!ALONG_K) {
+    split_lines<Scheme, Reading::across_k>(lines, panel, k_tile, terms, scaling, shared);
+  } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
+    split_lines<Scheme, Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling, shared);
+  } else {
+    split_lines<Scheme, Reading::along_k>(lines, panel, k_tile, terms, scaling, shared);
+  }
 }
 
 /// Splits all A and B, and lowers the flags of the next kernel.
-template <class Scheme, Reading READ_A, Reading READ_B>
+template <class Scheme, bool A_ALONG_K, bool B_ALONG_K>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     stacked_split_kernel(StackedProblem p, void* workspace, Flags flags) {
   flags.lower();
@@ -59,7 +58,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = panel / p.a_panels;
         const LinesOfBoth lines(p.batch.problem(product));
-        split_lines<Scheme, READ_A>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling, shared);
+        split_lines_of_product<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling,
+                                                  shared);
       },
       [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = panel / p.b_panels;
@@ -68,21 +68,23 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
           scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
         }
         const LinesOfBoth lines(p.batch.problem(product));
-        split_lines<Scheme, READ_B>(lines.b, of_product, k_tile, terms, scaling, shared);
+        split_lines_of_product<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 
 template <class Scheme>
-struct StackedSplitKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return stacked_split_kernel<Scheme, READ_A, READ_B>;
-  }
-};
+auto split_kernel_for(const GemmProblem& p) {
+  const bool a_along_k = !p.a_transposed;
+  const bool b_along_k = p.b_transposed;
+  return a_along_k   ? b_along_k ? stacked_split_kernel<Scheme, true, true> : stacked_split_kernel<Scheme, true, false>
+           : b_along_k ? stacked_split_kernel<Scheme, false, true>
+                     : stacked_split_kernel<Scheme, false, false>;
+}
 
-template <class Shape, bool PAIRS>
+template <class Shape>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
+  constexpr bool PAIRS = true;  // where C is aligned
   postpone_nothing();
   multiply<StackedShape<Shape>, PAIRS>(p, workspace, schedule);
 }
@@ -115,12 +117,10 @@ struct StackedLaunch {
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
     const StackedProblem stacked(batch, memory + postponed_at);
-    launch(kernel_for<StackedSplitKernel<Scheme>>(readings_of_all(batch)), Workspace<Scheme>(stacked, nullptr).count(),
-           dim3(SPLIT_THREADS), 0, stream, stacked, operands,
-           Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
-    launch_dependent(rows_of_all_split_into_float2(batch) ? stacked_kernel<Shape, true> : stacked_kernel<Shape, false>,
-                     work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, stacked, operands,
-                     work.schedule);
+    launch(split_kernel_for<Scheme>(batch.first), Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0,
+           stream, stacked, operands, Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
+    launch_dependent(stacked_kernel<Shape>, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream,
+                     stacked, operands, work.schedule);
   }
 
  private:
@@ -128,7 +128,11 @@ struct StackedLaunch {
   static PredictedPlan plan_for(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed) {
     Problem tall = p;
     tall.m = products * panels_of(p.m) * PANEL;
-    return streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
+    PredictedPlan plan =
+        streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
+    const std::int64_t rounds = tile_count<Shape>(tall) / plan.blocks;  // in which the next tile follows
+    plan.cycles -= STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
+    return plan;
   }
 };
 

@@ -291,11 +291,12 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_T, 512), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 100), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 0), "none");
-  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 300, 1000), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 300, 1000), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 200, 1000), "cublas");
 
   const sgemm_plan_t plan = plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 3);
-  EXPECT_STREQ(plan.configuration, "128x256");
-  EXPECT_EQ(plan.launches, 6);
+  EXPECT_STREQ(plan.configuration, "128x256 stacked");
+  EXPECT_EQ(plan.launches, 4) << "two products have 512 MiB of terms";
   EXPECT_GT(plan.workspace_bytes, 2U * 4096 * 4096 * 6);
   EXPECT_LT(plan.predicted_us, plan.cublas_us);
   EXPECT_NE(std::string(plan.reason).find("by cuBLAS"), std::string::npos);
