@@ -1,9 +1,8 @@
-# Finds cuBLASMp. Sets cuBLASMp_FOUND, cuBLASMp_VERSION, cuBLASMp_NOT_FOUND_MESSAGE, and the cache entries
-# CUBLASMP_INCLUDE_DIR and CUBLASMP_LIBRARY. NCCL_INCLUDE_DIR is that of the NCCL to use it with.
+# Finds cuBLASMp. Sets cuBLASMp_FOUND, cuBLASMp_VERSION, cuBLASMp_NOT_FOUND_MESSAGE, CUBLASMP_INCLUDE_DIR and
+# CUBLASMP_LIBRARY. NCCL_INCLUDE_DIR is that of the NCCL to use it with, which FindNCCL.cmake sets. Nothing is cached.
 
-find_path(CUBLASMP_INCLUDE_DIR cublasmp.h)
-find_library(CUBLASMP_LIBRARY NAMES cublasmp libcublasmp.so.0) # PyPI's has the second name alone
-mark_as_advanced(CUBLASMP_INCLUDE_DIR CUBLASMP_LIBRARY)
+find_path(CUBLASMP_INCLUDE_DIR cublasmp.h NO_CACHE)
+find_library(CUBLASMP_LIBRARY NAMES cublasmp libcublasmp.so.0 NO_CACHE) # PyPI's has the second name alone
 
 # Sets `result` to MAJOR.MINOR as the header defines them, or to 0 where there is no header.
 function(version_in_header header prefix result)
@@ -22,8 +21,9 @@ version_in_header("${NCCL_INCLUDE_DIR}/nccl.h" NCCL nccl_version)
 set(cuBLASMp_NOT_FOUND_MESSAGE "")
 set(versions_fit ON)
 if(CUBLASMP_LIBRARY AND (cuBLASMp_VERSION VERSION_LESS 0.8 OR nccl_version VERSION_LESS 2.29))
-  set(cuBLASMp_NOT_FOUND_MESSAGE
-      "cuBLASMp 0.8 and NCCL 2.29 are the oldest that do, found ${cuBLASMp_VERSION} and ${nccl_version}")
+  string(CONCAT cuBLASMp_NOT_FOUND_MESSAGE
+         "cuBLASMp 0.8 and NCCL 2.29 are the oldest that do, found ${cuBLASMp_VERSION} in ${CUBLASMP_INCLUDE_DIR} "
+         "and ${nccl_version} in ${NCCL_INCLUDE_DIR}")
   set(versions_fit OFF)
 endif()
 include(FindPackageHandleStandardArgs)

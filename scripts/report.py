@@ -125,9 +125,10 @@ def moments_of(cases: Sequence[dict]) -> list[dict]:
 
 
 def over_files(cases: Sequence[dict]) -> list[dict]:
-    """The cases that several files of a device have: the median of their speeds, and the range."""
+    """The cases that several files of a device have: the median of their speeds, and the range. As in fleet.py, the CPU
+    beside a GPU is no part of its board."""
     groups: dict[tuple, list[dict]] = {}
-    for case in cases:
+    for case in (case for case in cases if "beside_gpu" not in case):
         groups.setdefault((case["device"], case["case"]), []).append(case)
     rows = []
     for (device, _), group in groups.items():

@@ -6,9 +6,11 @@ const OF_RATIO = [["% of cuBLAS", (r) => r.of], ["from", (r) => r.of_low], ["to"
   ["% of cuBLAS, the smaller figure", (r) => r.of_least]];
 const HOT = ["throttled", (r) => (r.throttled ? r.why_throttled || "yes" : "")];
 
-/** The cases that several files of a device have: the median of their speeds, and the range from slowest to fastest. */
+/** The cases that several files of a device have: the median of their speeds, and the range from slowest to fastest. As
+ * in fleet.py, the CPU beside a GPU is no part of its board. */
 function overFiles(cases) {
-  const groups = Map.groupBy(cases, (row) => [row.device, row.case, row.protocol].join("\n"));
+  const ofBoards = cases.filter((row) => !row.beside_gpu);
+  const groups = Map.groupBy(ofBoards, (row) => [row.device, row.case, row.protocol].join("\n"));
   return [...groups.values()].filter((group) => unique(group.map((row) => row.file)).length > 1).map((group) => {
     const speeds = group.map((row) => row.tflops);
     const [low, high] = [Math.min(...speeds), Math.max(...speeds)];
