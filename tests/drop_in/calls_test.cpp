@@ -156,14 +156,36 @@ TEST_F(CallsTest, EveryStridedBatchReachesTheLibrary) {
   expect_batch(4);
 }
 
-TEST_F(CallsTest, BatchesOfPointersAreCublasWork) {
-  const float* a[] = {a_.data()};
-  float* c[] = {c_.data()};
-  cublasSgemmBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, kLd, a, k_, &beta_, c, kLd, 1);
-  cublasSgemmBatched_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, kLd, a, k_, &beta_, c, kLd, 1);
-  expect_computed(0, 2);
-  EXPECT_EQ(fake_cublas().calls["cublasSgemmBatched"], 1);
-  EXPECT_EQ(fake_cublas().calls["cublasSgemmBatched_64"], 1);
+TEST_F(CallsTest, EveryBatchByAddressReachesTheLibrary) {
+  std::vector<float> other_c = numbers(7);
+  const float* a[] = {a_.data(), b_.data()};
+  const float* b[] = {b_.data(), a_.data()};
+  float* c[] = {c_.data(), other_c.data()};
+  std::vector<float> expected = c_;
+  std::vector<float> other_expected = other_c;
+  const auto multiply_on_host = [&] {
+    host_gemm(true, false, kM, kN, k_, alpha_, a[0], k_, b[0], k_, beta_, expected.data(), kLd);
+    host_gemm(true, false, kM, kN, k_, alpha_, a[1], k_, b[1], k_, beta_, other_expected.data(), kLd);
+  };
+  const auto expect_batch = [&](int calls) {
+    multiply_on_host();
+    EXPECT_EQ(c_, expected);
+    EXPECT_EQ(other_c, other_expected);
+    expect_computed(2 * calls, 0);
+    EXPECT_EQ(fake_sgemm()->batch_count, 2);
+    EXPECT_EQ(fake_sgemm()->plans_by_address, 1) << "a second call has the decision of the first";
+  };
+  EXPECT_EQ(cublasSgemmBatched(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, k_, b, k_, &beta_, c, kLd, 2),
+            CUBLAS_STATUS_SUCCESS);
+  expect_batch(1);
+  EXPECT_EQ(
+      cublasSgemmBatched_64(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, k_, b, k_, &beta_, c, kLd, 2),
+      CUBLAS_STATUS_SUCCESS);
+  expect_batch(2);
+  // The same shape with strides is another question.
+  cublasSgemmStridedBatched(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), k_, 0, b_.data(), k_, 0,
+                            &beta_, c_.data(), kLd, 0, 2);
+  EXPECT_EQ(fake_sgemm()->plans, 2);
 }
 
 TEST_F(CallsTest, OnlyTheDefaultMathModeIsTheLibrarysWork) {

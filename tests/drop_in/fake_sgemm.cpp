@@ -118,6 +118,25 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   return SGEMM_STATUS_SUCCESS;
 }
 
+sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                       int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                                       int64_t batch_count, sgemm_plan_t* plan) {
+  ++fake_sgemm()->plans_by_address;
+  return sgemm_gemm_plan(handle, order, transa, transb, m, n, k, lda, ldb, ldc, batch_count, plan);
+}
+
+sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                  int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
+                                  int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
+                                  int64_t ldc, int64_t batch_count) {
+  sgemm_status_t status = SGEMM_STATUS_SUCCESS;
+  for (int64_t i = 0; i < batch_count && status == SGEMM_STATUS_SUCCESS; ++i) {
+    status = sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a[i], lda, b[i], ldb, beta, c[i], ldc);
+  }
+  fake_sgemm()->batch_count = batch_count;
+  return status;
+}
+
 sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
                           int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
                           int64_t ldb, const float* beta, float* c, int64_t ldc) {

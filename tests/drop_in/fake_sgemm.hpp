@@ -21,6 +21,7 @@ struct FakeSgemm {
   // What it was asked.
   int handles = 0;
   int plans = 0;
+  int plans_by_address = 0;
   int products = 0;
   sgemm_order_t order{};
   sgemm_op_t transa{};

@@ -33,8 +33,8 @@ extern "C" __attribute__((visibility("default"))) bool framework_products_and_fo
   return succeeded && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/// Computes a batch of one product by pointers. Returns whether it succeeded.
-extern "C" __attribute__((visibility("default"))) bool framework_batch_of_pointers() {
+/// Computes a batch of one product by its addresses. Returns whether it succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_batch_by_address() {
   cublasContext handle;
   const float one = 1;
   const float a[4] = {1, 2, 3, 4};

@@ -61,6 +61,20 @@ TEST(InterfaceTest, BatchesGoOnFromStrideToStride) {
   }
 }
 
+TEST(InterfaceTest, BatchesByAddress) {
+  const Handle handle;
+  for (const sgemm_order_t order : ORDERS) {
+    GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
+    product.batch = 4;
+    product.by_address = true;
+    expect_right(handle, product);
+    product.batch = 1;
+    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+    product.alpha = 0.0F;
+    expect_right(handle, product);
+  }
+}
+
 /// A call with arguments that may be spoilt one at a time, on operands that stay as they are.
 struct Call {
   explicit Call(GemmOperands& operands)
@@ -164,6 +178,42 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
   }
 }
 
+TEST(InterfaceTest, BadAddressesWriteNothing) {
+  GemmCase product{5, 6, 7};
+  product.beta = 1.0F;
+  product.batch = 2;
+  product.by_address = true;
+  GemmOperands operands(product);
+  const Expected expected(operands);
+  const Handle handle;
+  const auto run = [&](const float* const* a, const float* const* b, float* const* c, std::int64_t lda,
+                       std::int64_t batch) {
+    return sgemm_gemm_batched(handle, product.order, product.transa, product.transb, 5, 6, 7, &operands.of.alpha, a,
+                              lda, b, operands.b.ld(), &operands.of.beta, c, operands.c.ld(), batch);
+  };
+  const auto off = [](float* const* addresses) {
+    return reinterpret_cast<float* const*>(reinterpret_cast<const char*>(addresses) + 4);
+  };
+  float* const* const a = operands.a.addresses();
+  float* const* const b = operands.b.addresses();
+  float* const* const c = operands.c.addresses();
+  const std::int64_t lda = operands.a.ld();
+  EXPECT_EQ(run(nullptr, b, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, nullptr, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, b, nullptr, lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(off(a), b, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, off(b), c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, b, off(c), lda, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, b, c, lda - 1, 2), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(a, b, c, lda, -1), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(run(nullptr, nullptr, nullptr, lda, 0), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check_unchanged(operands);
+  EXPECT_EQ(run(a, b, c, lda, 2), SGEMM_STATUS_SUCCESS);  // so that it was the arguments that were refused
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check(operands);
+}
+
 TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   const Handle handle;
   GemmOperands operands({5, 6, 7});
@@ -176,6 +226,13 @@ TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   scaling.alpha = &zero;
   scaling.a = scaling.b = nullptr;
   EXPECT_EQ(scaling.run(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
+
+  operands.c.at(0, 4, 5) = 3.0F;
+  EXPECT_EQ(sgemm_gemm_batched(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 6, 0, &operands.of.alpha,
+                               nullptr, 1, nullptr, 6, &operands.of.beta, operands.c.addresses(), operands.c.ld(), 1),
+            SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
 }
@@ -304,6 +361,21 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 1LL << 40U).launches, INT_MAX);
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 8192, 1).launches, 3);
+
+  sgemm_plan_t by_address{};
+  const auto plan_by_address = [&](std::int64_t lda) {
+    return sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, 4096, 4096, lda, 4096,
+                                   4096, 3, &by_address);
+  };
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(plan_by_address(4096), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(by_address.kernel, "11_bf16x6");
+  EXPECT_STREQ(by_address.configuration, "128x256 stacked");
+  EXPECT_EQ(by_address.workspace_bytes, plan.workspace_bytes);
+  EXPECT_EQ(plan_by_address(4095), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_FP32), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(plan_by_address(4096), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(by_address.kernel, "cublas") << "chapter 09 needs the addresses on the host";
 
   sgemm_plan_t unused{};
   EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 7, 8, 8, 1, &unused),
