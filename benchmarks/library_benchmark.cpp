@@ -1,6 +1,6 @@
 // How fast libsgemm is beside cublasSgemm, on products as programs make them: linear layers forward and backward,
-// attention, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end the host's
-// time for a call. The runner measures each case more carefully; this program has the list of products.
+// attention, experts, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end
+// the host's time for a call. The runner measures each case more carefully; this program has the list of products.
 //
 //     library_benchmark [results.csv]
 //
@@ -47,6 +47,7 @@ struct Product {
   bool a_transposed = false;
   bool b_transposed = false;
   std::int64_t batch = 1;
+  bool by_address = false;  ///< the batch has arrays of addresses on the GPU instead of strides
 
   std::int64_t lda() const { return a_transposed ? m : k; }
   std::int64_t ldb() const { return b_transposed ? k : n; }
@@ -78,6 +79,20 @@ std::vector<Product> products() {
   for (const auto& [heads, length] : {std::pair{192, 512}, {96, 1024}, {32, 2048}, {16, 4096}}) {
     all.push_back({"scores", length, length, 64, false, true, heads});
     all.push_back({"values", length, 64, length, false, false, heads});
+    all.push_back({"scores by address", length, length, 64, false, true, heads, true});
+  }
+  // Experts, each with tokens of its own.
+  for (const auto& [experts, tokens] : {std::pair{8, 1024}, {16, 512}, {64, 128}}) {
+    for (const bool by_address : {false, true}) {
+      const std::string name = by_address ? "experts by address" : "experts";
+      all.push_back({name, tokens, 2048, 768, false, true, experts, by_address});
+      all.push_back({name, tokens, 768, 2048, false, true, experts, by_address});
+    }
+  }
+  for (const auto& [count, size] : {std::pair{1000, 256}, {100, 300}, {64, 512}, {16, 1024}, {4, 2048}, {2, 4096}}) {
+    for (const bool by_address : {false, true}) {
+      all.push_back({by_address ? "squares by address" : "squares", size, size, size, false, false, count, by_address});
+    }
   }
   for (const auto& [rows, columns] : {std::pair{65536, 512}, {32768, 1024}, {16384, 4096}, {100000, 300}}) {
     all.push_back({"gram", columns, columns, rows, true, false});
@@ -142,9 +157,9 @@ class Benchmark {
   sgemm_plan_t plan(const Product& product, sgemm_accuracy_t accuracy) {
     sgemm_plan_t plan{};
     check(sgemm_set_accuracy(library_, accuracy));
-    check(sgemm_gemm_plan(library_, SGEMM_ORDER_ROW_MAJOR, op(product.a_transposed), op(product.b_transposed),
-                          product.m, product.n, product.k, product.lda(), product.ldb(), product.n, product.batch,
-                          &plan));
+    const auto plan_of = product.by_address ? sgemm_gemm_batched_plan : sgemm_gemm_plan;
+    check(plan_of(library_, SGEMM_ORDER_ROW_MAJOR, op(product.a_transposed), op(product.b_transposed), product.m,
+                  product.n, product.k, product.lda(), product.ldb(), product.n, product.batch, &plan));
     return plan;
   }
 
@@ -185,11 +200,32 @@ class Benchmark {
     grow(a_, product.m * product.k * product.batch);
     grow(b_, product.k * product.n * product.batch);
     grow(c_, product.m * product.n * product.batch);
+    if (product.by_address) {
+      each_a_ = addresses(a_, product.m * product.k, product.batch);
+      each_b_ = addresses(b_, product.k * product.n, product.batch);
+      each_c_ = addresses(c_, product.m * product.n, product.batch);
+    }
+  }
+
+  static DeviceBuffer<float*> addresses(DeviceBuffer<float>& buffer, std::int64_t stride, std::int64_t count) {
+    std::vector<float*> each;
+    for (std::int64_t i = 0; i < count; ++i) {
+      each.push_back(buffer.data() + i * stride);
+    }
+    DeviceBuffer<float*> on_device(each.size());
+    on_device.copy_from_host(each);
+    return on_device;
   }
 
   void run_library(const Product& p) {
     const float alpha = 1.0F;
     const float beta = 0.0F;
+    if (p.by_address) {
+      check(sgemm_gemm_batched(library_, SGEMM_ORDER_ROW_MAJOR, op(p.a_transposed), op(p.b_transposed), p.m, p.n, p.k,
+                               &alpha, each_a_.data(), p.lda(), each_b_.data(), p.ldb(), &beta, each_c_.data(), p.n,
+                               p.batch));
+      return;
+    }
     check(sgemm_gemm_strided_batched(library_, SGEMM_ORDER_ROW_MAJOR, op(p.a_transposed), op(p.b_transposed), p.m, p.n,
                                      p.k, &alpha, a_.data(), p.lda(), p.m * p.k, b_.data(), p.ldb(), p.k * p.n, &beta,
                                      c_.data(), p.n, p.m * p.n, p.batch));
@@ -199,7 +235,12 @@ class Benchmark {
     const float alpha = 1.0F;
     const float beta = 0.0F;
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    if (p.batch == 1) {
+    if (p.by_address) {
+      cublas_check(cublasSgemmBatched_64(cublas_->on(stream_.get()), operation(p.b_transposed),
+                                         operation(p.a_transposed), p.n, p.m, p.k, &alpha, each_b_.data(), p.ldb(),
+                                         each_a_.data(), p.lda(), &beta, each_c_.data(), p.n, p.batch),
+                   "cublasSgemmBatched");
+    } else if (p.batch == 1) {
       cublas_check(cublasSgemm_64(cublas_->on(stream_.get()), operation(p.b_transposed), operation(p.a_transposed), p.n,
                                   p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta, c_.data(), p.n),
                    "cublasSgemm");
@@ -232,6 +273,9 @@ class Benchmark {
   DeviceBuffer<float> a_;
   DeviceBuffer<float> b_;
   DeviceBuffer<float> c_;
+  DeviceBuffer<float*> each_a_;
+  DeviceBuffer<float*> each_b_;
+  DeviceBuffer<float*> each_c_;
 };
 
 struct Accuracy {

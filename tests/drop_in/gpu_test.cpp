@@ -152,6 +152,31 @@ TEST_F(DropInGpuTest, SgemmInAllOps) {
   }
 }
 
+TEST_F(DropInGpuTest, BatchesByAddress) {
+  const auto cublas = real("libcublas.so", "cublasSgemmBatched", &cublasSgemmBatched);
+  Numbers c(old_c_);
+  const float* const a = a_->get();
+  const float* const b = b_->get();
+  float* const into = c.get();
+  const auto on_gpu = [](auto address) {
+    decltype(address)* place = nullptr;
+    EXPECT_EQ(cudaMalloc(&place, sizeof address), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(place, &address, sizeof address, cudaMemcpyHostToDevice), cudaSuccess);
+    return std::unique_ptr<decltype(address), decltype(&cudaFree)>(place, &cudaFree);
+  };
+  const auto each_a = on_gpu(a);
+  const auto each_b = on_gpu(b);
+  const auto each_c = on_gpu(into);
+  const float alpha = -1.5F;
+  const float beta = 0.5F;
+  const auto call = [&](decltype(&cublasSgemmBatched) function) {
+    return function(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, each_a.get(), kK, each_b.get(), kK, &beta,
+                    each_c.get(), kM, 1);
+  };
+  expect_like_cublas(
+      c, [&] { return call(&cublasSgemmBatched); }, [&] { return call(cublas); });
+}
+
 TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
   const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
   Numbers c(old_c_);

@@ -184,6 +184,49 @@ TEST(LibraryTest, BatchesOfLargeProducts) {
     product.batch = 3;
     product.accuracy = accuracy;
     expect_right(handle, product);
+    product.by_address = true;
+    expect_right(handle, product);
+  }
+}
+
+/// Some 100 MB of terms each: each launch has a few of them.
+TEST(LibraryTest, BatchesOfSeveralLaunches) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const bool by_address : {false, true}) {
+      GemmCase product{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+      product.batch = 11;
+      product.accuracy = accuracy;
+      product.by_address = by_address;
+      GemmOperands operands(product);
+      const Expected expected(operands, 2);
+      ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      expected.check(operands);
+    }
+  }
+}
+
+TEST(LibraryTest, ManyProductsInALaunch) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const bool by_address : {false, true}) {
+      for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+        GemmCase product{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
+        product.batch = 200;
+        product.accuracy = accuracy;
+        product.by_address = by_address;
+        product.padding = by_address ? 1 : 0;
+        GemmOperands operands(product);
+        for (std::int64_t item = 0; item < product.batch; item += 7) {
+          operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
+        }
+        const Expected expected(operands, 4);
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        expected.check(operands);
+      }
+    }
   }
 }
 
@@ -262,6 +305,10 @@ TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
     product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
     expect_right_in_a_graph(product);
   }
+  GemmCase batch{500, 500, 500};
+  batch.batch = 8;
+  batch.by_address = true;
+  expect_right_in_a_graph(batch);
 }
 
 TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
