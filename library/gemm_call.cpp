@@ -91,8 +91,9 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   batch.stride_a = rows.a.stride;
   batch.stride_b = rows.b.stride;
   batch.stride_c = rows.c.stride;
-  batch.each_a = rows.a.addresses;
-  batch.each_b = rows.b.addresses;
+  // Arrays of A and B may be null where no matrix is read. cuBLAS reads addresses even then.
+  batch.each_a = rows.a.addresses != nullptr ? rows.a.addresses : rows.c.addresses;
+  batch.each_b = rows.b.addresses != nullptr ? rows.b.addresses : rows.c.addresses;
   batch.each_c = const_cast<float* const*>(rows.c.addresses);
   batch.count = rows.batch_count;
   return batch;

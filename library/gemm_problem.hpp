@@ -40,8 +40,8 @@ struct GemmBatch {
   SGEMM_HOST_DEVICE GemmProblem problem(std::int64_t index) const {
     GemmProblem p = first;
     if (addresses_on_device()) {
-      p.a = each_a == nullptr ? nullptr : each_a[index];  // null if nothing is read
-      p.b = each_b == nullptr ? nullptr : each_b[index];
+      p.a = each_a[index];
+      p.b = each_b[index];
       p.c = each_c[index];
     } else {
       p.a += index * stride_a;
@@ -55,8 +55,8 @@ struct GemmBatch {
   GemmBatch part(std::int64_t index, std::int64_t size) const {
     GemmBatch batch = *this;
     if (addresses_on_device()) {
-      batch.each_a += each_a == nullptr ? 0 : index;
-      batch.each_b += each_b == nullptr ? 0 : index;
+      batch.each_a += index;
+      batch.each_b += index;
       batch.each_c += index;
     } else {
       batch.first = problem(index);

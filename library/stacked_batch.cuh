@@ -24,6 +24,14 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
+/// Tells the compiler that an address from an array is one of global memory, as it knows of a kernel's arguments. Other
+/// loads and stores take longer.
+__device__ __forceinline__ void assume_global([[maybe_unused]] const float* address) {
+#ifdef __CUDACC__
+  __builtin_assume(__isGlobal(address));
+#endif
+}
+
 /// The batch as the engine's problem. Its operands and C are not used; those of the products are.
 struct StackedProblem : Problem {
   /// `notes` has room for the panels of all C.
@@ -44,7 +52,11 @@ struct StackedProblem : Problem {
   Postponed postponed;
 
   __device__ __forceinline__ PostponingProblem product(int index) const {
-    return {batch.problem(index), Postponed(postponed, static_cast<std::int64_t>(index) * a_panels * b_panels)};
+    const GemmProblem p = batch.problem(index);
+    assume_global(p.a);
+    assume_global(p.b);
+    assume_global(p.c);
+    return {p, Postponed(postponed, static_cast<std::int64_t>(index) * a_panels * b_panels)};
   }
 };
 
@@ -83,15 +95,18 @@ __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_
          ld % WIDTH == 0;
 }
 
+/// The first thread's value, so that the compiler knows that it is the same for the warp.
+__device__ __forceinline__ int of_warp(int value) { return __shfl_sync(~0U, value, 0); }
+
 /// store() for elements whose places are counted through the batch. Each C may be aligned or not, whatever PAIRS says.
 template <bool PAIRS>
 __device__ __forceinline__ void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
-  const int number = static_cast<int>(first_row / PANEL) / p.a_panels;
+  const int number = of_warp(static_cast<int>(first_row / PANEL) / p.a_panels);
   const PostponingProblem product = p.product(number);
   const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_panels * PANEL;
   const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_panels * PANEL;
-  if (rows_split_into<2>(product.c, product.n, product.ldc)) {
+  if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
     store<true>(product, row, col, sums);
   } else {
     store<false>(product, row, col, sums);

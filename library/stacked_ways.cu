@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       p, workspace,
       [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = panel / p.a_panels;
-        const LinesOfBoth lines(p.batch.problem(product));
+        const LinesOfBoth lines(p.product(product));
         split_lines_of_product<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling,
                                                   shared);
       },
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
         if (threadIdx.x == 0) {  // the thread that has taken the next product's panel for a neighbour
           scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
         }
-        const LinesOfBoth lines(p.batch.problem(product));
+        const LinesOfBoth lines(p.product(product));
         split_lines_of_product<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
       });
 }
