@@ -186,9 +186,9 @@ SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm
                                                     float* c, int64_t ldc, int64_t stride_c, int64_t batch_count);
 
 /* `batch_count` products with the same scalars, whose matrices may lie anywhere: `a`, `b` and `c` are arrays of
- * batch_count addresses, in the GPU's memory, and product number i has A at a[i], B at b[i] and C at c[i]. The work that
- * the call enqueues reads them: the library does not know them before, so that it takes no matrix for aligned to more
- * than 4 bytes.
+ * batch_count addresses, in the GPU's memory, and product number i has A at a[i], B at b[i] and C at c[i]. The work
+ * that the call enqueues reads them: the library does not know them before, so that it takes no matrix for aligned to
+ * more than 4 bytes.
  *
  * INVALID_VALUE: as in sgemm_gemm(), for an array instead of a matrix, which has to be aligned to 8 bytes; batch_count
  * below 0. The addresses themselves are not looked at. */
