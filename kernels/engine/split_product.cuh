@@ -353,6 +353,33 @@ __device__ __forceinline__ void compute_again(const Problem& p, std::int64_t fir
 template <class Shape>
 __device__ __forceinline__ void after_last_tile(const Problem&, const Schedule&) {}
 
+/// Stores a thread's pairs whose sums are finite, and returns a bit for each of the others. `rows` are the addresses of
+/// its first elements in two rows of C, and `columns` how many columns C has from there on.
+template <bool PAIRS>
+__device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const int (&columns)[2],
+                                                const float (&sums)[64], const Scalars& scalars) {
+  unsigned not_finite = 0;
+#pragma unroll
+  for (int pair = 0; pair < 32; ++pair) {
+    const int column = pair / 2 * 8;
+    const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
+    if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
+      not_finite |= 1U << static_cast<unsigned>(pair);
+    } else if (column < columns[pair % 2]) {
+      float* const c = rows[pair % 2] + column;
+      if (PAIRS) {
+        update2(c, values, scalars.alpha, scalars.beta);
+      } else {
+        update(c[0], values[0], scalars.alpha, scalars.beta);
+        if (column + 1 < columns[pair % 2]) {
+          update(c[1], values[1], scalars.alpha, scalars.beta);
+        }
+      }
+    }
+  }
+  return not_finite;
+}
+
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
 /// both elements are computed again, because no terms add up to Inf or NaN.
@@ -360,26 +387,13 @@ template <bool PAIRS, class P>
 __device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
   const Scalars scalars = scalars_of(p);
-  unsigned not_finite = 0;  // a bit for each pair
-#pragma unroll
-  for (int pair = 0; pair < 32; ++pair) {
-    const std::int64_t row = first_row + pair % 2 * 8;
-    const std::int64_t col = first_col + pair / 2 * 8;
-    const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
-    if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
-      not_finite |= 1U << static_cast<unsigned>(pair);
-    } else if (row < p.m && col < p.n) {
-      float* const c = p.c + row * p.ldc + col;
-      if (PAIRS) {
-        update2(c, values, scalars.alpha, scalars.beta);
-      } else {
-        update(c[0], values[0], scalars.alpha, scalars.beta);
-        if (col + 1 < p.n) {
-          update(c[1], values[1], scalars.alpha, scalars.beta);
-        }
-      }
-    }
-  }
+  float* const c = p.c + first_row * p.ldc + first_col;
+  float* const rows[2] = {c, c + 8 * p.ldc};
+  const int width = static_cast<int>(p.n - first_col < PANEL ? p.n - first_col : PANEL);
+  const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+  // Once for a beta of 0, so that not every pair asks for it.
+  const unsigned not_finite = scalars.beta == 0.0F ? store_pairs<PAIRS>(rows, columns, sums, {scalars.alpha, 0.0F})
+                                                   : store_pairs<PAIRS>(rows, columns, sums, scalars);
   compute_again(p, first_row, first_col, not_finite, scalars);
 }
 
