@@ -44,7 +44,6 @@ struct TileShape {
   // 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
-  static constexpr int FEWEST_PACED_ROUNDS = 8 / PANELS;  // measured: rounds of wider tiles are longer
 };
 template <class Scheme>
 using Tile128x256 = TileShape<Scheme, 2>;
@@ -111,21 +110,30 @@ struct Rings {
       : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
 };
 
-/// A tile of C at a position of the Hilbert curve.
-template <class Shape>
+/// A tile of C.
 struct Tile {
   int a_panel;
   int b_panel;   ///< the first
-  int b_panels;  ///< fewer than Shape::PANELS at the right edge of C
-
-  __device__ __forceinline__ Tile(const Problem& p, int position) {
-    const auto b_all = static_cast<int>(panels_of(p.n));
-    const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
-    a_panel = index.row;
-    b_panel = index.col * Shape::PANELS;
-    b_panels = b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS;
-  }
+  int b_panels;  ///< fewer than the shape's PANELS at the right edge of C
 };
+
+// Other types of problems than Problem have overloads of the functions that follow here, of scalars_of(),
+// compute_again() and after_last_tile().
+
+/// The tile at a position of the Hilbert curve.
+template <class Shape>
+__device__ __forceinline__ Tile tile_at(const Problem& p, int position) {
+  const auto b_all = static_cast<int>(panels_of(p.n));
+  const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
+  const int b_panel = index.col * Shape::PANELS;
+  return {index.row, b_panel, b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS};
+}
+
+/// From how many rounds of whole tiles on blocks keep a pace.
+template <class Shape>
+__device__ constexpr int fewest_paced_rounds(const Problem&) {
+  return 8 / Shape::PANELS;  // measured: rounds of wider tiles are longer
+}
 
 template <class Shape>
 SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
@@ -144,15 +152,15 @@ __device__ __forceinline__ void copy_tile(Ring<Scheme, SLOTS>& ring, const Works
 }
 
 /// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
-template <class Shape>
-__device__ __forceinline__ void produce(const Problem& p, const Schedule& schedule,
+template <class Shape, class P>
+__device__ __forceinline__ void produce(const P& p, const Schedule& schedule,
                                         const Workspace<typename Shape::Scheme>& workspace,
                                         Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
-  Pace pace(schedule, Shape::FEWEST_PACED_ROUNDS, workspace.progress());
+  Pace pace(schedule, fewest_paced_rounds<Shape>(p), workspace.progress());
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    const Tile<Shape> tile(p, segment.tile);
+    const Tile tile = tile_at<Shape>(p, segment.tile);
     griddepcontrol_wait();  // returns at once when the kernel before has ended
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
@@ -329,7 +337,7 @@ struct Scalars {
   float beta;
 };
 
-/// The scalars of a problem. Other types of problems have overloads of this, compute_again() and after_last_tile().
+/// The scalars of a problem.
 __device__ __forceinline__ Scalars scalars_of(const Problem& p) { return {p.alpha, p.beta}; }
 
 /// Computes those of a thread's elements again that no terms add up to: the pairs that `not_finite` has a bit for, as
@@ -443,9 +451,8 @@ __device__ __forceinline__ void consume(const P& p, const Schedule& schedule, Ri
 
 /// A block: one thread fills the rings with what the schedule deals out to the block, and consumer threads call
 /// `consume` with the rings.
-template <class Shape, class Consume>
-__device__ __forceinline__ void produce_and_consume(const Problem& p,
-                                                    const Workspace<typename Shape::Scheme>& workspace,
+template <class Shape, class P, class Consume>
+__device__ __forceinline__ void produce_and_consume(const P& p, const Workspace<typename Shape::Scheme>& workspace,
                                                     const Schedule& schedule, const Consume& consume) {
   const Rings<typename Shape::Scheme> rings(shared_address(dynamic_smem()));
   if (threadIdx.x == 0) {
