@@ -40,6 +40,7 @@ def cases(torch, size: int) -> dict:
     square, other = normal(size, size), normal(size, size)
     tall, wide = normal(odd, size // 2), normal(size // 2, odd)
     batch_a, batch_b = normal(16, size // 4, 64), normal(16, 64, size // 4)
+    squares, heads = normal(32, size // 4, size // 4), normal(96, size // 2, 64)
     bias = normal(size)
     spread = square * torch.exp(4 * normal(size, 1))
     # Two halves of a sum that cancel: what is left shows rounding errors most.
@@ -57,6 +58,8 @@ def cases(torch, size: int) -> dict:
         "addmm": ((square, other, normal(size, size)), lambda a, b, c: torch.addmm(c, a, b, beta=0.5, alpha=-2)),
         "bmm": ((batch_a, batch_b), torch.bmm),
         "bmm broadcast": ((batch_a, batch_b[:1]), torch.matmul),
+        "bmm of squares": ((squares, squares), torch.bmm),
+        "bmm scores": ((heads, heads), lambda a, b: torch.bmm(a, b.transpose(1, 2))),
         "linear": ((square, other, bias), functional.linear),
         "linear relu": ((square, other, bias), lambda x, w, b: activated(torch, x, w, b, use_gelu=False)),
         "linear gelu": ((square, other, bias), lambda x, w, b: activated(torch, x, w, b, use_gelu=True)),

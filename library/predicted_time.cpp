@@ -18,7 +18,7 @@ constexpr double CUBLAS_DIVIDED_CALL = 2;      // microseconds to add up the par
 constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, where k is divided
 constexpr int CUBLAS_MOST_PARTS = 32;
 constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own prediction is too large
-constexpr double SPLIT_CALL = 8;         // microseconds of a call besides its launches
+constexpr double SPLIT_CALL = 4;         // microseconds of a call besides its launches
 constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes

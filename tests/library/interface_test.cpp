@@ -373,7 +373,7 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_STREQ(by_address.configuration, "128x256 stacked");
   EXPECT_EQ(by_address.workspace_bytes, plan.workspace_bytes);
   EXPECT_EQ(plan_by_address(4095), SGEMM_STATUS_INVALID_VALUE);
-  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_FP32), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan_of(handle, SGEMM_ACCURACY_FP32, SGEMM_OP_N, 4096, 4096, 4096, 3).kernel, "09_every_shape");
   EXPECT_EQ(plan_by_address(4096), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(by_address.kernel, "cublas") << "chapter 09 needs the addresses on the host";
 

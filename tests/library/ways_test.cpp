@@ -28,10 +28,11 @@ std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
                                                             : int8x6_ways(batch, MULTIPROCESSORS);
 }
 
-/// Those with many products in a launch.
+/// Those with many products in a launch. So few multiprocessors have tiles of several products each.
 std::vector<Way> stacked_ways_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_ways(batch, MULTIPROCESSORS)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_ways(batch, MULTIPROCESSORS)
+  constexpr int FEW = 4;
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_ways(batch, FEW)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_ways(batch, FEW)
                                                           : std::vector<Way>{};
 }
 
