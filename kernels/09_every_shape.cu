@@ -15,11 +15,14 @@
 //                  Each takes its own slice of every k-tile, with 16x8 elements per thread, so 6 LDS.128 for 128 FMAs.
 //                  Their accumulators meet in shared memory.
 //
+// Long sums are divided along k in any case, because shorter chains of additions are more accurate: by slices, or in
+// tiles of 128x256 by computing one half after the other.
+//
 // The loop is that of 08. Blocks are persistent, and producer warps fetch the next tile's operands while consumers
 // store the last tile's accumulators. Very small problems, and GPUs before sm_90, get blocks without producer warps.
 //
 // Traffic per element of C: k / BN loads of A and k / BM of B from global memory. Each share that ends within a tile
-// adds one store and one load of the tile's accumulators.
+// adds one store and one load of the tile's accumulators, and so does each segment in two halves.
 // Limit: issue slots, as in 08; in small problems the launch, and the latency of the first loads and the last stores.
 //
 // A cost model predicts which configuration is the fastest, from the number of k-tiles and stores on the busiest
@@ -145,6 +148,41 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
   }
 }
 
+/// Sums of more k than this are divided into at least two. They are then sqrt(2) times as accurate. Their error is
+/// within 1.5 times that of cuBLAS, also where cuBLAS divides k. With whole sums in tiles of 128x256 it would be 1.8
+/// times.
+constexpr std::int64_t LONG_SUM = 2560;
+
+/// The consumers of a block that computes a long segment in two parts, one after the other. The sums of the first part
+/// wait in the workspace, behind the partial sums of all blocks. Both parts go through the same code, so that the main
+/// loop is there only once.
+template <class Shape, bool VECTOR>
+__device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedule& schedule, Work& work,
+                                                 Consumer<Shape>& consumer) {
+  static_assert(Shape::PARTS == 2 && Shape::SLICES == 1);
+  Segment segment{};
+  int left = 0;  // k-tiles of the segment
+#pragma unroll 1
+  while (left > 0 || !work.done(schedule)) {
+    if (left == 0) {
+      segment = work.next(schedule);
+      left = segment.count;
+    }
+    const int count = left == segment.count && left > LONG_SUM / Shape::BK ? left / 2 : left;
+    float accumulators[TM][TN] = {};
+    consumer.consume(count, accumulators);
+    left -= count;
+    if (left > 0) {
+      PartialSumsOf<Shape>(schedule, static_cast<int>(gridDim.x) + Work::share()).put(accumulators);
+      continue;
+    }
+    if (count < segment.count) {
+      PartialSumsOf<Shape>(schedule, static_cast<int>(gridDim.x) + Work::share()).add_to(accumulators);
+    }
+    finish<Shape, VECTOR>(p, schedule, segment, accumulators);
+  }
+}
+
 /// VECTOR: rows of B and C split into aligned groups of four.
 template <class Shape, bool VECTOR>
 __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel(Problem p, Schedule schedule) {
@@ -164,17 +202,21 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
   Consumer<Shape> consumer(ring);
+  if constexpr (Shape::PARTS > 1) {
+    consume_in_parts<Shape, VECTOR>(p, schedule, work, consumer);
+  } else {
 #pragma unroll 1
-  while (!work.done(schedule)) {
-    const Segment segment = work.next(schedule);
-    float accumulators[TM][TN] = {};
-    consumer.consume(segment.count, accumulators);
-    if constexpr (Shape::SLICES == 1) {
-      finish<Shape, VECTOR>(p, schedule, segment, accumulators);
-    } else {
-      float finished[FINISHED_ROWS<Shape>][TN];
-      add_slices<Shape>(accumulators, finished);
-      finish<Shape, VECTOR>(p, schedule, segment, finished);
+    while (!work.done(schedule)) {
+      const Segment segment = work.next(schedule);
+      float accumulators[TM][TN] = {};
+      consumer.consume(segment.count, accumulators);
+      if constexpr (Shape::SLICES == 1) {
+        finish<Shape, VECTOR>(p, schedule, segment, accumulators);
+      } else {
+        float finished[FINISHED_ROWS<Shape>][TN];
+        add_slices<Shape>(accumulators, finished);
+        finish<Shape, VECTOR>(p, schedule, segment, finished);
+      }
     }
   }
 }
@@ -186,6 +228,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
 /// at the end.
 template <class Tile>
 struct SlicedShape : Tile {
+  static constexpr int PARTS = 1;
   static constexpr int WM = LANES_M * Tile::TM;
   static constexpr int WN = LANES_N * Tile::TN;
   static constexpr int BM = Tile::WARPS_M * WM;
@@ -359,11 +402,17 @@ struct Tile128x256 : TileTraits {
   static constexpr int WARPS_M = 2, WARPS_N = 4, SLOTS = 4;
   static constexpr double CYCLES_PER_FMA = 1.20;
 };
+/// For long sums: about as many cycles as slices in tiles of 128x128, and three fifths of the bytes from the L2.
+struct Tile128x256InHalves : Tile128x256 {
+  static constexpr int PARTS = 2;
+  static constexpr bool ALIGNED_B = true;
+  static constexpr double CYCLES_PER_FMA = 1.215;
+};
 struct Tile256x128 : TileTraits {
   static constexpr int WARPS_M = 4, WARPS_N = 2, SLOTS = 4;
   static constexpr double CYCLES_PER_FMA = 1.22;
 };
-struct Tile128x128 {
+struct Tile128x128 : TileTraits {
   static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, SLOTS = 2;
   static constexpr double CYCLES_PER_FMA = 1.22;
 };
@@ -375,11 +424,11 @@ struct Tile128x64 : TileTraits {
   static constexpr int WARPS_M = 2, WARPS_N = 1, SLICES = 4, SLOTS = 6;
   static constexpr double CYCLES_PER_FMA = 1.30;
 };
-struct Tile64x128 {
+struct Tile64x128 : TileTraits {
   static constexpr int WARPS_M = 1, WARPS_N = 2, SLICES = 4, BK = 64, SLOTS = 3;
   static constexpr double CYCLES_PER_FMA = 1.26;
 };
-struct Tile64x64 {
+struct Tile64x64 : TileTraits {
   static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, BK = 64, SLOTS = 4;
   static constexpr double CYCLES_PER_FMA = 1.31;
 };
@@ -415,15 +464,14 @@ constexpr double ADD = 1600;         // partial sums from the workspace
 constexpr double FLAG = 230;         // additional cycles of each share of a tile
 constexpr double ADD_SLICES = 3700;  // of a block
 
-/// From this k on a sum has to be divided among at least two slices. It is then sqrt(2) times as accurate. Its error is
-/// within 1.5 times that of cuBLAS, also where cuBLAS divides k. With tiles of 128x256 it would be 1.8 times, and the
-/// speed 1 % higher.
-constexpr std::int64_t LONG_SUM = 2560;
+/// From this k on halves are at least as fast as slices where C has many tiles.
+constexpr std::int64_t FEWEST_IN_HALVES = 8192;
 
 /// Whether a tile fits into the device, and keeps the problem's sums short enough.
 template <class Shape>
 bool suits(const Problem& p, const Device& device) {
-  return Shape::SMEM_BYTES <= device.smem_bytes && (p.k <= LONG_SUM || Shape::SLICES > 1);
+  const bool short_enough = Shape::PARTS > 1 ? p.k >= FEWEST_IN_HALVES : Shape::SLICES > 1 || p.k <= LONG_SUM;
+  return Shape::SMEM_BYTES <= device.smem_bytes && short_enough;
 }
 
 /// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise each
@@ -445,11 +493,17 @@ Plan plan(const Problem& p, int multiprocessors, bool streamed) {
 template <class Shape>
 using SharesMemoryOf = SharesMemory<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
+/// How many shares' sums the workspace holds: those of each block, and of the first part of its segment.
+template <class Shape>
+int shares_of(int multiprocessors) {
+  return multiprocessors * Shape::PARTS;
+}
+
 template <class Shape, bool VECTOR>
 void launch_streamed(const Problem& p, int multiprocessors, bool streamed, void* workspace, cudaStream_t stream) {
   Plan work = plan<Shape>(p, multiprocessors, streamed);
   if (workspace != nullptr) {
-    SharesMemoryOf<Shape>::place(work.schedule, workspace, multiprocessors);
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, shares_of<Shape>(multiprocessors));
   }
   launch(every_shape_streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
          work.schedule);
@@ -473,7 +527,7 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
   const double area = Shape::BM * Shape::BN / AREA;
   TileCost tile{};
   tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA;
-  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0);
+  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0) + (Shape::PARTS - 1) * (STORE + ADD) * area;
   tile.add = ADD * area + FLAG;
   double cycles = LAUNCH;
   if (streamed) {
@@ -482,10 +536,12 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
   } else {
     cycles += ceil_div(work.blocks, device.multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK;
   }
-  Configuration configuration{tile_name(Shape::BM, Shape::BN, streamed), 0, run};
+  const char* const parts = Shape::PARTS > 1 ? " in halves" : "";
+  Configuration configuration{tile_name(Shape::BM, Shape::BN, streamed) + parts, 0, run};
   if (streamed) {
-    configuration.workspace_bytes = SharesMemoryOf<Shape>::bytes(device.multiprocessors);
-    configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(device.multiprocessors);
+    const int shares = shares_of<Shape>(device.multiprocessors);
+    configuration.workspace_bytes = SharesMemoryOf<Shape>::bytes(shares);
+    configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(shares);
   }
   candidates.push_back({configuration, cycles});
 }
@@ -532,6 +588,7 @@ std::vector<Configuration> configurations(const Problem& p) {
       add_warp_specialized<TileShape<Tile64x128>>(candidates, p, device, streamed);
       add_warp_specialized<TileShape<Tile64x64>>(candidates, p, device, streamed);
     }
+    add_warp_specialized<TileShape<Tile128x256InHalves>>(candidates, p, device, true);  // its sums need a workspace
   }
   return fastest_first(std::move(candidates), HOPELESS);
 }

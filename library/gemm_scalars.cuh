@@ -7,10 +7,12 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// The scalars of a problem, wherever they are.
+/// The scalars of a problem, wherever they are. All threads of a warp call it. They take the values of the first one,
+/// so that the compiler knows that no branch on them divides a warp.
 __device__ __forceinline__ split_product::Scalars scalars_of(const GemmProblem& p) {
-  return p.scalars_on_device() ? split_product::Scalars{*p.alpha_at, *p.beta_at}
-                               : split_product::Scalars{p.alpha, p.beta};
+  return p.scalars_on_device()
+             ? split_product::Scalars{__shfl_sync(~0U, *p.alpha_at, 0), __shfl_sync(~0U, *p.beta_at, 0)}
+             : split_product::Scalars{p.alpha, p.beta};
 }
 
 }  // namespace SGEMM_TARGET

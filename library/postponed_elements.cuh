@@ -329,8 +329,8 @@ __device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_
 
 /// Calls `compute(a_panel, b_panel)` for the panels of C of a block that has postponed something. All consumers call it
 /// when they have stored their last tile.
-template <class Shape, class Compute>
-__device__ __forceinline__ void compute_postponed(const Problem& p, const Schedule& schedule, const Compute& compute) {
+template <class Shape, class P, class Compute>
+__device__ __forceinline__ void compute_postponed(const P& p, const Schedule& schedule, const Compute& compute) {
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
@@ -342,7 +342,7 @@ __device__ __forceinline__ void compute_postponed(const Problem& p, const Schedu
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     if (segment.first == 0) {
-      const Tile<Shape> tile(p, segment.tile);
+      const Tile tile = tile_at<Shape>(p, segment.tile);
 #pragma unroll 1
       for (int panel = 0; panel < tile.b_panels; ++panel) {
         compute(tile.a_panel, tile.b_panel + panel);

@@ -17,8 +17,8 @@
 
 #include <cuda_runtime.h>
 
+#include <climits>
 #include <cstdint>
-#include <limits>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -60,32 +60,22 @@ struct StackedProblem : Problem {
   }
 };
 
-/// A shape of tiles for a StackedProblem. Blocks need no pace, because they share little.
-template <class Shape_>
-struct StackedShape : Shape_ {
-  using Single = Shape_;
-  static constexpr int FEWEST_PACED_ROUNDS = std::numeric_limits<int>::max();
-};
-
 /// The products come one after the other, and tiles of a product lie along the Hilbert curve.
 template <class Shape>
-struct Tile<StackedShape<Shape>> {
-  int a_panel;
-  int b_panel;
-  int b_panels;
+__device__ __forceinline__ Tile tile_at(const StackedProblem& p, int position) {
+  const int columns = ceil_div(p.b_panels, Shape::PANELS);
+  const int product = position / (p.a_panels * columns);
+  const TileIndex index = hilbert_tile(position - product * p.a_panels * columns, p.a_panels, columns);
+  const int column = index.col * Shape::PANELS;
+  return {product * p.a_panels + index.row, product * p.b_panels + column,
+          p.b_panels - column < Shape::PANELS ? p.b_panels - column : Shape::PANELS};
+}
 
-  /// `p` is a StackedProblem, which the engine hands on as the problem that it also is.
-  __device__ __forceinline__ Tile(const Problem& p, int position) {
-    const auto& stacked = static_cast<const StackedProblem&>(p);
-    const int columns = ceil_div(stacked.b_panels, Shape::PANELS);
-    const int product = position / (stacked.a_panels * columns);
-    const TileIndex index = hilbert_tile(position - product * stacked.a_panels * columns, stacked.a_panels, columns);
-    const int column = index.col * Shape::PANELS;
-    a_panel = product * stacked.a_panels + index.row;
-    b_panel = product * stacked.b_panels + column;
-    b_panels = stacked.b_panels - column < Shape::PANELS ? stacked.b_panels - column : Shape::PANELS;
-  }
-};
+/// None: blocks need no pace, because they share little.
+template <class Shape>
+__device__ constexpr int fewest_paced_rounds(const StackedProblem&) {
+  return INT_MAX;
+}
 
 /// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
 /// host/alignment.hpp, but not the addresses.

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
   constexpr bool PAIRS = true;  // where C is aligned
   postpone_nothing();
-  multiply<StackedShape<Shape>, PAIRS>(p, workspace, schedule);
+  multiply<Shape, PAIRS>(p, workspace, schedule);
 }
 
 /// One launch: how its tiles are dealt out, and its places in the workspace.

@@ -2,6 +2,7 @@
 
 #include "block/block.hpp"
 #include "simt/checked_arrays.hpp"
+#include "simt/device.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
 
@@ -23,6 +24,13 @@ constinit thread_local dim3 blockDim{};
 constinit thread_local dim3 gridDim{};
 
 namespace {
+
+/// As set_multiprocessors() says; 0 before.
+int multiprocessors_set = 0;
+
+int multiprocessors() {
+  return multiprocessors_set > 0 ? multiprocessors_set : static_cast<int>(simt::find_gpu_model("h200")->sms);
+}
 
 /// What cudaGetLastError() returns.
 cudaError_t last_error = cudaSuccess;
@@ -109,7 +117,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
-      *value = static_cast<int>(simt::find_gpu_model("h200")->sms);
+      *value = multiprocessors();
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
       *value = 9;
@@ -205,7 +213,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   }
   *properties = {};
   std::strncpy(properties->name, "simt", sizeof properties->name);
-  properties->multiProcessorCount = static_cast<int>(simt::find_gpu_model("h200")->sms);
+  properties->multiProcessorCount = multiprocessors();
   return cudaSuccess;
 }
 
@@ -271,6 +279,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int
 }
 
 namespace simt {
+
+void set_multiprocessors(int count) { multiprocessors_set = count; }
 
 cudaError_t check(const cudaLaunchConfig_t& config) {
   constexpr unsigned MOST_BLOCKS_X = 0x7FFFFFFFU;

@@ -44,7 +44,6 @@ struct TileShape {
   // 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
-  static constexpr int FEWEST_PACED_ROUNDS = 8 / PANELS;  // measured: rounds of wider tiles are longer
 };
 template <class Scheme>
 using Tile128x256 = TileShape<Scheme, 2>;
@@ -111,21 +110,30 @@ struct Rings {
       : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
 };
 
-/// A tile of C at a position of the Hilbert curve.
-template <class Shape>
+/// A tile of C.
 struct Tile {
   int a_panel;
   int b_panel;   ///< the first
-  int b_panels;  ///< fewer than Shape::PANELS at the right edge of C
-
-  __device__ __forceinline__ Tile(const Problem& p, int position) {
-    const auto b_all = static_cast<int>(panels_of(p.n));
-    const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
-    a_panel = index.row;
-    b_panel = index.col * Shape::PANELS;
-    b_panels = b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS;
-  }
+  int b_panels;  ///< fewer than the shape's PANELS at the right edge of C
 };
+
+// Other types of problems than Problem have overloads of the functions that follow here, of scalars_of(),
+// compute_again() and after_last_tile().
+
+/// The tile at a position of the Hilbert curve.
+template <class Shape>
+__device__ __forceinline__ Tile tile_at(const Problem& p, int position) {
+  const auto b_all = static_cast<int>(panels_of(p.n));
+  const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
+  const int b_panel = index.col * Shape::PANELS;
+  return {index.row, b_panel, b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS};
+}
+
+/// From how many rounds of whole tiles on blocks keep a pace.
+template <class Shape>
+__device__ constexpr int fewest_paced_rounds(const Problem&) {
+  return 8 / Shape::PANELS;  // measured: rounds of wider tiles are longer
+}
 
 template <class Shape>
 SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
@@ -144,15 +152,15 @@ __device__ __forceinline__ void copy_tile(Ring<Scheme, SLOTS>& ring, const Works
 }
 
 /// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
-template <class Shape>
-__device__ __forceinline__ void produce(const Problem& p, const Schedule& schedule,
+template <class Shape, class P>
+__device__ __forceinline__ void produce(const P& p, const Schedule& schedule,
                                         const Workspace<typename Shape::Scheme>& workspace,
                                         Rings<typename Shape::Scheme> rings) {
   Work work(schedule);
-  Pace pace(schedule, Shape::FEWEST_PACED_ROUNDS, workspace.progress());
+  Pace pace(schedule, fewest_paced_rounds<Shape>(p), workspace.progress());
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    const Tile<Shape> tile(p, segment.tile);
+    const Tile tile = tile_at<Shape>(p, segment.tile);
     griddepcontrol_wait();  // returns at once when the kernel before has ended
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
@@ -329,7 +337,7 @@ struct Scalars {
   float beta;
 };
 
-/// The scalars of a problem. Other types of problems have overloads of this, compute_again() and after_last_tile().
+/// The scalars of a problem.
 __device__ __forceinline__ Scalars scalars_of(const Problem& p) { return {p.alpha, p.beta}; }
 
 /// Computes those of a thread's elements again that no terms add up to: the pairs that `not_finite` has a bit for, as
@@ -353,6 +361,33 @@ __device__ __forceinline__ void compute_again(const Problem& p, std::int64_t fir
 template <class Shape>
 __device__ __forceinline__ void after_last_tile(const Problem&, const Schedule&) {}
 
+/// Stores a thread's pairs whose sums are finite, and returns a bit for each of the others. `rows` are the addresses of
+/// its first elements in two rows of C, and `columns` how many columns C has from there on.
+template <bool PAIRS>
+__device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const int (&columns)[2],
+                                                const float (&sums)[64], const Scalars& scalars) {
+  unsigned not_finite = 0;
+#pragma unroll
+  for (int pair = 0; pair < 32; ++pair) {
+    const int column = pair / 2 * 8;
+    const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
+    if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
+      not_finite |= 1U << static_cast<unsigned>(pair);
+    } else if (column < columns[pair % 2]) {
+      float* const c = rows[pair % 2] + column;
+      if (PAIRS) {
+        update2(c, values, scalars.alpha, scalars.beta);
+      } else {
+        update(c[0], values[0], scalars.alpha, scalars.beta);
+        if (column + 1 < columns[pair % 2]) {
+          update(c[1], values[1], scalars.alpha, scalars.beta);
+        }
+      }
+    }
+  }
+  return not_finite;
+}
+
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
 /// both elements are computed again, because no terms add up to Inf or NaN.
@@ -360,26 +395,13 @@ template <bool PAIRS, class P>
 __device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&sums)[64]) {
   const Scalars scalars = scalars_of(p);
-  unsigned not_finite = 0;  // a bit for each pair
-#pragma unroll
-  for (int pair = 0; pair < 32; ++pair) {
-    const std::int64_t row = first_row + pair % 2 * 8;
-    const std::int64_t col = first_col + pair / 2 * 8;
-    const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
-    if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
-      not_finite |= 1U << static_cast<unsigned>(pair);
-    } else if (row < p.m && col < p.n) {
-      float* const c = p.c + row * p.ldc + col;
-      if (PAIRS) {
-        update2(c, values, scalars.alpha, scalars.beta);
-      } else {
-        update(c[0], values[0], scalars.alpha, scalars.beta);
-        if (col + 1 < p.n) {
-          update(c[1], values[1], scalars.alpha, scalars.beta);
-        }
-      }
-    }
-  }
+  float* const c = p.c + first_row * p.ldc + first_col;
+  float* const rows[2] = {c, c + 8 * p.ldc};
+  const int width = static_cast<int>(p.n - first_col < PANEL ? p.n - first_col : PANEL);
+  const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+  // Once for a beta of 0, so that not every pair asks for it.
+  const unsigned not_finite = scalars.beta == 0.0F ? store_pairs<PAIRS>(rows, columns, sums, {scalars.alpha, 0.0F})
+                                                   : store_pairs<PAIRS>(rows, columns, sums, scalars);
   compute_again(p, first_row, first_col, not_finite, scalars);
 }
 
@@ -429,9 +451,8 @@ __device__ __forceinline__ void consume(const P& p, const Schedule& schedule, Ri
 
 /// A block: one thread fills the rings with what the schedule deals out to the block, and consumer threads call
 /// `consume` with the rings.
-template <class Shape, class Consume>
-__device__ __forceinline__ void produce_and_consume(const Problem& p,
-                                                    const Workspace<typename Shape::Scheme>& workspace,
+template <class Shape, class P, class Consume>
+__device__ __forceinline__ void produce_and_consume(const P& p, const Workspace<typename Shape::Scheme>& workspace,
                                                     const Schedule& schedule, const Consume& consume) {
   const Rings<typename Shape::Scheme> rings(shared_address(dynamic_smem()));
   if (threadIdx.x == 0) {

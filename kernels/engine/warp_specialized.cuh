@@ -36,6 +36,11 @@ constexpr int FLOAT_BYTES = sizeof(float);
 struct TileTraits {
   static constexpr int SLICES = 1;
   static constexpr int BK = 32;
+  /// Consumers compute a long segment in so many parts along k, whose sums are rounded apart as those of slices are.
+  static constexpr int PARTS = 1;
+  /// Rows of B begin at lines of shared memory, behind all of A. A line of B then arrives in one piece. With each row
+  /// behind a padded column of A it arrives in two.
+  static constexpr bool ALIGNED_B = false;
 };
 
 /// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
@@ -49,13 +54,18 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_WARPS = SLICE_WARPS * Tile::SLICES;
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread a
-  // warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a time.
-  static constexpr int B_OFFSET = BM + 4;
-  static constexpr int K_STRIDE = B_OFFSET + BN;
-  static_assert(K_STRIDE % WARP == 4);
-  static constexpr int K_BYTES = K_STRIDE * FLOAT_BYTES;
-  static constexpr int SLOT_BYTES = Tile::BK * K_BYTES;
+  // For one k, a slot holds the tile's column of A and its row of B, in floats. The row follows that column, or all of
+  // A. Four floats of padding spread a warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a
+  // time.
+  static constexpr int A_COLUMN = BM + 4;
+  static constexpr int B_OFFSET = Tile::ALIGNED_B ? Tile::BK * A_COLUMN : A_COLUMN;
+  static constexpr int A_STRIDE = Tile::ALIGNED_B ? A_COLUMN : A_COLUMN + BN;  // from one k to the next
+  static constexpr int B_STRIDE = Tile::ALIGNED_B ? BN : A_COLUMN + BN;
+  static_assert(A_STRIDE % WARP == 4);
+  static_assert(A_STRIDE == B_STRIDE || Tile::SLICES == 1);  // slices begin at equal distances in A and B
+  static constexpr int A_K_BYTES = A_STRIDE * FLOAT_BYTES;
+  static constexpr int B_K_BYTES = B_STRIDE * FLOAT_BYTES;
+  static constexpr int SLOT_BYTES = Tile::BK * (A_COLUMN + BN) * FLOAT_BYTES;
   static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
   static constexpr int BARRIER_BYTES = Tile::SLOTS * 2 * MBARRIER_BYTES;
   // The room in which the accumulators of slices meet, half of them at a time.
@@ -207,13 +217,13 @@ class Producer {
   __device__ __forceinline__ void copy_k_tile(const Problem& p, const float* a_source, const float*& b_source,
                                               int rows_left, int cols_left, int depth) {
     mbarrier_wait(at_.empty(), at_.parity ^ 1U);
-    const unsigned a_destination = slot_ + a_k() * Shape::K_BYTES + a_row() * FLOAT_BYTES;
-    const unsigned b_destination = slot_ + b_k() * Shape::K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
+    const unsigned a_destination = slot_ + a_k() * Shape::A_K_BYTES + a_row() * FLOAT_BYTES;
+    const unsigned b_destination = slot_ + b_k() * Shape::B_K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
 #pragma unroll
     for (int row = 0; row < Shape::BM; row += A_ROWS) {
 #pragma unroll
       for (int k = 0; k < BK; k += A_K) {
-        const unsigned to = a_destination + k * Shape::K_BYTES + row * FLOAT_BYTES;
+        const unsigned to = a_destination + k * Shape::A_K_BYTES + row * FLOAT_BYTES;
         cp_async_zfill<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
       }
       a_source += A_ROWS * p.lda;
@@ -223,7 +233,7 @@ class Producer {
     for (int k = 0; k < BK; k += B_ROWS) {
 #pragma unroll
       for (int col = 0; col < Shape::BN; col += B_SPAN) {
-        const unsigned to = b_destination + k * Shape::K_BYTES + col * FLOAT_BYTES;
+        const unsigned to = b_destination + k * Shape::B_K_BYTES + col * FLOAT_BYTES;
         if (col + B_SPAN <= Shape::BN || col + b_col() < Shape::BN) {
           cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
         }
@@ -248,7 +258,7 @@ class Consumer {
   /// accumulators += A * B over the next `k_tiles` slots, at least one.
   __device__ __forceinline__ void consume(int k_tiles, float (&accumulators)[TM][TN]) {
     // The addresses of this thread's fragments in the first slot.
-    const unsigned slice = ring_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::K_BYTES);
+    const unsigned slice = ring_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::A_K_BYTES);
     const unsigned a_first = keep_in_register(slice + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
     const unsigned b_first =
         keep_in_register(slice + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
@@ -266,8 +276,8 @@ class Consumer {
     constexpr unsigned ITERATIONS = Shape::SLICE_K / UNROLL;  // per k-tile
 #pragma unroll 1
     for (unsigned left = k_tiles * ITERATIONS; left > 0; --left) {
-      unsigned a_next = a_here + UNROLL * Shape::K_BYTES;
-      unsigned b_next = b_here + UNROLL * Shape::K_BYTES;
+      unsigned a_next = a_here + UNROLL * Shape::A_K_BYTES;
+      unsigned b_next = b_here + UNROLL * Shape::B_K_BYTES;
 #pragma unroll
       for (int k = 0; k < UNROLL; ++k) {
         if (k == UNROLL - 1 &&
@@ -284,8 +294,8 @@ class Consumer {
             b_next = b_here;
           }
         }
-        const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
-        const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
+        const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::A_K_BYTES;
+        const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::B_K_BYTES;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
           const int row = row_in_order(i);

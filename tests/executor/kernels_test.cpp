@@ -6,6 +6,8 @@
 #include "fixtures/tested_kernel.hpp"
 #include "fixtures/wrong_kernels.hpp"
 #include "host/kernel.hpp"
+#include "problem/operands.hpp"
+#include "simt/device.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
@@ -165,6 +167,38 @@ TEST(ExecutedChapters, LastRoundIsDividedWithTheOneBefore) {
 // 128 tiles of 64x128 for 132 SMs, of two k-tiles each: shares begin with a tile and lack its last k-tile alone.
 TEST(ExecutedChapters, ShareThatLacksOneKTileIsCompleted) {
   expect_right(ReferenceCase({1000, 1000, 128}), kernel_named("09_every_shape"), "64x128 stream-k");
+}
+
+/// A device of few multiprocessors, on which a small product has long shares.
+class FewMultiprocessors {
+ public:
+  explicit FewMultiprocessors(int count) { simt::set_multiprocessors(count); }
+  FewMultiprocessors(const FewMultiprocessors&) = delete;
+  FewMultiprocessors& operator=(const FewMultiprocessors&) = delete;
+  ~FewMultiprocessors() { simt::set_multiprocessors(0); }
+};
+
+// On two multiprocessors, three tiles of 128x256 make two shares, each with a tile and half of the middle one. All of
+// these segments have two parts. Five tiles make two whole ones as well. K is no multiple of a k-tile.
+class LongSumTest : public testing::TestWithParam<ProductCase> {};
+
+TEST_P(LongSumTest, IsRightInHalves) {
+  const FewMultiprocessors two(2);
+  expect_right(ReferenceCase(GetParam()), kernel_named("09_every_shape"), "128x256 stream-k in halves");
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, LongSumTest,
+                         testing::Values(ProductCase{513, 200, 8193}, ProductCase{370, 253, 8200, -1.5F, 0.5F}));
+
+TEST(ExecutedChapters, LongSumsOfManyTilesAreComputedInHalves) {
+  const auto choice = [](const Shape& shape) {
+    const Problem p = packed(shape, nullptr, nullptr, nullptr);
+    return kernel_named("09_every_shape").build(Target::for_executor).configurations(p).front().name;
+  };
+  EXPECT_EQ(choice({8192, 8192, 8192}), "128x256 stream-k in halves");
+  EXPECT_EQ(choice({32768, 16384, 32768}), "128x256 stream-k in halves");
+  EXPECT_EQ(choice({8192, 8192, 8191}), "128x128 stream-k");
+  EXPECT_EQ(choice({1024, 1024, 16384}), "128x128 stream-k");
 }
 
 // 154 tiles of 128x256 for 132 SMs, of three k-tiles each: a ring of two slots is not back where it began.
