@@ -444,7 +444,8 @@ def chapter(source: Source, number: int) -> Figure:
     note += " Thin: the chapter before." * (not before.empty)
     rough = pick(source.sweep(), number=number, has_fp32_accuracy=False)
     if names := dict.fromkeys(map(title_of, rough.itertuples())):
-        note += f" Not drawn, because of its lower precision: {', '.join(names)}."
+        whole = ", ".join(names).replace(" ", "\u00a0")  # no line ends within a name
+        note += f" Not drawn, because of its lower precision: {whole}."
     lay_out(fig, note + throttle_note(drawn), right=0.75)
     label_ends(fig, ax, labels)
     return fig

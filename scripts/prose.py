@@ -346,13 +346,19 @@ class Numbers:
     def occupancy(self, kernel: Kernel, file: str = COLD_FILE) -> Quantity:
         return self._resource(kernel, file, "occupancy", share)
 
-    def counter(self, kernel: Kernel, field: str, file: str = COUNTERS_FILE) -> Quantity:
-        """A field of scripts/counters.py, as COUNTER_ROWS names them, or "stalls.long_scoreboard"."""
+    def counter(self, kernel: Kernel, field: str, file: str = COUNTERS_FILE, launch: int | None = None) -> Quantity:
+        """A field of scripts/counters.py, as COUNTER_ROWS names them, or "stalls.long_scoreboard". Of a product with
+        several launches, it is of the one that takes longest, or of the one that is asked for, from 0 on."""
         if (document := counters_of_folder(self._folders.path, file)) is None:
             raise ResultsError(f"there is no {file} in {self._folders.path.name}")
         name = find(kernel, list(document["derived"]), file)
         group, _, stall = field.partition(".")
         fields = document["derived"][name]
+        if launch is not None:
+            launches = document.get("launches", {}).get(name, [])
+            if not 0 <= launch < len(launches):
+                raise NotMeasured(f"{file} holds no launch {launch} of {name}")
+            fields = launches[launch]["derived"]
         fields, field = (fields.get(group) or {}, stall) if stall else (fields, field)
         value = fields.get(field)
         if not isinstance(value, int | float):

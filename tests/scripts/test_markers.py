@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -118,6 +119,18 @@ def test_files_of_a_device_may_be_measured_later(tmp_path):
     shutil.copytree(tmp_path, tmp_path / "other_board")
     assert written('agreement("worst")', numbers) == "0.00 %"
     assert written('tflops(5, 4096, "other_board/cold.json")', numbers) == written("tflops(5, 4096)", numbers)
+
+
+def test_counters_of_each_launch(synthetic):
+    numbers = prose.Numbers(tables.Folders(synthetic, synthetic))
+    assert written('counter(5, "time_us", launch=0)', numbers) == "not measured"
+    file = synthetic / "counters.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    times = [10.0, 30.0]
+    document["launches"] = {"05_coarse_1d": [{"function": "f", "derived": {"time_us": time}} for time in times]}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    found = [written(f'counter(5, "time_us", launch={launch})', numbers) for launch in (0, 1, 2, -1)]
+    assert found == ["10.00 µs", "30.00 µs", "not measured", "not measured"]
 
 
 def test_over_sizes(numbers):

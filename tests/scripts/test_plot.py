@@ -239,7 +239,7 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
         plt.close(fig)
         assert "07 warptile hilbert" in names
         assert "07: row order" not in names
-        assert ("lower precision: 07: row order" in notes) == isinstance(draw, partial)  # the chapter
+        assert ("lower precision: 07:\u00a0row\u00a0order" in notes) == isinstance(draw, partial)  # the chapter
         assert ("07 multiply on tensor cores" in notes) == (draw == plot.ladder)
 
 
