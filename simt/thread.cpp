@@ -59,6 +59,10 @@ void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate
   InExecutor()->tensor_operations().wgmma(format, d, a, b, accumulate, site);
 }
 
+void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma(format, d, columns, a, b, accumulate, site);
+}
+
 void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
   InExecutor()->tensor_operations().wgmma(d, a, b, accumulate, site);
 }
@@ -67,11 +71,7 @@ void wgmma_fence(Site) {}
 
 void wgmma_commit(Site) { InExecutor()->tensor_operations().wgmma_commit(); }
 
-void wgmma_wait(unsigned pending, WgmmaD& d, Site site) {
-  InExecutor()->tensor_operations().wgmma_wait(pending, d, site);
-}
-
-void wgmma_wait(unsigned pending, WgmmaIntegers& d, Site site) {
+void wgmma_wait(unsigned pending, void* d, Site site) {
   InExecutor()->tensor_operations().wgmma_wait(pending, d, site);
 }
 

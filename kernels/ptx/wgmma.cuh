@@ -1,7 +1,7 @@
 #pragma once
 
-// Products by a whole warpgroup on Hopper's tensor cores (sm_90a alone): asynchronous, operands in shared memory.
-// PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions: wgmma.mma_async".
+// Products by a whole warpgroup on Hopper's tensor cores (sm_90a alone): asynchronous, B in shared memory, and A there
+// or in registers. PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions: wgmma.mma_async".
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -17,7 +18,7 @@ inline namespace SGEMM_TARGET {
 // A warpgroup is four neighbouring warps, the first a multiple of four.
 constexpr int WARPGROUP = 128;
 constexpr int WGMMA_M = 64;
-constexpr int WGMMA_N = 128;
+constexpr int WGMMA_N = 128;         // or less with A in registers
 constexpr int WGMMA_K = 16;          // of numbers of 16 bits
 constexpr int WGMMA_INTEGER_K = 32;  // of integers of 8 bits
 
@@ -50,12 +51,20 @@ SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^
 // wgmma_m64n128k32(d, a, b, accumulate): the same for signed integers of 8 bits, A 64 x 32 and B 32 x 128, and D in
 // INT32. Everything is exact as long as no sum leaves the range of 32 bits.
 //
-// Both start the product and do not wait for it. The rules:
-// wgmma_fence(): has to come before the first product that takes registers which the thread has written or read since.
+// wgmma_m64k16<Format>(d, a, b, accumulate): the first product with A in registers, of twice as many columns as a
+// thread has results, 16, 32 or 64: the first 32, 64 or 128 columns of B. A thread holds these elements of A, two of
+// neighbouring k to a register and the lower k in the lower half:
+//   a[0] row 16w + r, k = 2q and 2q + 1; a[1] the same k of row 16w + r + 8; a[2], a[3] as a[0], a[1] with k 8 higher
+// That is A of mma.sync.m16n8k16, in each warp its own 16 rows. The product reads these registers while it is under
+// way: nothing may change them until it has been waited for.
+//
+// All of them start the product and do not wait for it. The rules:
+// wgmma_fence(): has to come before the first product that takes registers which the thread has written or read since,
+// of D or of A.
 // wgmma_commit_group(): makes a group of the products started since the last commit.
 // wgmma_wait_group<PENDING>(d): waits until at most PENDING of the youngest groups are under way. Only then may the
-// thread read `d`, the result of the other groups, and write to the shared memory that they have read. Integers may be
-// several results.
+// thread read `d`, the result of the other groups or an array of results, and write to the shared memory and to the
+// registers of A that they have read.
 
 #ifdef __CUDACC__
 
@@ -74,77 +83,110 @@ __device__ __forceinline__ std::uint64_t wgmma_descriptor_at(std::uint64_t descr
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int PENDING>
-__device__ __forceinline__ void wgmma_wait_group(float (&d)[64]) {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+
+/// Keeps the compiler from reading results before the wait for them.
+__device__ __forceinline__ void wgmma_has_written(float& value) { asm volatile("" : "+f"(value)); }
+__device__ __forceinline__ void wgmma_has_written(int& value) { asm volatile("" : "+r"(value)); }
+template <class T, int SIZE>
+__device__ __forceinline__ void wgmma_has_written(T (&values)[SIZE]) {
 #pragma unroll
-  for (float& value : d) {
-    asm volatile("" : "+f"(value));  // or the compiler might read it before
+  for (T& value : values) {
+    wgmma_has_written(value);
   }
 }
-template <int PENDING, int RESULTS>
-__device__ __forceinline__ void wgmma_wait_group(int (&d)[RESULTS][64]) {
+template <int PENDING, class Results>
+__device__ __forceinline__ void wgmma_wait_group(Results& d) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-#pragma unroll
-  for (int(&result)[64] : d) {
-#pragma unroll
-    for (int& value : result) {
-      asm volatile("" : "+r"(value));
-    }
-  }
+  wgmma_has_written(d);
 }
 
-#define SGEMM_WGMMA(SHAPE_AND_TYPES, REGISTER, MODIFIERS)                                                     \
-  asm volatile(                                                                                               \
-      "{\n .reg .pred add;\n setp.ne.b32 add, %66, 0;\n"                                                      \
-      " wgmma.mma_async.sync.aligned." SHAPE_AND_TYPES                                                        \
-      " {"                                                                                                    \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                      \
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                      \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                     \
-      "%64, %65, add" MODIFIERS ";\n}"                                                                        \
-      : REGISTER(d[0]), REGISTER(d[1]), REGISTER(d[2]), REGISTER(d[3]), REGISTER(d[4]), REGISTER(d[5]),       \
-        REGISTER(d[6]), REGISTER(d[7]), REGISTER(d[8]), REGISTER(d[9]), REGISTER(d[10]), REGISTER(d[11]),     \
-        REGISTER(d[12]), REGISTER(d[13]), REGISTER(d[14]), REGISTER(d[15]), REGISTER(d[16]), REGISTER(d[17]), \
-        REGISTER(d[18]), REGISTER(d[19]), REGISTER(d[20]), REGISTER(d[21]), REGISTER(d[22]), REGISTER(d[23]), \
-        REGISTER(d[24]), REGISTER(d[25]), REGISTER(d[26]), REGISTER(d[27]), REGISTER(d[28]), REGISTER(d[29]), \
-        REGISTER(d[30]), REGISTER(d[31]), REGISTER(d[32]), REGISTER(d[33]), REGISTER(d[34]), REGISTER(d[35]), \
-        REGISTER(d[36]), REGISTER(d[37]), REGISTER(d[38]), REGISTER(d[39]), REGISTER(d[40]), REGISTER(d[41]), \
-        REGISTER(d[42]), REGISTER(d[43]), REGISTER(d[44]), REGISTER(d[45]), REGISTER(d[46]), REGISTER(d[47]), \
-        REGISTER(d[48]), REGISTER(d[49]), REGISTER(d[50]), REGISTER(d[51]), REGISTER(d[52]), REGISTER(d[53]), \
-        REGISTER(d[54]), REGISTER(d[55]), REGISTER(d[56]), REGISTER(d[57]), REGISTER(d[58]), REGISTER(d[59]), \
-        REGISTER(d[60]), REGISTER(d[61]), REGISTER(d[62]), REGISTER(d[63])                                    \
-      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)))
+// What all of them have in common, with the places of the operands in the text. Registers of D come first.
+#define SGEMM_WGMMA(SHAPE_AND_TYPES, D, A_AND_B, ACCUMULATE, MODIFIERS, RESULTS, ...)                         \
+  asm volatile("{\n .reg .pred add;\n setp.ne.b32 add, " ACCUMULATE                                           \
+               ", 0;\n"                                                                                       \
+               " wgmma.mma_async.sync.aligned." SHAPE_AND_TYPES " {" D "}, " A_AND_B ", add" MODIFIERS ";\n}" \
+               : RESULTS                                                                                      \
+               : __VA_ARGS__, "r"(static_cast<int>(accumulate)))
+// Texts and registers of D, sixteen by sixteen.
+#define SGEMM_WGMMA_D_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define SGEMM_WGMMA_D_32 \
+  SGEMM_WGMMA_D_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SGEMM_WGMMA_D_48 \
+  SGEMM_WGMMA_D_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define SGEMM_WGMMA_D_64 \
+  SGEMM_WGMMA_D_48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SGEMM_WGMMA_REGISTERS_OF_D(REGISTER, I)                                                                     \
+  REGISTER(d[(I) + 0]), REGISTER(d[(I) + 1]), REGISTER(d[(I) + 2]), REGISTER(d[(I) + 3]), REGISTER(d[(I) + 4]),     \
+      REGISTER(d[(I) + 5]), REGISTER(d[(I) + 6]), REGISTER(d[(I) + 7]), REGISTER(d[(I) + 8]), REGISTER(d[(I) + 9]), \
+      REGISTER(d[(I) + 10]), REGISTER(d[(I) + 11]), REGISTER(d[(I) + 12]), REGISTER(d[(I) + 13]),                   \
+      REGISTER(d[(I) + 14]), REGISTER(d[(I) + 15])
+#define SGEMM_WGMMA_RESULTS_16(REGISTER) SGEMM_WGMMA_REGISTERS_OF_D(REGISTER, 0)
+#define SGEMM_WGMMA_RESULTS_32(REGISTER) SGEMM_WGMMA_RESULTS_16(REGISTER), SGEMM_WGMMA_REGISTERS_OF_D(REGISTER, 16)
+#define SGEMM_WGMMA_RESULTS_48(REGISTER) SGEMM_WGMMA_RESULTS_32(REGISTER), SGEMM_WGMMA_REGISTERS_OF_D(REGISTER, 32)
+#define SGEMM_WGMMA_RESULTS_64(REGISTER) SGEMM_WGMMA_RESULTS_48(REGISTER), SGEMM_WGMMA_REGISTERS_OF_D(REGISTER, 48)
+// With both operands in shared memory, and with A in registers.
+#define SGEMM_WGMMA_SHARED(SHAPE_AND_TYPES, REGISTER, MODIFIERS)                                                 \
+  SGEMM_WGMMA(SHAPE_AND_TYPES, SGEMM_WGMMA_D_64, "%64, %65", "%66", MODIFIERS, SGEMM_WGMMA_RESULTS_64(REGISTER), \
+              "l"(a), "l"(b))
+#define SGEMM_WGMMA_A "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
+#define SGEMM_WGMMA_REGISTERS(COLUMNS, RESULTS, A_AND_B, ACCUMULATE)                                            \
+  if constexpr (std::is_same_v<Format, Fp16>) {                                                                 \
+    SGEMM_WGMMA("m64n" #COLUMNS "k16.f32.f16.f16", SGEMM_WGMMA_D_##RESULTS, A_AND_B, ACCUMULATE, ", 1, 1, 0",   \
+                SGEMM_WGMMA_RESULTS_##RESULTS("+f"), SGEMM_WGMMA_A, "l"(b));                                    \
+  } else {                                                                                                      \
+    SGEMM_WGMMA("m64n" #COLUMNS "k16.f32.bf16.bf16", SGEMM_WGMMA_D_##RESULTS, A_AND_B, ACCUMULATE, ", 1, 1, 0", \
+                SGEMM_WGMMA_RESULTS_##RESULTS("+f"), SGEMM_WGMMA_A, "l"(b));                                    \
+  }
 
 template <class Format>
 __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate);
 template <>
 __device__ __forceinline__ void wgmma_m64n128k16<Fp16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
                                                        bool accumulate) {
-  SGEMM_WGMMA("m64n128k16.f32.f16.f16", "+f", ", 1, 1, 0, 0");
+  SGEMM_WGMMA_SHARED("m64n128k16.f32.f16.f16", "+f", ", 1, 1, 0, 0");
 }
 template <>
 __device__ __forceinline__ void wgmma_m64n128k16<Bf16>(float (&d)[64], std::uint64_t a, std::uint64_t b,
                                                        bool accumulate) {
-  SGEMM_WGMMA("m64n128k16.f32.bf16.bf16", "+f", ", 1, 1, 0, 0");
+  SGEMM_WGMMA_SHARED("m64n128k16.f32.bf16.bf16", "+f", ", 1, 1, 0, 0");
 }
 __device__ __forceinline__ void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  SGEMM_WGMMA("m64n128k32.s32.s8.s8", "+r", "");
+  SGEMM_WGMMA_SHARED("m64n128k32.s32.s8.s8", "+r", "");
+}
+template <class Format, int RESULTS>
+__device__ __forceinline__ void wgmma_m64k16(float (&d)[RESULTS], const unsigned (&a)[4], std::uint64_t b,
+                                             bool accumulate) {
+  static_assert(std::is_same_v<Format, Bf16> || std::is_same_v<Format, Fp16>);
+  static_assert(RESULTS == 16 || RESULTS == 32 || RESULTS == 64);
+  if constexpr (RESULTS == 16) {
+    SGEMM_WGMMA_REGISTERS(32, 16, "{%16, %17, %18, %19}, %20", "%21");
+  } else if constexpr (RESULTS == 32) {
+    SGEMM_WGMMA_REGISTERS(64, 32, "{%32, %33, %34, %35}, %36", "%37");
+  } else {
+    SGEMM_WGMMA_REGISTERS(128, 64, "{%64, %65, %66, %67}, %68", "%69");
+  }
 }
 
+#undef SGEMM_WGMMA_REGISTERS
+#undef SGEMM_WGMMA_A
+#undef SGEMM_WGMMA_SHARED
+#undef SGEMM_WGMMA_RESULTS_64
+#undef SGEMM_WGMMA_RESULTS_48
+#undef SGEMM_WGMMA_RESULTS_32
+#undef SGEMM_WGMMA_RESULTS_16
+#undef SGEMM_WGMMA_REGISTERS_OF_D
+#undef SGEMM_WGMMA_D_64
+#undef SGEMM_WGMMA_D_48
+#undef SGEMM_WGMMA_D_32
+#undef SGEMM_WGMMA_D_16
 #undef SGEMM_WGMMA
 
 #else  // other GPUs have no such instructions: kernels that use them are not launched there
 
 __device__ __forceinline__ void wgmma_fence() { __trap(); }
 __device__ __forceinline__ void wgmma_commit_group() { __trap(); }
-template <int PENDING>
-__device__ __forceinline__ void wgmma_wait_group(float (&)[64]) {
-  __trap();
-}
-template <int PENDING, int RESULTS>
-__device__ __forceinline__ void wgmma_wait_group(int (&)[RESULTS][64]) {
+template <int PENDING, class Results>
+__device__ __forceinline__ void wgmma_wait_group(Results&) {
   __trap();
 }
 template <class Format>
@@ -152,6 +194,10 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&)[64], std::uint64_t, s
   __trap();
 }
 __device__ __forceinline__ void wgmma_m64n128k32(int (&)[64], std::uint64_t, std::uint64_t, bool) { __trap(); }
+template <class Format, int RESULTS>
+__device__ __forceinline__ void wgmma_m64k16(float (&)[RESULTS], const unsigned (&)[4], std::uint64_t, bool) {
+  __trap();
+}
 
 #endif
 
@@ -163,26 +209,34 @@ inline std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned byte
 
 inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
 inline void wgmma_commit_group(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
-template <int PENDING>
-void wgmma_wait_group(float (&d)[64], simt::Site site = simt::Site::current()) {
-  simt::wgmma_wait(PENDING, d, site);
-}
-template <int PENDING, int RESULTS>
-void wgmma_wait_group(int (&d)[RESULTS][64], simt::Site site = simt::Site::current()) {
-  for (int(&result)[64] : d) {
-    simt::wgmma_wait(PENDING, result, site);
+template <int PENDING, class T, int SIZE>
+void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
+  if constexpr (std::is_array_v<T>) {
+    for (T& result : d) {
+      simt::wgmma_wait(PENDING, result, site);
+    }
+  } else {
+    simt::wgmma_wait(PENDING, d, site);
   }
 }
 
 template <class Format>
+constexpr simt::HalfFormat WGMMA_FORMAT =
+    std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16;
+
+template <class Format>
 void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                       simt::Site site = simt::Site::current()) {
-  simt::wgmma(std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16, d,
-              static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  simt::wgmma(WGMMA_FORMAT<Format>, d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                              simt::Site site = simt::Site::current()) {
   simt::wgmma(d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+}
+template <class Format, int RESULTS>
+void wgmma_m64k16(float (&d)[RESULTS], const unsigned (&a)[4], std::uint64_t b, bool accumulate,
+                  simt::Site site = simt::Site::current()) {
+  simt::wgmma(WGMMA_FORMAT<Format>, d, 2 * RESULTS, a, static_cast<unsigned>(b), accumulate, site);
 }
 
 #endif

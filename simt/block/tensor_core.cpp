@@ -19,7 +19,7 @@ template <std::size_t COUNT>
 using IntegerOperand = std::array<std::array<float, COUNT>, WGMMA_INTEGER_K>;
 /// The operand B of a product. It is too large for a fiber's stack. It stands outside of the function because
 /// thread-local variables within functions count as `__shared__`.
-thread_local Operand<WGMMA_COLUMNS> columns;
+thread_local Operand<WGMMA_COLUMNS> columns_of_b;
 thread_local IntegerOperand<WGMMA_COLUMNS> integer_columns;
 
 double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
@@ -36,10 +36,12 @@ float as_float(HalfFormat format, std::uint16_t half) {
   return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
 }
 
+/// The first `count` rows or columns.
 template <std::size_t COUNT>
-void read_operand(HalfFormat format, unsigned address, const std::byte* shared, Operand<COUNT>& operand) {
+void read_operand(HalfFormat format, unsigned address, unsigned count, const std::byte* shared,
+                  Operand<COUNT>& operand) {
   constexpr unsigned K_OF_PIECE = WGMMA_K / WGMMA_PIECES_OF_ROW;
-  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+  for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
     std::array<std::uint16_t, K_OF_PIECE> halves;
     std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
     for (unsigned k = 0; k < K_OF_PIECE; ++k) {
@@ -56,6 +58,28 @@ void read_operand(unsigned address, const std::byte* shared, IntegerOperand<COUN
     std::memcpy(integers.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof integers);
     for (unsigned k = 0; k < WGMMA_PIECE; ++k) {
       operand[piece % WGMMA_PIECES_OF_ROW * WGMMA_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = integers[k];
+    }
+  }
+}
+
+void multiply_half(HalfFormat format, const Operand<WGMMA_ROWS_OF_WARP>& rows, unsigned b, unsigned columns,
+                   const std::byte* shared, WgmmaRows<float>& d) {
+  read_operand(format, b, columns, shared, columns_of_b);
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
+    for (unsigned begin = 0; begin < columns; begin += AT_A_TIME) {
+      std::array<double, AT_A_TIME> sums;
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        sums[i] = d[row][begin + i];
+      }
+      for (unsigned k = 0; k < WGMMA_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * columns_of_b[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        d[row][begin + i] = rounded_towards_zero(sums[i]);
+      }
     }
   }
 }
@@ -130,25 +154,20 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
 
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
-  read_operand(format, a, shared, rows);
-  read_operand(format, b, shared, columns);
-  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
-    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
-    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
-      std::array<double, AT_A_TIME> sums;
-      for (unsigned i = 0; i < AT_A_TIME; ++i) {
-        sums[i] = d[row][begin + i];
-      }
-      for (unsigned k = 0; k < WGMMA_K; ++k) {
-        for (unsigned i = 0; i < AT_A_TIME; ++i) {
-          sums[i] += rows[k][row] * columns[k][begin + i];
-        }
-      }
-      for (unsigned i = 0; i < AT_A_TIME; ++i) {
-        d[row][begin + i] = rounded_towards_zero(sums[i]);
-      }
+  read_operand(format, a, WGMMA_ROWS_OF_WARP, shared, rows);
+  multiply_half(format, rows, b, WGMMA_COLUMNS, shared, d);
+}
+
+void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
+                   const std::byte* shared, WgmmaRows<float>& d) {
+  Operand<WGMMA_ROWS_OF_WARP> rows;
+  for (unsigned k = 0; k < WGMMA_K; ++k) {
+    for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+      const std::uint32_t pair = a[row % 8 * 4 + k / 2 % 4].a[k / 8 * 2 + row / 8];
+      rows[k][row] = as_float(format, static_cast<std::uint16_t>(pair >> 16U * (k % 2)));
     }
   }
+  multiply_half(format, rows, b, columns, shared, d);
 }
 
 void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d) {

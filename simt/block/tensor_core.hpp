@@ -1,7 +1,7 @@
 #pragma once
 
-// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64n128 with
-// operands of 16 bits and with integers of 8 bits.
+// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64 with up to
+// 128 columns and operands of 16 bits, and of wgmma.m64n128 with integers of 8 bits.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
@@ -31,7 +31,7 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
                         const std::array<const void*, WARP>& b, unsigned lane, float* c);
 
 constexpr unsigned WARPGROUP = 128;
-constexpr unsigned WGMMA_COLUMNS = 128;
+constexpr unsigned WGMMA_COLUMNS = 128;   ///< at most
 constexpr unsigned WGMMA_K = 16;          ///< with operands of 16 bits
 constexpr unsigned WGMMA_INTEGER_K = 32;  ///< with integers of 8 bits
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
@@ -48,34 +48,39 @@ constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
   return address ^ (address >> 3U & (WGMMA_ROW_BYTES - WGMMA_PIECE));
 }
 
-/// A warp's rows of D.
+/// A warp's rows of D, of which narrow products have the first columns.
 template <class T>
 using WgmmaRows = std::array<std::array<T, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
 /// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is the
 /// memory at shared address 0. Products and sums are like those of multiply_tf32().
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d);
-/// The same with integers of 8 bits. Everything is exact, and a sum beyond 32 bits wraps around.
+/// The same for the first columns of B alone, and with the warp's rows in registers, as mma.sync.m16n8k16 has them.
+void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
+                   const std::byte* shared, WgmmaRows<float>& d);
+/// The first of them with integers of 8 bits. Everything is exact, and a sum beyond 32 bits wraps around.
 void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d);
 
+/// The elements that a lane has of a product's D.
+constexpr unsigned elements_of_part(unsigned columns) { return WGMMA_ROWS_OF_WARP * columns / WARP; }
 /// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part of D.
 template <class Body>
-void for_pairs(unsigned lane, const Body& body) {
-  for (unsigned i = 0; i < sizeof(WgmmaD) / sizeof(float); i += 2) {
+void for_pairs(unsigned columns, unsigned lane, const Body& body) {
+  for (unsigned i = 0; i < elements_of_part(columns); i += 2) {
     body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
   }
 }
 /// Copies what a lane holds of D from there or to it.
 template <class T>
-void put_part(WgmmaRows<T>& rows, unsigned lane, const T* part) {
-  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+void put_part(WgmmaRows<T>& rows, unsigned columns, unsigned lane, const T* part) {
+  for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
     rows[row][col] = part[i];
     rows[row][col + 1] = part[i + 1];
   });
 }
 template <class T>
-void take_part(const WgmmaRows<T>& rows, unsigned lane, T* part) {
-  for_pairs(lane, [&](unsigned row, unsigned col, unsigned i) {
+void take_part(const WgmmaRows<T>& rows, unsigned columns, unsigned lane, T* part) {
+  for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
     part[i] = rows[row][col];
     part[i + 1] = rows[row][col + 1];
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@ constexpr auto UNTOUCHED = [] {
   return bits;
 }();
 static_assert(sizeof(WgmmaD) == sizeof(WgmmaIntegers));
+std::size_t bytes_of_part(unsigned columns) { return elements_of_part(columns) * sizeof(float); }
 
 }  // namespace
 
@@ -96,18 +98,24 @@ void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], flo
 }
 
 void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  start({false, format, a, b, accumulate}, &d, WGMMA_K, site);
+  start({false, format, WGMMA_COLUMNS, a, b, accumulate}, &d, WGMMA_K, site);
+}
+
+void TensorOperations::wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b,
+                             bool accumulate, Site site) {
+  std::ranges::copy(a, warp().registers[lane()].a.begin());
+  start({false, format, columns, {}, b, accumulate}, d, WGMMA_K, site);
 }
 
 void TensorOperations::wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  start({true, {}, a, b, accumulate}, &d, WGMMA_INTEGER_K, site);
+  start({true, {}, WGMMA_COLUMNS, a, b, accumulate}, &d, WGMMA_INTEGER_K, site);
 }
 
 void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
   if (context_.current() / WARPGROUP * WARPGROUP + WARPGROUP > context_.scheduler.threads()) {
     context_.fail("wgmma takes whole warpgroups of 128 threads", site);
   }
-  for (const unsigned operand : {given.a, given.b}) {
+  for (const unsigned operand : {given.a.value_or(given.b), given.b}) {
     const unsigned in_tile = operand % WGMMA_ALIGNMENT;
     if (in_tile >= WGMMA_ROW_BYTES || in_tile % (WGMMA_PIECES_OF_ROW * WGMMA_PIECE) != 0) {
       std::ostringstream text;
@@ -117,7 +125,7 @@ void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
     }
   }
   Warp& own = warp();
-  tell_of_product(WGMMA_ROWS_OF_WARP, WGMMA_COLUMNS, k);
+  tell_of_product(WGMMA_ROWS_OF_WARP, given.columns, k);
   given.group = committed_[context_.current()] + 1;
   own.given[lane()] = given;
   own.parts[lane()] = part;
@@ -131,12 +139,13 @@ void TensorOperations::multiply(Warp& warp, Site site) {
   if (std::ranges::count(warp.given, given) != WARP) {
     context_.fail("the lanes of a warp take different operands or groups for one wgmma", site);
   }
-  const unsigned warp_of_group = context_.current() % WARPGROUP / WARP;
-  const unsigned rows_of_warp = given.a + warp_of_group * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
-  read(rows_of_warp, WGMMA_ROWS_OF_WARP, given.group, site);
-  read(given.b, WGMMA_COLUMNS, given.group, site);
-  for (const std::uint64_t part :
-       {std::uint64_t{given.a}, std::uint64_t{given.b}, std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
+  const unsigned rows_of_warp = context_.current() % WARPGROUP / WARP * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
+  if (given.a) {
+    read(*given.a + rows_of_warp, WGMMA_ROWS_OF_WARP, given.group, site);
+  }
+  read(given.b, given.columns, given.group, site);
+  for (const std::uint64_t part : {std::uint64_t{given.a.value_or(~0U)}, std::uint64_t{given.b},
+                                   std::uint64_t{given.group}, std::uint64_t{given.accumulate}}) {
     constexpr std::uint64_t FNV = 0x100000001B3U;
     warp.all_given = (warp.all_given + part + 1) * FNV;
   }
@@ -146,12 +155,16 @@ void TensorOperations::multiply(Warp& warp, Site site) {
     if (!given.accumulate) {
       sum.integer_rows = {};
     }
-    multiply_integers(rows_of_warp, given.b, in_shared_memory(0), sum.integer_rows);
+    multiply_integers(*given.a + rows_of_warp, given.b, in_shared_memory(0), sum.integer_rows);
   } else {
     if (!given.accumulate) {
       sum.rows = {};
     }
-    multiply_half(given.format, rows_of_warp, given.b, in_shared_memory(0), sum.rows);
+    if (given.a) {
+      multiply_half(given.format, *given.a + rows_of_warp, given.b, in_shared_memory(0), sum.rows);
+    } else {
+      multiply_half(given.format, warp.registers, given.b, given.columns, in_shared_memory(0), sum.rows);
+    }
   }
 }
 
@@ -176,29 +189,30 @@ TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
   sum.lanes = ALL_LANES;
   sum.parts = warp.parts;
   sum.of_integers = warp.given.front().integers;
+  sum.columns = warp.given.front().columns;
   for (unsigned lane = 0; lane < WARP; ++lane) {
     if (sum.of_integers) {
-      put_part(sum.integer_rows, lane, static_cast<const std::int32_t*>(sum.parts[lane]));
+      put_part(sum.integer_rows, sum.columns, lane, static_cast<const std::int32_t*>(sum.parts[lane]));
     } else {
-      put_part(sum.rows, lane, static_cast<const float*>(sum.parts[lane]));
+      put_part(sum.rows, sum.columns, lane, static_cast<const float*>(sum.parts[lane]));
     }
-    std::memcpy(sum.parts[lane], UNTOUCHED.data(), sizeof UNTOUCHED);
+    std::memcpy(sum.parts[lane], UNTOUCHED.data(), bytes_of_part(sum.columns));
   }
   return sum;
 }
 
-void TensorOperations::wait_for_sum(unsigned pending, void* part, Site site) {
+void TensorOperations::wgmma_wait(unsigned pending, void* part, Site site) {
   const std::uint32_t committed = committed_[context_.current()];
   const std::uint32_t ended = committed - std::min(pending, committed);
   for (Sum& sum : warp().sums) {
     if ((sum.lanes >> lane() & 1U) != 0 && sum.group <= ended && sum.parts[lane()] == part) {
-      if (std::memcmp(part, UNTOUCHED.data(), sizeof UNTOUCHED) != 0) {
+      if (std::memcmp(part, UNTOUCHED.data(), bytes_of_part(sum.columns)) != 0) {
         context_.fail("the kernel writes to registers of a wgmma that it has not waited for", site);
       }
       if (sum.of_integers) {
-        take_part(sum.integer_rows, lane(), static_cast<std::int32_t*>(part));
+        take_part(sum.integer_rows, sum.columns, lane(), static_cast<std::int32_t*>(part));
       } else {
-        take_part(sum.rows, lane(), static_cast<float*>(part));
+        take_part(sum.rows, sum.columns, lane(), static_cast<float*>(part));
       }
       sum.lanes &= ~(1U << lane());
     }

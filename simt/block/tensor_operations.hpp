@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace simt {
@@ -24,18 +25,19 @@ class TensorOperations {
                            Site site);
   void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
+  void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
   void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
-  void wgmma_wait(unsigned pending, WgmmaD& d, Site site) { wait_for_sum(pending, &d, site); }
-  void wgmma_wait(unsigned pending, WgmmaIntegers& d, Site site) { wait_for_sum(pending, &d, site); }
+  void wgmma_wait(unsigned pending, void* part, Site site);
 
  private:
   /// A sum of products that wgmma has computed and not all lanes have waited for.
   struct Sum {
     unsigned lanes = 0;               ///< lanes that have not waited yet; if 0, the place is free for the next sum
     std::uint32_t group = 0;          ///< of the last wgmma, counted from 1
-    std::array<void*, WARP> parts{};  ///< of each lane, WgmmaD or WgmmaIntegers
+    std::array<void*, WARP> parts{};  ///< of each lane, its elements of D
     bool of_integers = false;
+    unsigned columns = 0;
     WgmmaRows<float> rows;
     WgmmaRows<std::int32_t> integer_rows;
   };
@@ -44,7 +46,8 @@ class TensorOperations {
   struct Given {
     bool integers = false;
     HalfFormat format = HalfFormat::fp16;  ///< of what are no integers
-    unsigned a = 0;                        ///< shared addresses
+    unsigned columns = 0;
+    std::optional<unsigned> a;  ///< shared address; without it A lies in registers
     unsigned b = 0;
     bool accumulate = false;
     std::uint32_t group = 0;
@@ -68,8 +71,6 @@ class TensorOperations {
   void tell_of_product(unsigned m, unsigned n, unsigned k) const;
   /// wgmma() by the current thread, whose registers of D are `part`; `given` lacks the group.
   void start(Given given, void* part, unsigned k, Site site);
-  /// wgmma_wait() by it.
-  void wait_for_sum(unsigned pending, void* part, Site site);
   /// Computes a product. All lanes of the warp have given their arguments.
   void multiply(Warp& warp, Site site);
   /// Tells the watcher what a product reads: `rows` rows (or columns) from the shared address `operand` on.

@@ -27,12 +27,13 @@ constexpr unsigned LANES = 32;
 constexpr unsigned COLS = WGMMA_COLS;
 
 /// Calls `body` with each element that this thread holds of D, and its place.
-template <class T, class Body>
-__device__ void for_elements(T (&d)[64], const Body& body) {
+template <class T, unsigned ELEMENTS, class Body>
+__device__ void for_elements(T (&d)[ELEMENTS], const Body& body) {
+  constexpr unsigned COLUMNS = ELEMENTS * WARPGROUP / WGMMA_ROWS;
   const unsigned lane = threadIdx.x % LANES;
-  for (unsigned i = 0; i < 64; ++i) {
+  for (unsigned i = 0; i < ELEMENTS; ++i) {
     const unsigned row = threadIdx.x / LANES * 16 + lane / 4 + i / 2 % 2 * 8;
-    body(d[i], row * COLS + i / 4 * 8 + lane % 4 * 2 + i % 2);
+    body(d[i], row * COLUMNS + i / 4 * 8 + lane % 4 * 2 + i % 2);
   }
 }
 
@@ -43,22 +44,32 @@ void put_pair(unsigned char* tile, unsigned row, unsigned k, float low, float hi
   std::memcpy(tile + swizzled(row * WGMMA_ROW_BYTES + k * 2), &pair, sizeof pair);
 }
 
-#ifndef SIMT_CHECKED
-
 constexpr unsigned A_BYTES = WGMMA_ROWS * WGMMA_ROW_BYTES;
 constexpr unsigned B_BYTES = WGMMA_COLS * WGMMA_ROW_BYTES;
 
+/// The thread's part of A from column `k` on.
 template <class Format>
+__device__ void load_fragment(unsigned (&fragment)[4], const float* a, unsigned k) {
+  const unsigned lane = threadIdx.x % LANES;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = threadIdx.x / LANES * 16 + lane / 4 + i % 2 * 8;
+    const float* const pair = a + row * WGMMA_KS + k + i / 2 * 8 + lane % 4 * 2;
+    fragment[i] = Format::pack(pair[0], pair[1]);
+  }
+}
+
+template <class Format, WgmmaForm FORM>
 __global__ void product_kernel(Wgmma which, const float* a, const float* b, float* d) {
   constexpr unsigned K = WGMMA_KS;
+  constexpr unsigned COLUMNS = columns_of(FORM);
   auto* const a_tile = reinterpret_cast<unsigned char*>(dynamic_smem()) + WGMMA_ALIGNMENT;
   auto* const b_tile = a_tile + A_BYTES + WGMMA_ALIGNMENT;
   for (unsigned k = 0; k < K; k += 2) {
-    for (unsigned row = threadIdx.x; row < WGMMA_ROWS; row += blockDim.x) {
+    for (unsigned row = threadIdx.x; FORM == WgmmaForm::shared_128 && row < WGMMA_ROWS; row += blockDim.x) {
       put_pair<Format>(a_tile, row, k, a[row * K + k], a[row * K + k + 1]);
     }
-    for (unsigned col = threadIdx.x; col < COLS; col += blockDim.x) {
-      put_pair<Format>(b_tile, col, k, b[k * COLS + col], b[(k + 1) * COLS + col]);
+    for (unsigned col = threadIdx.x; col < COLUMNS; col += blockDim.x) {
+      put_pair<Format>(b_tile, col, k, b[k * COLUMNS + col], b[(k + 1) * COLUMNS + col]);
     }
   }
   __syncthreads();
@@ -81,10 +92,12 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   }
   const std::uint64_t a_operand = wgmma_descriptor(a_address);
   const std::uint64_t b_operand = wgmma_descriptor(b_address);
-  const bool two_sums = which == Wgmma::two_sums || which == Wgmma::older_sum || which == Wgmma::other_sum;
+  const bool two_sums =
+      which == Wgmma::two_sums || which == Wgmma::two_at_once || which == Wgmma::older_sum || which == Wgmma::other_sum;
   const bool many_groups = two_sums || which == Wgmma::group_per_step || which == Wgmma::wait_for_too_few;
-  float sum[64];
-  float other[64];
+  float sums[2][COLUMNS * WGMMA_ROWS / WARPGROUP];
+  auto& sum = sums[0];
+  auto& other = sums[1];
   for_elements(sum, [&](float& element, unsigned place) { element = d[place]; });
   for_elements(other, [&](float& element, unsigned) { element = 0.0F; });
   wgmma_fence();
@@ -93,8 +106,16 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
       break;
     }
     const unsigned bytes = step * WGMMA_K * 2;
-    wgmma_m64n128k16<Format>(two_sums && step % 2 == 1 ? other : sum, wgmma_descriptor_at(a_operand, bytes),
-                             wgmma_descriptor_at(b_operand, bytes), which != Wgmma::overwriting || step > 0);
+    auto& result = sums[two_sums ? step % 2 : 0];
+    const std::uint64_t b_slice = wgmma_descriptor_at(b_operand, bytes);
+    const bool accumulate = which != Wgmma::overwriting || step > 0;
+    if constexpr (FORM == WgmmaForm::shared_128) {
+      wgmma_m64n128k16<Format>(result, wgmma_descriptor_at(a_operand, bytes), b_slice, accumulate);
+    } else {
+      unsigned fragment[4];
+      load_fragment<Format>(fragment, a, step * WGMMA_K);
+      wgmma_m64k16<Format>(result, fragment, b_slice, accumulate);
+    }
     if (many_groups || (which == Wgmma::uncommitted && step + 2 == K / WGMMA_K)) {
       wgmma_commit_group();
     }
@@ -105,19 +126,36 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   if (which == Wgmma::write_before_wait) {
     sum[3] = 1.0F;
   }
+  if (threadIdx.x == 0 && which == Wgmma::store_to_b_while_read) {
+    b_tile[COLUMNS * WGMMA_ROW_BYTES - 1] = 0;
+  } else if (threadIdx.x == 0 && which == Wgmma::store_behind_b) {
+    b_tile[COLUMNS * WGMMA_ROW_BYTES] = 0;
+  }
   if (which == Wgmma::wait_for_too_few || which == Wgmma::older_sum) {
     wgmma_wait_group<1>(sum);
+  } else if (which == Wgmma::two_at_once) {
+    wgmma_wait_group<0>(sums);
   } else if (which != Wgmma::no_wait && which != Wgmma::other_sum) {
     wgmma_wait_group<0>(sum);
   }
   if (which == Wgmma::older_sum) {
     wgmma_wait_group<1>(other);
-  } else if (two_sums) {
+  } else if (two_sums && which != Wgmma::two_at_once) {
     wgmma_wait_group<0>(other);
   }
   for_elements(sum, [&](float& element, unsigned place) { d[place] = element; });
-  for_elements(other, [&](float& element, unsigned place) { d[WGMMA_ROWS * COLS + place] = element; });
+  for_elements(other, [&](float& element, unsigned place) { d[WGMMA_ROWS * COLUMNS + place] = element; });
 }
+
+template <WgmmaForm FORM>
+void launch_product(Wgmma which, Half format, const float* a, const float* b, float* d) {
+  const unsigned threads = which == Wgmma::half_a_warpgroup ? WARPGROUP / 2 : WARPGROUP;
+  const std::size_t bytes = A_BYTES + B_BYTES + 4 * WGMMA_ALIGNMENT;
+  launch(format == Half::fp16 ? product_kernel<Fp16, FORM> : product_kernel<Bf16, FORM>, 1, dim3(threads), bytes,
+         nullptr, which, a, b, d);
+}
+
+#ifndef SIMT_CHECKED
 
 __global__ void integer_kernel(IntegerWgmma which, const signed char* a, const signed char* b, int* d) {
   constexpr unsigned K = INTEGER_WGMMA_KS;
@@ -146,13 +184,6 @@ __global__ void integer_kernel(IntegerWgmma which, const signed char* a, const s
     wgmma_wait_group<0>(sums);
   }
   for_elements(sums[0], [&](int& element, unsigned place) { d[place] = element; });
-}
-
-template <class Format>
-void launch_product(Wgmma which, const float* a, const float* b, float* d) {
-  const unsigned threads = which == Wgmma::half_a_warpgroup ? WARPGROUP / 2 : WARPGROUP;
-  const std::size_t bytes = A_BYTES + B_BYTES + 4 * WGMMA_ALIGNMENT;
-  launch(product_kernel<Format>, 1, dim3(threads), bytes, nullptr, which, a, b, d);
 }
 
 #endif
@@ -358,10 +389,6 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
 
 #ifndef SIMT_CHECKED
 
-void multiply(Wgmma which, Half format, const float* a, const float* b, float* d) {
-  (format == Half::fp16 ? launch_product<Fp16> : launch_product<Bf16>)(which, a, b, d);
-}
-
 void multiply(IntegerWgmma which, const signed char* a, const signed char* b, int* d) {
   launch(integer_kernel, 1, dim3(WARPGROUP), A_BYTES + B_BYTES, nullptr, which, a, b, d);
 }
@@ -380,6 +407,18 @@ void pack_tiles(const float* a, const float* b, unsigned char* tiles) {
 }
 
 #endif
+
+void MULTIPLY(Wgmma which, WgmmaForm form, Half format, const float* a, const float* b, float* d) {
+  if (form == WgmmaForm::shared_128) {
+    launch_product<WgmmaForm::shared_128>(which, format, a, b, d);
+  } else if (form == WgmmaForm::registers_128) {
+    launch_product<WgmmaForm::registers_128>(which, format, a, b, d);
+  } else if (form == WgmmaForm::registers_64) {
+    launch_product<WgmmaForm::registers_64>(which, format, a, b, d);
+  } else {
+    launch_product<WgmmaForm::registers_32>(which, format, a, b, d);
+  }
+}
 
 void MULTIPLY(BulkRing which, const unsigned char* tiles, float* d) {
   launch(bulk_kernel, 1, dim3(WARPGROUP + 2 * LANES), STAGES * RING_TILE_BYTES, nullptr, which, tiles, d);

@@ -10,6 +10,14 @@ constexpr int WGMMA_COLS = 128;
 
 enum class Half { fp16, bf16 };
 
+/// Where A lies, and how many columns B and D have.
+enum class WgmmaForm { shared_128, registers_128, registers_64, registers_32 };
+constexpr int columns_of(WgmmaForm form) {
+  return form == WgmmaForm::registers_32   ? WGMMA_COLS / 4
+         : form == WgmmaForm::registers_64 ? WGMMA_COLS / 2
+                                           : WGMMA_COLS;
+}
+
 /// One block of a warpgroup stores its A and B in that format, WGMMA_KS of k, multiplies 16 of them at a time and adds
 /// to D.
 enum class Wgmma {
@@ -17,13 +25,16 @@ enum class Wgmma {
   overwriting,     ///< the first product does not add
   group_per_step,  ///< and a wait for the last one alone
   two_sums,        ///< even steps add to D, odd ones to an own sum that is stored below D
+  two_at_once,     ///< the same, and one wait names both
   older_sum,       ///< the same, and only D's last group has been waited for
   other_sum,       ///< both groups have, but the wait does not name D
   uncommitted,     ///< the last step's product belongs to no group when it is waited for
+  store_behind_b,  ///< by a thread before the wait, to the row behind those of B
   // Mistakes that no kernel may make:
   no_wait,
   wait_for_too_few,  ///< groups; with one for each step
   write_before_wait,
+  store_to_b_while_read,  ///< the same to the last row of B
   misaligned_a,
   misaligned_b,
   misaligned_slice_of_a,
@@ -38,8 +49,9 @@ enum class Wgmma {
 
 constexpr int WGMMA_KS = 64;
 
-/// `d` has room for twice its rows.
-void multiply(Wgmma which, Half format, const float* a, const float* b, float* d);
+/// `d` has room for twice its rows. The kernel as it is, and compiled to be watched.
+void multiply(Wgmma which, WgmmaForm form, Half format, const float* a, const float* b, float* d);
+void multiply_watched(Wgmma which, WgmmaForm form, Half format, const float* a, const float* b, float* d);
 
 /// Products of signed integers of 8 bits.
 enum class IntegerWgmma {

@@ -39,18 +39,24 @@ std::vector<float> random_matrix(std::size_t elements, unsigned seed) {
   return matrix;
 }
 
+constexpr WgmmaForm FORMS[] = {WgmmaForm::shared_128, WgmmaForm::registers_128, WgmmaForm::registers_64,
+                               WgmmaForm::registers_32};
+
 /// A product, and what is expected of it.
 class Product {
  public:
-  explicit Product(Half format)
+  explicit Product(Half format, WgmmaForm form = WgmmaForm::shared_128)
       : format_(format),
+        form_(form),
+        columns(static_cast<std::size_t>(columns_of(form))),
+        elements(WGMMA_ROWS * columns),
         a(random_matrix(WGMMA_ROWS * K, 1)),
-        b(random_matrix(K * WGMMA_COLS, 2)),
-        c(random_matrix(2 * ELEMENTS, 3)) {}
+        b(random_matrix(K * columns, 2)),
+        c(random_matrix(2 * elements, 3)) {}
 
   std::vector<float> run(Wgmma which) const {
     std::vector<float> d = c;
-    multiply(which, format_, a.data(), b.data(), d.data());
+    multiply(which, form_, format_, a.data(), b.data(), d.data());
     return d;
   }
   /// The sum over those steps of 16 k for which `counts` is true.
@@ -59,8 +65,8 @@ class Product {
     double total = 0.0;
     for (std::size_t k = 0; k < K; ++k) {
       if (counts(k / STEP)) {
-        total += static_cast<double>(as_read(format_, a[place / WGMMA_COLS * K + k])) *
-                 as_read(format_, b[k * WGMMA_COLS + place % WGMMA_COLS]);
+        total += static_cast<double>(as_read(format_, a[place / columns * K + k])) *
+                 as_read(format_, b[k * columns + place % columns]);
       }
     }
     return total;
@@ -72,8 +78,11 @@ class Product {
  private:
   static constexpr std::size_t K = WGMMA_KS;
   Half format_;
+  WgmmaForm form_;
 
  public:
+  std::size_t columns;
+  std::size_t elements;  ///< of D
   std::vector<float> a;
   std::vector<float> b;
   std::vector<float> c;
@@ -83,63 +92,98 @@ class Product {
 void expect_near(float got, double expected) { EXPECT_NEAR(got, expected, 24 * 0x1p-16); }
 
 TEST(WgmmaTest, AddsProducts) {
-  for (const Half format : {Half::fp16, Half::bf16}) {
-    SCOPED_TRACE(static_cast<int>(format));
-    const Product product(format);
-    for (const Wgmma which : {Wgmma::right, Wgmma::overwriting, Wgmma::group_per_step}) {
-      const std::vector<float> d = product.run(which);
-      for (std::size_t place = 0; place < ELEMENTS; ++place) {
-        const double c = which == Wgmma::overwriting ? 0.0 : product.c[place];
-        expect_near(d[place], c + product.sum(place));
+  for (const WgmmaForm form : FORMS) {
+    for (const Half format : {Half::fp16, Half::bf16}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(form) << ' ' << static_cast<int>(format));
+      const Product product(format, form);
+      for (const Wgmma which : {Wgmma::right, Wgmma::overwriting, Wgmma::group_per_step, Wgmma::store_behind_b}) {
+        const std::vector<float> d = product.run(which);
+        for (std::size_t place = 0; place < product.elements; ++place) {
+          const double c = which == Wgmma::overwriting ? 0.0 : product.c[place];
+          expect_near(d[place], c + product.sum(place));
+        }
       }
     }
   }
 }
 
+TEST(WgmmaTest, RegistersOfAGiveWhatItsTileGives) {
+  for (const Half format : {Half::fp16, Half::bf16}) {
+    const Product tile(format);
+    const std::vector<float> expected = tile.run(Wgmma::right);
+    for (const WgmmaForm form : {WgmmaForm::registers_128, WgmmaForm::registers_64, WgmmaForm::registers_32}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(form) << ' ' << static_cast<int>(format));
+      Product product(format, form);
+      const auto first_columns = [&](const std::vector<float>& wide, std::vector<float>& narrow) {
+        for (std::size_t place = 0; place < narrow.size(); ++place) {
+          narrow[place] = wide[place / product.columns * tile.columns + place % product.columns];
+        }
+      };
+      first_columns(tile.b, product.b);
+      first_columns(tile.c, product.c);
+      std::vector<float> expected_here(2 * product.elements);
+      first_columns(expected, expected_here);
+      const std::vector<float> d = product.run(Wgmma::right);
+      EXPECT_TRUE(
+          std::equal(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(product.elements), expected_here.begin()));
+    }
+  }
+}
+
 TEST(WgmmaTest, CutsOffEachSum) {
-  Product product(Half::bf16);
-  std::fill(product.b.begin() + std::ptrdiff_t{STEP} * WGMMA_COLS, product.b.end(),
-            0.0F);  // one step, then nothing is added
-  const std::vector<float> d = product.run(Wgmma::right);
-  for (std::size_t place = 0; place < ELEMENTS; ++place) {
-    const double expected = product.c[place] + product.sum(place);
-    EXPECT_LE(std::fabs(d[place]), std::fabs(expected)) << place;
-    EXPECT_GT(std::fabs(std::nextafter(d[place], expected > 0 ? INF : -INF)), std::fabs(expected)) << place;
+  for (const WgmmaForm form : FORMS) {
+    Product product(Half::bf16, form);
+    std::fill(product.b.begin() + static_cast<std::ptrdiff_t>(STEP * product.columns), product.b.end(),
+              0.0F);  // one step, then nothing is added
+    const std::vector<float> d = product.run(Wgmma::right);
+    for (std::size_t place = 0; place < product.elements; ++place) {
+      const double expected = product.c[place] + product.sum(place);
+      EXPECT_LE(std::fabs(d[place]), std::fabs(expected)) << place;
+      EXPECT_GT(std::fabs(std::nextafter(d[place], expected > 0 ? INF : -INF)), std::fabs(expected)) << place;
+    }
   }
 }
 
 TEST(WgmmaTest, PassesOnInfAndNan) {
-  Product product(Half::fp16);
-  product.a[0] = 1e6F;  // Inf in FP16
-  product.b[0] = 1.0F;
-  product.b[1] = 0.0F;
-  const std::vector<float> d = product.run(Wgmma::right);
-  EXPECT_EQ(d[0], INF);
-  EXPECT_TRUE(std::isnan(d[1]));
-  EXPECT_TRUE(std::isfinite(d[WGMMA_COLS]));
+  for (const WgmmaForm form : FORMS) {
+    Product product(Half::fp16, form);
+    product.a[0] = 1e6F;  // Inf in FP16
+    product.b[0] = 1.0F;
+    product.b[1] = 0.0F;
+    const std::vector<float> d = product.run(Wgmma::right);
+    EXPECT_EQ(d[0], INF);
+    EXPECT_TRUE(std::isnan(d[1]));
+    EXPECT_TRUE(std::isfinite(d[product.columns]));
+  }
 }
 
 TEST(WgmmaTest, SeveralSums) {
-  const Product product(Half::fp16);
-  const std::vector<float> both = product.run(Wgmma::two_sums);
-  const std::vector<float> older = product.run(Wgmma::older_sum);
-  for (std::size_t place = 0; place < ELEMENTS; ++place) {
-    const double even = product.c[place] + product.sum(place, [](std::size_t step) { return step % 2 == 0; });
-    const double odd = product.sum(place, [](std::size_t step) { return step % 2 == 1; });
-    expect_near(both[place], even);
-    expect_near(both[ELEMENTS + place], odd);
-    expect_near(older[place], even);
-    EXPECT_TRUE(std::isnan(older[ELEMENTS + place])) << place;
+  for (const WgmmaForm form : FORMS) {
+    const Product product(Half::fp16, form);
+    const std::vector<float> both = product.run(Wgmma::two_sums);
+    EXPECT_EQ(product.run(Wgmma::two_at_once), both);
+    const std::vector<float> older = product.run(Wgmma::older_sum);
+    for (std::size_t place = 0; place < product.elements; ++place) {
+      const double even = product.c[place] + product.sum(place, [](std::size_t step) { return step % 2 == 0; });
+      const double odd = product.sum(place, [](std::size_t step) { return step % 2 == 1; });
+      expect_near(both[place], even);
+      expect_near(both[product.elements + place], odd);
+      expect_near(older[place], even);
+      EXPECT_TRUE(std::isnan(older[product.elements + place])) << place;
+    }
   }
 }
 
 TEST(WgmmaTest, SumsAreThereOnceTheyHaveBeenWaitedFor) {
-  const Product product(Half::fp16);
-  for (const Wgmma which : {Wgmma::no_wait, Wgmma::wait_for_too_few, Wgmma::uncommitted, Wgmma::other_sum}) {
-    SCOPED_TRACE(static_cast<int>(which));
-    const std::vector<float> d = product.run(which);
-    EXPECT_EQ(std::count_if(d.begin(), d.begin() + ELEMENTS, [](float x) { return std::isnan(x); }), ELEMENTS);
-    expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));  // nothing is left of it
+  for (const WgmmaForm form : FORMS) {
+    const Product product(Half::fp16, form);
+    for (const Wgmma which : {Wgmma::no_wait, Wgmma::wait_for_too_few, Wgmma::uncommitted, Wgmma::other_sum}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(form) << ' ' << static_cast<int>(which));
+      const std::vector<float> d = product.run(which);
+      EXPECT_TRUE(std::all_of(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(product.elements),
+                              [](float x) { return std::isnan(x); }));
+      expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));  // nothing is left of it
+    }
   }
 }
 
@@ -202,41 +246,54 @@ void expect_error(const Run& run, const std::vector<std::string>& parts) {
   }
 }
 
-void expect_error(Wgmma which, const std::vector<std::string>& parts) {
-  const Product product(Half::fp16);
+void expect_error(Wgmma which, WgmmaForm form, const std::vector<std::string>& parts) {
+  const Product product(Half::fp16, form);
   expect_error([&] { product.run(which); }, parts);
   expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));
+}
+
+/// Mistakes with B, or with all of a product.
+void expect_errors(Wgmma which, const std::vector<std::string>& parts) {
+  for (const WgmmaForm form : FORMS) {
+    SCOPED_TRACE(testing::Message() << static_cast<int>(form) << ' ' << static_cast<int>(which));
+    expect_error(which, form, parts);
+  }
 }
 
 TEST(WgmmaTest, TileThatIsNotAligned) {
   const std::vector<std::string> parts{"wgmma.cu:", "product_kernel", "aligned to eight rows of 128 bytes",
                                        "a multiple of 32 bytes, not shared address 0x"};
-  for (const Wgmma which :
-       {Wgmma::misaligned_a, Wgmma::misaligned_b, Wgmma::misaligned_slice_of_a, Wgmma::misaligned_slice_of_b}) {
+  for (const Wgmma which : {Wgmma::misaligned_a, Wgmma::misaligned_slice_of_a}) {
     SCOPED_TRACE(static_cast<int>(which));
-    expect_error(which, parts);
+    expect_error(which, WgmmaForm::shared_128, parts);
+  }
+  for (const Wgmma which : {Wgmma::misaligned_b, Wgmma::misaligned_slice_of_b}) {
+    expect_errors(which, parts);
   }
 }
 
 TEST(WgmmaTest, LanesDoTheSame) {
-  for (const Wgmma which : {Wgmma::lanes_differ_in_a, Wgmma::lanes_differ_in_b}) {
-    expect_error(which, {"wgmma.cu:", "lanes of a warp", "different operands"});
-  }
+  const std::vector<std::string> parts{"wgmma.cu:", "lanes of a warp", "different operands"};
+  expect_error(Wgmma::lanes_differ_in_a, WgmmaForm::shared_128, parts);
+  expect_errors(Wgmma::lanes_differ_in_b, parts);
 }
 
 TEST(WgmmaTest, WarpsDoTheSame) {
-  for (const auto& [which, other] : {std::pair(Wgmma::warps_differ_in_a, 64), std::pair(Wgmma::warps_differ_in_b, 64),
-                                     std::pair(Wgmma::one_warp_stops, 32)}) {
-    expect_error(which, {"block (0,0,0)", "thread (" + std::to_string(other) + ",0,0) are of one warpgroup"});
-  }
+  const auto parts = [](int thread) {
+    return std::vector<std::string>{"block (0,0,0)",
+                                    "thread (" + std::to_string(thread) + ",0,0) are of one warpgroup"};
+  };
+  expect_error(Wgmma::warps_differ_in_a, WgmmaForm::shared_128, parts(64));
+  expect_errors(Wgmma::warps_differ_in_b, parts(64));
+  expect_errors(Wgmma::one_warp_stops, parts(32));
 }
 
 TEST(WgmmaTest, TakesWholeWarpgroups) {
-  expect_error(Wgmma::half_a_warpgroup, {"wgmma.cu:", "whole warpgroups of 128 threads"});
+  expect_errors(Wgmma::half_a_warpgroup, {"wgmma.cu:", "whole warpgroups of 128 threads"});
 }
 
 TEST(WgmmaTest, RegistersOfAProductUnderWay) {
-  expect_error(Wgmma::write_before_wait, {"wgmma.cu:", "product_kernel", "writes to registers of a wgmma"});
+  expect_errors(Wgmma::write_before_wait, {"wgmma.cu:", "product_kernel", "writes to registers of a wgmma"});
 }
 
 /// The product that the ring computes.

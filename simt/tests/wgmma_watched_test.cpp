@@ -45,6 +45,37 @@ struct RingArrays {
   void run(BulkRing which) { multiply_watched(which, tiles.front().bytes, d.data()); }
 };
 
+/// A product's matrices, filled with anything.
+struct ProductArrays {
+  WgmmaForm form;
+  std::size_t columns = static_cast<std::size_t>(columns_of(form));
+  std::vector<float> a = std::vector<float>(WGMMA_ROWS * WGMMA_KS, 1.0F);
+  std::vector<float> b = std::vector<float>(WGMMA_KS * columns, 1.0F);
+  std::vector<float> d = std::vector<float>(2 * WGMMA_ROWS * columns, 0.0F);
+
+  std::vector<simt::GlobalArray> all() const {
+    const auto array = [](const char* name, const std::vector<float>& of, bool writable) {
+      const std::size_t bytes = of.size() * sizeof(float);
+      return simt::GlobalArray{name, of.data(), 1, bytes, bytes, writable};
+    };
+    return {array("A", a, false), array("B", b, false), array("D", d, true)};
+  }
+  void run(Wgmma which) { multiply_watched(which, form, Half::fp16, a.data(), b.data(), d.data()); }
+};
+constexpr WgmmaForm FORMS[] = {WgmmaForm::shared_128, WgmmaForm::registers_128, WgmmaForm::registers_64,
+                               WgmmaForm::registers_32};
+
+std::string complaint(Wgmma which, WgmmaForm form) {
+  ProductArrays product{form};
+  const simt::CheckedArrays arrays(product.all());
+  try {
+    product.run(which);
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 std::string complaint(BulkRing which) {
   RingArrays ring;
   const simt::CheckedArrays arrays(ring.all());
@@ -79,6 +110,23 @@ void expect_complaint(Which which, const std::vector<std::string>& parts) {
 TEST(CheckedWgmma, RightUses) {
   for (const BulkRing which : {BulkRing::right, BulkRing::one_group_behind, BulkRing::halves}) {
     EXPECT_EQ(complaint(which), "") << static_cast<int>(which);
+  }
+}
+
+TEST(CheckedWgmma, RightProducts) {
+  for (const WgmmaForm form : FORMS) {
+    for (const Wgmma which : {Wgmma::right, Wgmma::two_at_once, Wgmma::store_behind_b}) {
+      EXPECT_EQ(complaint(which, form), "") << static_cast<int>(form) << ' ' << static_cast<int>(which);
+    }
+  }
+}
+
+TEST(CheckedWgmma, TileOfBThatIsOverwrittenBeforeTheWait) {
+  for (const WgmmaForm form : FORMS) {
+    SCOPED_TRACE(static_cast<int>(form));
+    expect_message(
+        complaint(Wgmma::store_to_b_while_read, form), "wgmma.cu",
+        {"thread (0,0,0)", "writes 1 bytes", "which wgmma reads in warp ", "no wait for it lies in between"});
   }
 }
 
@@ -165,6 +213,19 @@ TEST(CountedWgmma, BulkCopiesAreOneRequestEach) {
     EXPECT_EQ(sectors, BYTES / 32);
     // Six warps at one barrier of the block; then the producers wait once a step and four others twice.
     EXPECT_EQ(counts.barriers, 6U + (2 + 2 * 4) * RING_TILES);
+  }
+}
+
+TEST(CountedWgmma, OperationsGoByTheColumns) {
+  for (const WgmmaForm form : FORMS) {
+    ProductArrays product{form};
+    std::vector<simt::CountedArray> arrays;
+    for (simt::GlobalArray& array : product.all()) {
+      arrays.push_back({std::move(array), 0, 1});
+    }
+    simt::Counting counting(std::move(arrays), [](std::size_t, unsigned) { return std::size_t{32768}; });
+    product.run(Wgmma::right);
+    EXPECT_EQ(counting.take().front().tensor_flops, 2 * WGMMA_ROWS * product.columns * WGMMA_KS);
   }
 }
 

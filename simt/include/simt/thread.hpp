@@ -74,13 +74,18 @@ void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, co
 
 /// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];
-/// The same in wgmma.m64n128k32 with integers.
+/// The same (64 x 128) in wgmma.m64n128k32 with integers.
 using WgmmaIntegers = int[64];
+/// A thread's part of A (64 x 16) where it lies in registers, two numbers of 16 bits in each.
+using WgmmaA = unsigned[4];
 
 /// wgmma.mma_async: D = A * B, or D += A * B where `accumulate` says so, by the lanes of a warp together. `a` and `b`
 /// are shared addresses of tiles in K-major order with 128-byte swizzling. The product is started and not waited for:
 /// until a wait for `d` all its bits are set, which makes it NaN.
 void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
+/// The same with A in registers, whose numbers are those of the time when the product is started, and with the first
+/// `columns` of B, a multiple of 8 up to 128. `d` are the thread's `columns` / 2 elements.
+void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
 /// wgmma.mma_async.m64n128k32.s32.s8.s8: the same for signed integers of 8 bits. Sums beyond 32 bits wrap around. Until
 /// a wait for `d` it holds -1.
 void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site);
@@ -88,9 +93,9 @@ void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site)
 void wgmma_fence(Site site);
 /// wgmma.commit_group: the products since the last commit are a group.
 void wgmma_commit(Site site);
-/// wgmma.wait_group: waits until at most `pending` of the youngest groups are under way, and takes `d` over.
-void wgmma_wait(unsigned pending, WgmmaD& d, Site site);
-void wgmma_wait(unsigned pending, WgmmaIntegers& d, Site site);
+/// wgmma.wait_group: waits until at most `pending` of the youngest groups are under way, and takes over `d`, the
+/// registers of one result.
+void wgmma_wait(unsigned pending, void* d, Site site);
 
 // ---- Shared memory ----
 
