@@ -50,21 +50,21 @@ using Tile128x256 = TileShape<Scheme, 2>;
 template <class Scheme>
 using Tile128x128 = TileShape<Scheme, 1>;
 
-/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has an operand tile, its
+/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has a tile of Tile::BYTES, its
 /// scaling, and two barriers: one tells that the slot is full, the other that it is empty. Each use of a slot is one
 /// phase of both barriers.
-template <class Scheme, int SLOTS_>
+template <class Tile, int SLOTS_>
 class Ring {
  public:
   static constexpr int SLOTS = SLOTS_;
-  static constexpr int TILES_BYTES = SLOTS * OperandTile<Scheme>::BYTES;
+  static constexpr int TILES_BYTES = SLOTS * Tile::BYTES;
   static constexpr int SCALINGS_BYTES = SLOTS * SCALING_BYTES;
   static constexpr int BARRIERS_BYTES = SLOTS * 2 * MBARRIER_BYTES;
 
   __device__ __forceinline__ Ring(unsigned tiles, unsigned scalings, unsigned barriers)
       : tiles_(tiles), scalings_(scalings), barriers_(barriers) {}
 
-  __device__ unsigned tile() const { return tiles_ + slot_ * OperandTile<Scheme>::BYTES; }
+  __device__ unsigned tile() const { return tiles_ + slot_ * Tile::BYTES; }
   __device__ unsigned scaling() const { return scalings_ + slot_ * SCALING_BYTES; }
   __device__ unsigned full() const { return barriers_ + slot_ * MBARRIER_BYTES; }
   __device__ unsigned empty() const { return barriers_ + (SLOTS + slot_) * MBARRIER_BYTES; }
@@ -77,9 +77,9 @@ class Ring {
     }
   }
   /// Makes the barriers; by one thread.
-  __device__ __forceinline__ void init(unsigned readers) const {
+  __device__ __forceinline__ void init(unsigned readers, unsigned writers = 1) const {
     for (int slot = 0; slot < SLOTS; ++slot) {
-      mbarrier_init(barriers_ + slot * MBARRIER_BYTES, 1);
+      mbarrier_init(barriers_ + slot * MBARRIER_BYTES, writers);
       mbarrier_init(barriers_ + (SLOTS + slot) * MBARRIER_BYTES, readers);
     }
   }
@@ -95,8 +95,8 @@ class Ring {
 /// The two rings in a block's dynamic shared memory.
 template <class Scheme>
 struct Rings {
-  using A = Ring<Scheme, Scheme::A_SLOTS>;
-  using B = Ring<Scheme, Scheme::B_SLOTS>;
+  using A = Ring<OperandTile<Scheme>, Scheme::A_SLOTS>;
+  using B = Ring<OperandTile<Scheme>, Scheme::B_SLOTS>;
   static constexpr int B_TILES = A::TILES_BYTES;
   static constexpr int A_SCALINGS = B_TILES + B::TILES_BYTES;
   static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
@@ -142,8 +142,8 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
 
 /// Fills the next slot of a ring with the operand tile of number `tile`.
 template <class Scheme, int SLOTS>
-__device__ __forceinline__ void copy_tile(Ring<Scheme, SLOTS>& ring, const Workspace<Scheme>& workspace,
-                                          std::int64_t tile) {
+__device__ __forceinline__ void copy_tile(Ring<OperandTile<Scheme>, SLOTS>& ring,
+                                          const Workspace<Scheme>& workspace, std::int64_t tile) {
   ring.wait_until_empty();
   mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
   cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());
@@ -202,11 +202,11 @@ __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
   return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
-/// The accumulators of a warpgroup for 64 rows of C and the 128 columns of each of PANELS panels. The accumulators of a
-/// panel are divided by a power of two, which most of its k-tiles share.
-template <int PANELS>
+/// The accumulators of a warpgroup for 64 rows of C and the columns of each of PANELS panels, 128 or fewer. The
+/// accumulators of a panel are divided by a power of two, which most of its k-tiles share.
+template <int PANELS, int VALUES = 64>
 struct Accumulators {
-  float values[PANELS][64] = {};  ///< as wgmma holds D
+  float values[PANELS][VALUES] = {};  ///< as wgmma holds D
   int exponents[PANELS];
 
   __device__ __forceinline__ Accumulators() {
@@ -226,7 +226,7 @@ struct Accumulators {
   /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
   /// in their panels.
   template <class Scheme>
-  __device__ __forceinline__ void bring_together(int panel, float (&products)[64], const Scaling& a, const Scaling& b,
+  __device__ __forceinline__ void bring_together(int panel, float (&products)[VALUES], const Scaling& a, const Scaling& b,
                                                  int row, int column) {
     const int own = a.exponent + b.exponent;
     if (own < ALL_ZERO / 2) {
@@ -244,7 +244,7 @@ struct Accumulators {
     const float row_factors[2] = {factor * power_of_2(-Scheme::ROW_STEP * a.rows[row]),
                                   factor * power_of_2(-Scheme::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < VALUES; ++i) {
       const int own_column = column + i / 4 * 8 + i % 2;
       products[i] *= row_factors[i / 2 % 2] * power_of_2(-Scheme::ROW_STEP * b.rows[own_column]);
     }
@@ -363,12 +363,12 @@ __device__ __forceinline__ void after_last_tile(const Problem&, const Schedule&)
 
 /// Stores a thread's pairs whose sums are finite, and returns a bit for each of the others. `rows` are the addresses of
 /// its first elements in two rows of C, and `columns` how many columns C has from there on.
-template <bool PAIRS>
+template <bool PAIRS, int VALUES>
 __device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const int (&columns)[2],
-                                                const float (&sums)[64], const Scalars& scalars) {
+                                                const float (&sums)[VALUES], const Scalars& scalars) {
   unsigned not_finite = 0;
 #pragma unroll
-  for (int pair = 0; pair < 32; ++pair) {
+  for (int pair = 0; pair < VALUES / 2; ++pair) {
     const int column = pair / 2 * 8;
     const float values[2] = {sums[2 * pair], sums[2 * pair + 1]};
     if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
@@ -391,9 +391,9 @@ __device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const i
 /// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours. PAIRS: a pair may be stored in one access. If the sum of a pair is not finite,
 /// both elements are computed again, because no terms add up to Inf or NaN.
-template <bool PAIRS, class P>
+template <bool PAIRS, class P, int VALUES>
 __device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::int64_t first_col,
-                                      const float (&sums)[64]) {
+                                      const float (&sums)[VALUES]) {
   const Scalars scalars = scalars_of(p);
   float* const c = p.c + first_row * p.ldc + first_col;
   float* const rows[2] = {c, c + 8 * p.ldc};
