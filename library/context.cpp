@@ -132,6 +132,7 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
       if (in_one_launch) {
         append(ways, stacked_bf16x6_ways(batch, multiprocessors));
       }
+      append(ways, tall_bf16x6_ways(batch, multiprocessors));
     }
     if (accuracy >= SGEMM_ACCURACY_NORMWISE) {
       append(ways, fp16x3_ways(batch, multiprocessors));

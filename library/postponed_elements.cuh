@@ -287,8 +287,14 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   return by_rows;
 }
 
+/// An element of C. Other types of problems have overloads.
+__device__ __forceinline__ float& element_of_c(const PostponingProblem& p, std::int64_t row, std::int64_t column) {
+  return p.c[row * p.ldc + column];
+}
+
 /// Computes the noted elements of a panel of C.
-__device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_panel, int b_panel) {
+template <class P>
+__device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_panel) {
   const std::int64_t panel = a_panel * panels_of(p.n) + b_panel;
   const unsigned* const warps = p.postponed.warps + panel * CONSUMER_WARPS;
   if (!any_warp(warps)) {
@@ -307,7 +313,7 @@ __device__ __forceinline__ void compute_panel(const PostponingProblem& p, int a_
     const int row = by_rows ? listed : other;
     const int column = by_rows ? other : listed;
     if (row < rows.count && column < columns.count && is_noted(memory.pairs, row, column)) {
-      update(p.c[(first_row + row) * p.ldc + first_col + column], sum, scalars.alpha, scalars.beta);
+      update(element_of_c(p, first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
     }
   };
   const PanelLines listed = by_rows ? rows : columns;

@@ -17,9 +17,17 @@ constexpr double CUBLAS_BYTES = 4.5e6;         // a microsecond
 constexpr double CUBLAS_DIVIDED_CALL = 2;      // microseconds to add up the parts of a divided k
 constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, where k is divided
 constexpr int CUBLAS_MOST_PARTS = 32;
-constexpr double EVERY_SHAPE_CALL = -1;  // the constant of the chapter's own prediction is too large
-constexpr double SPLIT_CALL = 4;         // microseconds of a call besides its launches
-constexpr double SPLIT_BYTES = 3.8e6;    // a microsecond, read and written
+// Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
+// rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
+constexpr double CUBLAS_NARROW = 64;
+constexpr double CUBLAS_NARROW_RATE = 0.91;
+constexpr double CUBLAS_VERY_NARROW = 32;
+constexpr double CUBLAS_VERY_NARROW_RATE = 0.72;
+constexpr double CUBLAS_NARROWEST = 8;
+constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
+constexpr double EVERY_SHAPE_CALL = -1;      // the constant of the chapter's own prediction is too large
+constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
+constexpr double SPLIT_BYTES = 3.8e6;        // a microsecond, read and written
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -35,10 +43,21 @@ constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 1
 }  // namespace
 
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
-  const auto m = static_cast<double>(shape.m);
-  const auto n = static_cast<double>(shape.n);
+  auto m = static_cast<double>(shape.m);
+  auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(batch_count);
+  const double move = 4 * (m * k + k * n + m * n) * count / CUBLAS_BYTES;
+  double narrow_rate = 1;
+  if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
+    if (width > CUBLAS_VERY_NARROW) {
+      narrow_rate = CUBLAS_NARROW_RATE;
+    } else if (width >= CUBLAS_NARROWEST) {
+      narrow_rate = CUBLAS_VERY_NARROW_RATE;
+      m = std::max(m, CUBLAS_VERY_NARROW);
+      n = std::max(n, CUBLAS_VERY_NARROW);
+    }
+  }
   double multiply = std::numeric_limits<double>::infinity();
   for (const CublasTile& tile : CUBLAS_TILES) {
     const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * count;
@@ -50,10 +69,9 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
       const double rounds = std::ceil(tiles * parts / shape.multiprocessors);
       const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / CUBLAS_BYTES;
       const double flops = 2 * elements * (k / parts + CUBLAS_EXTRA_DEPTH);
-      multiply = std::min(multiply, rounds * flops / (CUBLAS_FLOPS * tile.rate) + add);
+      multiply = std::min(multiply, rounds * flops / (CUBLAS_FLOPS * tile.rate * narrow_rate) + add);
     }
   }
-  const double move = 4 * (m * k + k * n + m * n) * count / CUBLAS_BYTES;
   return CUBLAS_CALL + std::max(multiply, move);
 }
 

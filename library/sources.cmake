@@ -10,7 +10,8 @@ set(SGEMM_LIBRARY_SOURCES
   scaled_c.cu
   sgemm.cpp
   split_ways.cu
-  stacked_ways.cu)
+  stacked_ways.cu
+  tall_ways.cu)
 set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp memory_pool.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

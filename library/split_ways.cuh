@@ -96,6 +96,27 @@ __device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t pan
   }
 }
 
+/// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
+/// host/alignment.hpp, but not the addresses.
+template <int WIDTH>
+__device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
+         ld % WIDTH == 0;
+}
+
+/// split_lines() for lines that may be aligned or not.
+template <class Scheme, bool ALONG_K>
+__device__ __forceinline__ void split_lines_anyhow(const Lines& lines, int panel, int k_tile, unsigned char* terms,
+                                                   Scaling& scaling, uint4* shared) {
+  if constexpr (!ALONG_K) {
+    split_lines<Scheme, Reading::across_k>(lines, panel, k_tile, terms, scaling, shared);
+  } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
+    split_lines<Scheme, Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling, shared);
+  } else {
+    split_lines<Scheme, Reading::along_k>(lines, panel, k_tile, terms, scaling, shared);
+  }
+}
+
 /// Whether this build has code for the current device, and its grids and counters room for the problem.
 template <class Scheme>
 bool can_run(const Problem& p) {

@@ -77,14 +77,6 @@ __device__ constexpr int fewest_paced_rounds(const StackedProblem&) {
   return INT_MAX;
 }
 
-/// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
-/// host/alignment.hpp, but not the addresses.
-template <int WIDTH>
-__device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
-         ld % WIDTH == 0;
-}
-
 /// The first thread's value, so that the compiler knows that it is the same for the warp.
 __device__ __forceinline__ int of_warp(int value) { return __shfl_sync(~0U, value, 0); }
 

@@ -35,19 +35,6 @@ constexpr double STORE_HIDDEN = 1250;
 /// splitting so many operands takes ten times as long as what a launch takes besides.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
-/// Splits one operand tile of a product. Its lines may be aligned or not.
-template <class Scheme, bool ALONG_K>
-__device__ __forceinline__ void split_lines_of_product(const Lines& lines, int panel, int k_tile, unsigned char* terms,
-                                                       Scaling& scaling, uint4* shared) {
-  if constexpr (!ALONG_K) {
-    split_lines<Scheme, Reading::across_k>(lines, panel, k_tile, terms, scaling, shared);
-  } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
-    split_lines<Scheme, Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling, shared);
-  } else {
-    split_lines<Scheme, Reading::along_k>(lines, panel, k_tile, terms, scaling, shared);
-  }
-}
-
 /// Splits all A and B, and lowers the flags of the next kernel.
 template <class Scheme, bool A_ALONG_K, bool B_ALONG_K>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
@@ -58,8 +45,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = panel / p.a_panels;
         const LinesOfBoth lines(p.product(product));
-        split_lines_of_product<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling,
-                                                  shared);
+        split_lines_anyhow<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling, shared);
       },
       [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = panel / p.b_panels;
@@ -68,7 +54,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
           scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
         }
         const LinesOfBoth lines(p.product(product));
-        split_lines_of_product<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
+        split_lines_anyhow<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 

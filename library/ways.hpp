@@ -23,4 +23,7 @@ std::vector<Way> int8x6_ways(const GemmBatch& batch, int multiprocessors);
 std::vector<Way> stacked_bf16x6_ways(const GemmBatch& batch, int multiprocessors);
 std::vector<Way> stacked_fp16x3_ways(const GemmBatch& batch, int multiprocessors);
 
+/// Chapter 11 for products whose C has at most 128 rows or columns, many in a launch, for batches of either kind.
+std::vector<Way> tall_bf16x6_ways(const GemmBatch& batch, int multiprocessors);
+
 }  // namespace sgemm

@@ -123,6 +123,38 @@ TEST(LibraryTest, RowwiseInEveryLayout) {
   }
 }
 
+/// C with few columns or rows: one kernel splits the long operand while it multiplies.
+TEST(LibraryTest, ThinProductsInEveryLayout) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 11 needs wgmma";
+  }
+  const Handle handle;
+  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const auto& [m, n, batch] :
+           {std::tuple{12011, 32, 1}, {32, 12012, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
+        GemmCase product{m, n, 4098, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+        product.batch = batch;
+        product.padding = n % 4 == 0 ? 2 : 0;
+        product.order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+        GemmOperands operands(product);
+        EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << product.describe();
+        operands.op_a(0, 0, 7) = INF;
+        operands.op_b(0, 11, n - 1) = NAN_FLOAT;
+        operands.op_a(0, m / 2, 4000) = 0x1p90F;
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          operands.op_a(0, m - 1, k) *= 0x1p-100F;
+          operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
+        }
+        const Expected expected(operands, 5);
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        expected.check(operands);
+      }
+    }
+  }
+}
+
 TEST(LibraryTest, InfNanAndDenormals) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {

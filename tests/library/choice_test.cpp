@@ -96,6 +96,10 @@ struct LibraryCase {
       const std::vector<Way> stacked = (bf16x6 ? stacked_bf16x6_ways : stacked_fp16x3_ways)(batch, H200);
       all.insert(all.end(), stacked.begin(), stacked.end());
     }
+    if (bf16x6) {
+      const std::vector<Way> tall = tall_bf16x6_ways(batch, H200);
+      all.insert(all.end(), tall.begin(), tall.end());
+    }
     return all;
   }
   double cublas_at_least() const {
@@ -182,7 +186,8 @@ TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
   }
 }
 
-/// Long sums that are divided among blocks take longer than predicted, and squares of 1024 less.
+/// Long sums that are divided among blocks take longer than predicted. Squares of 1024 take less, and so do short sums,
+/// most of whose time is their stores.
 TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   std::map<std::string, std::pair<double, int>> logarithms;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
@@ -191,7 +196,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     }
     const double ratio = fastest(one.ways_of(one.kernel)) / one.library;
     EXPECT_GT(ratio, 0.75) << one.name << ' ' << one.kernel;
-    EXPECT_LT(ratio, 1.25) << one.name << ' ' << one.kernel;
+    EXPECT_LT(ratio, 1.33) << one.name << ' ' << one.kernel;
     logarithms[one.kernel].first += std::log(ratio);
     ++logarithms[one.kernel].second;
   }
@@ -296,14 +301,67 @@ TEST(ChoiceTest, BatchesGoToTheFaster) {
   EXPECT_EQ(ours, 19);  // of 24, of which 3 more are faster than cuBLAS
 }
 
-/// Thin products, where splitting the large operand takes longer than multiplying: 0.87 and 0.67 of cuBLAS's speed.
-TEST(ChoiceTest, CublasGetsThinProducts) {
-  for (const auto& [m, n] : {std::pair{32, 8192}, {8192, 32}, {1, 8192}, {8192, 1}}) {
-    const Measured shape{m, n, 8192, 0, 0, 0, 0};
-    EXPECT_FALSE(
-        choose(fp16x3_ways({problem(shape)}, H200), cublas_microseconds({m, n, 8192, H200}, 1), ANY_WORKSPACE, "").way)
-        << m << ' ' << n;
+/// Products with few rows or columns of C on an H200 (docs/lab/libsgemm.md), in microseconds: by cuBLAS, by chapter 12,
+/// and by chapter 11 with A split where it is multiplied.
+struct MeasuredThin {
+  std::int64_t count, m, n, k;
+  bool a_transposed, b_transposed;
+  double cublas, fp16x3, tall;
+};
+constexpr MeasuredThin THIN[] = {
+    {1, 8192, 32, 8192, false, false, 144.6, 216.2, 97.7},    {1, 32, 8192, 8192, false, false, 189.5, 219.3, 103.6},
+    {1, 8192, 64, 8192, false, false, 202.3, 216.8, 117.2},   {1, 8192, 64, 8192, true, false, 202.3, 218.8, 120.8},
+    {1, 64, 8192, 8192, false, false, 190.3, 222.3, 121.0},   {1, 8192, 128, 8192, false, false, 341.0, 220.7, 158.6},
+    {1, 128, 8192, 8192, false, true, 353.0, 221.4, 165.5},   {1, 8192, 128, 8192, true, true, 339.9, 223.1, 165.8},
+    {1, 4096, 64, 4096, false, false, 64.3, 66.6, 40.2},      {1, 64, 4096, 4096, false, true, 70.1, 67.6, 41.3},
+    {1, 4096, 128, 4096, false, false, 99.9, 67.0, 51.5},     {1, 128, 4096, 4096, false, false, 96.4, 69.1, 53.0},
+    {1, 128, 16384, 4096, false, true, 347.9, 211.5, 158.6},  {1, 128, 4096, 16384, false, true, 353.5, 231.0, 168.4},
+    {1, 64, 50257, 2048, false, true, 392.5, 324.2, 165.5},   {1, 2048, 64, 2048, false, false, 27.6, 32.4, 25.2},
+    {1, 2048, 128, 2048, false, false, 36.2, 33.1, 31.6},     {1, 1024, 128, 1024, false, false, 18.5, 23.2, 24.2},
+    {1, 65536, 64, 64, false, false, 25.9, 30.2, 25.5},       {1, 65536, 128, 128, false, false, 63.0, 46.9, 41.8},
+    {1, 65536, 64, 1024, false, false, 196.7, 216.9, 114.8},  {1, 64, 64, 65536, true, false, 30.3, 91.7, 82.7},
+    {1, 128, 128, 65536, true, false, 60.4, 97.2, 111.9},     {64, 2048, 64, 2048, false, false, 824.4, 872.8, 438.0},
+    {64, 2048, 64, 2048, true, false, 759.0, 910.0, 454.0},   {192, 512, 64, 512, false, false, 166.5, 203.6, 132.9},
+    {192, 512, 64, 512, true, false, 149.4, 207.6, 135.1},    {32, 1024, 128, 1024, false, false, 179.0, 129.7, 101.3},
+    {16, 2048, 128, 2048, false, false, 340.8, 228.5, 172.9}, {96, 64, 1024, 1024, false, false, 282.1, 357.0, 197.6},
+    {64, 128, 1024, 1024, false, true, 356.5, 247.2, 206.1},
+};
+
+TEST(ChoiceTest, ThinProductsGoToTheFaster) {
+  int ours = 0;
+  for (const MeasuredThin& measured : THIN) {
+    SCOPED_TRACE(std::to_string(measured.count) + "x" + std::to_string(measured.m) + "x" + std::to_string(measured.n) +
+                 "x" + std::to_string(measured.k));
+    GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
+    batch.first.a_transposed = measured.a_transposed;
+    batch.first.b_transposed = measured.b_transposed;
+    batch.count = measured.count;
+    const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
+    EXPECT_LE(cublas, measured.cublas);
+    const std::vector<Way> tall = tall_bf16x6_ways(batch, H200);
+    EXPECT_NEAR(fastest(tall) / measured.tall, 1.0, 0.22);
+    if (choose(tall, cublas, ANY_WORKSPACE, "").way) {
+      ++ours;
+      EXPECT_LE(measured.tall, 1.03 * measured.cublas);
+    }
+    if (choose(fp16x3_ways(batch, H200), cublas, ANY_WORKSPACE, "").way) {
+      EXPECT_LE(measured.fp16x3, 1.03 * measured.cublas);
+    }
   }
+  EXPECT_EQ(ours, 25);  // of 31, of which 3 more are faster than cuBLAS
+}
+
+/// Few rows or columns were measured down to 8. The product of a matrix and a vector is cuBLAS's.
+TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
+  for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}, {4, 4096}}) {
+    const Measured shape{m, n, 8192, 0, 0, 0, 0};
+    const double cublas = cublas_microseconds({m, n, 8192, H200}, 1);
+    EXPECT_LE(cublas, 97);
+    EXPECT_FALSE(choose(tall_bf16x6_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way) << m << ' ' << n;
+    EXPECT_FALSE(choose(fp16x3_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way) << m << ' ' << n;
+  }
+  EXPECT_LE(cublas_microseconds({8, 8192, 8192, H200}, 1), 147.8);
+  EXPECT_LE(cublas_microseconds({16, 4096, 4096, H200}, 1), 57.6);
 }
 
 /// 16384 x 64 x 64 was measured: cuBLAS takes 10 us, chapter 12 takes 18 us or more.

@@ -465,5 +465,176 @@ TEST(WaysTest, SameBitsEveryTime) {
   }
 }
 
+/// Products of few rows or columns, in one kernel that splits the other operand while it multiplies.
+class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  /// C has `lines` rows and `width` columns, or is the transposed of such a C.
+  GemmCase with(std::int64_t lines, std::int64_t width, std::int64_t k) const {
+    GemmCase product;
+    bool flat = false;
+    std::tie(flat, product.order, product.transa, product.transb) = GetParam();
+    product.m = flat ? width : lines;
+    product.n = flat ? lines : width;
+    product.k = k;
+    return product;
+  }
+
+  /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
+  static void expect_right_tall(
+      const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
+    GemmOperands measure(product);
+    for (const int multiprocessors : {3, MULTIPROCESSORS}) {
+      SCOPED_TRACE(multiprocessors);
+      const std::vector<Way> ways = tall_bf16x6_ways(batch_of(measure), multiprocessors);
+      EXPECT_EQ(ways.size(), 1U);
+      expect_right_in(ways, product, change, look);
+    }
+  }
+};
+
+TEST_P(TallTest, SizesOnBothSidesOfTiles) {
+  for (const std::int64_t width : {1, 32, 63, 66, 128}) {
+    GemmCase product = with(275, width, 67);
+    product.alpha = -1.5F;
+    product.beta = 0.5F;
+    expect_right_tall(product);
+  }
+}
+
+TEST_P(TallTest, LongSums) {
+  expect_right_tall(with(140, 20, 900));
+  expect_right_tall(with(140, 33, 900));
+  expect_right_tall(with(140, 70, 900));
+}
+
+TEST_P(TallTest, AlignedLinesAndLinesWithPadding) {
+  expect_right_tall(with(256, 64, 128));
+  GemmCase padded = with(132, 68, 132);
+  padded.padding = 3;
+  padded.offset = 1;
+  expect_right_tall(padded);
+}
+
+TEST_P(TallTest, ScalarsOnTheDevice) {
+  GemmCase product = with(133, 35, 70);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_tall(product);
+  }
+}
+
+/// Denormal numbers keep all of their digits beside large ones. Numbers so large that products overflow before their
+/// scaling is undone are computed again.
+TEST_P(TallTest, NumbersOfAnySize) {
+  for (const std::int64_t width : {21, 40, 100}) {
+    expect_right_tall(with(150, width, 200), [](GemmOperands& operands) {
+      const GemmCase& of = operands.of;
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        for (std::int64_t row = 0; row < of.m; row += 5) {
+          operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
+        }
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          operands.op_b(0, k, column) *= column % 7 == 3 && k < 140 ? 0x1p-20F : 0x1p40F;
+        }
+        operands.op_a(0, 1, k) *= 0x1p-130F;
+      }
+      operands.op_a(0, 2, 100) = 0x1p86F;
+      operands.op_a(0, 3, 7) = INF;
+      operands.op_a(0, 11, 100) = NAN_FLOAT;
+      operands.op_b(0, 20, 9) = -INF;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+/// Elements that are computed again are sums of plain products in the order of k.
+TEST(TallWaysTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+  for (const bool flat : {false, true}) {
+    GemmCase product{flat ? 60 : 300, flat ? 300 : 60, 170};
+    product.beta = 0.5F;
+    for (const Way& way : [&] {
+           GemmOperands measure(product);
+           return tall_bf16x6_ways(batch_of(measure), 5);
+         }()) {
+      GemmOperands operands(product);
+      for (std::int64_t k = 0; k < product.k; ++k) {
+        operands.op_a(0, 50, k) *= 0x1p95F;
+      }
+      const std::vector<float> before = operands.c.memory().copy();
+      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      way.launch(batch_of(operands), workspace.data(), nullptr);
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < product.k; ++k) {
+        sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
+      }
+      const std::size_t index = operands.c.index(0, 50, 7);
+      EXPECT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]);
+    }
+  }
+}
+
+TEST(TallWaysTest, Batches) {
+  for (const bool by_address : {false, true}) {
+    for (const bool flat : {false, true}) {
+      for (const std::int64_t width : {30, 50, 120}) {
+        for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+          GemmCase product{flat ? width : 200, flat ? 200 : width, 140};
+          product.transa = transa;
+          product.transb = transb;
+          product.batch = 3;
+          product.by_address = by_address;
+          product.beta = 1.0F;
+          GemmOperands measure(product);
+          const auto change = [](GemmOperands& operands) {
+            operands.op_a(1, 3, 7) = INF;
+            operands.op_b(2, 5, 1) = NAN_FLOAT;
+          };
+          for (const int multiprocessors : {2, MULTIPROCESSORS}) {
+            expect_right_in(tall_bf16x6_ways(batch_of(measure), multiprocessors), product, change, [](auto&, auto&) {});
+          }
+        }
+      }
+    }
+  }
+}
+
+/// All six products of terms are there: without one of the smallest the error would be twenty times as large.
+TEST(TallWaysTest, TheErrorIsThatOfChapter11) {
+  for (const std::int64_t width : {32, 64, 128}) {
+    GemmOperands operands({130, width, 500});
+    const Way way = tall_bf16x6_ways(batch_of(operands), MULTIPROCESSORS).front();
+    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    way.launch(batch_of(operands), workspace.data(), nullptr);
+    double error = 0.0;
+    double size = 0.0;
+    for (std::int64_t row = 0; row < operands.of.m; ++row) {
+      for (std::int64_t column = 0; column < width; ++column) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < operands.of.k; ++k) {
+          sum += static_cast<double>(operands.op_a(0, row, k)) * operands.op_b(0, k, column);
+        }
+        error += std::pow(operands.c.at(0, row, column) - sum, 2);
+        size += sum * sum;
+      }
+    }
+    EXPECT_LT(std::sqrt(error / size), 1.5e-7) << width;
+  }
+}
+
+TEST(TallWaysTest, SquareProductsHaveNone) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 129;
+  EXPECT_TRUE(tall_bf16x6_ways(batch, MULTIPROCESSORS).empty());
+  p.n = 128;
+  EXPECT_EQ(tall_bf16x6_ways(batch, MULTIPROCESSORS).size(), 1U);
+}
+
 }  // namespace
 }  // namespace sgemm::test

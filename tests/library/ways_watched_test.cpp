@@ -42,9 +42,10 @@ std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
                                                           : int8x6_ways(batch, 132);
 }
 
-void expect_right_while_watched(const GemmCase& product) {
+void expect_right_while_watched(const GemmCase& product,
+                                std::vector<Way> (*ways)(const GemmCase&, const GemmBatch&) = ways_of) {
   GemmOperands measured(product);
-  for (const Way& way : ways_of(product, batch_of(measured))) {
+  for (const Way& way : ways(product, batch_of(measured))) {
     SCOPED_TRACE(way.kernel + " " + way.configuration);
     GemmOperands operands(product);
     spread(operands);
@@ -79,6 +80,23 @@ TEST(WatchedWaysTest, ManyProductsInALaunch) {
       product.accuracy = accuracy;
       product.batch = 2;
       expect_right_while_watched(product);
+    }
+  }
+}
+
+TEST(WatchedWaysTest, TallProducts) {
+  for (const auto& [m, n] : {std::pair{270, 20}, {20, 270}, {270, 60}, {100, 270}}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{m, n, 150, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.batch = 2;
+      expect_right_while_watched(product, [](const GemmCase&, const GemmBatch& batch) {
+        std::vector<Way> ways;
+        for (const int multiprocessors : {2, 132}) {
+          const std::vector<Way> more = tall_bf16x6_ways(batch, multiprocessors);
+          ways.insert(ways.end(), more.begin(), more.end());
+        }
+        return ways;
+      });
     }
   }
 }

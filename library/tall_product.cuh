@@ -1,0 +1,496 @@
+#pragma once
+
+// Products whose C is tall: many rows, and at most 128 columns. Splitting A by a kernel of its own would move several
+// times as many bytes as A has. So consumers split it themselves: they read plain numbers from shared memory and keep
+// the terms in registers, from where wgmma takes them. Only B, which is small, is split beforehand. The terms, their
+// products and the order of sums are those of chapter 11. A flat C is the transposed of a tall one.
+
+#include "common/epilogue.cuh"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/split_terms.cuh"
+#include "engine/stream_k.cuh"
+#include "gemm_problem.hpp"
+#include "postponed_elements.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/cp_async_bulk.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
+#include "ptx/wgmma.cuh"
+#include "split_ways.cuh"
+#include "stacked_batch.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+/// A product with a tall C, which may be stored transposed.
+struct TallProduct : PostponingProblem {
+  SGEMM_HOST_DEVICE TallProduct(const GemmProblem& p, const Postponed& notes, bool transposed)
+      : PostponingProblem(p, notes), c_transposed(transposed) {}
+
+  bool c_transposed;
+};
+
+__device__ __forceinline__ float& element_of_c(const TallProduct& p, std::int64_t row, std::int64_t column) {
+  return p.c_transposed ? p.c[column * p.ldc + row] : p.c[row * p.ldc + column];
+}
+
+/// The same batch with A and B exchanged: C^T = op(B)^T op(A)^T.
+inline GemmBatch transposed(GemmBatch batch) {
+  GemmProblem& p = batch.first;
+  std::swap(p.m, p.n);
+  std::swap(p.a, p.b);
+  std::swap(p.lda, p.ldb);
+  std::swap(p.a_transposed, p.b_transposed);
+  p.a_transposed = !p.a_transposed;
+  p.b_transposed = !p.b_transposed;
+  std::swap(batch.stride_a, batch.stride_b);
+  std::swap(batch.each_a, batch.each_b);
+  return batch;
+}
+
+/// The batch as the engine's problem, for whose workspace there is no A, and the B of all products are panels side by
+/// side.
+struct TallProblem : Problem {
+  /// `notes` has room for the panels of all C.
+  TallProblem(const GemmBatch& tall, bool transposed, void* notes)
+      : batch(tall),
+        c_transposed(transposed),
+        panels(static_cast<int>(panels_of(tall.first.m))),
+        postponed(tall.count * panels, notes) {
+    m = 0;
+    n = tall.count * PANEL;
+    k = tall.first.k;
+  }
+
+  GemmBatch batch;
+  bool c_transposed;
+  int panels;  ///< of the A of one product
+  Postponed postponed;
+
+  __device__ __forceinline__ TallProduct product(int index) const {
+    const GemmProblem p = batch.problem(index);
+    assume_global(p.a);
+    assume_global(p.b);
+    assume_global(p.c);
+    return {p, Postponed(postponed, static_cast<std::int64_t>(index) * panels), c_transposed};
+  }
+};
+
+/// A tile of C is a panel of A by all columns. Those of a product follow one another.
+template <class Shape>
+__device__ __forceinline__ Tile tile_at(const TallProblem&, int position) {
+  return {position, 0, 1};
+}
+
+/// A k-tile of a panel of A in shared memory, as it is in the matrix: along k, or with the lines side by side. The
+/// strides, in floats, keep threads that read at the same time on different banks. Each thread reads at one k of the
+/// lower half of the k-tile or of the upper half, as k_in_tile() has it.
+template <bool ALONG_K>
+struct PlainTile {
+  static constexpr int LINE = ALONG_K ? BK + 8 : 1;
+  static constexpr int K = ALONG_K ? 1 : PANEL + 4;
+  static constexpr int UPPER_HALF = ALONG_K ? 4 : 16;
+  static constexpr int BYTES = static_cast<int>(sizeof(float)) * (ALONG_K ? PANEL * LINE : BK * K + UPPER_HALF);
+  static_assert(BYTES % 16 == 0);
+
+  SGEMM_HOST_DEVICE static constexpr int at(int line, int k) {
+    return line * LINE + k * K + (k >= BK / 2 ? UPPER_HALF : 0);
+  }
+};
+
+/// The terms of a k-tile of B, for as many columns as C may have.
+template <int COLUMNS>
+struct NarrowTile {
+  static constexpr int TERM_BYTES = COLUMNS * WGMMA_ROW_BYTES;
+  static constexpr int BYTES = Bf16x6::TERMS * TERM_BYTES;
+};
+
+/// A block computes tiles of 128 rows. Two consumer warpgroups split and multiply 64 rows each. Of the producers, two
+/// warps copy A, and a thread of a third one copies B.
+template <int COLUMNS_>
+struct TallShape : TileShape<Bf16x6, 1> {
+  static constexpr int COLUMNS = COLUMNS_;
+  static constexpr int VALUES = COLUMNS / 2;  // accumulators of a thread
+  static constexpr int A_SLOTS = COLUMNS == 32 ? 5 : COLUMNS == 64 ? 4 : 3;
+  static constexpr int B_SLOTS = COLUMNS == PANEL ? 2 : 3;
+  static constexpr int A_PRODUCERS = 2 * WARP;
+};
+
+template <class Shape, bool ALONG_K>
+struct TallRings {
+  using A = Ring<PlainTile<ALONG_K>, Shape::A_SLOTS>;
+  using B = Ring<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>;
+  static constexpr int A_TILES = B::TILES_BYTES;  // B's come first, as they have to be aligned
+  static constexpr int A_SCALINGS = A_TILES + A::TILES_BYTES;
+  static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
+  static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
+  static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
+  static constexpr int SMEM_BYTES = B_BARRIERS + B::BARRIERS_BYTES;
+  static_assert(sizeof(PlainMemory) <= SMEM_BYTES);
+
+  A a;
+  B b;
+  __device__ __forceinline__ explicit TallRings(unsigned smem)
+      : a(smem + A_TILES, smem + A_SCALINGS, smem + A_BARRIERS), b(smem, smem + B_SCALINGS, smem + B_BARRIERS) {}
+};
+
+// ---- Producers ----
+
+/// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
+/// outside of the matrix. `thread` is one of COPIERS.
+template <bool ALONG_K, int COPIERS, bool VECTOR>
+__device__ __forceinline__ void copy_numbers(unsigned slot, const Lines& lines, std::int64_t first_line,
+                                             std::int64_t first_k, int thread) {
+  constexpr int ROW_GROUPS = (ALONG_K ? BK : PANEL) / 4;  // of a row of the stored matrix
+  constexpr int STEP = COPIERS / ROW_GROUPS;
+  constexpr int GROUPS_OF_TILE = PANEL * BK / 4;
+  static_assert(COPIERS % ROW_GROUPS == 0);
+  const int along = thread % ROW_GROUPS * 4;
+  int across = thread / ROW_GROUPS;
+  const std::int64_t first_along = ALONG_K ? first_k : first_line;
+  const std::int64_t first_across = ALONG_K ? first_line : first_k;
+  const std::int64_t left_along = (ALONG_K ? lines.depth : lines.count) - first_along - along;
+  const std::int64_t left_across = (ALONG_K ? lines.count : lines.depth) - first_across;
+  const float* from = lines.data + (first_across + across) * lines.stride + first_along + along;
+#pragma unroll 4
+  for (int i = 0; i < GROUPS_OF_TILE / COPIERS; ++i) {
+    const int place = ALONG_K ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
+    const unsigned to = slot + static_cast<unsigned>(place) * sizeof(float);
+    const bool inside = across < left_across;
+    if (VECTOR) {
+      cp_async_zfill<16>(to, from, inside && left_along > 0);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        cp_async_zfill<4>(to + j * sizeof(float), from + j, inside && left_along > j);
+      }
+    }
+    from += STEP * lines.stride;
+    across += STEP;
+  }
+}
+
+/// Copies A, by whole warps.
+template <class Shape, bool ALONG_K>
+__device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& schedule,
+                                          TallRings<Shape, ALONG_K> rings) {
+  const auto thread = static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS;
+  Work work(schedule);
+#pragma unroll 1
+  while (!work.done(schedule)) {
+    const Segment segment = work.next(schedule);
+    const int number = segment.tile / p.panels;
+    const std::int64_t first_line = static_cast<std::int64_t>(segment.tile - number * p.panels) * PANEL;
+    const Lines lines = LinesOfBoth(p.product(number)).a;
+    const bool vector = rows_split_into<4>(lines.data, ALONG_K ? lines.depth : lines.count, lines.stride);
+#pragma unroll 1
+    for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
+      const std::int64_t first_k = static_cast<std::int64_t>(k_tile) * BK;
+      rings.a.wait_until_empty();
+      if (vector) {
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, true>(rings.a.tile(), lines, first_line, first_k, thread);
+      } else {
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, false>(rings.a.tile(), lines, first_line, first_k, thread);
+      }
+      cp_async_mbarrier_arrive_noinc(rings.a.full());
+      rings.a.advance();
+    }
+  }
+}
+
+/// Copies the terms of B, by one thread.
+template <class Shape, bool ALONG_K>
+__device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& schedule,
+                                          const Workspace<Bf16x6>& workspace, TallRings<Shape, ALONG_K> rings) {
+  using Narrow = NarrowTile<Shape::COLUMNS>;
+  Work work(schedule);
+  griddepcontrol_wait();
+#pragma unroll 1
+  while (!work.done(schedule)) {
+    const Segment segment = work.next(schedule);
+    std::int64_t tile = static_cast<std::int64_t>(segment.tile / p.panels) * workspace.k_tiles() + segment.first;
+#pragma unroll 1
+    for (int left = segment.count; left > 0; --left, ++tile) {
+      rings.b.wait_until_empty();
+      mbarrier_arrive_expect_tx(rings.b.full(), Narrow::BYTES + SCALING_BYTES);
+#pragma unroll
+      for (int term = 0; term < Bf16x6::TERMS; ++term) {
+        cp_async_bulk(rings.b.tile() + term * Narrow::TERM_BYTES,
+                      workspace.terms(tile) + term * OperandTile<Bf16x6>::TERM_BYTES, Narrow::TERM_BYTES,
+                      rings.b.full());
+      }
+      cp_async_bulk(rings.b.scaling(), workspace.scaling(tile), SCALING_BYTES, rings.b.full());
+      rings.b.advance();
+    }
+  }
+}
+
+// ---- Consumers ----
+
+/// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
+/// products may overflow, and are computed again.
+constexpr int A_EXPONENT = -24;
+
+/// The scaling of all tiles of A, in shared memory.
+__device__ __forceinline__ Scaling& scaling_of_a() {
+  __shared__ Scaling scaling;
+  return scaling;
+}
+
+/// By all threads of the block, before a barrier of it.
+__device__ __forceinline__ void set_scaling_of_a() {
+  Scaling& scaling = scaling_of_a();
+  if (threadIdx.x == 0) {
+    scaling.exponent = A_EXPONENT;
+    scaling.plain = A_EXPONENT;
+    scaling.panel = 0;
+    scaling.followed = 0;
+  }
+  if (threadIdx.x < PANEL) {
+    scaling.rows[threadIdx.x] = 0;
+  }
+}
+
+constexpr int STEPS = 2;  // of wgmma, of 16 k each, of which a thread has the terms of A at a time
+constexpr int CHUNKS = BK / (STEPS * WGMMA_K);
+
+/// A thread's part of A for some steps, as wgmma takes it from registers.
+struct Fragments {
+  unsigned terms[STEPS][Bf16x6::TERMS][4];
+
+  /// Splits a chunk of a tile, where `numbers` is the thread's first one.
+  template <bool ALONG_K>
+  __device__ __forceinline__ void split(const float* numbers, int chunk) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* const at =
+            numbers + PlainTile<ALONG_K>::at(i % 2 * 8, ((chunk * STEPS + step) * 2 + i / 2) * (GROUP / 2));
+        float2 x;
+        if (ALONG_K) {
+          x = *reinterpret_cast<const float2*>(at);
+        } else {
+          x = {at[0], at[PlainTile<ALONG_K>::K]};
+        }
+        unsigned parts[Bf16x6::TERMS];
+        split_pair<Bf16>(x.x * power_of_2(-A_EXPONENT), x.y * power_of_2(-A_EXPONENT), parts);
+#pragma unroll
+        for (int term = 0; term < Bf16x6::TERMS; ++term) {
+          terms[step][term][i] = parts[term];
+        }
+      }
+    }
+    keep();
+  }
+
+  /// Keeps the registers as they are up to here.
+  __device__ __forceinline__ void keep() const {
+#ifdef __CUDACC__
+#pragma unroll
+    for (const auto& step : terms) {
+#pragma unroll
+      for (const auto& term : step) {
+        asm volatile("" ::"r"(term[0]), "r"(term[1]), "r"(term[2]), "r"(term[3]));
+      }
+    }
+#endif
+  }
+};
+
+/// Starts all products of a chunk's terms. They replace the content of `products`. The smallest come first: tensor
+/// cores cut off less while a sum is small.
+template <class Shape>
+__device__ __forceinline__ void start_products(float (&products)[Shape::VALUES], const Fragments& a, unsigned b_tile,
+                                               int chunk) {
+  const std::uint64_t b = wgmma_descriptor(b_tile);
+  wgmma_fence();
+#pragma unroll
+  for (int product = 0; product < Bf16x6::PRODUCTS; ++product) {
+    const TermsOfProduct of = Bf16x6::product(product);
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+      wgmma_m64k16<Bf16>(products, a.terms[step][of.a],
+                         wgmma_descriptor_at(
+                             b, of.b * NarrowTile<Shape::COLUMNS>::TERM_BYTES + (chunk * STEPS + step) * K_BLOCK_BYTES),
+                         product + step > 0);
+    }
+  }
+  wgmma_commit_group();
+}
+
+/// accumulators += A * B for `k_tiles` k-tiles of a tile of C.
+template <class Shape, bool ALONG_K>
+__device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shape, ALONG_K>& rings,
+                                                     Accumulators<1, Shape::VALUES>& accumulators) {
+  static_assert(CHUNKS == 2);
+  const Scaling& a_scaling = scaling_of_a();
+  // Of the pairs of groups of a step, a thread has k as k_in_tile() deals them out.
+  const int q = static_cast<int>(threadIdx.x) % 4;
+  const int first = PlainTile<ALONG_K>::at(first_row(threadIdx.x), q / 2 * (BK / 2) + q % 2 * 2);
+  const auto numbers = [&] { return static_cast<const float*>(from_shared_address(rings.a.tile())) + first; };
+  const auto release = [](unsigned barrier) {
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(barrier);
+    }
+  };
+  float products[Shape::VALUES];
+  const auto add = [&](const Scaling& b_scaling) {
+    if (!accumulators.match(0, a_scaling, b_scaling)) {
+      accumulators.template bring_together<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
+                                                   first_column(threadIdx.x));
+    }
+#pragma unroll
+    for (int i = 0; i < Shape::VALUES; ++i) {
+      accumulators.values[0][i] += products[i];
+    }
+  };
+  Fragments even;
+  Fragments odd;
+  rings.a.wait_until_full();
+  even.split<ALONG_K>(numbers(), 0);
+#pragma unroll 1
+  for (; k_tiles > 0; --k_tiles) {
+    rings.b.wait_until_full();
+    const Scaling& b_scaling = scaling_at(rings.b.scaling());
+    start_products<Shape>(products, even, rings.b.tile(), 0);
+    odd.split<ALONG_K>(numbers(), 1);
+    release(rings.a.empty());
+    rings.a.advance();
+    wgmma_wait_group<0>(products);
+    even.keep();
+    add(b_scaling);
+    start_products<Shape>(products, odd, rings.b.tile(), 1);
+    if (k_tiles > 1) {
+      rings.a.wait_until_full();
+      even.split<ALONG_K>(numbers(), 0);
+    }
+    wgmma_wait_group<0>(products);
+    odd.keep();
+    add(b_scaling);
+    release(rings.b.empty());
+    rings.b.advance();
+  }
+}
+
+/// store() for a C that is stored transposed: neighbouring threads have neighbouring rows.
+template <int VALUES>
+__device__ __forceinline__ void store_transposed(const TallProduct& p, std::int64_t first_row, std::int64_t first_col,
+                                                 const float (&sums)[VALUES]) {
+  const Scalars scalars = scalars_of(p);
+  float* const c = p.c + first_col * p.ldc + first_row;
+  const std::int64_t rows_left = p.m - first_row;
+  const std::int64_t columns_left = p.n - first_col;
+  unsigned not_finite = 0;
+#pragma unroll
+  for (int pair = 0; pair < VALUES / 2; ++pair) {
+    const int row = pair % 2 * 8;
+    const int column = pair / 2 * 8;
+    if (!(std::fabs(sums[2 * pair] + sums[2 * pair + 1]) < INFINITY)) {
+      not_finite |= 1U << static_cast<unsigned>(pair);
+    } else if (row < rows_left) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        if (column + j < columns_left) {
+          update(c[(column + j) * p.ldc + row], sums[2 * pair + j], scalars.alpha, scalars.beta);
+        }
+      }
+    }
+  }
+  compute_again(p, first_row, first_col, not_finite, scalars);
+}
+
+template <class Shape>
+using TallPartialSums = PartialSums<Shape::CONSUMER_WARPS, 1, Shape::VALUES>;
+
+/// What finish() does for other shapes.
+template <class Shape>
+__device__ __forceinline__ void finish_tall(const TallProblem& p, const Schedule& schedule, const Segment& segment,
+                                            float (&sums)[1][Shape::VALUES]) {
+  if (segment.first > 0) {
+    TallPartialSums<Shape>(schedule, Work::share()).publish(sums);
+    return;
+  }
+  if (segment.count < schedule.k_tiles) {
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
+#pragma unroll 1
+    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
+      const TallPartialSums<Shape> other(schedule, share);
+      other.wait_together();
+      other.add_to(sums);
+    }
+  }
+  const int number = of_warp(segment.tile / p.panels);
+  const TallProduct product = p.product(number);
+  const std::int64_t row = static_cast<std::int64_t>(segment.tile - number * p.panels) * PANEL + first_row(threadIdx.x);
+  const int column = first_column(threadIdx.x);
+  if (product.c_transposed) {
+    store_transposed(product, row, column, sums[0]);
+  } else if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
+    store<true>(product, row, column, sums[0]);
+  } else {
+    store<false>(product, row, column, sums[0]);
+  }
+}
+
+/// A consumer warpgroup: it multiplies and stores segment after segment.
+template <class Shape, bool ALONG_K>
+__device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedule& schedule,
+                                             TallRings<Shape, ALONG_K> rings) {
+  Work work(schedule);
+#pragma unroll 1
+  while (!work.done(schedule)) {
+    const Segment segment = work.next(schedule);
+    Accumulators<1, Shape::VALUES> accumulators;
+    consume_tall_segment<Shape, ALONG_K>(segment.count, rings, accumulators);
+    accumulators.undo_scaling();
+    finish_tall<Shape>(p, schedule, segment, accumulators.values);
+  }
+  compute_postponed<Shape>(p, schedule, [&](int tile, int) {
+    const int number = tile / p.panels;
+    compute_panel(p.product(number), tile - number * p.panels, 0);
+  });
+}
+
+/// A block. ALONG_K: how A is stored.
+template <class Shape, bool ALONG_K>
+__device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory, const Schedule& schedule) {
+  const TallRings<Shape, ALONG_K> rings(shared_address(dynamic_smem()));
+  postpone_nothing();
+  set_scaling_of_a();
+  if (threadIdx.x == 0) {
+    rings.a.init(Shape::CONSUMER_WARPS, Shape::A_PRODUCERS);
+    rings.b.init(Shape::CONSUMER_WARPS);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x >= Shape::CONSUMER_THREADS) {
+    setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
+    if (threadIdx.x < Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
+      produce_a<Shape, ALONG_K>(p, schedule, rings);
+    } else if (threadIdx.x == Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
+      produce_b<Shape, ALONG_K>(p, schedule, Workspace<Bf16x6>(p, memory), rings);
+    }
+  } else {
+    setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
+    consume_tall<Shape, ALONG_K>(p, schedule, rings);
+  }
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
