@@ -79,7 +79,14 @@ std::vector<Product> products() {
   for (const auto& [heads, length] : {std::pair{192, 512}, {96, 1024}, {32, 2048}, {16, 4096}}) {
     all.push_back({"scores", length, length, 64, false, true, heads});
     all.push_back({"values", length, 64, length, false, false, heads});
+    all.push_back({"values", length, 64, length, true, false, heads});
     all.push_back({"scores by address", length, length, 64, false, true, heads, true});
+  }
+  // Layers of a network that answers few questions at a time.
+  for (const std::int64_t tokens : {8, 32, 64, 128}) {
+    for (const auto& [in, out] : {std::pair{4096, 4096}, {4096, 16384}, {8192, 8192}}) {
+      all.push_back({"few tokens", tokens, out, in, false, true});
+    }
   }
   // Experts, each with tokens of its own.
   for (const auto& [experts, tokens] : {std::pair{8, 1024}, {16, 512}, {64, 128}}) {
