@@ -1339,7 +1339,7 @@ def promotion(d: Drawing) -> None:
 def bulk_ring(d: Drawing) -> None:
     relies_on(
         "engine/split_product.cuh",
-        "mbarrier_init(barriers_ + slot * MBARRIER_BYTES, 1);",
+        "mbarrier_init(barriers_ + slot * MBARRIER_BYTES, writers);",
         "mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);",
         "static constexpr int PRODUCER_REGISTERS = 40;",
     )
