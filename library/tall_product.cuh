@@ -5,6 +5,7 @@
 // the terms in registers, from where wgmma takes them. Only B, which is small, is split beforehand. The terms, their
 // products and the order of sums are those of chapter 11. A flat C is the transposed of a tall one.
 
+#include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
@@ -103,8 +104,8 @@ struct PlainTile {
   static constexpr int LINE = ALONG_K ? BK + 8 : 1;
   static constexpr int K = ALONG_K ? 1 : PANEL + 4;
   static constexpr int UPPER_HALF = ALONG_K ? 4 : 16;
-  static constexpr int BYTES = static_cast<int>(sizeof(float)) * (ALONG_K ? PANEL * LINE : BK * K + UPPER_HALF);
-  static_assert(BYTES % 16 == 0);
+  static constexpr int USED_BYTES = static_cast<int>(sizeof(float)) * (ALONG_K ? PANEL * LINE : BK * K + UPPER_HALF);
+  static constexpr int BYTES = ceil_div(USED_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
 
   SGEMM_HOST_DEVICE static constexpr int at(int line, int k) {
     return line * LINE + k * K + (k >= BK / 2 ? UPPER_HALF : 0);
@@ -130,22 +131,7 @@ struct TallShape : TileShape<Bf16x6, 1> {
 };
 
 template <class Shape, bool ALONG_K>
-struct TallRings {
-  using A = Ring<PlainTile<ALONG_K>, Shape::A_SLOTS>;
-  using B = Ring<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>;
-  static constexpr int A_TILES = B::TILES_BYTES;  // B's come first, as they have to be aligned
-  static constexpr int A_SCALINGS = A_TILES + A::TILES_BYTES;
-  static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
-  static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
-  static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
-  static constexpr int SMEM_BYTES = B_BARRIERS + B::BARRIERS_BYTES;
-  static_assert(sizeof(PlainMemory) <= SMEM_BYTES);
-
-  A a;
-  B b;
-  __device__ __forceinline__ explicit TallRings(unsigned smem)
-      : a(smem + A_TILES, smem + A_SCALINGS, smem + A_BARRIERS), b(smem, smem + B_SCALINGS, smem + B_BARRIERS) {}
-};
+using TallRings = RingPair<Ring<PlainTile<ALONG_K>, Shape::A_SLOTS>, Ring<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
 
 // ---- Producers ----
 
@@ -414,25 +400,12 @@ __device__ __forceinline__ void store_transposed(const TallProduct& p, std::int6
   compute_again(p, first_row, first_col, not_finite, scalars);
 }
 
-template <class Shape>
-using TallPartialSums = PartialSums<Shape::CONSUMER_WARPS, 1, Shape::VALUES>;
-
 /// What finish() does for other shapes.
 template <class Shape>
 __device__ __forceinline__ void finish_tall(const TallProblem& p, const Schedule& schedule, const Segment& segment,
                                             float (&sums)[1][Shape::VALUES]) {
-  if (segment.first > 0) {
-    TallPartialSums<Shape>(schedule, Work::share()).publish(sums);
+  if (!collect<PartialSums<Shape::CONSUMER_WARPS, 1, Shape::VALUES>>(schedule, segment, sums)) {
     return;
-  }
-  if (segment.count < schedule.k_tiles) {
-    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
-#pragma unroll 1
-    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
-      const TallPartialSums<Shape> other(schedule, share);
-      other.wait_together();
-      other.add_to(sums);
-    }
   }
   const int number = of_warp(segment.tile / p.panels);
   const TallProduct product = p.product(number);
@@ -469,6 +442,7 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
 /// A block. ALONG_K: how A is stored.
 template <class Shape, bool ALONG_K>
 __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory, const Schedule& schedule) {
+  static_assert(sizeof(PlainMemory) <= TallRings<Shape, ALONG_K>::SMEM_BYTES);
   const TallRings<Shape, ALONG_K> rings(shared_address(dynamic_smem()));
   postpone_nothing();
   set_scaling_of_a();

@@ -50,9 +50,9 @@ using Tile128x256 = TileShape<Scheme, 2>;
 template <class Scheme>
 using Tile128x128 = TileShape<Scheme, 1>;
 
-/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has a tile of Tile::BYTES, its
-/// scaling, and two barriers: one tells that the slot is full, the other that it is empty. Each use of a slot is one
-/// phase of both barriers.
+/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has a tile of Tile::BYTES,
+/// its scaling, and two barriers: one tells that the slot is full, the other that it is empty. Each use of a slot is
+/// one phase of both barriers.
 template <class Tile, int SLOTS_>
 class Ring {
  public:
@@ -92,23 +92,26 @@ class Ring {
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-/// The two rings in a block's dynamic shared memory.
-template <class Scheme>
-struct Rings {
-  using A = Ring<OperandTile<Scheme>, Scheme::A_SLOTS>;
-  using B = Ring<OperandTile<Scheme>, Scheme::B_SLOTS>;
+/// Two rings in a block's dynamic shared memory. Those of A take a multiple of what wgmma's operands are aligned to.
+template <class A_, class B_>
+struct RingPair {
+  using A = A_;
+  using B = B_;
   static constexpr int B_TILES = A::TILES_BYTES;
   static constexpr int A_SCALINGS = B_TILES + B::TILES_BYTES;
   static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
   static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
   static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
   static constexpr int SMEM_BYTES = B_BARRIERS + B::BARRIERS_BYTES;
+  static_assert(B_TILES % WGMMA_ALIGNMENT == 0);
 
   A a;
   B b;
-  __device__ __forceinline__ explicit Rings(unsigned smem)
+  __device__ __forceinline__ explicit RingPair(unsigned smem)
       : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
 };
+template <class Scheme>
+using Rings = RingPair<Ring<OperandTile<Scheme>, Scheme::A_SLOTS>, Ring<OperandTile<Scheme>, Scheme::B_SLOTS>>;
 
 /// A tile of C.
 struct Tile {
@@ -142,8 +145,8 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
 
 /// Fills the next slot of a ring with the operand tile of number `tile`.
 template <class Scheme, int SLOTS>
-__device__ __forceinline__ void copy_tile(Ring<OperandTile<Scheme>, SLOTS>& ring,
-                                          const Workspace<Scheme>& workspace, std::int64_t tile) {
+__device__ __forceinline__ void copy_tile(Ring<OperandTile<Scheme>, SLOTS>& ring, const Workspace<Scheme>& workspace,
+                                          std::int64_t tile) {
   ring.wait_until_empty();
   mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
   cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());
@@ -226,8 +229,8 @@ struct Accumulators {
   /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
   /// in their panels.
   template <class Scheme>
-  __device__ __forceinline__ void bring_together(int panel, float (&products)[VALUES], const Scaling& a, const Scaling& b,
-                                                 int row, int column) {
+  __device__ __forceinline__ void bring_together(int panel, float (&products)[VALUES], const Scaling& a,
+                                                 const Scaling& b, int row, int column) {
     const int own = a.exponent + b.exponent;
     if (own < ALL_ZERO / 2) {
       return;
@@ -409,24 +412,33 @@ __device__ __forceinline__ void store(const P& p, std::int64_t first_row, std::i
 template <class Shape>
 using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
-/// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
-/// Any other segment becomes partial sums for the block that has the beginning. `sums` are the segment's, of 64 rows of
-/// C and the columns of each panel.
-template <class Shape, bool PAIRS, class P>
-__device__ __forceinline__ void finish(const P& p, const Schedule& schedule, const Segment& segment, const Panels& tile,
-                                       float (&sums)[Shape::PANELS][64]) {
+/// Partial sums that other blocks have of a tile are added to those of the segment at its beginning. Any other segment
+/// becomes partial sums for the block that has the beginning. Returns whether `sums` are a tile's now. `Partial` is a
+/// PartialSums.
+template <class Partial, class Sums>
+__device__ __forceinline__ bool collect(const Schedule& schedule, const Segment& segment, Sums& sums) {
   if (segment.first > 0) {
-    PartialSumsOf<Shape>(schedule, Work::share()).publish(sums);
-    return;
+    Partial(schedule, Work::share()).publish(sums);
+    return false;
   }
   if (segment.count < schedule.k_tiles) {
     const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
 #pragma unroll 1
     for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
-      const PartialSumsOf<Shape> other(schedule, share);
+      const Partial other(schedule, share);
       other.wait_together();
       other.add_to(sums);
     }
+  }
+  return true;
+}
+
+/// The sums of a segment, of 64 rows of C and the columns of each panel, become C or partial sums.
+template <class Shape, bool PAIRS, class P>
+__device__ __forceinline__ void finish(const P& p, const Schedule& schedule, const Segment& segment, const Panels& tile,
+                                       float (&sums)[Shape::PANELS][64]) {
+  if (!collect<PartialSumsOf<Shape>>(schedule, segment, sums)) {
+    return;
   }
 #pragma unroll
   for (int panel = 0; panel < Shape::PANELS; ++panel) {
