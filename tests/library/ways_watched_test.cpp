@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,9 +86,10 @@ TEST(WatchedWaysTest, ManyProductsInALaunch) {
 }
 
 TEST(WatchedWaysTest, TallProducts) {
-  for (const auto& [m, n] : {std::pair{270, 20}, {20, 270}, {270, 60}, {100, 270}}) {
+  // Lines that split into groups of four, and others. Neither fills its last tile.
+  for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 148}, {272, 60, 148}, {100, 270, 150}}) {
     for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
-      GemmCase product{m, n, 150, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      GemmCase product{m, n, k, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
       product.batch = 2;
       expect_right_while_watched(product, [](const GemmCase&, const GemmBatch& batch) {
         std::vector<Way> ways;
