@@ -49,9 +49,9 @@ struct RingArrays {
 struct ProductArrays {
   WgmmaForm form;
   std::size_t columns = static_cast<std::size_t>(columns_of(form));
-  std::vector<float> a = std::vector<float>(WGMMA_ROWS * WGMMA_KS, 1.0F);
-  std::vector<float> b = std::vector<float>(WGMMA_KS * columns, 1.0F);
-  std::vector<float> d = std::vector<float>(2 * WGMMA_ROWS * columns, 0.0F);
+  std::vector<float> a = std::vector<float>(std::size_t{WGMMA_ROWS} * WGMMA_KS, 1.0F);
+  std::vector<float> b = std::vector<float>(columns * WGMMA_KS, 1.0F);
+  std::vector<float> d = std::vector<float>(columns * WGMMA_ROWS * 2, 0.0F);
 
   std::vector<simt::GlobalArray> all() const {
     const auto array = [](const char* name, const std::vector<float>& of, bool writable) {
@@ -225,7 +225,7 @@ TEST(CountedWgmma, OperationsGoByTheColumns) {
     }
     simt::Counting counting(std::move(arrays), [](std::size_t, unsigned) { return std::size_t{32768}; });
     product.run(Wgmma::right);
-    EXPECT_EQ(counting.take().front().tensor_flops, 2 * WGMMA_ROWS * product.columns * WGMMA_KS);
+    EXPECT_EQ(counting.take().front().tensor_flops, product.columns * WGMMA_ROWS * WGMMA_KS * 2);
   }
 }
 
