@@ -66,14 +66,32 @@ Call call_of(const char* function, cublasHandle_t handle, const Sizes<Int>& size
   return call;
 }
 
-/// Sets the scalars and the matrices of a call with batches at fixed distances.
-void set_operands(Call& call, const void* alpha, Matrix<const void> a, Matrix<const void> b, const void* beta,
-                  Matrix<void> c) {
+/// A matrix of FP32, whatever its type among the arguments.
+template <class Element>
+auto floats(Matrix<Element> matrix) {
+  using Float = std::conditional_t<std::is_const_v<Element>, const float, float>;
+  return Matrix<Float>{static_cast<Float*>(matrix.data), matrix.ld, matrix.stride,
+                       reinterpret_cast<Float* const*>(matrix.addresses)};
+}
+
+/// Sets the scalars and the matrices of a call, of which Element is the type among the arguments: float or void.
+template <class Element>
+void set_operands(Call& call, const Element* alpha, Matrix<const Element> a, Matrix<const Element> b,
+                  const Element* beta, Matrix<Element> c) {
   call.alpha = static_cast<const float*>(alpha);
   call.beta = static_cast<const float*>(beta);
-  call.a = {static_cast<const float*>(a.data), a.ld, a.stride, nullptr};
-  call.b = {static_cast<const float*>(b.data), b.ld, b.stride, nullptr};
-  call.c = {static_cast<float*>(c.data), c.ld, c.stride, nullptr};
+  call.a = floats(a);
+  call.b = floats(b);
+  call.c = floats(c);
+}
+
+/// The same for a batch whose matrices are given by addresses.
+template <class Element>
+void set_batch(Call& call, const Element* alpha, const Element* const a[], int64_t lda, const Element* const b[],
+               int64_t ldb, const Element* beta, Element* const c[], int64_t ldc, int64_t count) {
+  set_operands<Element>(call, alpha, {nullptr, lda, 0, a}, {nullptr, ldb, 0, b}, beta, {nullptr, ldc, 0, c});
+  call.batch_count = count;
+  call.by_address = true;
 }
 
 void refuse(Call& call, const char* refusal) {
@@ -87,7 +105,7 @@ cublasStatus_t sgemm(const RealFunction& real, const char* name, cublasHandle_t 
                      cublasOperation_t transb, Int m, Int n, Int k, const float* alpha, const float* a, Int lda,
                      const float* b, Int ldb, const float* beta, float* c, Int ldc) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
-  set_operands(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
+  set_operands<float>(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
   return DropIn::instance().run(
       call, [&] { return real(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });
 }
@@ -99,7 +117,7 @@ cublasStatus_t sgemm_strided_batched(const RealFunction& real, const char* name,
                                      Int ldb, long long stride_b, const float* beta, float* c, Int ldc,
                                      long long stride_c, Int batch_count) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
-  set_operands(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
+  set_operands<float>(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
   call.batch_count = batch_count;
   return DropIn::instance().run(call, [&] {
     return real(handle, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c,
@@ -113,13 +131,7 @@ cublasStatus_t sgemm_batched(const RealFunction& real, const char* name, cublasH
                              const float* alpha, const float* const a[], Int lda, const float* const b[], Int ldb,
                              const float* beta, float* const c[], Int ldc, Int batch_count) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
-  call.alpha = alpha;
-  call.beta = beta;
-  call.a = {nullptr, lda, 0, a};
-  call.b = {nullptr, ldb, 0, b};
-  call.c = {nullptr, ldc, 0, c};
-  call.batch_count = batch_count;
-  call.by_address = true;
+  set_batch(call, alpha, a, lda, b, ldb, beta, c, ldc, batch_count);
   return DropIn::instance().run(
       call, [&] { return real(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_count); });
 }
@@ -130,7 +142,7 @@ cublasStatus_t gemm_ex(const RealFunction& real, const char* name, cublasHandle_
                        cudaDataType a_type, Int lda, const void* b, cudaDataType b_type, Int ldb, const void* beta,
                        void* c, cudaDataType c_type, Int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
-  set_operands(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
+  set_operands<void>(call, alpha, {a, lda}, {b, ldb}, beta, {c, ldc});
   refuse(call, refusal_of_types(a_type, b_type, c_type, compute));
   return DropIn::instance().run(call, [&] {
     return real(handle, transa, transb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute,
@@ -147,12 +159,28 @@ cublasStatus_t gemm_strided_batched_ex(const RealFunction& real, const char* nam
                                        long long stride_c, Int batch_count, cublasComputeType_t compute,
                                        cublasGemmAlgo_t algorithm) {
   Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
-  set_operands(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
+  set_operands<void>(call, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta, {c, ldc, stride_c});
   call.batch_count = batch_count;
   refuse(call, refusal_of_types(a_type, b_type, c_type, compute));
   return DropIn::instance().run(call, [&] {
     return real(handle, transa, transb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c,
                 c_type, ldc, stride_c, batch_count, compute, algorithm);
+  });
+}
+
+template <class Int>
+cublasStatus_t gemm_batched_ex(const RealFunction& real, const char* name, cublasHandle_t handle,
+                               cublasOperation_t transa, cublasOperation_t transb, Int m, Int n, Int k,
+                               const void* alpha, const void* const a[], cudaDataType a_type, Int lda,
+                               const void* const b[], cudaDataType b_type, Int ldb, const void* beta, void* const c[],
+                               cudaDataType c_type, Int ldc, Int batch_count, cublasComputeType_t compute,
+                               cublasGemmAlgo_t algorithm) {
+  Call call = call_of<Int>(name, handle, {transa, transb, m, n, k});
+  set_batch(call, alpha, a, lda, b, ldb, beta, c, ldc, batch_count);
+  refuse(call, refusal_of_types(a_type, b_type, c_type, compute));
+  return DropIn::instance().run(call, [&] {
+    return real(handle, transa, transb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc,
+                batch_count, compute, algorithm);
   });
 }
 
@@ -261,4 +289,26 @@ DROP_IN_EXPORTED cublasStatus_t cublasGemmStridedBatchedEx_64(
   return drop_in::gemm_strided_batched_ex(real, "cublasGemmStridedBatchedEx_64", handle, transa, transb, m, n, k, alpha,
                                           A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
                                           batchCount, computeType, algo);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
+                                                    cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                                                    const void* const Aarray[], cudaDataType Atype, int lda,
+                                                    const void* const Barray[], cudaDataType Btype, int ldb,
+                                                    const void* beta, void* const Carray[], cudaDataType Ctype, int ldc,
+                                                    int batchCount, cublasComputeType_t computeType,
+                                                    cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmBatchedEx");
+  return drop_in::gemm_batched_ex(real, "cublasGemmBatchedEx", handle, transa, transb, m, n, k, alpha, Aarray, Atype,
+                                  lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
+}
+
+DROP_IN_EXPORTED cublasStatus_t cublasGemmBatchedEx_64(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+    const void* alpha, const void* const Aarray[], cudaDataType Atype, int64_t lda, const void* const Barray[],
+    cudaDataType Btype, int64_t ldb, const void* beta, void* const Carray[], cudaDataType Ctype, int64_t ldc,
+    int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+  static const RealFunction real(kCublas, "cublasGemmBatchedEx_64");
+  return drop_in::gemm_batched_ex(real, "cublasGemmBatchedEx_64", handle, transa, transb, m, n, k, alpha, Aarray, Atype,
+                                  lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }

@@ -42,6 +42,14 @@ class CallsTest : public testing::Test {
     b_ = a_;
   }
 
+  /// Makes A and B differ, so that it shows when one stands for the other.
+  void fill_operands() {
+    for (size_t i = 0; i < a_.size(); ++i) {
+      a_[i] = static_cast<float>(i % 13);
+      b_[i] = static_cast<float>(i % 5) - 2;
+    }
+  }
+
   cublasStatus_t sgemm(cublasOperation_t transa = CUBLAS_OP_N, cublasOperation_t transb = CUBLAS_OP_N) {
     return cublasSgemm(handle_, transa, transb, kM, kN, k_, &alpha_, a_.data(), lda(transa), b_.data(), ldb(transb),
                        &beta_, c_.data(), kLd);
@@ -71,12 +79,9 @@ class CallsTest : public testing::Test {
 };
 
 TEST_F(CallsTest, ProductsReachTheLibraryWithTheirArguments) {
+  fill_operands();
   for (const cublasOperation_t transa : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
     for (const cublasOperation_t transb : {CUBLAS_OP_N, CUBLAS_OP_T}) {
-      for (size_t i = 0; i < a_.size(); ++i) {
-        a_[i] = static_cast<float>(i % 13);
-        b_[i] = static_cast<float>(i % 5) - 2;
-      }
       std::vector<float> expected = c_ = numbers(3);
       host_gemm(transa != CUBLAS_OP_N, transb != CUBLAS_OP_N, kM, kN, k_, alpha_, a_.data(), lda(transa), b_.data(),
                 ldb(transb), beta_, expected.data(), kLd);
@@ -157,6 +162,7 @@ TEST_F(CallsTest, EveryStridedBatchReachesTheLibrary) {
 }
 
 TEST_F(CallsTest, EveryBatchByAddressReachesTheLibrary) {
+  fill_operands();
   std::vector<float> other_c = numbers(7);
   const float* a[] = {a_.data(), b_.data()};
   const float* b[] = {b_.data(), a_.data()};
@@ -182,6 +188,24 @@ TEST_F(CallsTest, EveryBatchByAddressReachesTheLibrary) {
       cublasSgemmBatched_64(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, a, k_, b, k_, &beta_, c, kLd, 2),
       CUBLAS_STATUS_SUCCESS);
   expect_batch(2);
+  const auto any_a = reinterpret_cast<const void* const*>(a);
+  const auto any_b = reinterpret_cast<const void* const*>(b);
+  const auto any_c = reinterpret_cast<void* const*>(c);
+  const auto batched_ex = [&](cudaDataType type) {
+    return cublasGemmBatchedEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, any_a, CUDA_R_32F, k_, any_b,
+                               type, k_, &beta_, any_c, CUDA_R_32F, kLd, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  const auto batched_ex_64 = [&](cudaDataType type) {
+    return cublasGemmBatchedEx_64(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, any_a, CUDA_R_32F, k_, any_b,
+                                  type, k_, &beta_, any_c, CUDA_R_32F, kLd, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  EXPECT_EQ(batched_ex(CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  expect_batch(3);
+  EXPECT_EQ(batched_ex_64(CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  expect_batch(4);
+  batched_ex(CUDA_R_16F);
+  batched_ex_64(CUDA_R_16F);
+  expect_computed(8, 2);
   // The same shape with strides is another question.
   cublasSgemmStridedBatched(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), k_, 0, b_.data(), k_, 0,
                             &beta_, c_.data(), kLd, 0, 2);

@@ -122,3 +122,17 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
                                              cublasGemmAlgo_t) {
   return product("cublasGemmStridedBatchedEx_64", handle);
 }
+
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
+                                   const void*, const void* const[], cudaDataType, int, const void* const[],
+                                   cudaDataType, int, const void*, void* const[], cudaDataType, int, int,
+                                   cublasComputeType_t, cublasGemmAlgo_t) {
+  return product("cublasGemmBatchedEx", handle);
+}
+
+cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
+                                      int64_t, const void*, const void* const[], cudaDataType, int64_t,
+                                      const void* const[], cudaDataType, int64_t, const void*, void* const[],
+                                      cudaDataType, int64_t, int64_t, cublasComputeType_t, cublasGemmAlgo_t) {
+  return product("cublasGemmBatchedEx_64", handle);
+}

@@ -175,6 +175,13 @@ TEST_F(DropInGpuTest, BatchesByAddress) {
   };
   expect_like_cublas(
       c, [&] { return call(&cublasSgemmBatched); }, [&] { return call(cublas); });
+  const auto call_ex = [&] {
+    return cublasGemmBatchedEx(
+        handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, reinterpret_cast<const void* const*>(each_a.get()),
+        CUDA_R_32F, kK, reinterpret_cast<const void* const*>(each_b.get()), CUDA_R_32F, kK, &beta,
+        reinterpret_cast<void* const*>(each_c.get()), CUDA_R_32F, kM, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  expect_like_cublas(c, call_ex, [&] { return call(cublas); });
 }
 
 TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
