@@ -133,6 +133,16 @@ struct TallShape : TileShape<Bf16x6, 1> {
 template <class Shape, bool ALONG_K>
 using TallRings = RingPair<Ring<PlainTile<ALONG_K>, Shape::A_SLOTS>, Ring<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
 
+/// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
+/// products may overflow, and are computed again.
+constexpr int A_EXPONENT = -24;
+
+/// How B is split. A is not scaled by its own numbers, so it may be tiny where B is large. B is therefore scaled down
+/// by no more than A is scaled up. Then sums lose no bits that floats without any scaling would keep.
+struct NarrowBf16x6 : Bf16x6 {
+  static constexpr int LEAST_EXPONENT = A_EXPONENT;
+};
+
 // ---- Producers ----
 
 /// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
@@ -225,10 +235,6 @@ __device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& 
 }
 
 // ---- Consumers ----
-
-/// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
-/// products may overflow, and are computed again.
-constexpr int A_EXPONENT = -24;
 
 /// The scaling of all tiles of A, in shared memory.
 __device__ __forceinline__ Scaling& scaling_of_a() {

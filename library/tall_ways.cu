@@ -44,10 +44,11 @@ template <bool B_ALONG_K>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     narrow_split_kernel(TallProblem p, void* workspace, Flags flags) {
   flags.lower();
-  split_tile<Bf16x6>(
+  split_tile<NarrowBf16x6>(
       p, workspace, [](int, int, unsigned char*, Scaling&, uint4*) {},  // there is no A
       [&](int product, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines_anyhow<Bf16x6, B_ALONG_K>(LinesOfBoth(p.product(product)).b, 0, k_tile, terms, scaling, shared);
+        split_lines_anyhow<NarrowBf16x6, B_ALONG_K>(LinesOfBoth(p.product(product)).b, 0, k_tile, terms, scaling,
+                                                    shared);
       });
 }
 
@@ -162,9 +163,10 @@ std::vector<Way> tall_bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
   const GemmBatch tall = flat ? transposed(batch) : batch;
   const GemmProblem& p = tall.first;
   const auto k_tiles = static_cast<double>(k_tiles_of<Bf16x6>(p));
+  // way() looks at two products even where there is one.
+  const auto products = static_cast<double>(std::max<std::int64_t>(tall.count, 2));
   if (p.n > PANEL || !can_run<Bf16x6>(TallProblem(tall, flat, nullptr)) ||
-      static_cast<double>(tall.count) * static_cast<double>(panels_of(p.m)) * k_tiles >
-          std::numeric_limits<int>::max()) {
+      products * static_cast<double>(panels_of(p.m)) * k_tiles > std::numeric_limits<int>::max()) {
     return {};
   }
   return {p.n <= 32   ? way<TallShape<32>>(tall, flat, multiprocessors)

@@ -166,6 +166,13 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
+/// The exponent of the power of two by which an operand tile is scaled.
+template <class Scheme>
+__device__ __forceinline__ int tile_exponent(unsigned largest) {
+  const int exponent = scaling_exponent(largest);
+  return exponent > Scheme::LEAST_EXPONENT ? exponent : Scheme::LEAST_EXPONENT;
+}
+
 /// Multiplies a group by 2^exponent and splits it. The result is 16 bytes of each term.
 template <class Scheme>
 __device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Scheme::TERMS]) {
@@ -196,7 +203,7 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
   const bool plain = block_max(most, shared) == 0;
   if (threadIdx.x == 0) {
-    scaling.exponent = largest == 0 ? ALL_ZERO : -scaling_exponent(largest);
+    scaling.exponent = largest == 0 ? ALL_ZERO : -tile_exponent<Scheme>(largest);
     scaling.plain = plain ? scaling.exponent : NOT_PLAIN;
   }
 }
@@ -263,7 +270,7 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel
       give_up(x[i]);
     }
     uint4 terms[Scheme::TERMS];
-    split_group<Scheme>(x[i], scaling_exponent(largest) + steps[i] * Scheme::ROW_STEP, terms);
+    split_group<Scheme>(x[i], tile_exponent<Scheme>(largest) + steps[i] * Scheme::ROW_STEP, terms);
     const unsigned place = swizzled((first_row + i * STRIDE) * WGMMA_ROW_BYTES + group * 16);
 #pragma unroll
     for (int term = 0; term < Scheme::TERMS; ++term) {
@@ -313,7 +320,7 @@ __device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t
       give_up(group);
     }
   }
-  const int exponent = scaling_exponent(largest) + steps[0] * Scheme::ROW_STEP;
+  const int exponent = tile_exponent<Scheme>(largest) + steps[0] * Scheme::ROW_STEP;
   store_scaling<Scheme>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
   uint4 terms[GROUPS_PER_THREAD][Scheme::TERMS];
 #pragma unroll

@@ -548,6 +548,31 @@ TEST_P(TallTest, NumbersOfAnySize) {
   }
 }
 
+/// The long operand has no scale of its own, and may be tiny where the other one is large in some places and small in
+/// others: along k, and from column to column.
+TEST_P(TallTest, TinyNumbersBesideASpreadOperand) {
+  expect_right_tall(with(140, 40, 200), [](GemmOperands& operands) {
+    const GemmCase& of = operands.of;
+    const bool tall = of.m > of.n;
+    const auto scale_long = [&](std::int64_t line, std::int64_t k, float factor) {
+      (tall ? operands.op_a(0, line, k) : operands.op_b(0, k, line)) *= factor;
+    };
+    const auto scale_narrow = [&](std::int64_t line, std::int64_t k, float factor) {
+      (tall ? operands.op_b(0, k, line) : operands.op_a(0, line, k)) *= factor;
+    };
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      for (std::int64_t line = 0; line < std::max(of.m, of.n); ++line) {
+        scale_long(line, k, line % 3 == 0 ? 0x1p-130F : 0x1p-110F);
+      }
+      const bool odd_tile = k / 64 % 2 == 1;
+      for (std::int64_t line = 0; line < std::min(of.m, of.n); ++line) {
+        const bool odd = line % 2 == 1;
+        scale_narrow(line, k, odd_tile ? (odd ? 0x1p10F : 0x1p50F) : odd ? 0.0F : 0x1p90F);
+      }
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
                          testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T),
