@@ -21,12 +21,16 @@ using namespace sgemm;
 /// Below 256^3 nothing was measured, and a launch takes longer than the product.
 constexpr double SMALLEST_PRODUCT = 256.0 * 256.0 * 256.0;
 
-/// The chapters count tiles of C in an int. A C of so many elements would take terabytes.
-constexpr double LARGEST_C = 0x1p40;
-
 /// Chapter 09 starts a block with a wait for its first operands. Its prediction leaves that out, and is too short for
 /// shorter sums.
 constexpr std::int64_t SHORTEST_SUM_FOR_EVERY_SHAPE = 128;
+
+/// The chapters count tiles of C in an int. A C of so many elements would take terabytes.
+constexpr double LARGEST_C = 0x1p40;
+
+/// Launches of batches are planned with counts of 64 bits, some times this large. The C of more products would take
+/// terabytes as well.
+constexpr std::int64_t LARGEST_BATCH = std::numeric_limits<int>::max();
 
 /// Chapter 13 adds up three sums at the end of each tile, which its prediction leaves out. Shorter sums were not
 /// measured.
@@ -111,19 +115,25 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
   std::vector<Way> ways;
-  std::string without = "no kernel of the library reads this layout on this device";
+  std::string without;  // why there are no ways
   if (!multiplies(p)) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
     without = "a dimension of 2^31 or more";
   } else if (static_cast<double>(p.m) * static_cast<double>(p.n) > LARGEST_C) {
     without = "more than 2^40 elements of C";
+  } else if (batch.count > LARGEST_BATCH) {
+    without = "a batch of 2^31 products or more";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
-    // Chapter 09 is planned for all multiprocessors.
-    if (multiprocessors == all_multiprocessors_ && p.k >= SHORTEST_SUM_FOR_EVERY_SHAPE) {
+    if (multiprocessors != all_multiprocessors_) {
+      without = "chapter 09 is planned for all multiprocessors";
+    } else if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
+      without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
+    } else {
       append(ways, every_shape_ways(batch));
+      without = every_shape_refusal(batch);
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the ways of all that promise more.

@@ -10,8 +10,10 @@
 
 namespace sgemm {
 
-/// Chapter 09, which reads operands that are not transposed, with scalars on the host.
+/// Chapter 09. It computes in FP32, and the others in terms or digits of FP32 numbers.
 std::vector<Way> every_shape_ways(const GemmBatch& batch);
+/// Why chapter 09 does not compute a batch on the current device. Empty: it does.
+const char* every_shape_refusal(const GemmBatch& batch);
 
 /// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
 /// Products come one after the other, so that their addresses have to be known on the host.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace sgemm::test {
@@ -166,18 +167,22 @@ TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
   product.accuracy = SGEMM_ACCURACY_FP32;
   EXPECT_STREQ(plan_of(handle, product).kernel, "09_every_shape") << plan_of(handle, product).reason;
   ASSERT_EQ(sgemm_set_multiprocessors(handle, 66), SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
+  EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 is planned for all multiprocessors");
 }
 
 TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
   const Handle handle;
   GemmCase product{512, 512, 512, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_T};
   product.accuracy = SGEMM_ACCURACY_FP32;
-  EXPECT_STREQ(plan_of(handle, product).reason, "no kernel of the library reads this layout on this device");
+  EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 reads no transposed operands");
   product.transa = product.transb = SGEMM_OP_N;
   EXPECT_STREQ(plan_of(handle, product).kernel, "09_every_shape");
   product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-  EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
+  EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 reads no scalars on the GPU");
+  product.pointer_mode = SGEMM_POINTER_MODE_HOST;
+  product.m = product.n = 2048;
+  product.k = 127;
+  EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 takes no sums of fewer than 128 products");
 
   sgemm_plan_t plan{};
   const std::int64_t beyond = std::int64_t{1} << 31U;
@@ -190,6 +195,17 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
                             1, &plan),
             SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan.reason, "more than 2^40 elements of C");
+  for (const std::int64_t count : {beyond, std::numeric_limits<std::int64_t>::max()}) {
+    for (const std::int64_t n : {std::int64_t{64}, std::int64_t{4096}}) {
+      EXPECT_EQ(sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, n, 4096, 4096, n,
+                                        n, count, &plan),
+                SGEMM_STATUS_SUCCESS);
+      EXPECT_STREQ(plan.reason, "a batch of 2^31 products or more");
+      EXPECT_EQ(sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, n, 4096, 4096, n,
+                                        n, beyond - 1, &plan),
+                SGEMM_STATUS_SUCCESS);
+    }
+  }
 }
 
 TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
