@@ -465,6 +465,44 @@ TEST(WaysTest, SameBitsEveryTime) {
   }
 }
 
+/// Products that are 2^115 below the largest ones lose digits, and no others do: numbers far apart in a row and a
+/// column, and operand tiles that grow along k, so that the sums of the first ones are scaled down again and again.
+TEST(WaysTest, NumbersFarApartStayWithinTheLastTermOfTheBound) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    GemmCase product{140, 40, 320};
+    product.accuracy = accuracy;
+    product.far_apart = true;
+    for (const int exponent : {-20, -25, -30, -45}) {
+      expect_right_in_every_way(product, [&](GemmOperands& operands) {
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          const auto factor = [&](int large_at) {
+            return k % 2 == 1 ? std::ldexp(1.0F, exponent) : k % 4 == large_at ? 0x1p60F : 0.0F;
+          };
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            operands.op_a(0, row, k) *= factor(0);
+          }
+          for (std::int64_t column = 0; column < product.n; ++column) {
+            operands.op_b(0, k, column) *= factor(2);
+          }
+        }
+      });
+    }
+    for (const int growth : {10, 20, 23}) {
+      expect_right_in_every_way(product, [&](GemmOperands& operands) {
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          const float factor = std::ldexp(1.0F, static_cast<int>(k / 64) * growth - 55);
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            operands.op_a(0, row, k) *= row % 5 == 2 && k >= 64 ? 0.0F : factor;
+          }
+          for (std::int64_t column = 0; column < product.n; ++column) {
+            operands.op_b(0, k, column) *= factor;
+          }
+        }
+      });
+    }
+  }
+}
+
 /// Products of few rows or columns, in one kernel that splits the other operand while it multiplies.
 class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
  protected:
