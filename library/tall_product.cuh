@@ -139,9 +139,9 @@ constexpr int A_EXPONENT = -24;
 
 /// How B is split. A is not scaled by its own numbers, so it may be tiny where B is large. B is therefore scaled down
 /// by no more than A is scaled up. Then sums lose no bits that floats without any scaling would keep.
-struct NarrowBf16x6 : Bf16x6 {
-  static constexpr int LEAST_EXPONENT = A_EXPONENT;
-};
+struct NarrowBf16x6 : Bf16x6 {};
+template <>
+inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 
 // ---- Producers ----
 

@@ -13,6 +13,7 @@
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/wgmma.cuh"
 
+#include <climits>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -166,11 +167,15 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
+/// The least exponent of the power of two by which operand tiles are scaled, for schemes that have one.
+template <class Scheme>
+constexpr int LEAST_EXPONENT = INT_MIN;
+
 /// The exponent of the power of two by which an operand tile is scaled.
 template <class Scheme>
 __device__ __forceinline__ int tile_exponent(unsigned largest) {
   const int exponent = scaling_exponent(largest);
-  return exponent > Scheme::LEAST_EXPONENT ? exponent : Scheme::LEAST_EXPONENT;
+  return exponent > LEAST_EXPONENT<Scheme> ? exponent : LEAST_EXPONENT<Scheme>;
 }
 
 /// Multiplies a group by 2^exponent and splits it. The result is 16 bytes of each term.

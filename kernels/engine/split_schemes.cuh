@@ -7,8 +7,6 @@
 #include "engine/split_operands.cuh"
 #include "ptx/cvt.cuh"
 
-#include <climits>
-
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
@@ -25,7 +23,6 @@ struct Bf16x6 {
   }
   // Rows have no scale of their own: BF16 has as many binades as a float.
   static constexpr int ROW_STEP = LARGEST_SPREAD + 1;
-  static constexpr int LEAST_EXPONENT = INT_MIN;  // of an operand tile's scaling: any
   static constexpr int A_SLOTS = 2;
   static constexpr int B_SLOTS = 2;
 };
@@ -40,8 +37,7 @@ struct Fp16x3 {
     constexpr TermsOfProduct ORDER[PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
     return ORDER[i];
   }
-  static constexpr int ROW_STEP = 16;             // binades
-  static constexpr int LEAST_EXPONENT = INT_MIN;  // of an operand tile's scaling: any
+  static constexpr int ROW_STEP = 16;  // binades
   static constexpr int A_SLOTS = 3;
   static constexpr int B_SLOTS = 4;
 };

@@ -358,7 +358,8 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_LT(plan.predicted_us, plan.cublas_us);
   EXPECT_NE(std::string(plan.reason).find("by cuBLAS"), std::string::npos);
 
-  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 1LL << 40U).launches, INT_MAX);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, INT_MAX).launches, INT_MAX)
+      << "2^30 launches of two kernels";
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 8192, 1).launches, 3);
 

@@ -71,12 +71,16 @@ typedef enum { SGEMM_OP_N = 0, SGEMM_OP_T = 1, SGEMM_OP_C = 2 } sgemm_op_t;
  * The square roots assume that roundings average out, as they do unless a few terms are nearly all of a sum. With k
  * instead of 2 sqrt(k) the bounds hold without that assumption. A product whose value overflows is Inf as in BLAS, and
  * so are Inf and NaN in operands what they are in BLAS.
+ *
+ * All bounds but that of FP32 have one more term: 2^-139 k |alpha| max|op(A)| max|op(B)|, where the largest numbers are
+ * those of the whole matrices. So digits are lost in products that lie 34 decades or more below the largest ones. It
+ * shows only in elements that have no larger products.
  */
 typedef enum {
   /* FP32 multiplications and additions as IEEE 754 has them, in any order: an error of at most (4 + 2 sqrt(k)) eps S.
    */
   SGEMM_ACCURACY_FP32 = 0,
-  /* At most (148 + 2 sqrt(k)) eps S, for operands of any size and range. In practice the error is smaller than that of
+  /* At most (148 + 2 sqrt(k)) eps S, for operands of any size. In practice the error is smaller than that of
    * FP32: products are exact to 2^-24, and sums have fewer roundings. This is the default. */
   SGEMM_ACCURACY_COMPONENTWISE = 1,
   /* Faster. An element's error may also be relative to the largest numbers of its row of op(A) and its column of
@@ -114,7 +118,8 @@ SGEMM_API sgemm_status_t sgemm_create(sgemm_handle_t* handle);
 /* Frees a handle. Work that was enqueued through it goes on. A null handle is NOT_INITIALIZED. */
 SGEMM_API sgemm_status_t sgemm_destroy(sgemm_handle_t handle);
 
-/* ---- Settings. Each holds until it is set again. The getters write to `*value`, which must not be null. ---- */
+/* ---- Settings. Each holds until it is set again. The getters write to `*value`, which must not be null
+ * (INVALID_VALUE). Setters refuse an enumerator that does not exist in the same way. ---- */
 
 /* The stream that calls enqueue work on. It belongs to the handle's device. */
 SGEMM_API sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream);
@@ -128,8 +133,8 @@ SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_poi
 
 /* The memory on the GPU that calls work in. Its content need not be set, and does not matter between calls. It must
  * not be used by work on another stream at the same time. `workspace` has to be aligned to SGEMM_WORKSPACE_ALIGNMENT
- * bytes (INVALID_VALUE). Where `bytes` is too few for a product, the library takes a way that needs less, at last that
- * of cuBLAS: it allocates nothing.
+ * bytes, and only a null one has 0 bytes (INVALID_VALUE otherwise). Where `bytes` is too few for a product, the library
+ * takes a way that needs less, at last that of cuBLAS: it allocates nothing.
  *
  * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
  * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool of the handle. The pool keeps what
@@ -187,8 +192,7 @@ SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm
 
 /* `batch_count` products with the same scalars, whose matrices may lie anywhere: `a`, `b` and `c` are arrays of
  * batch_count addresses, in the GPU's memory, and product number i has A at a[i], B at b[i] and C at c[i]. The work
- * that the call enqueues reads them: the library does not know them before, so that it takes no matrix for aligned to
- * more than 4 bytes.
+ * that the call enqueues reads them, and looks at each of them whether its matrix is aligned.
  *
  * INVALID_VALUE: as in sgemm_gemm(), for an array instead of a matrix, which has to be aligned to 8 bytes; batch_count
  * below 0. The addresses themselves are not looked at. */
@@ -203,7 +207,7 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 typedef struct {
   char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
-  char reason[128];       /* why: "predicted 102 us, cuBLAS 270 us" */
+  char reason[128];       /* why: "predicted 102 us by 11_bf16x6, at least 270 us by cuBLAS" */
   int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */
   size_t workspace_bytes; /* that the way works in; cuBLAS has memory of its own, unless a workspace is set */
   double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
