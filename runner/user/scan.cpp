@@ -393,15 +393,55 @@ std::vector<std::string> split_arguments(std::string_view text) {
   return parts;
 }
 
-std::optional<LaunchParts> parts_of_launch(std::string_view expression) {
-  const std::size_t open = expression.find("<<<");
-  const std::size_t close = expression.find(">>>", open == std::string_view::npos ? 0 : open);
+namespace {
+
+/// Whether `text` is something in parentheses and nothing else.
+bool is_one_list(std::string_view text) {
+  int depth = 0;
+  for (const Token& token : Lexer(text).tokens) {
+    depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0;
+    if (depth == 0 && token.at + 1 != text.size()) {
+      return false;
+    }
+  }
+  return depth == 0 && text.starts_with('(');
+}
+
+}  // namespace
+
+std::vector<std::string> split_statements(std::string_view text) {
+  std::vector<std::string> statements;
+  int depth = 0;
+  std::size_t first = 0;
+  for (const Token& token : Lexer(text).tokens) {
+    const char c = token.text.front();
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (c == ';' && depth == 0) {
+      statements.emplace_back(text.substr(first, token.at + 1 - first));
+      first = token.at + 1;
+    }
+  }
+  if (first < text.size()) {
+    statements.emplace_back(text.substr(first));
+  }
+  return statements;
+}
+
+std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
+  // ns::name<T, 8> <<<...>>> (arguments);
+  static const std::regex NAME(R"((::)?\w+(\s*::\s*\w+)*\s*(<[^;{}]*>)?)");
+  const std::size_t open = statement.find("<<<");
+  const std::size_t close = statement.find(">>>", open == std::string_view::npos ? 0 : open);
   if (open == std::string_view::npos || close == std::string_view::npos) {
     return std::nullopt;
   }
-  LaunchParts parts{trimmed(expression.substr(0, open)),
-                    split_arguments(expression.substr(open + 3, close - open - 3))};
-  if (parts.kernel.empty() || parts.configuration.size() < 2) {
+  std::string arguments = trimmed(statement.substr(close + 3));
+  if (arguments.ends_with(';')) {
+    arguments = trimmed(std::string_view(arguments).substr(0, arguments.size() - 1));
+  }
+  LaunchParts parts{trimmed(statement.substr(0, open)), split_arguments(statement.substr(open + 3, close - open - 3)),
+                    arguments};
+  if (!std::regex_match(parts.kernel, NAME) || parts.configuration.size() < 2 || !is_one_list(arguments)) {
     return std::nullopt;
   }
   return parts;

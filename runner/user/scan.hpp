@@ -62,13 +62,17 @@ std::vector<std::string> split_arguments(std::string_view text);
 /// `text` without spaces around it.
 std::string trimmed(std::string_view text);
 
+/// The statements of `text` that no bracket encloses, with their semicolons. All of `text` is in one of them.
+std::vector<std::string> split_statements(std::string_view text);
+
 /// "name<T, 8><<<grid, block, smem, stream>>>(arguments)" taken apart.
 struct LaunchParts {
   std::string kernel;                      ///< "name<T, 8>"
   std::vector<std::string> configuration;  ///< grid, block, bytes of dynamic shared memory, stream; two at least
+  std::string arguments;                   ///< "(arguments)"
 };
 
-/// Nothing where `expression` does not launch with <<<...>>>.
-std::optional<LaunchParts> parts_of_launch(std::string_view expression);
+/// Nothing where `statement` is more, or something else, than a launch of a kernel by its name.
+std::optional<LaunchParts> parts_of_launch(std::string_view statement);
 
 }  // namespace sgemm

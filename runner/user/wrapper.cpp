@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace sgemm {
 namespace {
 
@@ -25,18 +27,15 @@ constexpr std::string_view CEIL_DIV_LOCAL =
     "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
 
 /// The launch on the problem's stream, where it names none itself.
-std::string on_stream(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
-  if (!parts || parts->configuration.size() > 3) {
-    return statement.text;
-  }
-  std::vector<std::string> configuration = parts->configuration;
+std::string on_stream(LaunchParts launch) {
+  std::vector<std::string>& configuration = launch.configuration;
   if (configuration.size() == 2) {
     configuration.emplace_back("0");
   }
-  configuration.emplace_back("stream");
-  const std::string& text = statement.text;
-  return fmt::format("{}<<<{}>>>{}", text.substr(0, text.find("<<<")), fmt::join(configuration, ", "),
-                     text.substr(text.find(">>>") + 3));
+  if (configuration.size() == 3) {
+    configuration.emplace_back("stream");
+  }
+  return fmt::format("{}<<<{}>>>{};", launch.kernel, fmt::join(configuration, ", "), launch.arguments);
 }
 
 /// Notes the kernels that a product launches, for what they occupy. nvcc turns every <<<...>>> into a call of one of
@@ -93,24 +92,36 @@ extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm
 )";
 
 /// A GPU's kernel has to consent to more dynamic shared memory than 48 KiB.
-std::string consent_of(const std::optional<LaunchParts>& parts) {
-  if (!parts || parts->configuration.size() < 3) {
+std::string consent_of(const LaunchParts& launch) {
+  if (launch.configuration.size() < 3) {
     return "";
   }
   return fmt::format(
       "  if (const int sgemm_bytes = static_cast<int>({}); sgemm_bytes > 48 * 1024) {{\n"
       "    cudaFuncSetAttribute((const void*)({}), cudaFuncAttributeMaxDynamicSharedMemorySize, sgemm_bytes);\n"
       "  }}\n",
-      parts->configuration[2], parts->kernel);
+      launch.configuration[2], launch.kernel);
 }
 
 /// A call that is never made: without it, a compiler tells of wrong arguments from within the templates that launch.
-std::string check_of(const PlacedText& statement, const std::optional<LaunchParts>& parts) {
-  if (!parts) {
-    return "";
+std::string check_of(const LaunchParts& launch) {
+  return fmt::format("  if (false) {}{};\n", launch.kernel, launch.arguments);
+}
+
+/// What the file says of its launch, statement by statement, with what each launch needs before it.
+std::string statements_of(const PlacedText& all, Target target) {
+  std::string text;
+  PlacedText part = all;
+  for (const std::string& statement : split_statements(all.text)) {
+    part.text = statement;
+    const std::optional<LaunchParts> launch = parts_of_launch(statement);
+    if (launch) {
+      text += line_directive(part) + (target == Target::for_gpu ? consent_of(*launch) : check_of(*launch));
+    }
+    text += line_directive(part) + "  " + (launch ? on_stream(*launch) : statement) + "\n";
+    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
   }
-  return fmt::format("  if (false)\n{}    {}{}\n", line_directive(statement), parts->kernel,
-                     statement.text.substr(statement.text.find(">>>") + 3));
+  return text;
 }
 
 }  // namespace
@@ -124,8 +135,6 @@ std::string line_directive(const PlacedText& text) {
 }
 
 std::string wrapper_of(const UserFile& file, Target target) {
-  const PlacedText& statement = file.launch.statement;
-  const std::optional<LaunchParts> parts = parts_of_launch(statement.text);
   const Scan all = scan(file.all_text);
   std::string text = "\n#line 1 \"the runner's part\"\n";
   for (const char* const name :
@@ -161,10 +170,10 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
-  text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" + consent_of(parts) : check_of(statement, parts);
+  text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" : "";
+  text += statements_of(file.launch.statement, target);
   text +=
-      fmt::format("{}  {}\n#line 1 \"the runner's part\"\n", line_directive(statement), on_stream(statement, parts));
-  text +=
+      "#line 1 \"the runner's part\"\n"
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"
       "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n"
       "  return static_cast<int>(sgemm_error);\n}\n";

@@ -109,7 +109,25 @@ TEST(LaunchParts, AreKernelAndConfiguration) {
   EXPECT_EQ(parts->configuration, (Texts{"dim3(f(N, 8), 2)", "dim3{32, 4}", "4 * 8"}));
   EXPECT_FALSE(parts_of_launch("run(M, N)"));
   EXPECT_FALSE(parts_of_launch("k<<<1>>>(A)"));
+  EXPECT_EQ(parts->arguments, "(A, B)");
+  EXPECT_EQ(parts_of_launch(" k <<<1, 2>>> (f(A), (B)) ;")->arguments, "(f(A), (B))");
   EXPECT_FALSE(parts_of_launch("<<<1, 2>>>(A)"));
+}
+
+TEST(LaunchParts, AreThoseOfOneLaunchAlone) {
+  for (const std::string_view more :
+       {"k<<<1, 2>>>(A); l<<<1, 2>>>(B);", "int n = 2; k<<<1, n>>>(A)", "else k<<<1, 2>>>(A)",
+        "if (M > 3) k<<<1, 2>>>(A)", "if(M)k<<<1, 2>>>(A)", "{ k<<<1, 2>>>(A); }", "k<<<1, 2>>>(A), l<<<1, 2>>>(B)",
+        "k<<<1, 2>>>(A)(B)", "k<<<1, 2>>>"}) {
+    EXPECT_FALSE(parts_of_launch(more)) << more;
+  }
+}
+
+TEST(SplitStatements, LeavesTextInBracketsAndLiteralsTogether) {
+  EXPECT_EQ(split_statements("int n = M;\n for (int i = 0; i < n; ++i) { f(\";\"); } k<<<1, n>>>(';'); g()"),
+            (Texts{"int n = M;", "\n for (int i = 0; i < n; ++i) { f(\";\"); } k<<<1, n>>>(';');", " g()"}));
+  EXPECT_EQ(split_statements("f();"), Texts{"f();"});
+  EXPECT_EQ(split_statements(""), Texts{});
 }
 
 TEST(WithoutMain, LeavesTheRestOnItsLines) {

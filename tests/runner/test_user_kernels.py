@@ -245,6 +245,40 @@ def test_the_command_line_launches(run):
     assert done.cases[1]["reason"] == "requires M <= 30"
 
 
+STEPS = """
+__global__ void scale(float* C, int count, float beta) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < count) C[i] = beta == 0 ? 0 : beta * C[i];
+}
+__global__ void add(int M, int N, int K, float alpha, const float* A, const float* B, float* C) {
+  __shared__ int row, column;
+  if (threadIdx.x == 0) row = blockIdx.x / N, column = blockIdx.x % N;
+  __syncthreads();
+  float sum = 0;
+  for (int k = threadIdx.x; k < K; k += 32) sum += A[row * K + k] * B[k * N + column];
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+  if (threadIdx.x == 0) C[row * N + column] += alpha * sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "scale<<<ceil_div(M * N, 64), 64>>>(C, M * N, beta); add<<<M * N, 32>>>(M, N, K, alpha, A, B, C)",
+        "const int count = M * N; scale<<<ceil_div(count, 64), 64>>>(C, count, beta);"
+        " add<<<count, 32>>>(M, N, K, alpha, A, B, C);",
+        "if (M > 0) { scale<<<ceil_div(M * N, 64), 64>>>(C, M * N, beta); }"
+        " add<<<M * N, 32>>>(M, N, K, alpha, A, B, C)",
+    ],
+)
+def test_a_launch_of_several_statements_runs_each_of_them_once(run, launch):
+    for mode in ([], ["--check"], ["--count"]):
+        done = run({"my.cu": f"// launch: {launch}\n{STEPS}"}, "--beta", "2", *mode, sizes="9x7x40")
+        assert done.status == 0, done.stdout + done.stderr
+        assert len(done.cases[0].get("counts", {}).get("launches", [1, 2])) == 2
+
+
 def test_all_functions_of_a_file(run):
     lines = """
 __global__ void zero(float* C) { C[0] = 0; }
