@@ -91,7 +91,7 @@ extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm
 }
 )";
 
-/// A GPU's kernel has to consent to more dynamic shared memory than 48 KiB.
+/// A kernel has to consent to more dynamic shared memory than 48 KiB.
 std::string consent_of(const LaunchParts& launch) {
   if (launch.configuration.size() < 3) {
     return "";
@@ -116,7 +116,8 @@ std::string statements_of(const PlacedText& all, Target target) {
     part.text = statement;
     const std::optional<LaunchParts> launch = parts_of_launch(statement);
     if (launch) {
-      text += line_directive(part) + (target == Target::for_gpu ? consent_of(*launch) : check_of(*launch));
+      text += line_directive(part) + (target == Target::for_gpu ? "" : check_of(*launch));
+      text += line_directive(part) + consent_of(*launch);
     }
     text += line_directive(part) + "  " + (launch ? on_stream(*launch) : statement) + "\n";
     part.line += static_cast<int>(std::ranges::count(statement, '\n'));
