@@ -39,8 +39,11 @@ all+=counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
 
-# Prints the comment at the top of this file.
-show_help() { sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"; }
+# Prints the comment at the top of this file, and all steps.
+show_help() {
+  sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+  printf '\nSteps: %s\n' "${all//,/, }"
+}
 
 refuse() {
   say "$*"

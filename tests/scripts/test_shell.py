@@ -223,7 +223,8 @@ def test_measure_device_says_how_it_is_used(tmp_path, option):
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Measures everything that results/<device>/ holds")
-    assert lines[-1].endswith("--out results/<device>/other_board.")
+    assert lines[-3].endswith("--out results/<device>/other_board.")
+    assert lines[-1].startswith("Steps: build, test, sanitize, list, cold, ")
     assert not [line for line in lines if line.startswith("#")]
 
 
