@@ -373,7 +373,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             old, new = pair(old_path, path, options.despite)
             comparisons, warnings = compare(old, new, options.metric, options.fail_below, options.partial)
             interrupted([(old_path, old)])
-            failed |= interrupted([(path, new)]) and options.fail_below is not None
+            fails = interrupted([(path, new)]) and options.fail_below is not None
             if not comparisons:
                 raise ResultsError("no case measured in OLD is in NEW")
             for warning in [*context_warnings(old, new), *warnings]:
@@ -381,7 +381,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if len(paths) > 1:
                 print(f"## {path}\n")
             print(markdown(comparisons, options.metric), flush=True)
-            failed |= any(comparison.fails for comparison in comparisons)
+            if fails:
+                print("\nThe run was interrupted, so the file fails.")
+            failed |= fails or any(comparison.fails for comparison in comparisons)
     except (ResultsError, OSError) as error:
         needs.stop(error)
     return 1 if failed else 0

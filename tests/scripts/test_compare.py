@@ -226,7 +226,9 @@ def test_an_interrupted_file_is_told_of_and_fails_the_gate(changed, capsys):
         (["--agreement", "1,1", new, COLD], 1),
     ):
         assert compare.main(arguments) == status, arguments
-        assert capsys.readouterr().err == f"warning: {new} is of a run that was interrupted, so cases may be missing\n"
+        output = capsys.readouterr()
+        assert output.err == f"warning: {new} is of a run that was interrupted, so cases may be missing\n"
+        assert ("so the file fails" in output.out) == (status == 1 and "--agreement" not in arguments)
 
 
 def test_a_case_that_became_right_is_told(edited, capsys):
