@@ -16,20 +16,24 @@ samples support no interval of 95 %: such a case shows the range of all ratios o
 are.
 
 A case is slower only when its whole interval lies below --fail-below; one whose ratio is below while its interval
-reaches the threshold is listed as unclear and does not fail. A case that was measured in OLD and is incorrect or failed
-in NEW fails, whatever the threshold.
+reaches the threshold is listed as unclear and does not fail. A case that is incorrect or failed in NEW fails, whatever
+the threshold and whatever OLD says of it.
+
+With --fail-below a case also fails that was done in OLD and is not in NEW: it is missing, skipped or not supported
+there. --partial lets NEW lack cases, as a sweep of fewer sizes does; where OLD is a folder, NEW always may. A NEW that
+was interrupted fails as a whole. Without --fail-below all this is a warning.
 
 --across prints a table for each kernel with a column for each device. Results do not name their board, so each file
 stands for one: where a device has several, its column shows the median over the boards and the range.
 
 --agreement tells how far two sweeps of the same kernels agree, on two boards or on one: by how many per cent a case's
 ratio to cuBLAS (vs_cublas) differs, in the median over the cases and in the worst one. It fails where one of them is
-above its limit, and where a sweep lacks a case of the other one.
+above its limit, where a sweep lacks a case of the other one, and where one was interrupted.
 
 Files of different protocols are bad input: another state of L2, other operands. --despite l2 compares them all the
 same. Another driver or number of samples is a warning.
 
-Exit status: 0 no case fails, 1 some case fails, 2 bad input.
+Exit status: 0 nothing fails, 1 some case or file fails, 2 bad input.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ import needs
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import gt
 from pathlib import Path
@@ -55,6 +59,8 @@ from results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 SEED = 1  # the same files always give the same intervals
+BROKEN = ("incorrect", "failed")
+UNDONE = (*BROKEN, "not_supported", "skipped")
 SHOWN = 5  # of the cases in which two sweeps differ most
 
 # Context that may move a ratio, and where it stands.
@@ -148,26 +154,36 @@ def case_name(row: Row) -> str:
     return f"{row.kernel}/{size_text(row.shape)}{on}"
 
 
+def why(row: Row) -> str:
+    return row.reason or "no reason given"
+
+
 def compare(
-    old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None
+    old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None, partial: bool = False
 ) -> tuple[list[Comparison], list[str]]:
-    """All cases of OLD against NEW's, in OLD's order, and warnings about cases that only one file has."""
+    """The cases of OLD against NEW's, in OLD's order, then those that went wrong in NEW; and warnings about cases that
+    only one file has. With a threshold, cases that NEW lost fail; `partial` lets it lack them."""
     old, new = (rows.set_index(PRODUCT, drop=False) for rows in (old, new))
+    gate = threshold is not None
+    is_missing = ~old.index.isin(new.index)
+    lost = is_missing & ~old.outcome.isin(UNDONE) & (gate and not partial)
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
-    for row in old[old.index.isin(new.index)].itertuples():
-        name, other = case_name(row), others[row.Index]
-        if row.measured and other.measured:
+    for row in old[~is_missing | lost].itertuples():
+        name, other = case_name(row), others.get(row.Index)
+        if other is None:
+            comparisons.append(Comparison(name, "missing in NEW", fails=True))
+        elif row.measured and other.measured:
             comparisons.append(compare_case(row, other, metric, threshold, name))
-        elif row.measured:
-            broken = other.outcome in ("incorrect", "failed")
-            reason = other.reason or "no reason given"
-            comparisons.append(Comparison(name, f"{other.outcome}: {reason}", broken))
-            if not broken:
-                warnings.append(f"{name} was measured in OLD and is {other.outcome} in NEW: {reason}")
         elif other.measured:
             warnings.append(f"{name} was {row.outcome} in OLD and is measured in NEW")
-    warnings += absences(old[~old.index.isin(new.index)], "NEW")
+        elif other.outcome not in BROKEN and (row.measured or (other.outcome in UNDONE and row.outcome not in UNDONE)):
+            comparisons.append(Comparison(name, f"{other.outcome}: {why(other)}", fails=gate))
+            if not gate:
+                warnings.append(f"{name} was {row.outcome} in OLD and is {other.outcome} in NEW: {why(other)}")
+    broken = new[new.outcome.isin(BROKEN)]
+    comparisons += [Comparison(case_name(row), f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
+    warnings += absences(old[is_missing & ~lost], "NEW")
     return comparisons, warnings + absences(new[~new.index.isin(old.index)], "OLD")
 
 
@@ -218,10 +234,9 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
             few = f" (range of {c.few_samples} samples)" if c.few_samples else ""
             numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
         lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
-    ratios = [c.ratio for c in comparisons if c.ratio]
-    if ratios:
-        mean, failing = np.exp(np.mean(np.log(ratios))), sum(c.fails for c in comparisons)
-        lines += ["", f"Geometric mean of {len(ratios)} ratios: {mean:.3f}. Failing cases: {failing}."]
+    lines += ["", f"Failing cases: {sum(c.fails for c in comparisons)}."]
+    if ratios := [c.ratio for c in comparisons if c.ratio]:
+        lines[-1] = f"Geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.3f}. {lines[-1]}"
     return "\n".join(lines)
 
 
@@ -298,6 +313,14 @@ def two_limits(text: str) -> tuple[float, float]:
     return median, worst
 
 
+def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:
+    """Whether one of the files was interrupted; a warning names each."""
+    names = [name for name, rows in files if rows.interrupted.any()]
+    for name in names:
+        print(f"warning: {name} is of a run that was interrupted, so cases may be missing", file=sys.stderr)
+    return bool(names)
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
@@ -309,6 +332,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="how far two sweeps agree in their ratios to cuBLAS, and the per cent that they may differ by",
     )
     parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
+    parser.add_argument("--partial", action="store_true", help="with --fail-below: NEW may lack cases of OLD")
     parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")
     parser.add_argument("--despite", metavar="NAMES", default="", help=f"of {','.join(PROTOCOL)}: what may differ")
     options = parser.parse_args(arguments)
@@ -317,6 +341,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--despite takes names among {','.join(PROTOCOL)}, not {','.join(unknown)}")
     if options.fail_below is not None and not options.fail_below > 0:
         parser.error("--fail-below takes a ratio above 0")
+    if options.partial and options.fail_below is None:
+        parser.error("--partial goes with --fail-below")
     if options.across and (options.fail_below or options.despite):
         parser.error("--across takes neither --fail-below nor --despite")
     if options.agreement and (options.across or options.fail_below or len(options.files) != 2):
@@ -331,16 +357,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     try:
         if options.across:
-            print(across(load_boards(options.files), options.metric))
+            boards = load_boards(options.files)
+            interrupted([(board.name, board.rows) for board in boards])
+            print(across(boards, options.metric))
             return 0
         old_path, *paths = options.files
         if options.agreement:
-            found = agreement(*pair(old_path, paths[0], options.despite))
+            old, new = pair(old_path, paths[0], options.despite)
+            failed = interrupted([(old_path, old), (paths[0], new)])
+            found = agreement(old, new)
             print(found.text(options.agreement))
-            return 1 if found.missing or any(map(gt, (found.median, found.worst), options.agreement)) else 0
+            over = any(map(gt, (found.median, found.worst), options.agreement))
+            return 1 if failed or found.missing or over else 0
         for path in paths:
             old, new = pair(old_path, path, options.despite)
-            comparisons, warnings = compare(old, new, options.metric, options.fail_below)
+            comparisons, warnings = compare(old, new, options.metric, options.fail_below, options.partial)
+            interrupted([(old_path, old)])
+            fails = interrupted([(path, new)]) and options.fail_below is not None
             if not comparisons:
                 raise ResultsError("no case measured in OLD is in NEW")
             for warning in [*context_warnings(old, new), *warnings]:
@@ -348,7 +381,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if len(paths) > 1:
                 print(f"## {path}\n")
             print(markdown(comparisons, options.metric), flush=True)
-            failed |= any(comparison.fails for comparison in comparisons)
+            if fails:
+                print("\nThe run was interrupted, so the file fails.")
+            failed |= fails or any(comparison.fails for comparison in comparisons)
     except (ResultsError, OSError) as error:
         needs.stop(error)
     return 1 if failed else 0

@@ -1496,7 +1496,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in stale:
             print(f"{paths[name]} is stale: run scripts/drawings.py", file=sys.stderr)
         return 1 if stale else 0
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    needs.make_folder(arguments.out, "the drawings")
     for name in names:
         paths[name].write_text(drawn[name])
     return 0

@@ -18,7 +18,8 @@
 #
 #   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...] [--resume]
 #
-# If a step fails, the next one runs all the same, and the exit status is 1. Nothing is installed.
+# If a step fails, the next one runs all the same, and the exit status is 1. It is 2 for unknown options and steps.
+# Nothing is installed.
 #
 # All results are to come from one commit. FOLDER/progress has the commit and the steps that are done. With --resume a
 # call does what an earlier one left, which was killed or had failed steps, and refuses if the commit is another one.
@@ -37,11 +38,22 @@ all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,
 all+=counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
-usage="usage: scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps LIST] [--resume]"
+
+# Prints the comment at the top of this file, and all steps.
+show_help() {
+  sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+  printf '\nSteps: %s\n' "${all//,/, }"
+}
+
+refuse() {
+  say "$*"
+  exit 2
+}
+
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
-      [ $# -gt 1 ] || die "$1 needs a value"
+      [ $# -gt 1 ] || refuse "$1 needs a value"
       case $1 in
         --out) out=$2 ;;
         --build) build=$2 ;;
@@ -54,7 +66,17 @@ while [ $# -gt 0 ]; do
       resume=yes
       shift
       ;;
-    *) die "$usage" ;;
+    -h | --help)
+      show_help
+      exit
+      ;;
+    *) refuse "unknown option $1; --help tells of all" ;;
+  esac
+done
+for step in ${steps//,/ }; do
+  case ,$all, in
+    *",$step,"*) ;;
+    *) refuse "unknown step $step; there are ${all//,/, }" ;;
   esac
 done
 
@@ -150,7 +172,6 @@ run_step() {
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;
     counters-2048) counters 2048 counters_2048.json "${counted[@]}" ;;
-    *) die "unknown step $1" ;;
   esac
 }
 

@@ -16,8 +16,17 @@ BAD_INPUT = 2  # exit status of every script here
 
 def stop(error: object) -> NoReturn:
     """Ends a script on bad input."""
+    if isinstance(error, OSError) and error.filename is not None:
+        error = f"{error.filename}: {error.strerror}"
     print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+def make_folder(folder: Path, of: str) -> None:
+    """The folder of "the charts", say; ends the script where a file is in the way."""
+    if folder.is_file():
+        stop(f"{folder} is a file: {of} need a folder")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def message(module: str, script: Path) -> str:

@@ -1151,7 +1151,7 @@ def chosen(charts: dict[str, Callable[[], Figure]], only: str | None) -> dict[st
 
 def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
     """Draws every chart there is data for and says why not of the others; returns an exit status: 1 if none is."""
-    folder.mkdir(parents=True, exist_ok=True)
+    needs.make_folder(folder, "the charts")
     drawn = 0
     for name, chart in charts.items():
         try:

@@ -171,9 +171,8 @@ def first_drawn(report: Report, view: str) -> tuple[str, list[dict]]:
 
 
 def images(report: Report, folder: Path) -> Iterator[Path]:
-    """Draws PNG and SVG of the charts that the page shows first, in the light theme."""
+    """Draws PNG and SVG of the charts that the page shows first, in the light theme, into a folder that is there."""
     config = report_charts.config(INKS["light"], GRIDS["light"], GREYS["light"]) | {"background": CARDS["light"]}
-    folder.mkdir(parents=True, exist_ok=True)
     for view in IMAGES:
         text, rows = first_drawn(report, view)
         title = {"text": text, "anchor": "start", "fontSize": 12, "fontWeight": 500, "color": INKS["light"]}
@@ -207,6 +206,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         report = gather(files_of(options.results))
         devices = dict.fromkeys(case["device"] for case in report.cases if case["platform"] == "gpu")
+        if options.out.is_dir():
+            raise ResultsError(f"{options.out} is a folder: the report needs a file")
+        if options.images:
+            needs.make_folder(options.images, "the images")
         title = options.title or f"SGEMM on {', '.join(devices) or 'the CPU'}"
         options.out.write_text(page(report, title), encoding="utf-8")
         print(options.out)

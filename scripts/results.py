@@ -65,7 +65,7 @@ OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", 
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
 OPTIONAL += ["energy", "sustained", "trace", "ops", "batch"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
-DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus"]
+DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus", "interrupted"]
 SHAPE = ["m", "n", "k", "ops", "batch"]
 CASE = ["kernel", *SHAPE, "gpus", "l2", "time", "data"]  # what tells cases apart
 
@@ -201,6 +201,7 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
             "interval_level": level,
             "few_samples": samples if samples and level is None else None,  # too few for an interval
             "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
+            "interrupted": document.get("interrupted", False),  # the run of the file: cases may be missing
         }
 
 

@@ -11,6 +11,9 @@ Of a kernel with several launches that page has the last one, and warp_<kernel>_
 
 from __future__ import annotations
 
+import needs
+
+# isort: split
 import argparse
 import contextlib
 import json
@@ -120,9 +123,7 @@ def main() -> int:
             raise ViewersError("--kernels names no kernel")
         if kernels and not arguments.runner:
             raise ViewersError("--kernels needs --runner, which counts their accesses")
-        if arguments.folder.is_file():
-            raise ViewersError(f"{arguments.folder} is a file: the pages need a folder")
-        arguments.folder.mkdir(parents=True, exist_ok=True)
+        needs.make_folder(arguments.folder, "the pages")
         tiles = in_one_file(VIEWERS / "tiles.html", gpu_models())
         (arguments.folder / "tiles.html").write_text(tiles, encoding="utf-8")
         if arguments.runner:
@@ -133,12 +134,8 @@ def main() -> int:
                     print(arguments.folder / page.name)
                 if not pages:
                     print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
-    except ViewersError as error:
-        print(f"viewers.py: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"viewers.py: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
+    except (ViewersError, OSError) as error:
+        needs.stop(error)
     print(arguments.folder / "tiles.html")
     return 0
 

@@ -23,7 +23,7 @@ import jsonschema
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import fixture, parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -36,6 +36,18 @@ CHAPTERS = sorted(path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md") 
 RESULTS = "results.json"  # of a run, in its stage folder
 # Jobs of the local scheduler run side by side, and would disturb each other's times.
 LOCK = Path(tempfile.gettempdir()) / f"sgemm-reframe-{os.getuid()}.lock"
+
+
+class BadInput(ReframeError):
+    """What ReFrame reports by its message, as "bad input: ..."; other errors come with a traceback."""
+
+
+@contextlib.contextmanager
+def as_bad_input():
+    try:
+        yield
+    except ResultsError as error:
+        raise BadInput(error) from None
 
 
 @functools.cache
@@ -76,7 +88,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
     @run_before("run")
     def prepare(self):
         self.prerun_cmds = [f"ln -sf {self.runner.stagedir}/runner runner"]
-        sizes = ",".join(size_text(parse_size(size)) for size in self.sizes.split())
+        with as_bad_input():
+            sizes = ",".join(size_text(parse_size(size)) for size in self.sizes.split())
         self.executable_opts = ["--kernel", f"'{self.kernel}'", "--sizes", sizes, *self.options, "--out", RESULTS]
         if self.current_partition.scheduler.registered_name == "local":
             self.job.launcher.modifier, self.job.launcher.modifier_options = "flock", [str(LOCK)]
@@ -153,7 +166,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
         """Each case has a speed, and a ratio to cuBLAS where there is a GPU."""
         document = read_json(Path(self.stagedir) / RESULTS)
         folder = Path(self.results) / folder_name(document["context"], self.gpus)
-        rows = references(folder, document["context"]["protocol"])
+        with as_bad_input():
+            rows = references(folder, document["context"]["protocol"])
         expected = {(row.kernel, row.shape, row.gpus): row for row in rows.itertuples()}
         limits = {}
         for record in document["benchmarks"]:

@@ -123,6 +123,114 @@ def test_a_case_that_went_wrong_fails(edited, capsys, outcome, status):
     assert ("it says why" in output.err) == (status == 0)
 
 
+GATE = ("--fail-below", "0.9")
+NAIVE = ("01_naive", 1024)  # a kernel and a size of the synthetic results
+
+
+def without(*cases: tuple[str, int]):
+    def change(document: dict) -> None:
+        for kernel, size in cases:
+            document["benchmarks"].remove(case(document, kernel, size))
+
+    return change
+
+
+def is_interrupted(document: dict) -> None:
+    document["interrupted"] = True
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Another file with the synthetic results, changed."""
+
+    def write(*changes) -> str:
+        document = json.loads(Path(COLD).read_text(encoding="utf-8"))
+        for change in changes:
+            change(document)
+        path = tmp_path / f"changed_{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("outcome", ["incorrect", "failed"])
+@pytest.mark.parametrize(
+    "before",
+    [ended(*NAIVE, "executed", ""), ended(*NAIVE, "incorrect", "old"), ended(*NAIVE, "skipped", "s"), without(NAIVE)],
+    ids=["executed", "incorrect", "skipped", "absent"],
+)
+def test_a_case_that_is_wrong_in_new_fails_whatever_old_says(changed, capsys, before, outcome):
+    new = changed(ended(*NAIVE, outcome, "new reason"))
+    for options in ([], GATE):
+        assert compare.main([changed(before), new, *options]) == 1
+        output = capsys.readouterr().out
+        assert f"| 01_naive/1024x1024x1024 |  |  |  |  | **{outcome}: new reason** |" in output
+        assert "Failing cases: 1." in output
+
+
+def test_a_wrong_case_alone_is_counted(changed, capsys):
+    def alone(document: dict) -> None:
+        document["benchmarks"] = [case(document, *NAIVE)]
+
+    assert compare.main([COLD, changed(alone, ended(*NAIVE, "failed", "it says why"))]) == 1
+    assert "\n\nFailing cases: 1.\n" in capsys.readouterr().out
+
+
+def test_cases_that_new_lacks_fail_the_gate_alone(changed, capsys):
+    left_out = [NAIVE, ("05_coarse_1d", 4096), ("05_coarse_1d", 1024)]
+    old, new = changed(ended("05_coarse_1d", 1024, "executed", "")), changed(without(*left_out))
+    assert compare.main([old, new]) == 0
+    output = capsys.readouterr()
+    assert "Failing cases: 0." in output.out
+    assert "missing in NEW: 05_coarse_1d at 1024x1024x1024, 4096x4096x4096" in output.err
+    assert compare.main([old, new, *GATE]) == 1
+    output = capsys.readouterr()
+    assert "Failing cases: 3." in output.out
+    for kernel, size in left_out:
+        assert f"| {kernel}/{size}x{size}x{size} |  |  |  |  | **missing in NEW** |" in output.out
+    assert "missing" not in output.err
+    assert compare.main([old, new, *GATE, "--partial"]) == 0
+    assert "missing in NEW: 01_naive at 1024x1024x1024" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("outcome", ["incorrect", "not_supported", "skipped"])
+def test_new_may_lack_what_old_did_not_do(changed, capsys, outcome):
+    old = changed(ended(*NAIVE, outcome, "it says why"))
+    assert compare.main([old, changed(without(NAIVE)), *GATE]) == 0
+    assert "missing in NEW: 01_naive at 1024x1024x1024" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("before", ["measured", "executed"])
+def test_a_case_that_new_did_not_do_fails_the_gate_alone(changed, capsys, before):
+    old = changed(*([] if before == "measured" else [ended(*NAIVE, before, "")]))
+    new = changed(ended(*NAIVE, "skipped", "it says why"))
+    assert compare.main([old, new]) == 0
+    assert f"was {before} in OLD and is skipped in NEW: it says why" in capsys.readouterr().err
+    assert compare.main([old, new, *GATE, "--partial"]) == 1
+    output = capsys.readouterr()
+    assert "**skipped: it says why**" in output.out
+    assert "skipped" not in output.err
+
+
+def test_an_interrupted_file_is_told_of_and_fails_the_gate(changed, capsys):
+    new = changed(is_interrupted)
+    for arguments, status in (
+        ([COLD, new], 0),
+        ([COLD, new, *GATE], 1),
+        ([COLD, new, COLD, *GATE], 1),
+        ([COLD, new, *GATE, "--partial"], 1),
+        ([new, COLD, *GATE], 0),
+        (["--across", COLD, new], 0),
+        (["--agreement", "1,1", COLD, new], 1),
+        (["--agreement", "1,1", new, COLD], 1),
+    ):
+        assert compare.main(arguments) == status, arguments
+        output = capsys.readouterr()
+        assert output.err == f"warning: {new} is of a run that was interrupted, so cases may be missing\n"
+        assert ("so the file fails" in output.out) == (status == 1 and "--agreement" not in arguments)
+
+
 def test_a_case_that_became_right_is_told(edited, capsys):
     old = str(edited("cold.json", ended("05_coarse_1d", 4096, "incorrect", "17 elements wrong")))
     assert compare.main([old, COLD]) == 0
@@ -214,6 +322,18 @@ def test_each_file_is_compared_with_the_slowest_board_of_its_device(folders, tmp
     assert compare.main([results, folders("b.json", 0.45, "Half GPU"), folders("a.json", 1), *gate]) == 1
 
 
+def test_a_file_may_lack_cases_of_a_folder(folders, tmp_path, capsys):
+    new = Path(folders("a.json", 1))
+    document = json.loads(new.read_text(encoding="utf-8"))
+    without(NAIVE)(document)
+    new.write_text(json.dumps(document), encoding="utf-8")
+    assert compare.main([str(tmp_path / "results"), str(new), *GATE]) == 0
+    ended("05_coarse_1d", 4096, "incorrect", "it says why")(document)
+    new.write_text(json.dumps(document), encoding="utf-8")
+    assert compare.main([str(tmp_path / "results"), str(new), *GATE]) == 1
+    assert "**incorrect: it says why**" in capsys.readouterr().out
+
+
 def test_a_device_without_references_is_refused(folders, tmp_path, capsys):
     results = str(tmp_path / "results")
     assert "measured on New GPU under its protocol" in refused(capsys, results, folders("a.json", 1, "New GPU"))
@@ -251,6 +371,7 @@ def test_bad_input_exits_with_2(tmp_path, edited, capsys):
         (["--across", COLD, empty], "holds no measured case"),
         ([COLD, COLD, "--fail-below", "-1"], "takes a ratio above 0"),
         (["--across", COLD, COLD, "--fail-below", "0.9"], "takes neither"),
+        ([COLD, COLD, "--partial"], "goes with --fail-below"),
         ([COLD], "OLD and NEW are needed"),
     ):
         assert message in refused(capsys, *arguments)

@@ -9,7 +9,7 @@ import pytest
 
 import drawings
 import needs
-from conftest import ROOT
+from conftest import ROOT, SYNTHETIC
 
 
 def bare(*arguments: str) -> subprocess.CompletedProcess:
@@ -68,3 +68,30 @@ def test_a_drawing_without_its_results_names_the_file(tmp_path, monkeypatch, cap
         drawings.main(["h200", "--out", str(tmp_path)])
     assert exit_.value.code == needs.BAD_INPUT
     assert f"can not read {tmp_path / 'absent' / 'cold.json'}" in capsys.readouterr().err
+
+
+COLD = str(SYNTHETIC / "cold.json")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "said"),
+    [
+        ("plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
+        ("plot.py", ("--across", COLD, "--out", "file"), "file is a file: the charts need a folder"),
+        ("plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
+        ("drawings.py", ("--out", "file", "tiles"), "file is a file: the drawings need a folder"),
+        ("pictures.py", ("--out", "file"), "file is a file: the charts need a folder"),
+        ("report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
+        ("report.py", (COLD, "--images", "file"), "file is a file: the images need a folder"),
+        ("report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
+        ("viewers.py", ("file",), "file is a file: the pages need a folder"),
+    ],
+)
+def test_an_output_that_can_not_be_written_is_told_in_words(tmp_path, script, arguments, said):
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, str(ROOT / "scripts" / script), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"{script}: {said}\n")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

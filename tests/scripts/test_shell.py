@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -207,6 +208,49 @@ def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> s
     folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
     path = f"{programs}:{os.environ['PATH']}"
     return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
+
+
+def without_a_gpu(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
+    fake(str(tmp_path), "nvidia-smi", "exit 9")
+    logs = ("--logs", str(tmp_path / "logs"))
+    return bash(str(SCRIPTS / "measure_device.sh"), *logs, *options, path=f"{tmp_path}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_measure_device_says_how_it_is_used(tmp_path, option):
+    done = without_a_gpu(tmp_path, option)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Measures everything that results/<device>/ holds")
+    assert lines[-3].endswith("--out results/<device>/other_board.")
+    assert lines[-1].startswith("Steps: build, test, sanitize, list, cold, ")
+    assert not [line for line in lines if line.startswith("#")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", "foo"], "unknown step foo; there are build, test, sanitize, list, cold, "),
+        (["--steps", "cold,,foo"], "unknown step foo"),
+        (["--steps", "test,sanitize,"], "This machine has no NVIDIA GPU"),
+        (["--steps"], "--steps needs a value"),
+        (["--fast"], "unknown option --fast"),
+    ],
+)
+def test_measure_device_refuses_what_it_does_not_know(tmp_path, options, message):
+    done = without_a_gpu(tmp_path, *options)
+    assert done.stderr.startswith(message)
+    assert done.returncode == (1 if "GPU" in message else 2)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_every_step_of_measure_device_is_known(tmp_path):
+    """Each default step has something to run: its name is a case of run_step."""
+    text = (SCRIPTS / "measure_device.sh").read_text(encoding="utf-8")
+    steps = re.search(r"there are (.*)\n", without_a_gpu(tmp_path, "--steps", "foo").stderr)[1].split(", ")
+    body = text.partition("run_step() {")[2].partition("\n}\n")[0]
+    assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
 
 
 def test_measuring_goes_on_where_it_stopped(tmp_path):
