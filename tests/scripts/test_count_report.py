@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +10,7 @@ import pages
 import tables
 from conftest import ROOT, SYNTHETIC
 from count_report import bytes_text, count_report, short_number
-from results import ResultsError, load, one, pick
-
-BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
+from results import ResultsError, load, one
 
 
 @pytest.mark.parametrize(
@@ -27,22 +22,6 @@ BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
 def test_numbers_are_written_as_the_runner_does(value, text):
     assert short_number(value) == text
     assert bytes_text(value) == (f"{text}B" if " " in text else f"{text} B")
-
-
-@pytest.mark.skipif(not (BUILD / "runner").exists(), reason=f"there is no {BUILD}/runner: SGEMM_BUILD names a build")
-def test_the_report_is_what_the_runner_prints(tmp_path):
-    """Kernels of one launch and of several, with blocks that are copies and with all of them executed."""
-    environment = os.environ | {"COLUMNS": "1000"}
-    path = tmp_path / "counts.json"
-    for sizes in ("96,250x130x77", "1024"):
-        options = ["--device", "cpu", "--count", "--kernel", "1,2,12", "--sizes", sizes, "--out", path]
-        done = subprocess.run(
-            [BUILD / "runner", *options], env=environment, capture_output=True, text=True, check=True, cwd=tmp_path
-        )
-        counted = list(pick(load([path]), "counted").itertuples())
-        assert counted
-        for row in counted:
-            assert f"\n{count_report(row)}\n\n" in done.stdout
 
 
 def test_the_lines_may_be_left_out():
