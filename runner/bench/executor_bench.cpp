@@ -67,7 +67,7 @@ Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) co
                       "no access to memory was observed: nothing was launched, or what was launched is not checked");
   }
   if (const std::optional<std::string> damage = guarded.damage()) {
-    throw CaseStopped(Outcome::failed, *damage);
+    throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, protocol_.check ? "" : CHECK_HINT));
   }
   guarded.copy_result();
   return prepared;
