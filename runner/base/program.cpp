@@ -101,14 +101,14 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
 std::optional<std::filesystem::path> find_chosen_program(const char* variable,
                                                          std::initializer_list<std::string> names) {
   if (const char* const chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') {
-    const std::optional<std::filesystem::path> found = find_program(chosen);
+    std::optional<std::filesystem::path> found = find_program(chosen);
     if (!found) {
       throw UsageError(fmt::format("${} is {}, and there is no such program", variable, chosen));
     }
     return found;
   }
   for (const std::string& name : names) {
-    if (const auto found = name.empty() ? std::nullopt : find_program(name)) {
+    if (auto found = name.empty() ? std::nullopt : find_program(name)) {
       return found;
     }
   }
