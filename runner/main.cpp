@@ -25,6 +25,7 @@
 #include "report/list.hpp"
 #include "report/tuning_run.hpp"
 #include "simt/gpu_models.hpp"
+#include "user/compile.hpp"
 #include "user/user_kernels.hpp"
 
 #include <unistd.h>
@@ -147,12 +148,12 @@ std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery
     // The leader of the ranks gives up first, because it knows which rank is silent.
     seconds = 2.0 * time_for_replies(*seconds).count();
   }
-  return std::make_unique<CaseProcess>(options.argv, seconds, StopToken(interrupted));
+  const bool checkable = !query.device && !options.protocol.check && can_compile_checks();
+  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, StopToken(interrupted));
 }
 
 /// What the process of a CaseProcess or of a CaseProfiler does instead of run_plan().
 void serve(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
-  catch_interrupts();
   CaseRunner runner = make_case_runner(options, query, plan, tuning_for_run(options, query));
   if (is_profiled_process()) {
     run_profiled_case(runner, plan);
@@ -176,11 +177,13 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   }
 
   const std::optional<TuningFile> tuning = tuning_for_run(options, query);
-  catch_interrupts();
   const std::unique_ptr<RunsCases> runner = make_runner(options, query, plan, tuning);
   const bool executing = any_gpu_kernel(plan) && !runner->gpu_error().empty();
   if (executing && !options.on_executor) {
     std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner->gpu_error());
+  }
+  if (const auto left_out = left_out_without_cuda(kernel_terms(options.kernels).names, kernels())) {
+    std::cerr << fmt::format("{}.\n", *left_out);
   }
   const std::optional<std::string> tuning_path =
       tuning ? std::optional<std::string>(tuning->path.string()) : std::nullopt;
@@ -236,7 +239,6 @@ ExitStatus tune(const Options& options, const DeviceQuery& query, const std::vec
     return without_device(flag_of(Mode::tune), query.error);
   }
   const std::filesystem::path path = tuning_file_to_write(options, query.device->name);
-  catch_interrupts();
   CaseRunner runner(options.protocol, query, {}, StopToken(interrupted));
   if (!runner.gpu_error().empty()) {
     return without_device(flag_of(Mode::tune), runner.gpu_error());
@@ -277,6 +279,19 @@ void use_world(MpiWorld& world, const Launch& launch, const KernelTerms& terms,
   ranks.world = &world;
 }
 
+/// Throws UsageError where the command line says how GPUs share a product, and no kernel is for several.
+void require_several_gpus(const RankOptions& ranks, const std::vector<const Kernel*>& selected) {
+  const bool any =
+      std::any_of(selected.begin(), selected.end(), [](const Kernel* kernel) { return !kernel->local_kernel.empty(); });
+  if (!any && (ranks.gpus || ranks.exchange)) {
+    throw UsageError(
+        fmt::format("--{} is for products on several GPUs, and --kernel names no kernel for them (many_gpus, cublasmp)",
+                    ranks.grid   ? "grid"
+                    : ranks.gpus ? "gpus"
+                                 : "exchange"));
+  }
+}
+
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   ParseResult parsed = parse_options(argc, argv, version_line());
@@ -304,6 +319,7 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   if (world != nullptr) {
     use_world(*world, *launch, terms, selected, options);
   }
+  require_several_gpus(options.ranks, selected);
   const DeviceQuery device = device_of(options);
   const std::string_view needs_device = options.protocol.energy                          ? "--energy"
                                         : mode == Mode::profile || mode == Mode::sustain ? flag_of(mode)
@@ -311,6 +327,7 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   if (!needs_device.empty() && !device.device) {
     return without_device(needs_device, device.error);
   }
+  catch_interrupts();
   const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);
   for (const Kernel& kernel : of_files) {
     selected.push_back(&kernel);
@@ -354,7 +371,7 @@ int status_of(const std::function<int()>& work) {
     return BAD_USAGE;
   } catch (const std::exception& error) {
     std::cerr << fmt::format("runner: {}\n", error.what());
-    return CASES_WRONG;
+    return interrupted() ? INTERRUPTED : CASES_WRONG;
   }
 }
 

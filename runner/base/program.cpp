@@ -1,6 +1,7 @@
 #include "base/program.hpp"
 
 #include "base/split.hpp"
+#include "base/usage_error.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +15,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <system_error>
+
+#include <fmt/format.h>
 
 extern char** environ;
 
@@ -90,6 +93,23 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
     const std::filesystem::path file = std::filesystem::path(folder) / name;
     if (access(file.c_str(), X_OK) == 0) {
       return file;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::filesystem::path> find_chosen_program(const char* variable,
+                                                         std::initializer_list<std::string> names) {
+  if (const char* const chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') {
+    std::optional<std::filesystem::path> found = find_program(chosen);
+    if (!found) {
+      throw UsageError(fmt::format("${} is {}, and there is no such program", variable, chosen));
+    }
+    return found;
+  }
+  for (const std::string& name : names) {
+    if (auto found = name.empty() ? std::nullopt : find_program(name)) {
+      return found;
     }
   }
   return std::nullopt;

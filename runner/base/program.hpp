@@ -3,6 +3,7 @@
 #include "base/interrupt.hpp"
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words);
 
 /// The program's file: `name` itself where it has a slash, or what PATH has of that name. Nothing where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
+
+/// The program that a variable of the environment names, or else the first of `names` that is there; empty ones are
+/// not. Throws UsageError where the variable names none.
+std::optional<std::filesystem::path> find_chosen_program(const char* variable,
+                                                         std::initializer_list<std::string> names);
 
 /// Runs the program words[0], which is looked for on PATH where it has no slash, with the other words as arguments, and
 /// waits for its end. Throws std::system_error where it can not be started, CaseStopped where a stop was requested.

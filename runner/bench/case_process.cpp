@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 #include "base/program.hpp"
 #include "bench/case_runner.hpp"
+#include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
 
@@ -87,9 +88,13 @@ std::optional<std::string> take_line(std::string& text) {
   return line;
 }
 
-std::string ending_text(int state) {
+std::string ending_text(int state, bool checkable) {
+  constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
   if (WIFSIGNALED(state)) {
-    return fmt::format("crashed: {} (signal {})", strsignal(WTERMSIG(state)), WTERMSIG(state));
+    const int signal = WTERMSIG(state);
+    const bool of_access = std::find(OF_ACCESSES.begin(), OF_ACCESSES.end(), signal) != OF_ACCESSES.end();
+    return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal,
+                       checkable && of_access ? CHECK_HINT : "");
   }
   return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
 }
@@ -100,8 +105,9 @@ struct CaseProcess::Message {
   Json json;
 };
 
-CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, StopToken stop)
-    : arguments_(std::move(arguments)), seconds_per_case_(seconds_per_case), stop_(stop) {
+CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
+                         StopToken stop)
+    : arguments_(std::move(arguments)), seconds_per_case_(seconds_per_case), checkable_(checkable), stop_(stop) {
   start();
 }
 
@@ -145,7 +151,7 @@ void CaseProcess::start() {
   }
 }
 
-CaseProcess::Message CaseProcess::receive() {
+CaseProcess::Message CaseProcess::receive(bool checkable) {
   const Clock::time_point begin = Clock::now();
   std::optional<Clock::time_point> stopped;
   while (true) {
@@ -153,7 +159,7 @@ CaseProcess::Message CaseProcess::receive() {
       return {Json::parse(*line)};
     }
     if (!receive_some(connection_, received_)) {
-      const std::string how = end();
+      const std::string how = ending_text(end(), checkable);
       throw CaseStopped(stopped ? Outcome::skipped : Outcome::failed, stopped ? "interrupted" : how);
     }
     const Clock::time_point now = Clock::now();
@@ -173,9 +179,9 @@ CaseProcess::Message CaseProcess::receive() {
   }
 }
 
-std::string CaseProcess::end() {
+int CaseProcess::end() {
   if (process_ == 0) {
-    return "";
+    return 0;
   }
   close(connection_);  // which asks it to end
   connection_ = -1;
@@ -188,7 +194,7 @@ std::string CaseProcess::end() {
     usleep(1000);
   }
   process_ = 0;
-  return ending_text(state);
+  return state;
 }
 
 Record CaseProcess::run(const Case& item, const Observer& observer) {
@@ -199,7 +205,7 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
     }
     send_line(connection_, item.name());  // where the process is gone, receive() tells
     while (true) {
-      const Json message = receive().json;
+      const Json message = receive(checkable_ && record.file).json;
       if (message.contains("progress")) {
         observer(message.at("progress").get<std::string>());
         continue;

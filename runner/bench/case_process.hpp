@@ -19,8 +19,10 @@ class CaseRunner;
 class CaseProcess final : public RunsCases {
  public:
   /// `arguments` are this program's own. A case may take so many seconds; nothing for as long as it likes. Once `stop`
-  /// is requested, the case under way has a moment to end by itself.
-  CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, StopToken stop);
+  /// is requested, the case under way has a moment to end by itself. `checkable` says whether --check, which was not
+  /// asked for, could tell more of a file's kernel that crashes.
+  CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
+              StopToken stop);
   ~CaseProcess() override;
   CaseProcess(const CaseProcess&) = delete;
   CaseProcess& operator=(const CaseProcess&) = delete;
@@ -35,12 +37,13 @@ class CaseProcess final : public RunsCases {
   /// Throws std::runtime_error where the process does not come up.
   void start();
   /// The next message of the process. Throws CaseStopped where it ends, takes too long, or is stopped instead.
-  Message receive();
-  /// Waits for the process to end, and ends it where it does not. Returns in words how it ended.
-  std::string end();
+  Message receive(bool checkable = false);
+  /// Waits for the process to end, and ends it where it does not. Returns its state, as waitpid() tells it.
+  int end();
 
   const std::vector<std::string> arguments_;
   const std::optional<double> seconds_per_case_;
+  const bool checkable_;
   const StopToken stop_;
   pid_t process_ = 0;  ///< 0 while there is none
   int connection_ = -1;

@@ -2,8 +2,14 @@
 
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
+#include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "trace/trace_page.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
 
 namespace sgemm {
 
@@ -20,9 +26,21 @@ void CountingBench::require(const Kernel& kernel, OperandSet&) {
 
 void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const Problem problem = operands.fresh();
-  const Prepared prepared = kernel.build(Target::for_checks).prepare(problem);
+  std::optional<GuardedOperands> guarded;
+  if (kernel.file) {
+    guarded.emplace(problem, false);
+  }
+  const Problem& counted = guarded ? guarded->problem() : problem;
+  const Prepared prepared = kernel.build(Target::for_checks).prepare(counted);
   describe_own_choice(kernel, prepared.configuration, record);
-  record.counts = count(kernel, prepared, problem, options_, observer);
+  record.counts = count(kernel, prepared, counted, options_, observer);
+  if (guarded) {
+    if (const std::optional<std::string> damage = guarded->damage()) {
+      record.counts.reset();
+      throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, CHECK_HINT));
+    }
+    guarded->copy_result();
+  }
   if (protocol_.verify && record.counts->sum().whole()) {
     verify(operands, "", observer, record);
   }

@@ -2,11 +2,14 @@
 
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
+#include "common/ceil_div.hpp"
 #include "problem/checked_operands.hpp"
 #include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <optional>
 
@@ -17,8 +20,19 @@ namespace {
 
 /// A case that is expected to take longer needs --force.
 constexpr double MOST_SECONDS = 60.0;
-/// Problems with fewer products are not worth an estimate: the slowest kernel does about ten million products a second.
-constexpr double FEW_PRODUCTS = 5e7;
+/// Problems of less work are not worth an estimate: the slowest kernel does about ten million products a second.
+constexpr double LITTLE_WORK = 5e7;
+
+/// The products that a kernel takes as long for as for this problem. Blocks are whole, also where C is narrow, and a
+/// thread takes as long as for some products before it does its first.
+double work(Shape shape) {
+  constexpr std::int64_t SIDE_OF_BLOCK = 32;
+  constexpr std::int64_t LEAST_DEPTH = 16;
+  shape.m = ceil_div(shape.m, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
+  shape.n = ceil_div(shape.n, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
+  shape.k = std::max(shape.k, LEAST_DEPTH);
+  return products(shape);
+}
 
 /// "90 s", "25 min", "3.5 h".
 std::string duration_text(double seconds) {
@@ -39,7 +53,7 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
   if (protocol_.check && !kernel.build(Target::for_checks)) {
     throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
   }
-  if (!force_ && products(operands.shape) > FEW_PRODUCTS) {
+  if (!force_ && work(operands.shape) > LITTLE_WORK) {
     const std::optional<double> seconds = estimate_seconds(kernel, operands.shape);
     if (seconds && *seconds > MOST_SECONDS) {
       throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
@@ -67,7 +81,7 @@ Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) co
                       "no access to memory was observed: nothing was launched, or what was launched is not checked");
   }
   if (const std::optional<std::string> damage = guarded.damage()) {
-    throw CaseStopped(Outcome::failed, *damage);
+    throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, protocol_.check ? "" : CHECK_HINT));
   }
   guarded.copy_result();
   return prepared;
@@ -89,9 +103,9 @@ std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, cons
       return std::nullopt;  // what is wrong with a small product need not be wrong with the one that is asked for
     }
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    entry->second = products(small.shape) / time.count();
+    entry->second = work(small.shape) / time.count();
   }
-  return entry->second ? std::optional(products(shape) / *entry->second) : std::nullopt;
+  return entry->second ? std::optional(work(shape) / *entry->second) : std::nullopt;
 }
 
 void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <system_error>
 
@@ -460,8 +461,25 @@ void refuse_without_turns(const Options& options) {
   }
 }
 
+/// --new-kernel writes a file and runs nothing.
+void refuse_beside_new_kernel(const CLI::App& app, const Options& options) {
+  std::vector<std::string> others = options.benchmark_flags;
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->count() > 0 && option->get_name() != "--new-kernel") {
+      others.push_back(option->get_name());
+    }
+  }
+  if (!others.empty()) {
+    throw UsageError(fmt::format("{} has no effect with --new-kernel", others.front()));
+  }
+}
+
 void refuse_useless_flags(const CLI::App& app, const Options& options) {
   const Mode mode = options.protocol.mode;
+  if (options.new_kernel) {
+    refuse_beside_new_kernel(app, options);
+    return;
+  }
   if (mode == Mode::list) {
     return;  // --list may be added to any command line
   }
@@ -476,6 +494,11 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
   for (const char* const flag : {"--launch", "--requires", "--workspace", "--include", "--nvcc-flags"}) {
     if (app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
+    }
+  }
+  for (const std::string& folder : options.user.compile.include_folders) {
+    if (std::error_code error; !std::filesystem::is_directory(folder, error)) {
+      throw UsageError(fmt::format("--include: there is no folder '{}'", folder));
     }
   }
   for (const char* const flag : {"--trace-launch", "--trace-block", "--trace-warp"}) {

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <limits>
@@ -20,6 +21,19 @@ namespace sgemm {
 namespace {
 
 constexpr std::size_t MAX_SUGGESTIONS = 3;
+
+/// What a build without CUDA lacks, and its number if it has one.
+struct CudaKernel {
+  std::string_view name;
+  int number = -1;
+};
+constexpr std::array<CudaKernel, 5> CUDA_KERNELS{
+    {{"cublas", 0}, {"cublas_tf32"}, {"cublaslt_best"}, {"cublasxt"}, {"libsgemm"}}};
+
+constexpr std::string_view NEEDS_CUDA =
+    "needs a build with CUDA: run CMake in a new folder, with the CUDA Toolkit's nvcc on PATH and SGEMM_WITH_CUDA at "
+    "its "
+    "default of ON";
 
 /// A decimal number without a sign, or nothing. Numbers beyond an int become the largest one.
 std::optional<int> parse_number(std::string_view text) {
@@ -83,7 +97,15 @@ Term parse_term(std::string_view text) {
   return term;
 }
 
+bool is_named_by(const Term& term, const CudaKernel& kernel) {
+  return term.numbers ? kernel.number >= 0 && term.numbers->distance(kernel.number) == 0 : term.kernel == kernel.name;
+}
+
 [[noreturn]] void reject_kernel(const Term& term, const std::vector<Kernel>& available) {
+  if (std::any_of(CUDA_KERNELS.begin(), CUDA_KERNELS.end(),
+                  [&](const auto& each) { return is_named_by(term, each); })) {
+    throw UsageError(fmt::format("kernel '{}' {}", term.kernel, NEEDS_CUDA));
+  }
   std::vector<Candidate> candidates;
   if (!term.numbers) {
     for (const char* const group : {"all", "chapters", "baselines"}) {
@@ -185,6 +207,20 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
     }
   }
   return kernels;
+}
+
+std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available) {
+  for (const std::string_view text : split(expression, ',')) {
+    const Term term = parse_term(text);
+    for (const CudaKernel& missing : CUDA_KERNELS) {
+      if (is_named_by(term, missing) && std::none_of(available.begin(), available.end(), [&](const Kernel& kernel) {
+            return kernel.name == missing.name;
+          })) {
+        return fmt::format("{} goes without {}, which {}", term.kernel, missing.name, NEEDS_CUDA);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace sgemm

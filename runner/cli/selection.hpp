@@ -2,6 +2,7 @@
 
 #include "host/kernel.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,11 @@ KernelTerms kernel_terms(std::string_view expression);
 ///
 /// Two numbers with a colon between them are a range. So a variant whose name is a number needs its kernel's name
 /// before the colon. Throws UsageError when a term names nothing; the message lists the nearest kernels, or the
-/// kernel's variants.
+/// kernel's variants, or says that the kernel needs a build with CUDA.
 std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available);
+
+/// Ranges take the kernels that there are. Says, for an expression that select_kernels() takes, where one includes a
+/// number whose kernel a build without CUDA lacks.
+std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available);
 
 }  // namespace sgemm

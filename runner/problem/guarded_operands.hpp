@@ -4,9 +4,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgemm {
+
+/// Follows the reason of a file's kernel that went wrong on the CPU without --check.
+constexpr std::string_view CHECK_HINT = "; --check names the line of a forbidden access";
 
 /// A copy of a problem's operands that lie far apart, so that what reaches beyond one does not reach another, and,
 /// where the kernel can do with that, with a gap behind each row.

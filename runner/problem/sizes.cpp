@@ -118,7 +118,7 @@ std::string ops_of(const Size& size) { return {size.transposed_a ? 't' : 'n', si
 
 std::string to_string(const Size& size) {
   const std::string batch = size.batch == 1 ? "" : fmt::format("{}x", size.batch);
-  const std::string ops = size.transposed_a || size.transposed_b ? ":" + ops_of(size) : "";
+  const std::string ops = size.transposed_a || size.transposed_b ? fmt::format(":{}", ops_of(size)) : "";
   return fmt::format("{}{}x{}x{}{}", batch, size.m, size.n, size.k, ops);
 }
 

@@ -25,13 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string find_ncu() {
-  const char* const chosen = std::getenv("NCU");
   const fs::path beside_nvcc = fs::path(SGEMM_CUDA_COMPILER_FILE).parent_path() / "ncu";
-  for (const std::string& name : {std::string(chosen == nullptr ? "" : chosen), std::string("ncu"),
-                                  beside_nvcc.is_absolute() ? beside_nvcc.string() : ""}) {
-    if (const auto found = name.empty() ? std::nullopt : find_program(name)) {
-      return found->string();
-    }
+  if (const auto found = find_chosen_program("NCU", {"ncu", beside_nvcc.is_absolute() ? beside_nvcc.string() : ""})) {
+    return found->string();
   }
   throw UsageError(
       "--profile reads a GPU's counters with Nsight Compute's ncu, and there is none: it comes with the CUDA Toolkit; "

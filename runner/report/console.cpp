@@ -154,9 +154,8 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, end)) + std::string(DOTS.substr(0, std::min(width, DOTS.size())));
 }
 
-std::string wrap(std::string_view text, std::size_t width) {
+std::string wrap(std::string_view text, std::size_t width, std::size_t column) {
   std::string result;
-  std::size_t column = 0;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
     if (column > 0) {
@@ -168,6 +167,12 @@ std::string wrap(std::string_view text, std::size_t width) {
     column += word.size();
   }
   return result;
+}
+
+std::string with_reason(std::string_view cells, std::string_view gap, std::string_view reason, std::size_t width) {
+  const bool fits = width == 0 || cells.size() + gap.size() + reason.size() <= width;
+  return fits ? fmt::format("{}{}{}", cells, gap, reason)
+              : fmt::format("{}{}", cells, wrap(reason, width, cells.size()));
 }
 
 std::vector<Table::Column> Table::columns_of_case(std::size_t kernel_width, std::size_t size_width) {
@@ -310,12 +315,12 @@ std::string Table::row(const Record& record) const {
   }
   if (record.errors) {
     const std::string cells = line([&](const Column& column) { return column.cell(record); });
-    return record.reason.empty() ? cells : cut(fmt::format("{}{}{}", cells, GAP, record.reason), width_);
+    return record.reason.empty() ? cells : with_reason(cells, GAP, record.reason, width_);
   }
   const std::string data = record.data ? fmt::format("{}{:>10}", GAP, to_string(*record.data)) : "";
-  return cut(fmt::format("{:<{}}{}{:>{}}{}{}{}: {}", record.kernel, columns_[0].width, GAP, to_string(record.size),
-                         columns_[1].width, data, GAP, words(record.outcome), record.reason),
-             width_);
+  return with_reason(fmt::format("{:<{}}{}{:>{}}{}{}{}:", record.kernel, columns_[0].width, GAP, to_string(record.size),
+                                 columns_[1].width, data, GAP, words(record.outcome)),
+                     " ", record.reason, width_);
 }
 
 Console::Console(std::ostream& out, std::ostream* progress, std::size_t width, Table table)

@@ -57,7 +57,7 @@ std::vector<std::string> tuning_report(std::string_view kernel, const Size& size
                                        std::size_t width) {
   const std::string title = fmt::format("{} {}", kernel, to_string(size));
   if (result.outcome != Outcome::measured) {
-    return {cut(fmt::format("{}  {}: {}", title, to_string(result.outcome), result.reason), width)};
+    return {with_reason(fmt::format("{}  {}:", title, to_string(result.outcome)), " ", result.reason, width)};
   }
   std::vector<const Trial*> order;
   std::size_t name_width = std::string_view("configuration").size();

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -45,16 +44,11 @@ Words words_of(std::string_view text) {
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
-/// The first of `names` that is there.
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;
-  const char* const chosen = std::getenv(gpu ? "NVCC" : "CXX");
-  const std::array<std::string, 3> names{
-      chosen == nullptr ? "" : chosen, gpu ? SGEMM_CUDA_COMPILER_FILE : SGEMM_CXX_COMPILER_FILE, gpu ? "nvcc" : "g++"};
-  for (const std::string& name : names) {
-    if (const auto found = name.empty() ? std::nullopt : find_program(name)) {
-      return *found;
-    }
+  if (const auto found = gpu ? find_chosen_program("NVCC", {SGEMM_CUDA_COMPILER_FILE, "nvcc"})
+                             : find_chosen_program("CXX", {SGEMM_CXX_COMPILER_FILE, "g++"})) {
+    return *found;
   }
   throw UsageError(gpu ? "a .cu file is compiled by nvcc for a GPU, and there is none: put the CUDA Toolkit's nvcc on "
                          "PATH or name it "
@@ -63,6 +57,9 @@ fs::path compiler_for(Target target) {
                          "g++) or name it "
                          "in $CXX");
 }
+
+/// "does not compile for the GPU".
+std::string_view machine_of(Target target) { return target == Target::for_gpu ? "the GPU" : "the CPU"; }
 
 /// "sm_90a": with the instructions that a GPU has and its successors lack, where there are such.
 std::string architecture(int compute_capability) {
@@ -73,9 +70,6 @@ std::string architecture(int compute_capability) {
 std::string_view word_for(Target target) {
   return target == Target::for_gpu ? "gpu" : target == Target::for_checks ? "checked" : "executor";
 }
-
-/// "in the words of the compiler".
-std::string_view machine_of(Target target) { return target == Target::for_gpu ? "the GPU" : "the CPU"; }
 
 bool is_writable_folder(const fs::path& folder) {
   std::error_code error;
@@ -238,7 +232,8 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
     append(flags.words, options.nvcc_flags);
   } else {
     // Variables of templates would otherwise be one for all libraries that have a template of that name.
-    append(flags.words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w"});
+    // Where a launch is wrong, the executor's own templates would fill a page behind the first error.
+    append(flags.words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w", "-ftemplate-backtrace-limit=1"});
     append(flags.words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
     append(flags.words, {"-gdwarf-4"});
     append(flags.words, with_values(options.nvcc_flags, {"-D", "-U", "-include"}));
@@ -256,11 +251,15 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
   return flags;
 }
 
-/// Runs a compiler to its end. Throws UsageError with its messages where it fails.
+/// Runs a compiler to its end. Throws UsageError with its messages where it fails, CaseStopped where the run is
+/// interrupted.
 void run_compiler(const Words& words, const UserFile& file, Target target) {
-  const ProgramResult result = run_program(words);
+  const ProgramResult result = run_program(words, ProgramLimits{{}, {}, StopToken(interrupted)});
   if (result.status != 0) {
-    throw UsageError(fmt::format("{} does not compile for {}", file.path, machine_of(target)), result.output);
+    const bool chosen = target != Target::for_gpu && std::getenv("CXX") != nullptr;
+    throw UsageError(fmt::format("{} does not compile for {}{}", file.path, machine_of(target),
+                                 chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", words.front()) : ""),
+                     result.output);
   }
 }
 

@@ -26,7 +26,7 @@ bool can_compile_checks();
 /// Compiles a user's file for a target, or finds the library in the cache: below the build folder, or in the user's
 /// cache folder where that can not be written to. The library is as good as a new one while all text, the flags and the
 /// compiler are the same. Throws UsageError, with the compiler's messages, where the file does not compile, where it
-/// needs what the target lacks, and where there is no compiler.
+/// needs what the target lacks, and where there is no compiler; CaseStopped where the run is interrupted.
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options);
 
 }  // namespace sgemm

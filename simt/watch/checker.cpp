@@ -384,7 +384,8 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
       return std::nullopt;
     }
     return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(number) +
-           " wrote, and no barrier lies in between" + code_text(code_of_writer.load(std::memory_order_relaxed), true);
+           (block == block_ ? " wrote, and no barrier lies in between" : " wrote, and blocks are not ordered") +
+           code_text(code_of_writer.load(std::memory_order_relaxed), true);
   };
   for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
     const GlobalArray& array = entry.array;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -70,6 +71,19 @@ TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
   setenv("PATH", path.c_str(), 1);
   if (message != "(no UsageError)") {  // a build for GPUs knows its nvcc without PATH
     EXPECT_EQ(message.find("a .cu file is compiled by nvcc for a GPU, and there is none"), 0U) << message;
+  }
+}
+
+TEST_F(CompileTest, SaysWhichVariableNamesNoCompiler) {
+  std::ofstream("my.cu") << SOURCE;
+  const UserFile file = read_user_file({"my.cu", ""}, {}, {});
+  for (const auto& [variable, target] : {std::pair("NVCC", Target::for_gpu), std::pair("CXX", Target::for_executor)}) {
+    setenv(variable, "no-such-compiler", 1);
+    EXPECT_EQ(usage_message([&, target = target] {
+                compile(file, target, {{}, {}, 90});
+              }),
+              std::string("$") + variable + " is no-such-compiler, and there is no such program");
+    unsetenv(variable);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -59,13 +60,28 @@ TEST(Table, RowsLineUpWithTheHeading) {
   }
 }
 
-TEST(Table, CaseWithoutMeasurementSaysWhyInOneLine) {
+TEST(Table, CaseWithoutMeasurementSaysWhy) {
   const Record record = stopped_record(Outcome::not_supported, "needs compute capability 9.0, this device has 8.0");
   const std::string whole = table(0).row(record);
   EXPECT_NE(whole.find("not supported: needs compute capability 9.0, this device has 8.0"), std::string::npos);
-  const std::string cut_row = table(60).row(record);
-  EXPECT_EQ(cut_row.size(), 60U);
-  EXPECT_EQ(cut_row.substr(57), "...");
+}
+
+TEST(Table, ReasonThatDoesNotFitIsWrapped) {
+  const std::string reason = "needs compute capability 9.0, and this device has 8.0: nothing was computed";
+  for (const std::size_t width : {50U, 60U, 80U, 100U}) {
+    const std::string row = table(width).row(stopped_record(Outcome::not_supported, reason));
+    EXPECT_EQ(first_line(row).find("01_naive                 1024x1024x1024  not supported:"), 0U) << row;
+    std::istringstream lines(row);
+    std::string words;
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      EXPECT_LE(line.size(), std::max<std::size_t>(width, 55U)) << "the essential cells, however narrow the terminal";
+      EXPECT_TRUE(count == 0 || (line.starts_with("  ") && line[2] != ' ')) << row;
+      words += count == 0 ? line : line.substr(1);
+    }
+    EXPECT_GT(count, 1U);
+    EXPECT_TRUE(words.ends_with("not supported: " + reason)) << words;
+  }
 }
 
 TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
@@ -145,6 +161,7 @@ TEST(Table, ErrorsBeyondTheBoundSayWhoPromisedWhat) {
   EXPECT_NE(errors(0).row(record).find("not promised"), std::string::npos);
   record.stop(Outcome::incorrect, "3 of 4096 elements wrong");
   EXPECT_NE(errors(0).row(record).find("incorrect  3 of 4096 elements wrong"), std::string::npos);
+  EXPECT_TRUE(errors(40).row(record).ends_with("incorrect\n  3 of 4096 elements wrong")) << errors(40).row(record);
   const Kernel kernel = fake_kernel(1, "naive");
   Record skipped({&kernel, CUBE, Distribution::huge});
   skipped.stop(Outcome::skipped, "too large");
@@ -160,6 +177,8 @@ TEST(Text, CutsAndWraps) {
   EXPECT_EQ(wrap("one two three", 0), "one two three");
   EXPECT_EQ(wrap("one two three", 8), "one two\n  three");
   EXPECT_EQ(wrap("overlong", 3), "overlong");
+  EXPECT_EQ("cell" + wrap("one two", 8, 4), "cell one\n  two");
+  EXPECT_EQ("cell" + wrap("one two", 7, 4), "cell\n  one\n  two");
 }
 
 TEST(Text, TerminalWidthIsThatOfTheEnvironment) {

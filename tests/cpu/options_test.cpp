@@ -223,18 +223,30 @@ TEST(Options, MissingValues) {
 
 TEST(Options, OfFiles) {
   const Options given = options({"--kernel", "1,my.cu", "--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N",
-                                 "--include", "a,b/c", "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
+                                 "--include", ".,..", "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
   EXPECT_EQ(given.user.launch.launch, "f<<<1, 2>>>(M, N)");
   EXPECT_EQ(given.user.launch.requirement, "M == N");
-  EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{"a", "b/c"}));
+  EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{".", ".."}));
   EXPECT_EQ(given.user.compile.nvcc_flags, (std::vector<std::string>{"-lineinfo", "-G"}));
   EXPECT_EQ(given.timeout, 2.5);
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
   EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
   EXPECT_EQ(options({"--kernel", "many_gpus", "--timeout", "1"}).timeout, 1) << "ranks have a time limit as well";
   EXPECT_EQ(error({"--kernel=1-3", "--requires", "M == N"}), "--requires is for files, and --kernel names none");
+  EXPECT_EQ(error({"--include", "."}), "--include is for files, and --kernel names none");
+  EXPECT_EQ(error({"--kernel", "my.cu", "--include", ".,no/such"}), "--include: there is no folder 'no/such'");
+  EXPECT_EQ(error({"--kernel", "my.cu", "--include", ".,"}), "--include: there is no folder ''");
   EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
   EXPECT_EQ(error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
+}
+
+TEST(Options, ANewKernelIsWrittenAndNothingElse) {
+  for (const std::string flag : {"--kernel", "--sizes", "--include", "--timeout", "--alpha"}) {
+    EXPECT_EQ(error({"--new-kernel", "my.cu", flag, "1"}), flag + " has no effect with --new-kernel");
+  }
+  for (const std::string flag : {"--list", "--count", "--no-verify", "--benchmark_filter=x"}) {
+    EXPECT_EQ(error({"--new-kernel", "my.cu", flag}), flag + " has no effect with --new-kernel");
+  }
 }
 
 TEST(Options, RepeatedFlags) {

@@ -149,6 +149,36 @@ TEST(Selection, UnknownNumberListsTheNearest) {
   EXPECT_EQ(error("20:30"), unknown("20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
 }
 
+TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {
+  std::vector<Kernel> without_cuda = fake_kernels();
+  std::erase_if(without_cuda, [](const Kernel& kernel) { return kernel.name.starts_with("cublas"); });
+  for (const std::string kernel : {"cublas", "0", "0-0", "cublas_tf32", "libsgemm", "cublaslt_best", "cublasxt"}) {
+    const std::string expected =
+        fmt::format("kernel '{}' needs a build with CUDA: run CMake in a new folder, with ", kernel);
+    const auto selecting = [&](const std::string& expression) {
+      return usage_message([&] { select_kernels(expression, without_cuda); });
+    };
+    EXPECT_EQ(selecting(kernel).find(expected), 0U) << selecting(kernel);
+    EXPECT_EQ(selecting("5," + kernel + ":*").find(expected), 0U);
+  }
+  EXPECT_EQ(select_kernels("0-2", without_cuda).size(), 2U);
+  const auto left_out = [&](std::string_view expression) {
+    return left_out_without_cuda(expression, without_cuda).value_or("");
+  };
+  EXPECT_EQ(left_out("cpu_blas,0-2").find("0-2 goes without cublas, which needs a build with CUDA"), 0U);
+  EXPECT_EQ(left_out("1-2,all,5"), "");
+  EXPECT_EQ(left_out(""), "");
+  EXPECT_FALSE(left_out_without_cuda("0-2", fake_kernels()));
+}
+
+TEST(Selection, KernelsThatNeedCudaAreThoseOfABuildWithIt) {
+  for (const Kernel& kernel : kernels()) {
+    const bool cuda_alone = kernel.number <= 0 && kernel.min_compute_capability > 0 && kernel.local_kernel.empty() &&
+                            !kernel.build(Target::for_executor);
+    EXPECT_EQ(left_out_without_cuda(kernel.name, {}).has_value(), cuda_alone) << kernel.id();
+  }
+}
+
 TEST(Selection, EmptyRange) {
   EXPECT_EQ(error("7-1"), "bad kernels '7-1': the range is empty, 7 is above 1");
   EXPECT_EQ(error("7:1"), "bad kernels '7:1': the range is empty, 7 is above 1");

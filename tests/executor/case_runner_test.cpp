@@ -8,12 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -265,6 +267,19 @@ TEST_F(ExecutedCaseTest, WhatTakesTooLongIsSkippedAndSaysHowLong) {
   EXPECT_EQ(record.outcome, Outcome::skipped);
   EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
   EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;
+}
+
+TEST_F(ExecutedCaseTest, WholeBlocksOfThreadsTakeTimeAsWell) {
+  protocol_.verify = false;
+  const Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
+    if (p.k == 64) {  // the estimate's
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  });
+  const Record record = run(kernel, {1 << 22, 1, 1});
+  EXPECT_EQ(record.outcome, Outcome::skipped);
+  EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
+  EXPECT_EQ(run(kernel, {1 << 10, 1, 1}).outcome, Outcome::executed);
 }
 
 TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {

@@ -179,6 +179,8 @@ def test_what_is_not_verified_is_not_found_wrong(run):
         (["--count", "--trace", "no/a.html", "--kernel", "1"], "can not write no/a.html: there is no folder no"),
         (["--profile"], "--profile reads a GPU's counters, and --device cpu has none"),
         (["--benchmark_filter=nothing"], "no case matches 'nothing'"),
+        (["--kernel", "1", "--grid", "2x3"], "--grid is for products on several GPUs, and --kernel names no kernel"),
+        (["--kernel", "1", "--gpus", "2"], "--gpus is for products on several GPUs, and --kernel names no kernel"),
         (["--benchmark_format=xml"], "xml"),
         (["--benchmark_surprise=1"], "--benchmark_surprise"),
         (["--benchmark_out=missing/file.json"], "missing/file.json"),

@@ -7,11 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import wrong_kernels
-from runs import HANGS, RUNNER, interrupt_runner, run_runner, run_with_time_limit
+from runs import HANGS, RUNNER, interrupt_runner, run_runner, run_with_time_limit, wait_until
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -30,6 +31,7 @@ __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const fl
 }
 """
 RIGHT = LAUNCH + KERNEL
+CHECK_HINT = "; --check names the line of a forbidden access"
 
 
 @pytest.fixture
@@ -408,9 +410,15 @@ def test_a_kernel_that_writes_an_input_leaves_others_alone(run):
     writes = RIGHT.replace("float sum = 0;", "float sum = 0; const_cast<float*>(A)[row * K] = 7;")
     done = run({"writes.cu": writes, "right.cu": RIGHT})
     assert done.outcomes == {"writes.cu": "failed", "right.cu": "executed"}
-    assert done.cases[0]["reason"] == "writes to A, which is an input"
-    done = run({"writes.cu": RIGHT.replace("float sum = 0;", "float sum = 0; C[M * N] = 7;")})
-    assert done.cases[0]["reason"] == "writes outside of A, B and C"
+    assert done.cases[0]["reason"] == f"writes to A, which is an input{CHECK_HINT}"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--count"]])
+def test_a_write_beside_an_array_is_found_without_checks(run, arguments):
+    done = run({"writes.cu": RIGHT.replace("float sum = 0;", "float sum = 0; C[M * N] = 7;")}, *arguments)
+    assert done.outcomes == {"writes.cu": "failed"}
+    assert done.cases[0]["reason"] == f"writes outside of A, B and C{CHECK_HINT}"
+    assert "counts" not in done.cases[0]
 
 
 NOT_SUPPORTED = {
@@ -449,14 +457,18 @@ def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
 # ---- What ends the process of a case ----
 
 CRASHES = {
-    "null.cu": ("sum = 0;", "sum = *(volatile float*)nullptr;", r"crashed: Segmentation fault \(signal 11\)"),
+    "null.cu": (
+        "sum = 0;",
+        "sum = *(volatile float*)nullptr;",
+        rf"crashed: Segmentation fault \(signal 11\){CHECK_HINT}$",
+    ),
     "stack.cu": (
         "sum = 0;",
         "sum = 0; volatile float all[100000]; for (int i = 99999; i >= 0; --i) all[i] = 0; sum += all[M];",
         r"a thread's stack overflowed: the executor has 64 KB",
     ),
     "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
-    "abort.cu": ("sum = 0;", "sum = 0; abort();", r"crashed: Aborted \(signal 6\)"),
+    "abort.cu": ("sum = 0;", "sum = 0; abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
     "hang.cu": (
         "sum = 0;",
         "sum = 0; while (*(volatile float*)C != 1234.5f);",
@@ -503,6 +515,54 @@ def test_a_checked_kernel_may_call_exit(run):
     )
     assert [case["outcome"] for case in done.cases] == ["failed", "executed"]
     assert done.cases[0]["reason"] == "called exit(3)"
+
+
+def test_an_interrupt_stops_the_compiler_and_leaves_no_files(tmp_path, monkeypatch):
+    """The compiler is one that never ends."""
+    (tmp_path / "my.cu").write_text(RIGHT, encoding="utf-8")
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\necho $$ >"$0.began"\nexec sleep 600\n', encoding="utf-8")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    began = tmp_path / "compiler.began"
+    command = [str(RUNNER), "--kernel", "my.cu", "--device", "cpu", "--sizes", "20"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+        wait_until(lambda: began.exists() and began.read_text(encoding="utf-8").endswith("\n"), process)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=HANGS)
+    assert (process.returncode, stderr) == (130, "runner: interrupted\n")
+    assert list((RUNNER.parent / "user-kernels").glob(f"*.{process.pid}.*")) == []
+    assert not Path("/proc", began.read_text(encoding="utf-8").strip()).exists()
+
+
+def test_a_compiler_that_is_not_there_is_not_another_one(run, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    done = run({"my.cu": RIGHT})
+    assert done.status == 2
+    assert done.stderr == "runner: $CXX is no-such-compiler, and there is no such program\n"
+
+
+def test_a_compiler_that_is_no_gcc_is_told_so(run, tmp_path, monkeypatch):
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\necho unknown argument\nexit 1\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    done = run({"my.cu": RIGHT})
+    assert done.status == 2
+    assert done.stderr == (
+        f"unknown argument\nrunner: my.cu does not compile for the CPU by $CXX ({compiler}), which has to be a GCC\n"
+    )
+
+
+def test_errors_are_those_of_the_file_and_the_launch(run):
+    """Templates of the executor fill few lines, and a file's errors are all there."""
+    done = run({"my.cu": KERNEL}, "--launch", "zz<<<1, 32>>>(A, B, C)")
+    assert done.status == 2
+    assert "--launch:1:5: error: \u2018zz\u2019 was not declared" in done.stderr
+    assert done.stderr.count("\n") <= 10, done.stderr
+    done = run({"my.cu": RIGHT.replace("sum = 0", "sum = zero").replace("beta * C", "beta * D")})
+    assert done.stderr.count("error: ") == 2, done.stderr
 
 
 def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
