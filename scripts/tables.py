@@ -37,7 +37,6 @@ import pandas as pd
 
 import claims
 import compare
-import count_report
 import counts
 import listing
 import pages
@@ -925,14 +924,6 @@ class Blocks:
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
         shown = table(head, [row for row in rows if any(row[1:])])
         return f"{shown}\n\n{self._source(comparison)[1]} Blocks executed: {executed}."
-
-    def count_report(self, kernel: str, file: str, lines: bool = True) -> str:
-        """What `runner --count` prints of a kernel, from the record in a file of the counts; `lines=False` leaves out
-        its source lines."""
-        cases = counts.load_counts(self._folders.counted / file)
-        if (case := next((case for case in cases if case.kernel == kernel), None)) is None:
-            raise ResultsError(f"{file} holds no count of {kernel}; it has {', '.join(case.kernel for case in cases)}")
-        return f"```text\n{count_report.count_report(case.row, lines)}\n```"
 
     def lines(self, *kernels: Kernel) -> str:
         """What each source line asks for, of single kernels."""

@@ -31,9 +31,8 @@ constexpr std::array<CudaKernel, 5> CUDA_KERNELS{
     {{"cublas", 0}, {"cublas_tf32"}, {"cublaslt_best"}, {"cublasxt"}, {"libsgemm"}}};
 
 constexpr std::string_view NEEDS_CUDA =
-    "needs a build with CUDA: run CMake in a new folder, with the CUDA Toolkit's nvcc on PATH and SGEMM_WITH_CUDA at "
-    "its "
-    "default of ON";
+    "needs a build with CUDA: run CMake in a new folder, with the CUDA Toolkit's nvcc on PATH and "
+    "SGEMM_WITH_CUDA at its default of ON";
 
 /// A decimal number without a sign, or nothing. Numbers beyond an int become the largest one.
 std::optional<int> parse_number(std::string_view text) {

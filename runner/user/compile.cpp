@@ -256,7 +256,8 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
 void run_compiler(const Words& words, const UserFile& file, Target target) {
   const ProgramResult result = run_program(words, ProgramLimits{{}, {}, StopToken(interrupted)});
   if (result.status != 0) {
-    const bool chosen = target != Target::for_gpu && std::getenv("CXX") != nullptr;
+    const char* const variable = std::getenv("CXX");
+    const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
     throw UsageError(fmt::format("{} does not compile for {}{}", file.path, machine_of(target),
                                  chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", words.front()) : ""),
                      result.output);

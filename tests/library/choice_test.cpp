@@ -277,14 +277,21 @@ constexpr MeasuredBatch BATCHES[] = {
     {2, 1500, 1500, 1500, false, false, 341.2, 148.5, 98.4},
 };
 
+/// What was measured, without operands.
+template <class Measured>
+GemmBatch batch_of(const Measured& measured) {
+  GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
+  batch.first.a_transposed = measured.a_transposed;
+  batch.first.b_transposed = measured.b_transposed;
+  batch.count = measured.count;
+  return batch;
+}
+
 TEST(ChoiceTest, BatchesGoToTheFaster) {
   int ours = 0;
   for (const MeasuredBatch& measured : BATCHES) {
     SCOPED_TRACE(std::to_string(measured.count) + "x" + std::to_string(measured.m) + "x" + std::to_string(measured.k));
-    GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
-    batch.first.a_transposed = measured.a_transposed;
-    batch.first.b_transposed = measured.b_transposed;
-    batch.count = measured.count;
+    const GemmBatch batch = batch_of(measured);
     const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
     EXPECT_LE(cublas, measured.cublas);
     const auto check = [&](const std::vector<Way>& stacked, const std::vector<Way>& loops, double time) {
@@ -332,10 +339,7 @@ TEST(ChoiceTest, ThinProductsGoToTheFaster) {
   for (const MeasuredThin& measured : THIN) {
     SCOPED_TRACE(std::to_string(measured.count) + "x" + std::to_string(measured.m) + "x" + std::to_string(measured.n) +
                  "x" + std::to_string(measured.k));
-    GemmBatch batch{problem({measured.m, measured.n, measured.k, 0, 0, 0, 0})};
-    batch.first.a_transposed = measured.a_transposed;
-    batch.first.b_transposed = measured.b_transposed;
-    batch.count = measured.count;
+    const GemmBatch batch = batch_of(measured);
     const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
     EXPECT_LE(cublas, measured.cublas);
     const std::vector<Way> tall = tall_bf16x6_ways(batch, H200);

@@ -465,37 +465,42 @@ TEST(WaysTest, SameBitsEveryTime) {
   }
 }
 
-/// Products that are 2^115 below the largest ones lose digits, and no others do: numbers far apart in a row and a
-/// column, and operand tiles that grow along k, so that the sums of the first ones are scaled down again and again.
-TEST(WaysTest, NumbersFarApartStayWithinTheLastTermOfTheBound) {
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    GemmCase product{140, 40, 320};
-    product.accuracy = accuracy;
-    product.far_apart = true;
-    for (const int exponent : {-20, -25, -30, -45}) {
-      expect_right_in_every_way(product, [&](GemmOperands& operands) {
-        for (std::int64_t k = 0; k < product.k; ++k) {
-          const auto factor = [&](int large_at) {
-            return k % 2 == 1 ? std::ldexp(1.0F, exponent) : k % 4 == large_at ? 0x1p60F : 0.0F;
-          };
-          for (std::int64_t row = 0; row < product.m; ++row) {
-            operands.op_a(0, row, k) *= factor(0);
-          }
-          for (std::int64_t column = 0; column < product.n; ++column) {
-            operands.op_b(0, k, column) *= factor(2);
-          }
+/// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
+TEST(WaysTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
+  for (const int below : {90, 110, 130}) {
+    expect_right_in_every_way({140, 40, 200}, [&](GemmOperands& operands) {
+      const GemmCase& of = operands.of;
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        const bool large = k % 2 == 0;  // in A, and 0 in B
+        for (std::int64_t row = 0; row < of.m; ++row) {
+          operands.op_a(0, row, k) *= large ? 0x1p60F : std::ldexp(1.0F, 60 - below);
         }
-      });
-    }
-    for (const int growth : {10, 20, 23}) {
-      expect_right_in_every_way(product, [&](GemmOperands& operands) {
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          operands.op_b(0, k, column) *= large ? 0.0F : 0x1p60F;
+        }
+      }
+    });
+  }
+}
+
+/// Operand tiles grow along k, so that the sums of the first ones are scaled down again and again. Every fifth row has
+/// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
+/// bound. Where one step is too large for accumulators, all is computed again.
+TEST(WaysTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const auto& [tiles, growth_of_a, growth_of_b] :
+         {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
+      GemmCase product{140, 40, 64 * tiles};
+      product.accuracy = accuracy;
+      product.far_apart = tiles == 6;
+      expect_right_in_every_way(product, [&, a = growth_of_a, b = growth_of_b](GemmOperands& operands) {
         for (std::int64_t k = 0; k < product.k; ++k) {
-          const float factor = std::ldexp(1.0F, static_cast<int>(k / 64) * growth - 55);
+          const auto tile = static_cast<int>(k / 64);
           for (std::int64_t row = 0; row < product.m; ++row) {
-            operands.op_a(0, row, k) *= row % 5 == 2 && k >= 64 ? 0.0F : factor;
+            operands.op_a(0, row, k) *= row % 5 == 2 && tile > 0 ? 0.0F : std::ldexp(1.0F, tile * a - 60);
           }
           for (std::int64_t column = 0; column < product.n; ++column) {
-            operands.op_b(0, k, column) *= factor;
+            operands.op_b(0, k, column) *= std::ldexp(1.0F, tile * b - 40);
           }
         }
       });

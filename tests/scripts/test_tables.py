@@ -30,7 +30,6 @@ ALL_BLOCKS = (
     'counts("01_naive", tile=(1, 1))',
     'counts("02_smem_tiled", "07_warptile_hilbert")',
     'lines("01_naive", "02_smem_tiled")',
-    'count_report("01_naive", "counts_4096.json")',
     "reads()",
     "errors(4096)",
     'errors(1024, "componentwise")',
