@@ -9,6 +9,9 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
+/// How many neighbouring floats a kernel moves in one access. Wider accesses need rows that split into aligned groups.
+enum class Access { float1 = 1, float2 = 2, float4 = 4 };
+
 /// Loads two floats; `source` is aligned to 8 bytes.
 __device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
 
