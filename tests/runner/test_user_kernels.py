@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import wrong_kernels
 from runs import HANGS, RUNNER, interrupt_runner, run_runner, run_with_time_limit, wait_until
+from tools import wrong_kernels
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),

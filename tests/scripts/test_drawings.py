@@ -12,8 +12,8 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-import drawings
-from svg import DARK, INK, USUAL
+from tools.docs import drawings
+from tools.docs.svg import DARK, INK, USUAL
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = list(drawings.DRAWINGS)
@@ -58,7 +58,7 @@ def svg(request: pytest.FixtureRequest) -> ET.Element:
 
 
 def test_committed_drawings_are_up_to_date() -> None:
-    assert drawings.main(["--check"]) == 0, "run scripts/drawings.py"
+    assert drawings.main(["--check"]) == 0, "run python -m tools.docs.drawings"
 
 
 def test_no_drawing_is_left_over() -> None:

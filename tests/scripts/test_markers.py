@@ -7,12 +7,10 @@ import shutil
 
 import pytest
 
-import pages
-import prose
-import tables
-import turns
 from conftest import SYNTHETIC, case, slow_down
-from results import load, one
+from tools import turns
+from tools.docs import pages, prose, tables
+from tools.results import load, one
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -224,7 +222,7 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
     assert tables.main([*options, "--check"]) == 1
     output = capsys.readouterr()
     assert f"{page}:1: tflops(5, 4096) is 17.0, the page says 18.0" in output.out
-    assert "page.md is stale: run scripts/tables.py" in output.err
+    assert "page.md is stale: run python -m tools.docs.tables" in output.err
     # The results have changed.
     tables.main(options)
     edited("cold.json", lambda document: case(document, "05_coarse_1d", 4096).update(gflops=12345.0))

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-import programs
-import prose
-import tables
-from results import NotMeasured, ResultsError
+from tools import programs
+from tools.docs import prose, tables
+from tools.results import NotMeasured, ResultsError
 
 
 def call(by, ms, why, calls=2):

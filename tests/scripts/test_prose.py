@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-import pages
-import prose
+from tools.docs import pages, prose
 
 MEAN_WORDS, MOST_WORDS = 18, 35
 SENTENCES = 10  # fewer have no mean

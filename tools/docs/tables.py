@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills, and the numbers in prose:
 
     <!-- [[[cog ladder(4096) ]]] -->
@@ -6,8 +5,8 @@
     <!-- [[[end]]] -->
     12 runs at <!--= tflops(12, 4096) -->228<!--/--> TFLOP/s.
 
-    scripts/tables.py           writes the blocks and the numbers
-    scripts/tables.py --check   writes nothing, prints what is stale, and numbers that were typed (scripts/prose.py)
+    python -m tools.docs.tables           writes the blocks and the numbers
+    python -m tools.docs.tables --check   writes nothing, prints what is stale, and numbers that were typed (prose.py)
 
 The methods of Blocks are the blocks. A kernel is given by its id ("05_coarse_1d", "06_coarse_2d:vectorized") or by a
 chapter's number, which stands for all its variants. Where a kernel has a page and is not in the results yet, a block
@@ -18,9 +17,6 @@ Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
 
 from __future__ import annotations
 
-import needs
-
-# isort: split
 import argparse
 import os
 import re
@@ -35,17 +31,11 @@ from statistics import geometric_mean
 
 import pandas as pd
 
-import claims
-import compare
-import counts
-import listing
-import pages
-import programs
-import prose
-import turns
-from counts import SHARED, Pair
-from fleet import load_boards
-from forms import (
+from tools import compare, counts, needs, programs, turns
+from tools.counts import SHARED, Pair
+from tools.docs import claims, listing, pages, prose
+from tools.fleet import load_boards
+from tools.forms import (
     COUNTER_ROWS,
     Form,
     count,
@@ -61,7 +51,7 @@ from forms import (
     significant,
     whole,
 )
-from results import (
+from tools.results import (
     ACCURACY_FILE,
     CONFIDENCE,
     COUNTERS_FILE,
@@ -826,10 +816,10 @@ class Blocks:
         return f"![{text}]({os.path.relpath(path, self._page.parent)})"
 
     def picture(self, name: str, text: str, title: str, *panels: Sequence) -> str:
-        """What a warp touches at some accesses, which scripts/pictures.py draws as it says here."""
+        """What a warp touches at some accesses, which tools/plots/pictures.py draws as it says here."""
         path = self._folders.counted / "charts" / f"{name}.png"
         if not path.exists():
-            return f"The picture `{path.name}` is not drawn yet: `scripts/pictures.py` draws it from the counts."
+            return f"The picture `{path.name}` is not drawn yet: `tools/plots/pictures.py` draws it from the counts."
         return textwrap.fill(f"![{text}]({os.path.relpath(path, self._page.parent)})", 120, break_on_hyphens=False)
 
     # What the executor counted, from the files counts_SIZE.json.
@@ -1025,7 +1015,7 @@ def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argpar
     for line, change in filled.changes:
         print(f"{page}:{line}: {change}")
     if stale or filled.changes:
-        print(f"{page} is stale: run scripts/tables.py", file=sys.stderr)
+        print(f"{page} is stale: run python -m tools.docs.tables", file=sys.stderr)
     typed = prose.typed_numbers(text)
     for line, number in typed:
         print(f"{page}:{line}: a number that nothing measured or exempts: {number}")

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Draws for each chapter which words the 32 lanes of a warp touch at its main accesses: of global memory in lines and
 sectors, of shared memory in banks. Everything drawn comes from what the executor counted. The blocks `picture` on the
 chapters' pages say which accesses are drawn:
@@ -8,17 +7,14 @@ chapters' pages say which accesses are drawn:
 A panel shows the line of that kind with the most requests. Where several lines are meant, two more numbers say how
 many are considered, and which of these it is, in the order of the lines.
 
-    scripts/pictures.py                            results/cpu-executor/counts_4096.json, beside it
-    scripts/pictures.py counts.json --out pictures
+    python -m tools.plots.pictures                            results/cpu-executor/counts_4096.json, beside it
+    python -m tools.plots.pictures counts.json --out pictures
 
 A picture whose kernels or lines are not in the file is skipped, and the reason is printed.
 """
 
 from __future__ import annotations
 
-import needs
-
-# isort: split
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,13 +29,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-import pages
-import plot
-from counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
-from looks import CARD, GRID, INK, MUTED
-from plot import WIDTH, NoData, footnote, heading
-from results import ResultsError
-from tables import BLOCKS
+from tools import needs
+from tools.counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
+from tools.docs import pages
+from tools.docs.tables import BLOCKS
+from tools.plots import plot
+from tools.plots.looks import CARD, GRID, INK, MUTED
+from tools.plots.plot import WIDTH, NoData, footnote, heading
+from tools.results import ResultsError
 
 WORD = 4
 SECTOR = 32

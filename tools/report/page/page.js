@@ -120,7 +120,7 @@ const VIEWS = [
     id: "roofline", title: "Roofline", field: "intensity",
     columns: [...CASE, ["FLOP per byte", (r) => r.intensity], ...OF_SPEED.slice(0, 1)],
     text: "The least bytes are those of A, B and C moved once. Counted bytes are those that Nsight Compute saw, and take " +
-      "a file of scripts/counters.py. Dashed: the device's peaks of DRAM and of its FP32 units. Kernels on tensor cores " +
+      "a file of tools/counters.py. Dashed: the device's peaks of DRAM and of its FP32 units. Kernels on tensor cores " +
       "may exceed the latter.",
     missing: "No timed case of a GPU is here.",
   },

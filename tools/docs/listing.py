@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import pages
-from results import ResultsError
+from tools.docs import pages
+from tools.results import ResultsError
 
 LANGUAGES = {"cu": "cuda", "cuh": "cuda", "cpp": "cpp", "hpp": "cpp", "py": "python", "sh": "sh", "toml": "toml"}
 

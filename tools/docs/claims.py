@@ -1,7 +1,7 @@
 """Holds what the five source documents claim in numbers, the data in claims.toml, against the results.
 
 Speeds, times and measured traffic may be ABOUT away from a claim; counts, the sizes of blocks and those of memories may
-not. scripts/tables.py writes the outcome into docs/claims.md.
+not. tools/docs/tables.py writes the outcome into docs/claims.md.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from counts import Case
-from results import Row, crossover, device_of, pick
+from tools.counts import Case
+from tools.results import Row, crossover, device_of, pick
 
 try:
     import tomllib

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from cogapp import Cog
 from cogapp.cogapp import CogError
 
-from results import ResultsError
-
-ROOT = Path(__file__).resolve().parent.parent
+from tools import ROOT
+from tools.results import ResultsError
 
 Functions = Mapping[str, Callable[..., str]]
 

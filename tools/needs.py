@@ -1,4 +1,4 @@
-"""To be imported first: whatever a script lacks ends it with one line instead of a traceback."""
+"""Whatever a command lacks ends it with one line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ PIP = {"PIL": "pillow", "vl_convert": "vl-convert-python"}  # packages that are 
 # The others are python3-<module>; None: Debian has none.
 APT = {"PIL": "python3-pil", "cogapp": None, "vl_convert": None}
 DEVELOPMENT = ("check_results.py", "tables.py", "pictures.py")  # take what requirements-dev.txt has
-BAD_INPUT = 2  # exit status of every script here
+BAD_INPUT = 2  # exit status of every command
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def stop(error: object) -> NoReturn:
@@ -33,9 +34,12 @@ def message(module: str, script: Path) -> str:
     top = module.partition(".")[0]
     pip, apt = PIP.get(top, top), APT.get(top, f"python3-{top}")
     option = " --dev" if script.name in DEVELOPMENT else ""
+    command = str(script)
+    if script.resolve().is_relative_to(ROOT / "tools"):
+        command = "-m " + ".".join(script.resolve().relative_to(ROOT).with_suffix("").parts)
     return (
         f"{script.name}: this Python has no package {pip}; install it (pip install {pip}"
-        f"{f', apt install {apt}' if apt else ''}) or use a Python that has it: $(scripts/python.sh{option}) {script}"
+        f"{f', apt install {apt}' if apt else ''}) or use a Python that has it: $(scripts/python.sh{option}) {command}"
     )
 
 
@@ -46,6 +50,3 @@ def hook(kind: type[BaseException], error: BaseException, trace: object) -> None
     print(message(error.name, Path(sys.argv[0])), file=sys.stderr)
     sys.stderr.flush()
     os._exit(BAD_INPUT)
-
-
-sys.excepthook = hook

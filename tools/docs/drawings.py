@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Draws the explanatory drawings of the pages, docs/drawings/*.svg: text and shapes, no measured curves.
 
-    scripts/drawings.py                    all of them
-    scripts/drawings.py tiles hilbert      these
-    scripts/drawings.py --check            tells which files are stale, and exits with 1 if any is
+    python -m tools.docs.drawings                    all of them
+    python -m tools.docs.drawings tiles hilbert      these
+    python -m tools.docs.drawings --check            tells which files are stale, and exits with 1 if any is
 
 The colours mean the same thing everywhere: blue is A, orange B, green C and its sums, purple copies, dark grey
 arithmetic, light grey waiting, red what costs time. Tile sizes are written here, and each drawing names the lines of
@@ -12,9 +11,6 @@ the kernels that it relies on: it fails when a kernel no longer has them.
 
 from __future__ import annotations
 
-import needs
-
-# isort: split
 import argparse
 import itertools
 import json
@@ -22,7 +18,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from svg import (
+from tools import ROOT, needs
+from tools.docs.svg import (
     BAD,
     BORDER,
     CARD,
@@ -44,7 +41,6 @@ from svg import (
     tone,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "drawings"
 RESULTS = ROOT / "results" / "nvidia-h200"
 RAISED = tone("#e6eaee", "#272e36")  # what lies on a card and holds other things
@@ -1494,7 +1490,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.check:
         stale = [name for name in names if not paths[name].is_file() or paths[name].read_text() != drawn[name]]
         for name in stale:
-            print(f"{paths[name]} is stale: run scripts/drawings.py", file=sys.stderr)
+            print(f"{paths[name]} is stale: run python -m tools.docs.drawings", file=sys.stderr)
         return 1 if stale else 0
     needs.make_folder(arguments.out, "the drawings")
     for name in names:

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Writes the pages to play with, each in one file that loads nothing.
 
-    $(scripts/python.sh) scripts/viewers.py FOLDER                          the order of tiles and the L2: tiles.html
-    $(scripts/python.sh) scripts/viewers.py FOLDER --runner build/runner    and a warp's accesses in each chapter
+    $(scripts/python.sh) -m tools.viewers FOLDER                          the order of tiles and the L2: tiles.html
+    $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter
     ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
 The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
@@ -11,9 +10,6 @@ Of a kernel with several launches that page has the last one, and warp_<kernel>_
 
 from __future__ import annotations
 
-import needs
-
-# isort: split
 import argparse
 import contextlib
 import json
@@ -24,7 +20,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import ROOT, needs
+
 VIEWERS = ROOT / "viewers"
 GPU_MODELS = ROOT / "simt" / "models" / "gpu_models.cpp"
 GPU_MODEL = re.compile(r'model\("([^"]+)", "([^"]+)", CC_\d+, (\d+), (\d+) \* MB, (\d+)\)')

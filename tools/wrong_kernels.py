@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Runs the kernels of tests/wrong_kernels/, each wrong in one way, and tells which the runner finds how.
 
 Every file is executed twice, checked and unchecked, on a ragged product with beta 0 and on one with alpha and beta.
@@ -15,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools import ROOT
+
 FOLDER = ROOT / "tests" / "wrong_kernels"
 PAGE = FOLDER / "README.md"
 SIZES = "33x17x10,40"
@@ -25,7 +25,7 @@ TIMEOUT = "5"
 HEAD = """# Kernels that are wrong in one way
 
 Plain CUDA, each with one mistake that a beginner or an expert makes, and right ones that they are made of.
-`scripts/wrong_kernels.py` runs them all on the CPU and writes this table. **check** is what `--check` reports while the
+`tools/wrong_kernels.py` runs them all on the CPU and writes this table. **check** is what `--check` reports while the
 kernel runs, **verification** whether the result of an unchecked run differs from double precision.
 
 | file | what is wrong | check | verification |

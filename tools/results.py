@@ -324,10 +324,10 @@ def is_of_mode(path: Path | str, mode: str) -> bool:
 
 
 def load_counters(path: Path | str) -> dict:
-    """Reads a file that scripts/counters.py wrote."""
+    """Reads a file that tools/counters.py wrote."""
     document = read_json(path)
     if not isinstance(document, dict) or not isinstance(document.get("kernels"), dict):
-        raise ResultsError(f"can not use {path}: it is not a file of scripts/counters.py")
+        raise ResultsError(f"can not use {path}: it is not a file of tools/counters.py")
     if (version := document.get("schema_version")) != COUNTERS_VERSION:
         raise ResultsError(
             f"can not use {path}: its schema_version is {version!r}, this script reads {COUNTERS_VERSION}"
@@ -348,7 +348,7 @@ def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
 
 
 def is_counters(path: Path | str) -> bool:
-    """Whether the file comes from scripts/counters.py and not from the runner."""
+    """Whether the file comes from tools/counters.py and not from the runner."""
     document = read_json(path)
     return isinstance(document, dict) and "kernels" in document and "benchmarks" not in document
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from results import CASE, OTHER_BOARD_FILE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
+from tools.results import CASE, OTHER_BOARD_FILE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
 
 PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
 
@@ -36,7 +36,7 @@ def folder_name(context: dict, gpus: int = 1) -> str:
 
 
 def is_results(path: Path) -> bool:
-    """Whether the file comes from the runner: not from scripts/counters.py, `runner --list` or `runner --tune`."""
+    """Whether the file comes from the runner: not from tools/counters.py, `runner --list` or `runner --tune`."""
     document = read_json(path)
     return isinstance(document, dict) and {"context", "benchmarks"} <= document.keys()
 

@@ -14,13 +14,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
-import report_charts
-import turns
-from compare import case_name, compare
-from fleet import device_name, is_results
-from forms import error_size, shape_text, share, significant
-from looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
-from results import (
+from tools import turns
+from tools.compare import case_name, compare
+from tools.fleet import device_name, is_results
+from tools.forms import error_size, shape_text, share, significant
+from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
+from tools.report import charts as report_charts
+from tools.results import (
     MODES,
     PROTOCOL,
     ResultsError,

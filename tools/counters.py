@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Collects hardware counters of the chapters' kernels, which the runner reads with Nsight Compute, in one file.
 
-    scripts/counters.py --build build --out results/nvidia-h200/counters.json
-    scripts/counters.py --build build 05_coarse_1d 06_coarse_2d:vectorized
+    python -m tools.counters --build build --out results/nvidia-h200/counters.json
+    python -m tools.counters --build build 05_coarse_1d 06_coarse_2d:vectorized
 
 Runs on a machine with the GPU, `ncu` and nothing else but Python's standard library. `runner --profile` profiles each
 kernel in one product, as itself, at the clocks it finds and with the caches emptied before each pass of the profiler.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from results import size_text
+from tools import ROOT
+from tools.results import size_text
 
 Form = Callable[[float], str]
 
@@ -102,7 +102,7 @@ NAMED_FORMS: dict[str, Callable] = {
     "stalls": stalls,
 }
 
-COUNTER_ROWS_FILE = Path(__file__).resolve().parent.parent / "runner" / "profile" / "counter_rows.json"
+COUNTER_ROWS_FILE = ROOT / "runner" / "profile" / "counter_rows.json"
 
 # Titles, fields of counters.json and forms.
 COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(

@@ -1,4 +1,4 @@
-"""Measured numbers in prose: markers that scripts/tables.py fills in, and numbers that nobody may type.
+"""Measured numbers in prose: markers that tools/docs/tables.py fills in, and numbers that nobody may type.
 
     12 runs at <!--= tflops("12_fp16x3", 4096) -->228<!--/--> TFLOP/s.
     It was to reach <!--~ predicted -->110 TFLOP/s<!--/-->.
@@ -23,12 +23,9 @@ from typing import NamedTuple, Protocol
 
 import pandas as pd
 
-import compare
-import counts
-import pages
-import programs
-import turns
-from forms import (
+from tools import compare, counts, programs, turns
+from tools.docs import pages
+from tools.forms import (
     COUNTER_ROWS,
     Form,
     duration,
@@ -41,7 +38,7 @@ from forms import (
     share,
     significant,
 )
-from results import (
+from tools.results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
     ENERGY_FILE,
@@ -347,7 +344,7 @@ class Numbers:
         return self._resource(kernel, file, "occupancy", share)
 
     def counter(self, kernel: Kernel, field: str, file: str = COUNTERS_FILE, launch: int | None = None) -> Quantity:
-        """A field of scripts/counters.py, as COUNTER_ROWS names them, or "stalls.long_scoreboard". Of a product with
+        """A field of tools/counters.py, as COUNTER_ROWS names them, or "stalls.long_scoreboard". Of a product with
         several launches, it is of the one that takes longest, or of the one that is asked for, from 0 on."""
         if (document := counters_of_folder(self._folders.path, file)) is None:
             raise ResultsError(f"there is no {file} in {self._folders.path.name}")
@@ -651,7 +648,7 @@ def typed_numbers(text: str) -> list[Problem]:
     return sorted(set(problems))
 
 
-# The functions that scripts/tables.py calls.
+# The functions that tools/docs/tables.py calls.
 
 
 class Filled(NamedTuple):

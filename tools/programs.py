@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-from forms import Form, duration, error_size, hundredths, significant, whole
-from results import NotMeasured, ResultsError, read_json
+from tools.forms import Form, duration, error_size, hundredths, significant, whole
+from tools.results import NotMeasured, ResultsError, read_json
 
 MODES = {"cublas": "cuBLAS", "tf32": "cuBLAS in TF32", "fp32": "`fp32`", "componentwise": "`componentwise`"}
 MODES |= {"normwise": "`normwise`", "rowwise": "`rowwise`"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import matplotlib
 
-from results import Row
+from tools.results import Row
 
 CARD = "#ffffff"  # the charts bring their own light background, so they read on dark pages too
 INK = "#1f2328"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from forms import Form, count, hundredths, in_bytes, plain_count, significant
-from results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
+from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
+from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
 
 USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
 FLOAT_BYTES = 4
