@@ -91,6 +91,9 @@ base_commit() {
   printf '%s' "$base"
 }
 
+# New commits whose subject is longer than git's tools show are printed, and fail.
+subjects_fit() { ! git log --no-merges --format='%h %s' "$(base_commit)..HEAD" | grep -E '^\S+ .{73,}'; }
+
 # clang-tidy takes seconds a file, and tens of seconds with its static analyzer. The long run runs all checks over all
 # files. The short run leaves the analyzer out, and checks the files that changed.
 files_to_tidy() {
@@ -191,6 +194,7 @@ else
   skip "pytest of pages in a browser" "$no_browser"
 fi
 step "ruff" "$python" -m ruff check scripts tools library examples tests
+step "subjects of new commits, of at most 72 characters" subjects_fit
 mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then

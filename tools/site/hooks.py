@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 AS_THEY_ARE = {".json", ".png", ".svg"}
-LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".h": "c", ".hpp": "cpp", ".txt": "cmake"}
+LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".diff": "diff", ".h": "c", ".hpp": "cpp", ".txt": "cmake"}
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
