@@ -46,10 +46,11 @@ void expect_right_in(const std::vector<Way>& ways, const GemmCase& product, cons
     SCOPED_TRACE(way.kernel + " " + way.configuration + " in " + std::to_string(way.launches));
     GemmOperands operands(product);
     change(operands);
+    operands.upload();
     const Expected expected(operands);
-    const std::vector<float> before = operands.c.memory().copy();
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    way.launch(batch_of(operands), workspace.data(), nullptr);
+    const std::vector<float> before = operands.c.memory().host();
+    Mirrored<float> workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    way.launch(batch_of(operands), workspace.device(), nullptr);
     expected.check(operands);
     look(operands, before);
   }
@@ -176,7 +177,7 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
             sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
           }
           const std::size_t index = operands.c.index(0, row, column);
-          ASSERT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]) << row << ", " << column;
+          ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
         };
         for (const std::int64_t row : rows) {
           for (std::int64_t column = 0; column < product.n; ++column) {
@@ -209,6 +210,8 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
       b.at(0, k, column) = operands.op_b(0, k, column);
     }
   }
+  a.memory().upload();
+  b.memory().upload();
   Problem p;
   p.m = of.m;
   p.n = of.n;
@@ -223,7 +226,9 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
   const std::vector<Configuration> all = build.configurations(p);
   build.prepare (*std::find_if(all.begin(), all.end(),
                                [](const Configuration& each) { return each.name == "128x128"; }))(p, nullptr);
-  return {c.data(), c.data() + of.m * of.n};
+  c.memory().download();
+  const float* const first = &c.at(0, 0, 0);
+  return {first, first + of.m * of.n};
 }
 
 /// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
@@ -238,13 +243,14 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
       operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
     }
   }
+  operands.upload();
   const std::vector<float> expected = by_chapter_13(operands);
   const Expected within_bounds(operands);
   const GemmBatch batch = batch_of(operands);
   const Way whole = ways_of(product, batch).front();
   ASSERT_EQ(whole.configuration, "128x128");
-  SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-  whole.launch(batch, workspace.data(), nullptr);
+  Mirrored<float> workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+  whole.launch(batch, workspace.device(), nullptr);
   within_bounds.check(operands);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t column = 0; column < product.n; ++column) {
@@ -402,17 +408,18 @@ TEST(WaysTest, StridesDecideWhatIsAligned) {
   batch.stride_a = STRIDE_A;
   batch.stride_b = 8 * 6;
   batch.stride_c = STRIDE_C;
-  SharedFloats a(BATCH * STRIDE_A, 1.0F);
-  SharedFloats b(BATCH * 8 * 6, 2.0F);
+  Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
+  Mirrored<float> b(BATCH * 8 * 6, 2.0F);
   for (const Way& way : stacked_bf16x6_ways(batch, MULTIPROCESSORS)) {
-    SharedFloats c(BATCH * STRIDE_C, OUTSIDE);
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    p.a = a.data();
-    p.b = b.data();
-    p.c = c.data();
-    way.launch(batch, workspace.data(), nullptr);
-    for (std::int64_t i = 0; i < BATCH * STRIDE_C; ++i) {
-      ASSERT_EQ(c.data()[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << way.configuration << ' ' << i;
+    Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
+    Mirrored<float> workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    p.a = a.device();
+    p.b = b.device();
+    p.c = c.device();
+    way.launch(batch, workspace.device(), nullptr);
+    const std::vector<float>& result = c.download();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << way.configuration << ' ' << i;
     }
   }
 }
@@ -456,11 +463,11 @@ TEST(WaysTest, SameBitsEveryTime) {
     GemmOperands operands(product);
     const GemmBatch batch = batch_of(operands);
     for (const Way& way : ways_of(product, batch)) {
-      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      way.launch(batch, workspace.data(), nullptr);
-      const std::vector<float> first = operands.c.memory().copy();
-      way.launch(batch, workspace.data(), nullptr);
-      EXPECT_EQ(operands.c.memory().copy(), first) << way.kernel << ' ' << way.configuration;
+      Mirrored<float> workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      way.launch(batch, workspace.device(), nullptr);
+      const std::vector<float> first = operands.c.memory().download();
+      way.launch(batch, workspace.device(), nullptr);
+      EXPECT_EQ(operands.c.memory().download(), first) << way.kernel << ' ' << way.configuration;
     }
   }
 }
@@ -634,15 +641,16 @@ TEST(TallWaysTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
       for (std::int64_t k = 0; k < product.k; ++k) {
         operands.op_a(0, 50, k) *= 0x1p95F;
       }
-      const std::vector<float> before = operands.c.memory().copy();
-      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      way.launch(batch_of(operands), workspace.data(), nullptr);
+      operands.upload();
+      const std::vector<float> before = operands.c.memory().host();
+      Mirrored<float> workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      way.launch(batch_of(operands), workspace.device(), nullptr);
       float sum = 0.0F;
       for (std::int64_t k = 0; k < product.k; ++k) {
         sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
       }
       const std::size_t index = operands.c.index(0, 50, 7);
-      EXPECT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]);
+      EXPECT_EQ(operands.c.memory().download()[index], sum + 0.5F * before[index]);
     }
   }
 }
@@ -677,8 +685,9 @@ TEST(TallWaysTest, TheErrorIsThatOfChapter11) {
   for (const std::int64_t width : {32, 64, 128}) {
     GemmOperands operands({130, width, 500});
     const Way way = tall_bf16x6_ways(batch_of(operands), MULTIPROCESSORS).front();
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    way.launch(batch_of(operands), workspace.data(), nullptr);
+    Mirrored<float> workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    way.launch(batch_of(operands), workspace.device(), nullptr);
+    operands.c.memory().download();
     double error = 0.0;
     double size = 0.0;
     for (std::int64_t row = 0; row < operands.of.m; ++row) {

@@ -19,8 +19,8 @@ namespace sgemm::test {
 namespace {
 
 simt::GlobalArray array_of(std::string name, StoredMatrix& matrix, bool writable) {
-  const std::size_t bytes = matrix.memory().size() * sizeof(float);
-  return {std::move(name), matrix.memory().data(), 1, bytes, bytes, writable};
+  const std::size_t bytes = matrix.memory().host().size() * sizeof(float);
+  return {std::move(name), matrix.memory().device(), 1, bytes, bytes, writable};
 }
 
 /// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others, and some
@@ -50,6 +50,7 @@ void expect_right_while_watched(const GemmCase& product,
     SCOPED_TRACE(way.kernel + " " + way.configuration);
     GemmOperands operands(product);
     spread(operands);
+    operands.upload();
     const Expected expected(operands);
     void* workspace = nullptr;
     ASSERT_EQ(cudaMalloc(&workspace, way.workspace_bytes), cudaSuccess);
