@@ -23,7 +23,7 @@
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
-#include "split_ways.cuh"
+#include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
 
 #include <cuda_runtime.h>

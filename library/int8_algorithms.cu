@@ -1,6 +1,7 @@
 // The kernels of chapter 13 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The maxima of
 // lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
 
+#include "algorithms.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
@@ -15,8 +16,7 @@
 #include "host/split_launch.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
-#include "split_ways.cuh"
-#include "ways.hpp"
+#include "split_algorithms.cuh"
 
 #include <cuda_runtime.h>
 
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(PostponingProbl
   });
 }
 
-Way way(const GemmBatch& batch, int multiprocessors, bool streamed) {
+Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
@@ -146,16 +146,16 @@ Way way(const GemmBatch& batch, int multiprocessors, bool streamed) {
   const std::size_t maxima_bytes = lines > 0 ? 0 : Maxima(p, nullptr).bytes();
   const std::size_t operands_at = maxima_at + maxima_bytes;
   const std::size_t postponed_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
-  Way way;
-  way.kernel = "13_int8x6";
-  way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  way.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
-  way.microseconds =
+  Algorithm algorithm;
+  algorithm.kernel = "13_int8x6";
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
+  algorithm.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  algorithm.microseconds =
       split_microseconds(lines > 0 ? INT8X6_RATES : INT8X6_RATES_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
                          batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
-  way.launches = batch.count;
-  way.kernels = lines > 0 ? 2 : 3;
-  way.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  algorithm.launches = batch.count;
+  algorithm.kernels = lines > 0 ? 2 : 3;
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     char* const memory = static_cast<char*>(workspace);
@@ -178,7 +178,7 @@ Way way(const GemmBatch& batch, int multiprocessors, bool streamed) {
     launch_dependent(pairs ? gemm_kernel<true> : gemm_kernel<false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Int8x6>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
   });
-  return way;
+  return algorithm;
 }
 
 }  // namespace
@@ -186,11 +186,11 @@ Way way(const GemmBatch& batch, int multiprocessors, bool streamed) {
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> int8x6_ways(const GemmBatch& batch, int multiprocessors) {
-  std::vector<Way> all;
+std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+  std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && split_product::can_run<split_product::Int8x6>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(split_product::int8::way(batch, multiprocessors, streamed));
+      all.push_back(split_product::int8::algorithm(batch, multiprocessors, streamed));
     }
   }
   return all;

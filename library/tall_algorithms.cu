@@ -1,5 +1,6 @@
 // Chapter 11's arithmetic for products whose C has few columns or few rows, with A split where it is multiplied.
 
+#include "algorithms.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -11,9 +12,8 @@
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
 #include "predicted_time.hpp"
-#include "split_ways.cuh"
+#include "split_algorithms.cuh"
 #include "tall_product.cuh"
-#include "ways.hpp"
 
 #include <cuda_runtime.h>
 
@@ -122,27 +122,27 @@ struct TallLaunch {
 };
 
 template <class Shape>
-Way way(const GemmBatch& tall, bool c_transposed, int multiprocessors) {
+Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessors) {
   const GemmProblem& p = tall.first;
   const std::size_t bytes_of_one =
       TallLaunch<Shape>(p, 2, multiprocessors).bytes - TallLaunch<Shape>(p, 1, multiprocessors).bytes;
   const auto fit =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_TALL_LAUNCH / bytes_of_one), 1, tall.count);
   const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
-  Way way;
-  way.launches = ceil_div(tall.count, products);
-  const std::int64_t of_last = tall.count - (way.launches - 1) * products;
+  Algorithm algorithm;
+  algorithm.launches = ceil_div(tall.count, products);
+  const std::int64_t of_last = tall.count - (algorithm.launches - 1) * products;
   const TallLaunch<Shape> each(p, products, multiprocessors);
   const TallLaunch<Shape> last(p, of_last, multiprocessors);
-  way.kernel = "11_bf16x6";
-  way.configuration = tile_name(Shape::BM, Shape::COLUMNS) + (c_transposed ? " flat" : " tall");
-  way.workspace_bytes = std::max(each.bytes, last.bytes);
+  algorithm.kernel = "11_bf16x6";
+  algorithm.configuration = tile_name(Shape::BM, Shape::COLUMNS) + (c_transposed ? " flat" : " tall");
+  algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
   // Before the product, only B is split.
-  way.microseconds =
-      split_microseconds(BF16X6_RATES, {0, p.n, p.k, multiprocessors}, tall.count, way.launches,
-                         static_cast<double>(way.launches - 1) * each.planned.cycles + last.planned.cycles);
-  way.kernels = 2;
-  way.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+  algorithm.microseconds =
+      split_microseconds(BF16X6_RATES, {0, p.n, p.k, multiprocessors}, tall.count, algorithm.launches,
+                         static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
+  algorithm.kernels = 2;
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;
     std::int64_t index = 0;
     for (; index + products < batch.count; index += products) {
@@ -150,28 +150,28 @@ Way way(const GemmBatch& tall, bool c_transposed, int multiprocessors) {
     }
     last.enqueue(batch.part(index, batch.count - index), c_transposed, workspace, stream);
   };
-  return way;
+  return algorithm;
 }
 
 }  // namespace
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> tall_bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
+std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace split_product;
   const bool flat = batch.first.m < batch.first.n;
   const GemmBatch tall = flat ? transposed(batch) : batch;
   const GemmProblem& p = tall.first;
   const auto k_tiles = static_cast<double>(k_tiles_of<Bf16x6>(p));
-  // way() looks at two products even where there is one.
+  // algorithm() looks at two products even where there is one.
   const auto products = static_cast<double>(std::max<std::int64_t>(tall.count, 2));
   if (p.n > PANEL || !can_run<Bf16x6>(TallProblem(tall, flat, nullptr)) ||
       products * static_cast<double>(panels_of(p.m)) * k_tiles > std::numeric_limits<int>::max()) {
     return {};
   }
-  return {p.n <= 32   ? way<TallShape<32>>(tall, flat, multiprocessors)
-          : p.n <= 64 ? way<TallShape<64>>(tall, flat, multiprocessors)
-                      : way<TallShape<128>>(tall, flat, multiprocessors)};
+  return {p.n <= 32   ? algorithm<TallShape<32>>(tall, flat, multiprocessors)
+          : p.n <= 64 ? algorithm<TallShape<64>>(tall, flat, multiprocessors)
+                      : algorithm<TallShape<128>>(tall, flat, multiprocessors)};
 }
 
 }  // namespace sgemm

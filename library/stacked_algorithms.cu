@@ -1,5 +1,6 @@
 // The kernels of chapters 11 and 12 for batches, with many products in a launch.
 
+#include "algorithms.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -11,9 +12,8 @@
 #include "host/split_launch.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
-#include "split_ways.cuh"
+#include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
-#include "ways.hpp"
 
 #include <cuda_runtime.h>
 
@@ -124,35 +124,35 @@ struct StackedLaunch {
 
 /// With at most `products` products in a launch.
 template <class Shape>
-Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products, int multiprocessors,
-        bool streamed) {
+Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products,
+                    int multiprocessors, bool streamed) {
   const GemmProblem& p = batch.first;
-  Way way;
-  way.launches = ceil_div(batch.count, products);
-  const std::int64_t of_last = batch.count - (way.launches - 1) * products;
+  Algorithm algorithm;
+  algorithm.launches = ceil_div(batch.count, products);
+  const std::int64_t of_last = batch.count - (algorithm.launches - 1) * products;
   const StackedLaunch<Shape> each(p, products, multiprocessors, streamed);
   const StackedLaunch<Shape> last(p, of_last, multiprocessors, streamed);
-  way.kernel = kernel;
-  way.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
-  way.workspace_bytes = std::max(each.bytes, last.bytes);
-  way.microseconds =
-      split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, way.launches,
-                         static_cast<double>(way.launches - 1) * each.planned.cycles + last.planned.cycles);
-  way.kernels = 2;
-  way.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+  algorithm.kernel = kernel;
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
+  algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
+  algorithm.microseconds =
+      split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
+                         static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
+  algorithm.kernels = 2;
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     std::int64_t index = 0;
     for (; index + products < of.count; index += products) {
       each.enqueue(of.part(index, products), workspace, stream);
     }
     last.enqueue(of.part(index, of.count - index), workspace, stream);
   };
-  return way;
+  return algorithm;
 }
 
 template <class Scheme>
-std::vector<Way> stacked_ways(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
-                              int multiprocessors) {
-  std::vector<Way> all;
+std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
+                                          int multiprocessors) {
+  std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
   if (!can_run<Scheme>(p)) {
     return all;
@@ -162,12 +162,12 @@ std::vector<Way> stacked_ways(const char* kernel, const SplitRates& rates, const
   const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
   std::vector<std::int64_t> sizes{most};
   if (batch.addresses_on_device() && most > 1) {
-    sizes.push_back(1);  // for small workspaces, because no other way computes one product after the other
+    sizes.push_back(1);  // for small workspaces, because no other algorithm computes one product after the other
   }
   for (const std::int64_t products : sizes) {
     for (const bool streamed : {false, true}) {
-      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
-      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
     }
   }
   return all;
@@ -177,12 +177,12 @@ std::vector<Way> stacked_ways(const char* kernel, const SplitRates& rates, const
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> stacked_bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return split_product::stacked_algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
 }
 
-std::vector<Way> stacked_fp16x3_ways(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return split_product::stacked_algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
 }
 
 }  // namespace sgemm

@@ -1,5 +1,6 @@
 // The kernels of chapters 11 and 12 for a GemmProblem: operands of any layout, scalars on the host or on the GPU.
 
+#include "algorithms.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
@@ -11,8 +12,7 @@
 #include "host/split_launch.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
-#include "split_ways.cuh"
-#include "ways.hpp"
+#include "split_algorithms.cuh"
 
 #include <cuda_runtime.h>
 
@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
 }
 
 template <class Shape>
-Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors, bool streamed) {
+Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors,
+                    bool streamed) {
   using Scheme = typename Shape::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
   const GemmProblem& p = batch.first;
@@ -66,16 +67,16 @@ Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  Way way;
-  way.kernel = kernel;
-  way.configuration = tile_name(Shape::BM, Shape::BN, streamed);
+  Algorithm algorithm;
+  algorithm.kernel = kernel;
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
-  way.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
-  way.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                                        static_cast<double>(batch.count) * planned.cycles);
-  way.launches = batch.count;
-  way.kernels = 2;
-  way.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  algorithm.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  algorithm.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                                              static_cast<double>(batch.count) * planned.cycles);
+  algorithm.launches = batch.count;
+  algorithm.kernels = 2;
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
@@ -86,16 +87,17 @@ Way way(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int
     launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
   });
-  return way;
+  return algorithm;
 }
 
 template <class Scheme>
-std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors) {
-  std::vector<Way> all;
+std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
+                                  int multiprocessors) {
+  std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(way<Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
-      all.push_back(way<Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
     }
   }
   return all;
@@ -105,12 +107,12 @@ std::vector<Way> ways(const char* kernel, const SplitRates& rates, const GemmBat
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Way> bf16x6_ways(const GemmBatch& batch, int multiprocessors) {
-  return split_product::ways<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return split_product::algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
 }
 
-std::vector<Way> fp16x3_ways(const GemmBatch& batch, int multiprocessors) {
-  return split_product::ways<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return split_product::algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
 }
 
 }  // namespace sgemm

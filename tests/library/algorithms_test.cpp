@@ -1,7 +1,7 @@
 // The kernels of chapters 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
 // library would call cuBLAS.
 
-#include "ways.hpp"
+#include "algorithms.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "host/kernel.hpp"
@@ -20,59 +20,61 @@ namespace {
 
 constexpr int MULTIPROCESSORS = 132;
 
-/// The ways of the accuracy's own chapter, one product after the other.
-std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_ways(batch)
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_ways(batch, MULTIPROCESSORS)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_ways(batch, MULTIPROCESSORS)
-                                                            : int8x6_ways(batch, MULTIPROCESSORS);
+/// The algorithms of the accuracy's own chapter, one product after the other.
+std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_algorithms(batch)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, MULTIPROCESSORS)
+                                                            : int8x6_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
-std::vector<Way> stacked_ways_of(const GemmCase& product, const GemmBatch& batch) {
+std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   constexpr int FEW = 4;
-  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_ways(batch, FEW)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_ways(batch, FEW)
-                                                          : std::vector<Way>{};
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_algorithms(batch, FEW)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_algorithms(batch, FEW)
+                                                          : std::vector<Algorithm>{};
 }
 
 using Change = std::function<void(GemmOperands&)>;
 using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 
-/// Operands as `change` leaves them, in each of the ways. Workspaces hold anything before. `look` gets the results, and
-/// the memory of C as it was.
-void expect_right_in(const std::vector<Way>& ways, const GemmCase& product, const Change& change, const Look& look) {
-  for (const Way& way : ways) {
-    SCOPED_TRACE(way.kernel + " " + way.configuration + " in " + std::to_string(way.launches));
+/// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
+/// results, and the memory of C as it was.
+void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change,
+                     const Look& look) {
+  for (const Algorithm& algorithm : algorithms) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
     GemmOperands operands(product);
     change(operands);
+    operands.upload();
     const Expected expected(operands);
-    const std::vector<float> before = operands.c.memory().copy();
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    way.launch(batch_of(operands), workspace.data(), nullptr);
+    const std::vector<float> before = operands.c.memory().host();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
     expected.check(operands);
     look(operands, before);
   }
 }
 
 /// In every configuration of the accuracy's chapter.
-void expect_right_in_every_way(
+void expect_right_in_every_algorithm(
     const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
-  const std::vector<Way> ways = ways_of(product, batch_of(measure));
-  EXPECT_GE(ways.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 1
-                         : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
-                                                                      : 4);
-  expect_right_in(ways, product, change, look);
+  const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 1
+                               : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
+                                                                            : 4);
+  expect_right_in(algorithms, product, change, look);
 }
 
 /// In every configuration with many products in a launch.
 void expect_right_stacked(
     const GemmCase& product, const Change& change = [](auto&) {}) {
   GemmOperands measure(product);
-  const std::vector<Way> ways = stacked_ways_of(product, batch_of(measure));
-  EXPECT_EQ(ways.size(), product.by_address && product.batch > 1 ? 8 : 4);  // one by one as well
-  expect_right_in(ways, product, change, [](auto&, auto&) {});
+  const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
+  EXPECT_EQ(algorithms.size(), product.by_address && product.batch > 1 ? 8 : 4);  // one by one as well
+  expect_right_in(algorithms, product, change, [](auto&, auto&) {});
 }
 
 class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
@@ -91,15 +93,15 @@ TEST_P(LayoutTest, SizesOnBothSidesOfTiles) {
   GemmCase product = with(131, 259, 67);
   product.alpha = -1.5F;
   product.beta = 0.5F;
-  expect_right_in_every_way(product);
+  expect_right_in_every_algorithm(product);
 }
 
 TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
-  expect_right_in_every_way(with(128, 64, 128));
+  expect_right_in_every_algorithm(with(128, 64, 128));
   GemmCase padded = with(129, 66, 132);
   padded.padding = 3;
   padded.offset = 1;
-  expect_right_in_every_way(padded);
+  expect_right_in_every_algorithm(padded);
 }
 
 TEST_P(LayoutTest, ScalarsOnTheDevice) {
@@ -108,12 +110,12 @@ TEST_P(LayoutTest, ScalarsOnTheDevice) {
   for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
     product.alpha = alpha;
     product.beta = beta;
-    expect_right_in_every_way(product);
+    expect_right_in_every_algorithm(product);
   }
 }
 
 TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
-  expect_right_in_every_way(with(40, 50, 130), [](GemmOperands& operands) {
+  expect_right_in_every_algorithm(with(40, 50, 130), [](GemmOperands& operands) {
     operands.op_a(0, 3, 7) = INF;
     operands.op_a(0, 11, 100) = NAN_FLOAT;
     operands.op_b(0, 20, 9) = -INF;
@@ -153,7 +155,7 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
     }
   }
   const std::vector<std::int64_t> columns{140, 141, 269};
-  expect_right_in_every_way(
+  expect_right_in_every_algorithm(
       product,
       [&](GemmOperands& operands) {
         if (product.accuracy == SGEMM_ACCURACY_ROWWISE) {
@@ -176,7 +178,7 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
             sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
           }
           const std::size_t index = operands.c.index(0, row, column);
-          ASSERT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]) << row << ", " << column;
+          ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
         };
         for (const std::int64_t row : rows) {
           for (std::int64_t column = 0; column < product.n; ++column) {
@@ -209,6 +211,8 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
       b.at(0, k, column) = operands.op_b(0, k, column);
     }
   }
+  a.memory().upload();
+  b.memory().upload();
   Problem p;
   p.m = of.m;
   p.n = of.n;
@@ -223,7 +227,9 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
   const std::vector<Configuration> all = build.configurations(p);
   build.prepare (*std::find_if(all.begin(), all.end(),
                                [](const Configuration& each) { return each.name == "128x128"; }))(p, nullptr);
-  return {c.data(), c.data() + of.m * of.n};
+  c.memory().download();
+  const float* const first = &c.at(0, 0, 0);
+  return {first, first + of.m * of.n};
 }
 
 /// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
@@ -238,13 +244,14 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
       operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
     }
   }
+  operands.upload();
   const std::vector<float> expected = by_chapter_13(operands);
   const Expected within_bounds(operands);
   const GemmBatch batch = batch_of(operands);
-  const Way whole = ways_of(product, batch).front();
+  const Algorithm whole = algorithms_of(product, batch).front();
   ASSERT_EQ(whole.configuration, "128x128");
-  SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-  whole.launch(batch, workspace.data(), nullptr);
+  Mirrored<float> workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+  whole.launch(batch, workspace.device(), nullptr);
   within_bounds.check(operands);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t column = 0; column < product.n; ++column) {
@@ -288,30 +295,30 @@ INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
 
-TEST(WaysTest, RowwiseCutsSumsThatInt32CouldNotHold) {
+TEST(AlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
   GemmCase product{2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
   product.accuracy = SGEMM_ACCURACY_ROWWISE;
   expect_bits_of_chapter_13(product);
 }
 
-TEST(WaysTest, Chapter09TakesWorkspacesThatHoldAnything) {
+TEST(AlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   GemmCase product{200, 150, 1000};
   product.accuracy = SGEMM_ACCURACY_FP32;
-  expect_right_in_every_way(product);
+  expect_right_in_every_algorithm(product);
 }
 
-TEST(WaysTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
+TEST(AlgorithmsTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
   GemmBatch batch;
   GemmProblem& p = batch.first;
   p.m = p.n = p.k = 300;
   p.lda = p.ldb = p.ldc = 300;
-  EXPECT_FALSE(every_shape_ways(batch).empty());
+  EXPECT_FALSE(every_shape_algorithms(batch).empty());
   p.a_transposed = true;
-  EXPECT_TRUE(every_shape_ways(batch).empty());
+  EXPECT_TRUE(every_shape_algorithms(batch).empty());
   p.a_transposed = false;
   const float scalar = 1.0F;
   p.alpha_at = p.beta_at = &scalar;
-  EXPECT_TRUE(every_shape_ways(batch).empty());
+  EXPECT_TRUE(every_shape_algorithms(batch).empty());
 }
 
 /// Batches with strides and with addresses.
@@ -389,7 +396,7 @@ INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
                          batch_name);
 
 /// Rows split into aligned groups, but only the first matrix begins at one.
-TEST(WaysTest, StridesDecideWhatIsAligned) {
+TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   constexpr std::int64_t BATCH = 4;
   constexpr std::int64_t STRIDE_A = 5 * 8 + 1;
   constexpr std::int64_t STRIDE_C = 5 * 6 + 1;
@@ -402,73 +409,74 @@ TEST(WaysTest, StridesDecideWhatIsAligned) {
   batch.stride_a = STRIDE_A;
   batch.stride_b = 8 * 6;
   batch.stride_c = STRIDE_C;
-  SharedFloats a(BATCH * STRIDE_A, 1.0F);
-  SharedFloats b(BATCH * 8 * 6, 2.0F);
-  for (const Way& way : stacked_bf16x6_ways(batch, MULTIPROCESSORS)) {
-    SharedFloats c(BATCH * STRIDE_C, OUTSIDE);
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    p.a = a.data();
-    p.b = b.data();
-    p.c = c.data();
-    way.launch(batch, workspace.data(), nullptr);
-    for (std::int64_t i = 0; i < BATCH * STRIDE_C; ++i) {
-      ASSERT_EQ(c.data()[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << way.configuration << ' ' << i;
+  Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
+  Mirrored<float> b(BATCH * 8 * 6, 2.0F);
+  for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    p.a = a.device();
+    p.b = b.device();
+    p.c = c.device();
+    algorithm.launch(batch, workspace.device(), nullptr);
+    const std::vector<float>& result = c.download();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << algorithm.configuration << ' ' << i;
     }
   }
 }
 
-TEST(WaysTest, BatchesGoOnFromStrideToStride) {
+TEST(AlgorithmsTest, BatchesGoOnFromStrideToStride) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{30, 20, 70};
     product.accuracy = accuracy;
     product.batch = 3;
     product.padding = 1;
     product.beta = 1.0F;
-    expect_right_in_every_way(product);
+    expect_right_in_every_algorithm(product);
     product.by_address = true;
     GemmOperands operands(product);
-    EXPECT_TRUE(ways_of(product, batch_of(operands)).empty()) << "the addresses are not known on the host";
+    EXPECT_TRUE(algorithms_of(product, batch_of(operands)).empty()) << "the addresses are not known on the host";
   }
 }
 
 /// 1001 products of 1024 x 1024 x 1024 need 12 GB in chapter 11.
-TEST(WaysTest, LargeBatchesAreCutIntoLaunches) {
+TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
   GemmBatch batch;
   GemmProblem& p = batch.first;
   p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1024;
   batch.count = 1001;
-  for (const Way& way : stacked_bf16x6_ways(batch, MULTIPROCESSORS)) {
-    EXPECT_LE(way.workspace_bytes, std::size_t{1} << 30U) << way.configuration;
-    EXPECT_GE(way.launches, 20) << way.configuration;
-    EXPECT_LE(way.launches, 30) << way.configuration;
-    EXPECT_GT(way.microseconds, 1001 * 2 * 1024.0 * 1024.0 * 1024.0 / 150e6);  // at 150 TFLOP/s
+  for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    EXPECT_LE(algorithm.workspace_bytes, std::size_t{1} << 30U) << algorithm.configuration;
+    EXPECT_GE(algorithm.launches, 20) << algorithm.configuration;
+    EXPECT_LE(algorithm.launches, 30) << algorithm.configuration;
+    EXPECT_GT(algorithm.microseconds, 1001 * 2 * 1024.0 * 1024.0 * 1024.0 / 150e6);  // at 150 TFLOP/s
   }
-  for (const Way& way : bf16x6_ways(batch, MULTIPROCESSORS)) {
-    EXPECT_EQ(way.launches, 1001);
+  for (const Algorithm& algorithm : bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    EXPECT_EQ(algorithm.launches, 1001);
   }
 }
 
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
-TEST(WaysTest, SameBitsEveryTime) {
+TEST(AlgorithmsTest, SameBitsEveryTime) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{200, 130, 700};
     product.accuracy = accuracy;
     GemmOperands operands(product);
     const GemmBatch batch = batch_of(operands);
-    for (const Way& way : ways_of(product, batch)) {
-      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      way.launch(batch, workspace.data(), nullptr);
-      const std::vector<float> first = operands.c.memory().copy();
-      way.launch(batch, workspace.data(), nullptr);
-      EXPECT_EQ(operands.c.memory().copy(), first) << way.kernel << ' ' << way.configuration;
+    for (const Algorithm& algorithm : algorithms_of(product, batch)) {
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch, workspace.device(), nullptr);
+      const std::vector<float> first = operands.c.memory().download();
+      algorithm.launch(batch, workspace.device(), nullptr);
+      EXPECT_EQ(operands.c.memory().download(), first) << algorithm.kernel << ' ' << algorithm.configuration;
     }
   }
 }
 
 /// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
-TEST(WaysTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
+TEST(AlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
   for (const int below : {90, 110, 130}) {
-    expect_right_in_every_way({140, 40, 200}, [&](GemmOperands& operands) {
+    expect_right_in_every_algorithm({140, 40, 200}, [&](GemmOperands& operands) {
       const GemmCase& of = operands.of;
       for (std::int64_t k = 0; k < of.k; ++k) {
         const bool large = k % 2 == 0;  // in A, and 0 in B
@@ -486,14 +494,14 @@ TEST(WaysTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
 /// Operand tiles grow along k, so that the sums of the first ones are scaled down again and again. Every fifth row has
 /// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
 /// bound. Where one step is too large for accumulators, all is computed again.
-TEST(WaysTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
+TEST(AlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const auto& [tiles, growth_of_a, growth_of_b] :
          {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
       GemmCase product{140, 40, 64 * tiles};
       product.accuracy = accuracy;
       product.far_apart = tiles == 6;
-      expect_right_in_every_way(product, [&, a = growth_of_a, b = growth_of_b](GemmOperands& operands) {
+      expect_right_in_every_algorithm(product, [&, a = growth_of_a, b = growth_of_b](GemmOperands& operands) {
         for (std::int64_t k = 0; k < product.k; ++k) {
           const auto tile = static_cast<int>(k / 64);
           for (std::int64_t row = 0; row < product.m; ++row) {
@@ -528,9 +536,9 @@ class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, s
     GemmOperands measure(product);
     for (const int multiprocessors : {3, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
-      const std::vector<Way> ways = tall_bf16x6_ways(batch_of(measure), multiprocessors);
-      EXPECT_EQ(ways.size(), 1U);
-      expect_right_in(ways, product, change, look);
+      const std::vector<Algorithm> algorithms = tall_bf16x6_algorithms(batch_of(measure), multiprocessors);
+      EXPECT_EQ(algorithms.size(), 1U);
+      expect_right_in(algorithms, product, change, look);
     }
   }
 };
@@ -622,32 +630,33 @@ INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
 /// Elements that are computed again are sums of plain products in the order of k.
-TEST(TallWaysTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   for (const bool flat : {false, true}) {
     GemmCase product{flat ? 60 : 300, flat ? 300 : 60, 170};
     product.beta = 0.5F;
-    for (const Way& way : [&] {
+    for (const Algorithm& algorithm : [&] {
            GemmOperands measure(product);
-           return tall_bf16x6_ways(batch_of(measure), 5);
+           return tall_bf16x6_algorithms(batch_of(measure), 5);
          }()) {
       GemmOperands operands(product);
       for (std::int64_t k = 0; k < product.k; ++k) {
         operands.op_a(0, 50, k) *= 0x1p95F;
       }
-      const std::vector<float> before = operands.c.memory().copy();
-      SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      way.launch(batch_of(operands), workspace.data(), nullptr);
+      operands.upload();
+      const std::vector<float> before = operands.c.memory().host();
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
       float sum = 0.0F;
       for (std::int64_t k = 0; k < product.k; ++k) {
         sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
       }
       const std::size_t index = operands.c.index(0, 50, 7);
-      EXPECT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]);
+      EXPECT_EQ(operands.c.memory().download()[index], sum + 0.5F * before[index]);
     }
   }
 }
 
-TEST(TallWaysTest, Batches) {
+TEST(TallAlgorithmsTest, Batches) {
   for (const bool by_address : {false, true}) {
     for (const bool flat : {false, true}) {
       for (const std::int64_t width : {30, 50, 120}) {
@@ -664,7 +673,8 @@ TEST(TallWaysTest, Batches) {
             operands.op_b(2, 5, 1) = NAN_FLOAT;
           };
           for (const int multiprocessors : {2, MULTIPROCESSORS}) {
-            expect_right_in(tall_bf16x6_ways(batch_of(measure), multiprocessors), product, change, [](auto&, auto&) {});
+            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change,
+                            [](auto&, auto&) {});
           }
         }
       }
@@ -673,12 +683,13 @@ TEST(TallWaysTest, Batches) {
 }
 
 /// All six products of terms are there: without one of the smallest the error would be twenty times as large.
-TEST(TallWaysTest, TheErrorIsThatOfChapter11) {
+TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
   for (const std::int64_t width : {32, 64, 128}) {
     GemmOperands operands({130, width, 500});
-    const Way way = tall_bf16x6_ways(batch_of(operands), MULTIPROCESSORS).front();
-    SharedFloats workspace(way.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    way.launch(batch_of(operands), workspace.data(), nullptr);
+    const Algorithm algorithm = tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    operands.c.memory().download();
     double error = 0.0;
     double size = 0.0;
     for (std::int64_t row = 0; row < operands.of.m; ++row) {
@@ -695,13 +706,13 @@ TEST(TallWaysTest, TheErrorIsThatOfChapter11) {
   }
 }
 
-TEST(TallWaysTest, SquareProductsHaveNone) {
+TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
   GemmBatch batch;
   GemmProblem& p = batch.first;
   p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 129;
-  EXPECT_TRUE(tall_bf16x6_ways(batch, MULTIPROCESSORS).empty());
+  EXPECT_TRUE(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).empty());
   p.n = 128;
-  EXPECT_EQ(tall_bf16x6_ways(batch, MULTIPROCESSORS).size(), 1U);
+  EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
+#include "algorithms.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "host/kernel.hpp"
 #include "predicted_time.hpp"
-#include "ways.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -30,14 +30,14 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-Way way(Configuration configuration, std::int64_t count) {
-  Way way;
-  way.kernel = "09_every_shape";
-  way.configuration = configuration.name;
-  way.workspace_bytes = configuration.workspace_bytes;
-  way.microseconds = every_shape_microseconds(configuration.predicted_cycles, count);
-  way.launches = count;
-  way.launch = one_after_the_other(
+Algorithm algorithm(Configuration configuration, std::int64_t count) {
+  Algorithm algorithm;
+  algorithm.kernel = "09_every_shape";
+  algorithm.configuration = configuration.name;
+  algorithm.workspace_bytes = configuration.workspace_bytes;
+  algorithm.microseconds = every_shape_microseconds(configuration.predicted_cycles, count);
+  algorithm.launches = count;
+  algorithm.launch = one_after_the_other(
       [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
         const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
         if (zeroed > 0) {
@@ -45,7 +45,7 @@ Way way(Configuration configuration, std::int64_t count) {
         }
         configuration.launch(p, workspace, stream);
       });
-  return way;
+  return algorithm;
 }
 
 }  // namespace
@@ -59,14 +59,14 @@ const char* every_shape_refusal(const GemmBatch& batch) {
                                                                      : "";
 }
 
-std::vector<Way> every_shape_ways(const GemmBatch& batch) {
-  std::vector<Way> ways;
+std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch) {
+  std::vector<Algorithm> algorithms;
   if (*every_shape_refusal(batch) == '\0') {
     for (Configuration& configuration : every_shape().build(TARGET).configurations(batch.first)) {
-      ways.push_back(way(std::move(configuration), batch.count));
+      algorithms.push_back(algorithm(std::move(configuration), batch.count));
     }
   }
-  return ways;
+  return algorithms;
 }
 
 }  // namespace sgemm

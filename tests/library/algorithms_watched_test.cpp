@@ -1,10 +1,10 @@
 // The kernels of chapters 11, 12 and 13 for operands of any layout, with every access observed: none is outside of the
 // matrices and the workspace, and none races with another one.
 
+#include "algorithms.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "simt/checked_arrays.hpp"
-#include "ways.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -19,8 +19,8 @@ namespace sgemm::test {
 namespace {
 
 simt::GlobalArray array_of(std::string name, StoredMatrix& matrix, bool writable) {
-  const std::size_t bytes = matrix.memory().size() * sizeof(float);
-  return {std::move(name), matrix.memory().data(), 1, bytes, bytes, writable};
+  const std::size_t bytes = matrix.memory().host().size() * sizeof(float);
+  return {std::move(name), matrix.memory().device(), 1, bytes, bytes, writable};
 }
 
 /// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others, and some
@@ -36,34 +36,38 @@ void spread(GemmOperands& operands) {
   }
 }
 
-std::vector<Way> ways_of(const GemmCase& product, const GemmBatch& batch) {
+std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   const bool stacked = product.batch > 1;
-  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? (stacked ? stacked_bf16x6_ways : bf16x6_ways)(batch, 132)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? (stacked ? stacked_fp16x3_ways : fp16x3_ways)(batch, 132)
-                                                          : int8x6_ways(batch, 132);
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
+             ? (stacked ? stacked_bf16x6_algorithms : bf16x6_algorithms)(batch, 132)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE
+             ? (stacked ? stacked_fp16x3_algorithms : fp16x3_algorithms)(batch, 132)
+             : int8x6_algorithms(batch, 132);
 }
 
 void expect_right_while_watched(const GemmCase& product,
-                                std::vector<Way> (*ways)(const GemmCase&, const GemmBatch&) = ways_of) {
+                                std::vector<Algorithm> (*algorithms)(const GemmCase&,
+                                                                     const GemmBatch&) = algorithms_of) {
   GemmOperands measured(product);
-  for (const Way& way : ways(product, batch_of(measured))) {
-    SCOPED_TRACE(way.kernel + " " + way.configuration);
+  for (const Algorithm& algorithm : algorithms(product, batch_of(measured))) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
     GemmOperands operands(product);
     spread(operands);
+    operands.upload();
     const Expected expected(operands);
     void* workspace = nullptr;
-    ASSERT_EQ(cudaMalloc(&workspace, way.workspace_bytes), cudaSuccess);
+    ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
     {
       const simt::CheckedArrays arrays(
           {array_of("A", operands.a, false), array_of("B", operands.b, false), array_of("C", operands.c, true)});
-      way.launch(batch_of(operands), workspace, nullptr);
+      algorithm.launch(batch_of(operands), workspace, nullptr);
     }
     cudaFree(workspace);
     expected.check(operands);
   }
 }
 
-TEST(WatchedWaysTest, LayoutsAndElementsThatAreComputedAgain) {
+TEST(WatchedAlgorithmsTest, LayoutsAndElementsThatAreComputedAgain) {
   for (const sgemm_accuracy_t accuracy :
        {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
     for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
@@ -74,7 +78,7 @@ TEST(WatchedWaysTest, LayoutsAndElementsThatAreComputedAgain) {
   }
 }
 
-TEST(WatchedWaysTest, ManyProductsInALaunch) {
+TEST(WatchedAlgorithmsTest, ManyProductsInALaunch) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
       GemmCase product{145, 270, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
@@ -85,26 +89,26 @@ TEST(WatchedWaysTest, ManyProductsInALaunch) {
   }
 }
 
-TEST(WatchedWaysTest, TallProducts) {
+TEST(WatchedAlgorithmsTest, TallProducts) {
   // Lines that split into groups of four, and others. Neither fills its last tile.
   for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 148}, {272, 60, 148}, {100, 270, 150}}) {
     for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
       GemmCase product{m, n, k, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
       product.batch = 2;
       expect_right_while_watched(product, [](const GemmCase&, const GemmBatch& batch) {
-        std::vector<Way> ways;
+        std::vector<Algorithm> algorithms;
         for (const int multiprocessors : {2, 132}) {
-          const std::vector<Way> more = tall_bf16x6_ways(batch, multiprocessors);
-          ways.insert(ways.end(), more.begin(), more.end());
+          const std::vector<Algorithm> more = tall_bf16x6_algorithms(batch, multiprocessors);
+          algorithms.insert(algorithms.end(), more.begin(), more.end());
         }
-        return ways;
+        return algorithms;
       });
     }
   }
 }
 
 /// Chapter 13 has kernels of their own for these.
-TEST(WatchedWaysTest, RowwiseOnLongSums) {
+TEST(WatchedAlgorithmsTest, RowwiseOnLongSums) {
   for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
     GemmCase product{7, 10, 4101, SGEMM_ORDER_ROW_MAJOR, transa, transb};
     product.accuracy = SGEMM_ACCURACY_ROWWISE;
