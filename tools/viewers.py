@@ -23,7 +23,7 @@ from pathlib import Path
 from tools import ROOT, needs
 
 VIEWERS = ROOT / "viewers"
-GPU_MODELS = ROOT / "simt" / "models" / "gpu_models.cpp"
+GPU_MODELS = ROOT / "simt" / "count" / "gpu_models.cpp"
 GPU_MODEL = re.compile(r'model\("([^"]+)", "([^"]+)", CC_\d+, (\d+), (\d+) \* MB, (\d+)\)')
 STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 NOT_COUNTED = 3  # the runner's exit status
@@ -35,7 +35,7 @@ class ViewersError(Exception):
 
 
 def gpu_models() -> list[dict]:
-    """The GPUs of simt/models/gpu_models.cpp, in its order."""
+    """The GPUs of simt/count/gpu_models.cpp, in its order."""
     found = GPU_MODEL.findall(GPU_MODELS.read_text(encoding="utf-8"))
     if not found:
         raise ViewersError(f"there is no model of a GPU in {GPU_MODELS}")
