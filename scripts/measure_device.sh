@@ -195,7 +195,7 @@ done
 say
 say "Results: $out. To contribute them, see results/README.md; scripts/check_results.py $out has to find no fault."
 say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
-say "  scripts/plot.py $out && python -m tools.docs.drawings && python -m tools.docs.tables --results $out"
+say "  scripts/plot.py $out && python -m tools.docs.tables --results $out"
 [ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]} (--resume does these alone)"
 for step in ${all//,/ }; do
   [ "$step" = build ] || grep -qx "done $step" "$progress" || exit 0

@@ -218,6 +218,7 @@ else
   fi
 fi
 step "generated tables" "$python" -m tools.docs.tables --check
+"$python" -m tools.docs.english # which warns of sentences that are hard to read, and fails nothing
 
 processor_time
 note_time total "$SECONDS" "$processor"

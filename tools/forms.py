@@ -41,6 +41,14 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def plain(value: float) -> str:
+    return whole(value) if value == int(value) else f"{value:g}"
+
+
+def tenths(value: float) -> str:
+    return f"{value:.1f}"
+
+
 def hundredths(value: float) -> str:
     return f"{value:.2f}"
 
@@ -59,6 +67,10 @@ def in_units(value: float, units: Sequence[tuple[float, str]], digits: int = 3) 
 
 def duration(microseconds: float) -> str:
     return in_units(microseconds, ((1e6, "s"), (1e3, "ms"), (1, "µs")), 4)
+
+
+def joules(value: float) -> str:
+    return in_units(value, ((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
 
 
 def count(value: float) -> str:

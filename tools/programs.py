@@ -72,6 +72,15 @@ def medians(runs: Runs, value: Callable[[dict], float]) -> dict[str, float]:
     return {mode: median(value(run["result"]) for run in runs[mode]) for mode in MODES if runs.get(mode)}
 
 
+def gain(folder: Path, mode: str) -> float:
+    """The time of a training step with cuBLAS over that in a mode."""
+    step = QUANTITIES[0]
+    of_mode = medians(load_runs(folder, step.file), step.value)
+    if mode not in of_mode or "cublas" not in of_mode:
+        raise ResultsError(f"{step.file} has no run of {mode} beside cublas")
+    return of_mode["cublas"] / of_mode[mode]
+
+
 def program_rows(folder: Path) -> list[list[str]]:
     """A row for each quantity and a column for each mode. A mode that a program did not run has no text."""
     rows = []

@@ -9,8 +9,6 @@ import sys
 import pytest
 
 from conftest import ROOT, SYNTHETIC
-from tools import needs
-from tools.docs import drawings
 
 
 def name_of(script: str) -> str:
@@ -43,7 +41,7 @@ def test_a_missing_package_is_named(script, package, option):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", ["tools.counters", "tools.docs.drawings"])
+@pytest.mark.parametrize("module", ["tools.counters", "tools.viewers"])
 def test_some_need_the_standard_library_alone(module):
     assert bare("-m", module, "--help").returncode == 0
 
@@ -68,14 +66,6 @@ def test_a_missing_file_is_named(arguments):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_drawing_without_its_results_names_the_file(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(drawings, "RESULTS", tmp_path / "absent")
-    with pytest.raises(SystemExit) as exit_:
-        drawings.main(["h200", "--out", str(tmp_path)])
-    assert exit_.value.code == needs.BAD_INPUT
-    assert f"can not read {tmp_path / 'absent' / 'cold.json'}" in capsys.readouterr().err
-
-
 COLD = str(SYNTHETIC / "cold.json")
 
 
@@ -85,7 +75,6 @@ COLD = str(SYNTHETIC / "cold.json")
         ("scripts/plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/plot.py", ("--across", COLD, "--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
-        ("-m tools.docs.drawings", ("--out", "file", "tiles"), "file is a file: the drawings need a folder"),
         ("-m tools.plots.pictures", ("--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
         ("scripts/report.py", (COLD, "--images", "file"), "file is a file: the images need a folder"),

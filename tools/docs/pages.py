@@ -32,6 +32,11 @@ def all_pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def all_drawings() -> list[Path]:
+    """Which hold measured numbers as the pages do."""
+    return sorted((ROOT / "docs" / "drawings").glob("*.svg"))
+
+
 def has_page(kernel: str | int) -> bool:
     """Whether docs/ has a page of the kernel, which is given by its id or its number."""
     pattern = f"{kernel:02}_*.md" if isinstance(kernel, int) else f"{kernel.partition(':')[0]}.md"

@@ -3,7 +3,7 @@
     <!-- [[[cog ladder(4096) ]]] -->
     ...
     <!-- [[[end]]] -->
-    12 runs at <!--= tflops(12, 4096) -->228<!--/--> TFLOP/s.
+    12 runs at <!--= tflops.12.4096 -->228<!--/--> TFLOP/s.
 
     python -m tools.docs.tables           writes the blocks and the numbers
     python -m tools.docs.tables --check   writes nothing, prints what is stale, and numbers that were typed (prose.py)
@@ -34,6 +34,7 @@ import pandas as pd
 from tools import compare, counts, needs, programs, turns
 from tools.counts import SHARED, Pair
 from tools.docs import claims, listing, pages, prose
+from tools.docs.values import Values
 from tools.fleet import load_boards
 from tools.forms import (
     COUNTER_ROWS,
@@ -43,6 +44,7 @@ from tools.forms import (
     error_size,
     hundredths,
     in_bytes,
+    joules,
     maybe,
     mebibytes,
     percent,
@@ -517,9 +519,9 @@ class Blocks:
                 unknown[own.get("no_energy", rival.get("no_energy"))] = None
                 rows.append([*cells, "", "", ""])
                 continue
-            joules = own["joules_per_product"]
-            cells += [prose.joules_text(joules), significant(own["gflops_per_watt"])]
-            rows.append([*cells, share(joules / rival["joules_per_product"])])
+            product_j = own["joules_per_product"]
+            cells += [joules(product_j), significant(own["gflops_per_watt"])]
+            rows.append([*cells, share(product_j / rival["joules_per_product"])])
         if not rows:
             raise ResultsError(f"{ENERGY_FILE} holds nothing at {size}")
         head = ["kernel", "TFLOP/s", "W", "SM clock, MHz", "time with a lower clock", "a product", "GFLOP/J"]
@@ -986,7 +988,7 @@ def or_not_measured(block: Callable[..., str], results: Path) -> Callable[..., s
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md and docs/*.md)")
+    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
     results = pages.ROOT / "results"
     parser.add_argument("--results", type=Path, default=results / "nvidia-h200", help="folder of the results")
     parser.add_argument(
@@ -996,14 +998,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argparse.Namespace) -> bool:
+def update(page: Path, folders: Folders, values: Values, options: argparse.Namespace) -> bool:
     """Writes a page, or checks it; returns whether it is stale or has typed numbers. Raises ResultsError for all that
     is wrong with its markers."""
     blocks = Blocks(folders, page)
     functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
     stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
     text = page.read_text(encoding="utf-8")
-    filled = prose.fill(text, numbers)
+    filled = prose.fill(text, values)
     if filled.problems:
         raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
     if not options.check:
@@ -1025,10 +1027,10 @@ def update(page: Path, folders: Folders, numbers: prose.Numbers, options: argpar
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     folders = Folders(options.results.resolve(), options.counts.resolve())
-    numbers, wrong, problems = prose.Numbers(folders), False, []
-    for page in [page.resolve() for page in options.pages] or pages.all_pages():
+    values, wrong, problems = Values(folders), False, []
+    for page in [page.resolve() for page in options.pages] or [*pages.all_pages(), *pages.all_drawings()]:
         try:
-            wrong |= update(page, folders, numbers, options)
+            wrong |= update(page, folders, values, options)
         except (ResultsError, OSError) as error:
             problems.append(str(error))
     if problems:
