@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 /// The message of the checks about `kernel`; empty where there is none. Arrays are aligned for vectors, and bytes of
@@ -23,9 +23,9 @@ std::string complaint(WrongAccess kernel) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);
   float* const aligned_in = std::bit_cast<float*>((std::bit_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
-  const simt::CheckedArrays arrays(
-      {{"IN", aligned_in, 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), false},
-       {"OUT", out.data(), 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), true, false, 1}});
+  simt::GlobalArray bytes_of_out = simt::in_out("OUT", out.data(), ELEMENTS);
+  bytes_of_out.unit = 1;
+  const simt::CheckedArrays arrays({simt::input("IN", aligned_in, ELEMENTS), bytes_of_out});
   try {
     kernel(aligned_in, out.data());
   } catch (const simt::Error& error) {
@@ -116,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Checks, WrongAccessTest, testing::ValuesIn(EXPECTATIONS
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -17,11 +17,3 @@ run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tes
 run(${work}/installed/bin/simt-translate ${SIMT}/tests/plain/supported/launches.cu ${work}/translated)
 run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/installed/include/simt/cuda
     ${work}/translated/launches.cpp)
-# Every header of PTX's instructions compiles from where it was installed.
-file(GLOB headers RELATIVE ${work}/installed/include/simt/kernels ${work}/installed/include/simt/kernels/ptx/*.cuh)
-foreach(header IN LISTS headers)
-  string(APPEND includes "#include \"${header}\"\n")
-endforeach()
-file(WRITE ${work}/headers.cpp "${includes}")
-run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/installed/include/simt/cuda
-    -I${work}/installed/include/simt/kernels ${work}/headers.cpp)

@@ -9,7 +9,10 @@
 
 #include <memory>
 
-extern "C" sgemm::test::Table<sgemm::test::PlainFeature> plain_features();
+using simt::test::PLAIN_ELEMENTS;
+using simt::test::PlainFeature;
+
+extern "C" simt::test::Table<PlainFeature> plain_features();
 
 namespace sgemm::test {
 namespace {
@@ -27,7 +30,7 @@ TEST(PlainCudaOnGpu, FeaturesGiveWhatTheExecutorGives) {
   }
   const auto in = make_elements();
   const auto out = make_elements();
-  const Table<PlainFeature> features = plain_features();
+  const simt::test::Table<PlainFeature> features = plain_features();
   ASSERT_GT(features.size, 0U);
   for (const PlainFeature* feature = features.begin; feature != features.begin + features.size; ++feature) {
     SCOPED_TRACE(feature->name);

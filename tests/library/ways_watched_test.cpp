@@ -18,11 +18,6 @@
 namespace sgemm::test {
 namespace {
 
-simt::GlobalArray array_of(std::string name, StoredMatrix& matrix, bool writable) {
-  const std::size_t bytes = matrix.memory().size() * sizeof(float);
-  return {std::move(name), matrix.memory().data(), 1, bytes, bytes, writable};
-}
-
 /// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others, and some
 /// that chapter 13 has no scale for.
 void spread(GemmOperands& operands) {
@@ -54,8 +49,9 @@ void expect_right_while_watched(const GemmCase& product,
     void* workspace = nullptr;
     ASSERT_EQ(cudaMalloc(&workspace, way.workspace_bytes), cudaSuccess);
     {
-      const simt::CheckedArrays arrays(
-          {array_of("A", operands.a, false), array_of("B", operands.b, false), array_of("C", operands.c, true)});
+      const simt::CheckedArrays arrays({simt::input("A", operands.a.memory().data(), operands.a.memory().size()),
+                                        simt::input("B", operands.b.memory().data(), operands.b.memory().size()),
+                                        simt::in_out("C", operands.c.memory().data(), operands.c.memory().size())});
       way.launch(batch_of(operands), workspace, nullptr);
     }
     cudaFree(workspace);
