@@ -5,6 +5,7 @@
 #include "base/usage_error.hpp"
 #include "record/results_file.hpp"
 #include "simt/plain_cuda.hpp"
+#include "simt/source.hpp"
 #include "user/wrapper.hpp"
 
 #include <unistd.h>
@@ -289,7 +290,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   write_atomically(files.source, target == Target::for_gpu
-                                     ? line_directive({"", file.path, 1}) + without_main(file.text) + wrapper
+                                     ? line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper
                                      : translated(file, wrapper, options, files.translations));
   if (target == Target::for_gpu) {
     append(words, {"-shared", "-Xlinker=-z,lazy"});
