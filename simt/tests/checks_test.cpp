@@ -59,7 +59,7 @@ TEST_P(WrongAccessTest, IsFoundAndPlaced) {
 const std::vector<Expectation> EXPECTATIONS{
     {"read_global_beyond_end", read_global_beyond_end, {"thread (10,0,0)", "reads 4 bytes", "outside of all arrays"}},
     {"write_global_before_begin", write_global_before_begin, {"thread (0,0,0)", "writes 4 bytes", "outside of all"}},
-    {"write_input", write_input, {"writes 4 bytes", "row 0, column 0 of IN, which is an input"}},
+    {"write_input", write_input, {"writes 4 bytes", "element 0 of IN, which is an input"}},
     {"write_shared_beyond_end", write_shared_beyond_end, {"thread (63,0,0)", "writes 4 bytes"}},
     {"write_dynamic_beyond_end", write_dynamic_beyond_end, {"thread (63,0,0)", "outside of shared memory"}},
     {"read_uninitialised_shared", read_uninitialised_shared, {"thread (7,0,0)", "values, which nobody has written"}},

@@ -14,6 +14,6 @@ run(${CMAKE_COMMAND} -S ${SIMT}/example -B ${work}/build -G ${GENERATOR} -DCMAKE
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tests=error)
 # The translator works from where it was installed.
-run(${work}/installed/bin/simt-translate ${SIMT}/tests/plain/supported/launches.cu ${work}/translated)
+run(${work}/installed/bin/simt translate ${SIMT}/tests/plain/supported/launches.cu ${work}/translated)
 run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/installed/include/simt/cuda
     ${work}/translated/launches.cpp)

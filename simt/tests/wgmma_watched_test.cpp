@@ -153,7 +153,7 @@ TEST(CheckedWgmma, CopiesAreThereForThoseWhoWaitThere) {
 
 TEST(CheckedBulkCopies, StayWithinBothEnds) {
   expect_complaint(BulkRing::beyond_source,
-                   {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of a row of TILES"});
+                   {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of TILES"});
   expect_complaint(BulkRing::beyond_shared_memory,
                    {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "outside of shared memory"});
 }
