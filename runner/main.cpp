@@ -52,13 +52,14 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (interrupted()) {
     return INTERRUPTED;
   }
-  if (counts.contains(Outcome::incorrect) || counts.contains(Outcome::failed)) {
+  constexpr std::array WRONG{Outcome::incorrect, Outcome::implausible, Outcome::failed};
+  const auto ended_so = [&](Outcome outcome) { return counts.contains(outcome); };
+  if (std::any_of(WRONG.begin(), WRONG.end(), ended_so)) {
     return CASES_WRONG;
   }
   constexpr std::array DONE{Outcome::measured, Outcome::sustained, Outcome::executed,
                             Outcome::compared, Outcome::counted,   Outcome::profiled};
-  const bool any = std::any_of(DONE.begin(), DONE.end(), [&](Outcome outcome) { return counts.contains(outcome); });
-  return any ? ALL_WELL : NOTHING_MEASURED;
+  return std::any_of(DONE.begin(), DONE.end(), ended_so) ? ALL_WELL : NOTHING_MEASURED;
 }
 
 DeviceQuery device_of(const Options& options) {

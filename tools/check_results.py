@@ -24,6 +24,7 @@ import jsonschema
 
 from tools import ROOT, needs
 from tools.fleet import folder_name, slug
+from tools.limits import implausible, multiply_adds
 from tools.results import (
     ACCURACY_FILE,
     ENERGY_FILE,
@@ -59,19 +60,6 @@ LEAST_SAMPLES = 7
 # Reasons for a lower clock that say something is wrong with the machine. A power cap is how some GPUs work.
 FAULTS = {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
 
-# FP32 units of a multiprocessor, by compute capability.
-LANES = dict.fromkeys(("8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1"), 128)
-LANES |= dict.fromkeys(("7.0", "7.2", "7.5", "8.0"), 64)
-# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most. TF32 takes twice as long, and INT8 half
-# as long. An FP32 product takes three or six of theirs.
-FASTER = {
-    "fp32": 1,
-    "fp32_split": 15 / 3,
-    "bf16_split": 30 / 6,
-    "fp16_split": 30 / 3,
-    "int8_split": 60 / 6,
-    "tf32": 15,
-}
 ROUNDING = 1.01  # clocks are whole MHz, and samples have three decimals
 NOISE = 0.1  # how far cuBLAS may be from itself, timed in turns
 
@@ -151,7 +139,7 @@ def finished(file: File) -> Iterator[str]:
 def verified(file: File) -> Iterator[str]:
     """Every case was verified. Files of other people may be wrong; that is a result."""
     for record in file.records:
-        if record["outcome"] in ("incorrect", "failed") and "path" not in record:
+        if record["outcome"] in ("incorrect", "implausible", "failed") and "path" not in record:
             yield f"{record['name']} is {record['outcome']}: {record['reason']}"
         promised = record.get("accuracy", {}).get("promised", True)
         if (
@@ -199,7 +187,7 @@ def close(a: float, b: float) -> bool:
 def peaks(file: File) -> Iterator[str]:
     """The device's peaks follow from its multiprocessors, bus and clocks."""
     device = file.device or {}
-    if lanes := LANES.get(device.get("compute_capability", "")):
+    if lanes := multiply_adds(device.get("compute_capability", ""), "fp32"):
         fp32 = 2 * device["multiprocessors"] * lanes * device["max_sm_clock_mhz"] / 1e3
         if "fp32_peak_gflops" in device and not close(device["fp32_peak_gflops"], fp32):
             yield f"fp32_peak_gflops is {device['fp32_peak_gflops']:.6g}, and SMs and clock give {fp32:.6g}"
@@ -233,21 +221,16 @@ def statistics(file: File) -> Iterator[str]:
 
 
 def plausible(file: File) -> Iterator[str]:
-    """Nothing is faster than the FP32 units, the tensor cores or DRAM of the device can be, nor larger than memory."""
+    """Nothing is faster than the multiply-adds, DRAM or a launch of the device, nor larger than its memory."""
     device = file.device
     if file.timed_on_gpu and not device:
         yield "GPU kernels have times, and there is no device"
+    for record in file.records:
+        if reason := implausible(record, file.context, own="path" not in record):
+            yield f"{record['name']} {reason}"
     for record in file.timed_on_gpu if device else []:
         gpus = (record.get("spread") or {}).get("gpus", 1)
         m, n, k, batch = record["m"], record["n"], record["k"], record.get("batch", 1)
-        if peak := device.get("fp32_peak_gflops"):
-            limit = peak * FASTER[record["accuracy_class"]] * gpus
-            if record["gflops"] > ROUNDING * limit:
-                yield f"{record['name']} has {record['gflops']:.6g} GFLOP/s, and at most {limit:.6g} are possible"
-        if file.protocol["l2"] == "cold" and not record.get("spread"):  # A and B come from DRAM
-            speed = 4.0 * batch * (m * k + k * n) / record["time_us"]["median"] / 1e3
-            if speed > ROUNDING * device["dram_peak_gbytes_s"]:
-                yield f"{record['name']} reads A and B at {speed:.6g} GB/s, DRAM has {device['dram_peak_gbytes_s']:.6g}"
         if 4.0 * batch * (m * k + k * n + m * n) > gpus * device["memory_bytes"]:
             yield f"{record['name']} needs more memory than the device has"
         clocks = [state["sm_clock_mhz"] for state in (record["telemetry"] or {}).values()]

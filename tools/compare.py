@@ -15,8 +15,8 @@ samples support no interval of 95 %: such a case shows the range of all ratios o
 are.
 
 A case is slower only when its whole interval lies below --fail-below; one whose ratio is below while its interval
-reaches the threshold is listed as unclear and does not fail. A case that is incorrect or failed in NEW fails, whatever
-the threshold and whatever OLD says of it.
+reaches the threshold is listed as unclear and does not fail. A case that is incorrect, implausible or failed in NEW
+fails, whatever the threshold and whatever OLD says of it.
 
 With --fail-below a case also fails that was done in OLD and is not in NEW: it is missing, skipped or not supported
 there. --partial lets NEW lack cases, as a sweep of fewer sizes does; where OLD is a folder, NEW always may. A NEW that
@@ -55,7 +55,7 @@ from tools.results import PROTOCOL, ResultsError, Row, interval_level, load, pro
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 SEED = 1  # the same files always give the same intervals
-BROKEN = ("incorrect", "failed")
+BROKEN = ("incorrect", "implausible", "failed")
 UNDONE = (*BROKEN, "not_supported", "skipped")
 SHOWN = 5  # of the cases in which two sweeps differ most
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from tools.limits import implausible
+
 SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
 SCHEMA = "runner/record/results.schema.json"
 COUNTERS_VERSION = 1
@@ -28,6 +30,7 @@ OUTCOMES = (
     "counted",
     "profiled",
     "incorrect",
+    "implausible",
     "failed",
     "not_supported",
     "skipped",
@@ -60,6 +63,8 @@ REPOSITORIES = (
 
 REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
+TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
+TIMED |= {"vs_cublas_alone", "cublas_alone_us", "cublas_samples_us", "launches_per_sample", "energy", "sustained"}
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
@@ -169,6 +174,11 @@ def _order(case: dict) -> tuple:
     return 1, case["platform"] != "gpu", case["kernel"] != "cublas", case["kernel"], case["shape"]
 
 
+def without_times(record: dict) -> dict:
+    """A case as it is where it ended before there was a result: no time, speed or ratio of it is shown anywhere."""
+    return {name: value for name, value in record.items() if name not in TIMED}
+
+
 def _cases(path: Path | str, file: int) -> Iterator[dict]:
     """The records of a file, each with what is derived from it and with the context of the file."""
     document = read_json(path)
@@ -176,6 +186,8 @@ def _cases(path: Path | str, file: int) -> Iterator[dict]:
         raise ResultsError(f"can not use {path}: {problem}")
     context = document["context"]
     for data in document["benchmarks"]:
+        if reason := implausible(data, context):
+            data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
         shape = shape_of(data)
         samples = len(data.get("samples_us") or ())
         level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))

@@ -15,6 +15,7 @@ enum class Outcome {
   counted,        ///< what a GPU kernel asks of a GPU was counted on the executor
   profiled,       ///< a GPU's counters of one launch were read
   incorrect,      ///< the result is outside the kernel's error bound
+  implausible,    ///< faster than the machine can be
   failed,         ///< a library call returned an error, or the kernel did what no kernel may
   not_supported,  ///< the kernel or the device can not do this
   skipped,        ///< it could be done, but not here and now
@@ -36,6 +37,8 @@ constexpr std::string_view to_string(Outcome outcome) {
       return "profiled";
     case Outcome::incorrect:
       return "incorrect";
+    case Outcome::implausible:
+      return "implausible";
     case Outcome::failed:
       return "failed";
     case Outcome::not_supported:

@@ -2,6 +2,7 @@
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
+#include "judge/limits.hpp"
 #include "ranks/cublasmp.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
@@ -161,7 +162,7 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
     record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;
     return;
   }
-  measure(observer, operands.size, record);
+  measure(kernel, observer, operands.size, record);
 }
 
 void RanksBench::compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record) {
@@ -180,7 +181,7 @@ void RanksBench::compute_and_check(RankOrder run, std::string_view when, const O
   record.judge(verdict, when);
 }
 
-void RanksBench::measure(const Observer& observer, const Size& size, Record& record) {
+void RanksBench::measure(const Kernel& kernel, const Observer& observer, const Size& size, Record& record) {
   const Round round = [this](const std::vector<int>& turns, int) {
     std::vector<double> times(2, 0.0);
     for (const int contender : turns) {
@@ -208,7 +209,13 @@ void RanksBench::measure(const Observer& observer, const Size& size, Record& rec
   spread.of_ceiling = ratio.median;
   spread.of_ceiling_ci = ratio.ci;
   spread.ceiling_us = std::exchange(timings.rival_us, {});
-  record.measurement = measurement_of(std::move(timings), size);
+  Measurement measurement = measurement_of(std::move(timings), size);
+  if (device_) {
+    const Circumstances circumstances{Circumstances::Operands::unknown, spread.gpus};
+    require_possible(measurement.time_us.median,
+                     limits_of(*device_, shape_of(size, protocol_.alpha, protocol_.beta), kernel, circumstances));
+  }
+  record.measurement = std::move(measurement);
   record.note = fmt::format("  {}: {:.3f} of what the GPUs reach without an exchange; each receives {} at most",
                             record.detail, *spread.of_ceiling, received_text(spread.received_bytes));
 }

@@ -57,7 +57,10 @@ std::vector<Trial> try_all(const std::vector<Configuration>& configurations, Tun
     Trial& trial = trials[timed[i]];
     trial.times_us = std::move(comparison.times_us[i]);
     trial.dropped = trial.times_us.size() < most_samples;
-    attempt(trial, options.stop, [&] { bench.verify(prepared[i], "after timing: "); });
+    attempt(trial, options.stop, [&] {
+      bench.verify(prepared[i], "after timing: ");
+      bench.require_possible(median(trial.times_us), comparison.launches_per_sample);
+    });
   }
   return trials;
 }

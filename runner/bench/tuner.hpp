@@ -45,6 +45,8 @@ class TuningBench {
   virtual Prepared prepare(const Configuration& configuration) = 0;
   /// Runs it once and compares the result with the reference; `when` begins the reason where it is wrong.
   virtual void verify(const Prepared& prepared, std::string_view when) = 0;
+  /// Throws where no GPU of this kind can take so little time for a launch, of which `launches` were timed together.
+  virtual void require_possible(double us, int launches) = 0;
   /// Times all of them, on the same operands.
   virtual Round round_of(const std::vector<Prepared>& all) = 0;
 };

@@ -90,7 +90,7 @@ Examples:
 Exit status:
   0    a case or more was measured, sustained, executed, compared, counted or profiled; none went
        wrong
-  1    a case was incorrect or failed, or with --tune a configuration
+  1    a case was incorrect, implausible or failed, or with --tune a configuration
   2    the usage was wrong or the output can not be written; nothing was measured
   3    no case could be measured, sustained, executed, compared, counted or profiled
   130  the run was interrupted; the file has the results so far

@@ -1,33 +1,13 @@
 #include "device/device.hpp"
 
+#include "device/rates.hpp"
+
 #include <fmt/format.h>
 
 namespace sgemm {
 
-std::optional<int> Device::fp32_lanes_per_sm() const {
-  switch (compute_capability) {
-    case 70:
-    case 72:
-    case 75:
-    case 80:
-      return 64;
-    case 86:
-    case 87:
-    case 89:
-    case 90:
-    case 100:
-    case 103:
-    case 110:
-    case 120:
-    case 121:
-      return 128;
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<double> Device::fp32_peak_gflops() const {
-  const std::optional<int> lanes = fp32_lanes_per_sm();
+  const std::optional<int> lanes = multiply_adds_per_cycle(compute_capability, "fp32");
   if (!lanes || max_sm_clock_mhz == 0) {
     return std::nullopt;
   }
@@ -36,7 +16,7 @@ std::optional<double> Device::fp32_peak_gflops() const {
 
 std::string Device::fp32_peak_basis() const {
   return fmt::format("{} SMs x {} FP32 lanes x 2 x {} MHz (maximum SM clock)", multiprocessors,
-                     fp32_lanes_per_sm().value_or(0), max_sm_clock_mhz);
+                     multiply_adds_per_cycle(compute_capability, "fp32").value_or(0), max_sm_clock_mhz);
 }
 
 double Device::dram_peak_gbytes_s() const { return 2.0 * max_memory_clock_mhz * (memory_bus_bits / 8.0) / 1000.0; }

@@ -22,9 +22,8 @@ struct Device {
   int max_memory_clock_mhz = 0;
   int memory_bus_bits = 0;
 
-  /// Single-precision FMA units of one multiprocessor; nothing for a compute capability that this suite does not know.
-  std::optional<int> fp32_lanes_per_sm() const;
-  /// The speed if every lane does one FMA a cycle at the maximum SM clock.
+  /// The speed if every FP32 lane does one FMA a cycle at the maximum SM clock; nothing for a compute capability that
+  /// this suite does not know.
   std::optional<double> fp32_peak_gflops() const;
   std::string fp32_peak_basis() const;  ///< "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)"
   /// The bytes that the whole bus moves at both edges of the maximum memory clock.

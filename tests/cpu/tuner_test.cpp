@@ -47,6 +47,11 @@ class FakeBench final : public TuningBench {
       throw CaseStopped(Outcome::failed, "an error");
     }
   }
+  void require_possible(double us, int) override {
+    if (us < 5.0) {
+      throw CaseStopped(Outcome::implausible, "too fast");
+    }
+  }
   Round round_of(const std::vector<Prepared>& all) override {
     std::vector<double> times;
     for (const Prepared& each : all) {
@@ -120,6 +125,14 @@ TEST(Tuner, WhatDoesNotVerifyIsReportedAndNeverChosen) {
   EXPECT_EQ(best(trials)->configuration, "100 us");
 }
 
+TEST(Tuner, WhatIsFasterThanAGpuIsNeverChosen) {
+  FakeBench bench;
+  const std::vector<Trial> trials = trials_of({"100 us", "1 us"}, bench);
+  EXPECT_EQ(trials[1].outcome, Outcome::implausible);
+  EXPECT_EQ(trials[1].reason, "too fast");
+  EXPECT_EQ(best(trials)->configuration, "100 us");
+}
+
 TEST(Tuner, ModelsChoiceThatIsWrongHasNoTime) {
   FakeBench bench;
   const auto entry = best(trials_of({"10 us wrong at once", "100 us"}, bench));
@@ -146,6 +159,7 @@ TEST(Tuner, ErrorsWhileTimingEndTheCase) {
   class Failing final : public TuningBench {
     Prepared prepare(const Configuration&) override { return {}; }
     void verify(const Prepared&, std::string_view) override {}
+    void require_possible(double, int) override {}
     Round round_of(const std::vector<Prepared>&) override {
       return [](const std::vector<int>&, int) -> std::vector<double> {
         throw CaseStopped(Outcome::failed, "while timing");

@@ -16,6 +16,7 @@ RUNNER = [
     "problem",
     "device",
     "verify",
+    "judge",
     "baselines",
     "timing",
     "ranks",

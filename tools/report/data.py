@@ -440,7 +440,10 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
         *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
         ("Not verified", ~timed.verified.eq(True)),
-        ("Incorrect or failed, in the table of all cases alone", rows.outcome.isin(["incorrect", "failed"])),
+        (
+            "Incorrect, implausible or failed, in the table of all cases alone",
+            rows.outcome.isin(["incorrect", "implausible", "failed"]),
+        ),
     ):
         if found.any():
             yield what, f"{source} ({found.sum()} of {len(found)})"

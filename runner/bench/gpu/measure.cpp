@@ -45,6 +45,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
 
   gpu.note_resources(item);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
+  gpu.require_possible(item, measurement.time_us.median, measurement.timings.launches_per_sample, gpu.protocol().l2);
   measurement.cublas_alone_us = alone_us;
   measurement.vs_cublas_alone = alone_us / measurement.time_us.median;
   const std::optional<double> peak = gpu.device().fp32_peak_gflops();

@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
 #include "common/cuda_check.hpp"
+#include "judge/limits.hpp"
 #include "problem/batch.hpp"
 #include "verify/accuracy.hpp"
 
@@ -151,6 +152,16 @@ void GpuSession::compare(const GpuCase& item, int launch, std::string_view when)
   OnDevice& state = on_device(item.operands);
   const Problem problem = state.problem.operands(Owner::kernel, launch);
   item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta);
+}
+
+void GpuSession::require_possible(const GpuCase& item, double us, int launches, L2State state,
+                                  std::string_view what) const {
+  using Operands = Circumstances::Operands;
+  const Operands operands = protocol_.time == TimeMode::end_to_end ? Operands::unknown
+                            : state == L2State::cold               ? Operands::in_dram
+                                                                   : Operands::anywhere;
+  sgemm::require_possible(
+      us, limits_of(device_, item.operands.shape, item.kernel, {operands, 1, launches, floor_.empty_kernel_us}), what);
 }
 
 void GpuSession::note_resources(const GpuCase& item) const {

@@ -68,6 +68,9 @@ class GpuSession {
   void verify(const GpuCase& item, int launch, std::string_view when);
   /// As verify(), where a request to stop comes too late to matter.
   void compare(const GpuCase& item, int launch, std::string_view when);
+  /// Throws CaseStopped (implausible) where a launch can not have taken so little time. `launches` were timed together,
+  /// and `state` is that of the L2 before them. `what` begins the reason.
+  void require_possible(const GpuCase& item, double us, int launches, L2State state, std::string_view what = "") const;
   /// Notes what a block occupies, once the kernel has been launched.
   void note_resources(const GpuCase& item) const;
 

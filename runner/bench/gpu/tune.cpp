@@ -24,6 +24,10 @@ class ConfigurationBench final : public TuningBench {
     });
   }
 
+  void require_possible(double us, int launches) override {
+    gpu_.require_possible(item_, us, launches, gpu_.protocol().l2);
+  }
+
   Round round_of(const std::vector<Prepared>& all) override {
     std::vector<Contender> contenders;
     for (const Prepared& each : all) {

@@ -28,6 +28,8 @@ void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel
   if (gpu.protocol().verify) {
     gpu.verify(item, 0, "after the turn for energy: ");
   }
+  gpu.require_possible(item, turns.kernel.launch_us(), turns.kernel.launches_per_batch, L2State::warm,
+                       "in the turn for energy: ");
   item.record.energy = std::move(turns);
 }
 
@@ -50,6 +52,7 @@ void sustain(GpuSession& gpu, const GpuCase& item) {
     item.observer("verifying");
     gpu.compare(item, 0, "after its turn: ");  // an interrupted turn counts as well, so nothing asks to stop
   }
+  gpu.require_possible(item, result.turns.kernel.launch_us(), result.turns.kernel.launches_per_batch, L2State::warm);
   if (!gpu.stop().requested()) {
     result.before_cublas = idle();
     result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, result.asked_s);

@@ -1,0 +1,152 @@
+#include "base/outcome.hpp"
+#include "device/rates.hpp"
+#include "judge/limits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace sgemm {
+namespace {
+
+using Operands = Circumstances::Operands;
+
+Device h200() {
+  Device device;
+  device.compute_capability = 90;
+  device.multiprocessors = 132;
+  device.l2_bytes = 62914560;
+  device.max_sm_clock_mhz = 1980;
+  device.max_memory_clock_mhz = 3201;
+  device.memory_bus_bits = 6144;
+  return device;
+}
+
+Kernel file_of(AccuracyClass accuracy) {
+  Kernel kernel;
+  kernel.accuracy = accuracy;
+  return kernel;
+}
+
+double least_us(const Shape& shape, AccuracyClass accuracy = AccuracyClass::fp32, const Circumstances& how = {},
+                const Device& device = h200()) {
+  double us = 0.0;
+  for (const Limit& limit : limits_of(device, shape, file_of(accuracy), how)) {
+    us = std::max(us, limit.us);
+  }
+  return us;
+}
+
+/// The reason, or nothing.
+std::string refusal(double us, const Shape& shape, const Circumstances& how = {}) {
+  try {
+    require_possible(us, limits_of(h200(), shape, file_of(AccuracyClass::fp32), how), "in a turn: ");
+    return "";
+  } catch (const CaseStopped& stopped) {
+    EXPECT_EQ(stopped.outcome(), Outcome::implausible);
+    return stopped.what();
+  }
+}
+
+constexpr Shape CUBE_4096{4096, 4096, 4096};
+
+TEST(Limits, AnFp32ProductTakesThreeOfFp16) {
+  // 132 * 2048 * 2 * 1980 MHz / 3 = 356.8 TFLOP/s
+  EXPECT_NEAR(least_us(CUBE_4096), 2.0 * 4096 * 4096 * 4096 / 356.8e6, 0.5);
+  for (const AccuracyClass split : {AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split,
+                                    AccuracyClass::int8_split}) {
+    EXPECT_EQ(least_us(CUBE_4096, split), least_us(CUBE_4096));
+  }
+  EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::tf32), least_us(CUBE_4096) / 3.0, 1e-9);
+}
+
+TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
+  const auto tflops = [](AccuracyClass accuracy) {
+    Kernel chapter = file_of(accuracy);
+    chapter.number = 9;
+    return flops(CUBE_4096) / limits_of(h200(), CUBE_4096, chapter, {}).front().us / 1e6;
+  };
+  EXPECT_NEAR(tflops(AccuracyClass::fp32), *h200().fp32_peak_gflops() / 1e3, 1e-6);
+  EXPECT_NEAR(tflops(AccuracyClass::fp32_split), 178.4, 0.1);
+  EXPECT_NEAR(tflops(AccuracyClass::bf16_split), 178.4, 0.1);
+  EXPECT_NEAR(tflops(AccuracyClass::fp16_split), 356.8, 0.1);
+  EXPECT_NEAR(tflops(AccuracyClass::int8_split), 356.8, 0.1);
+  EXPECT_NEAR(tflops(AccuracyClass::tf32), 535.2, 0.1);
+}
+
+TEST(Limits, GpusAndBatchesCount) {
+  Shape batch = CUBE_4096;
+  batch.batch = 3;
+  EXPECT_NEAR(least_us(batch), 3.0 * least_us(CUBE_4096), 1e-6);
+  EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::fp32, {Operands::unknown, 4}), least_us(CUBE_4096) / 4.0, 1e-6);
+}
+
+TEST(Limits, ColdOperandsComeFromDram) {
+  const Shape flat{8192, 8192, 16};  // two inputs of 0.5 MB, and a C of 268 MB of which an L2 keeps a part
+  const double peak = h200().dram_peak_gbytes_s() * 1e3;
+  const double read = 4.0 * 2 * 8192 * 16;
+  const double written = 4.0 * 8192 * 8192 - 62914560.0;
+  EXPECT_NEAR(least_us(flat), (read + written) / peak, 1e-6);
+  EXPECT_NEAR(least_us(flat, AccuracyClass::fp32, {Operands::anywhere}), written / peak, 1e-6);
+  EXPECT_LT(least_us(flat, AccuracyClass::fp32, {Operands::unknown}), 10.0);
+  Shape adds = flat;
+  adds.beta = 1.0F;
+  EXPECT_NEAR(least_us(adds), (read + 4.0 * 8192 * 8192 + written) / peak, 1e-6);
+  EXPECT_NEAR(least_us(adds, AccuracyClass::fp32, {Operands::anywhere}), 2.0 * written / peak, 1e-6);
+}
+
+TEST(Limits, NothingIsMultipliedByZero) {
+  Shape scaled = CUBE_4096;
+  scaled.alpha = 0.0F;
+  EXPECT_NEAR(least_us(scaled), (4.0 * 4096 * 4096 - 62914560.0) / (h200().dram_peak_gbytes_s() * 1e3), 1e-6);
+}
+
+TEST(Limits, ASampleHoldsALaunch) {
+  EXPECT_EQ(refusal(1.2, {8, 8, 8}, {Operands::in_dram, 1, 1, 2.4}), "");
+  EXPECT_EQ(refusal(0.1, {8, 8, 8}, {Operands::in_dram, 1, 32, 2.4}), "");
+  EXPECT_EQ(refusal(0.5, {8, 8, 8}, {Operands::in_dram, 1, 1, 2.4}),
+            "in a turn: took 0.5 us, and at least 1.2 us are needed: half of an empty kernel's 2.4 us over 1 launches");
+}
+
+TEST(Limits, WhatIsFasterIsImplausibleAndTheReasonHasTheFormula) {
+  EXPECT_EQ(refusal(385.3, CUBE_4096), "");
+  EXPECT_EQ(refusal(385.2 / 1.04, CUBE_4096), "");  // clocks may be a little faster
+  const std::string reason = refusal(100.0, CUBE_4096);
+  EXPECT_NE(reason.find("took 100 us, and at least 385.2 us are needed: 137.4 GFLOP at 356.8 TFLOP/s = 132 SMs x 2048 "
+                        "multiply-adds of fp16 x 2 x 1980 MHz / 3 for each product"),
+            std::string::npos)
+      << reason;
+  EXPECT_NE(refusal(0.0, CUBE_4096), "");
+  EXPECT_NE(refusal(std::nan(""), CUBE_4096), "");
+}
+
+TEST(Limits, AnUnknownGpuHasNone) {
+  Device unknown = h200();
+  unknown.compute_capability = 250;
+  EXPECT_LT(least_us(CUBE_4096, AccuracyClass::fp32, {}, unknown), 40.0);  // of DRAM alone
+  unknown.max_memory_clock_mhz = 0;
+  EXPECT_TRUE(limits_of(unknown, CUBE_4096, file_of(AccuracyClass::fp32), {}).empty());
+  Device without_tensor_rates = unknown;
+  without_tensor_rates.compute_capability = 110;
+  EXPECT_TRUE(limits_of(without_tensor_rates, CUBE_4096, file_of(AccuracyClass::fp32), {}).empty());
+}
+
+TEST(Limits, RatesAreThoseOfTheDatasheets) {
+  const auto tflops = [](int capability, const char* kind, double sms, double ghz) {
+    return 2e-3 * *multiply_adds_per_cycle(capability, kind) * sms * ghz;
+  };
+  EXPECT_NEAR(tflops(90, "fp16", 132, 1.83), 989.4, 1.0);
+  EXPECT_NEAR(tflops(80, "tf32", 108, 1.41), 156.0, 1.0);
+  EXPECT_NEAR(tflops(80, "int8", 108, 1.41), 624.0, 1.0);
+  EXPECT_NEAR(tflops(70, "fp16", 80, 1.53), 125.0, 1.0);
+  EXPECT_NEAR(tflops(86, "fp16", 84, 1.74), 149.7, 1.0);
+  EXPECT_NEAR(tflops(100, "fp16", 148, 1.85), 2250, 10.0);
+  EXPECT_NEAR(tflops(120, "fp16", 188, 2.617), 503.8, 1.0);
+  EXPECT_FALSE(multiply_adds_per_cycle(250, "fp32"));
+  EXPECT_FALSE(multiply_adds_per_cycle(70, "int8"));
+}
+
+}  // namespace
+}  // namespace sgemm

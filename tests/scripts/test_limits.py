@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from conftest import ROOT, SYNTHETIC, case
+from tools import compare
+from tools.limits import implausible
+from tools.results import load, pick
+
+H200 = ROOT / "results" / "nvidia-h200"
+
+
+def documents() -> list[dict]:
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").rglob("*.json"))]
+    return [document for document in found if isinstance(document, dict) and "benchmarks" in document]
+
+
+def of_case(kernel: str, size: int, name: str = "cold.json") -> tuple[dict, dict]:
+    """A case of the H200 and its context, both to be changed."""
+    document = json.loads((H200 / name).read_text(encoding="utf-8"))
+    return case(document, kernel, size), document["context"]
+
+
+def test_no_committed_case_is_implausible():
+    cases = [(record, document["context"]) for document in documents() for record in document["benchmarks"]]
+    assert sum(record["outcome"] == "measured" for record, _ in cases) > 1000
+    assert [(record["name"], why) for record, context in cases if (why := implausible(record, context))] == []
+
+
+def test_most_of_them_would_be_if_they_were_twenty_times_as_fast():
+    for document in documents():
+        for record in document["benchmarks"]:
+            if record["platform"] == "gpu" and record["m"] >= 4096 and record["outcome"] == "measured":
+                record = deepcopy(record)
+                if "spread" not in record and record["gflops"] > 30e3:
+                    record["time_us"]["median"] /= 20
+                    assert implausible(record, document["context"]), record["name"]
+
+
+@pytest.mark.parametrize(
+    ("change", "limit"),
+    [
+        ({}, 66.9),
+        ({"number": -1}, 356.8),
+        ({"number": -1, "path": "my.cu", "accuracy_class": "tf32"}, 1070.4),
+        ({"accuracy_class": "bf16_split"}, 178.4),
+        ({"accuracy_class": "int8_split"}, 356.8),
+        ({"accuracy_class": "tf32"}, 535.2),
+    ],
+)
+def test_the_limit_is_that_of_the_class(change, limit):
+    record, context = of_case("09_every_shape", 8192)
+    record |= change
+    for tflops, is_implausible in ((limit * 1.04, False), (limit * 1.06, True)):
+        record["time_us"]["median"] = 2 * 8192**3 / tflops / 1e6
+        assert bool(implausible(record, context)) is is_implausible
+
+
+@pytest.mark.parametrize(("l2", "time", "slowest"), [("cold", "kernel", True), ("warm", "kernel", False)])
+def test_cold_operands_come_from_dram(l2, time, slowest):
+    record, context = of_case("09_every_shape", 4096)
+    record |= {"m": 1, "n": 4096, "number": -1}  # 64 MiB of B: 13.9 us, of which an L2 keeps 60 MB
+    context["protocol"] |= {"l2": l2, "time": time}
+    record["time_us"]["median"] = 13.0
+    assert bool(implausible(record, context)) is slowest
+    record["time_us"]["median"] = 14.0
+    assert not implausible(record, context)
+
+
+def test_a_sample_holds_a_launch():
+    record, context = of_case("09_every_shape", 256)
+    record |= {"m": 1, "n": 1, "k": 1, "launches_per_sample": 1}
+    record["time_us"]["median"] = 1.0
+    assert "empty kernel" in implausible(record, context)
+    record["launches_per_sample"] = 2
+    assert not implausible(record, context)
+
+
+def test_turns_have_limits_too():
+    record, context = of_case("12_fp16x3", 8192, "sustained.json")
+    assert not implausible(record, context)
+    record["sustained"]["kernel"]["launch_us"] /= 4
+    assert "multiply-adds of fp16" in implausible(record, context)
+
+
+def test_an_unknown_gpu_has_no_limit_of_multiply_adds():
+    record, context = of_case("09_every_shape", 8192)
+    record["time_us"]["median"] /= 20
+    assert implausible(record, context)
+    context["device"]["compute_capability"] = "25.0"
+    assert not implausible(record, context)
+    context["device"] = None
+    assert not implausible(record, context)
+
+
+def too_fast(document: dict) -> None:
+    document["context"]["device"]["compute_capability"] = "9.0"
+    case(document, "05_coarse_1d", 4096)["time_us"]["median"] = 1.0
+
+
+def test_an_implausible_case_has_no_time_in_any_table(edited: Callable[..., Path], capsys):
+    new = edited("cold.json", too_fast)
+    [row] = pick(load([new]), "implausible").itertuples()
+    assert (row.kernel, row.side) == ("05_coarse_1d", 4096)
+    assert "at least" in row.reason
+    assert not row.measured
+    assert pd.isna([row.gflops, row.microseconds, row.tflops, row.of_cublas, row.vs_cublas]).all()
+    assert compare.main([str(SYNTHETIC / "cold.json"), str(new)]) == 1
+    assert "implausible: took 1 us" in capsys.readouterr().out
