@@ -54,9 +54,9 @@ std::optional<Limit> of_bytes(const Device& device, const Shape& shape, Circumst
   const auto l2 = static_cast<double>(device.l2_bytes);
   const bool cold = operands == Circumstances::Operands::in_dram;
   const double bytes = std::max(0.0, cold ? read : read - l2) + std::max(0.0, c - l2);
-  return Limit{bytes / peak / 1e3, fmt::format("{:.4g} MB of {} over {:.4g} GB/s = {}", bytes / 1e6,
-                                               cold ? "operands" : "operands beyond the L2", peak,
-                                               device.dram_peak_basis())};
+  return Limit{bytes / peak / 1e3,
+               fmt::format("{:.4g} MB of {} over {:.4g} GB/s = {}", bytes / 1e6,
+                           cold ? "operands" : "operands beyond the L2", peak, device.dram_peak_basis())};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
+#include "judge/limits.hpp"
 #include "base/outcome.hpp"
 #include "device/rates.hpp"
-#include "judge/limits.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,8 +55,8 @@ constexpr Shape CUBE_4096{4096, 4096, 4096};
 TEST(Limits, AnFp32ProductTakesThreeOfFp16) {
   // 132 * 2048 * 2 * 1980 MHz / 3 = 356.8 TFLOP/s
   EXPECT_NEAR(least_us(CUBE_4096), 2.0 * 4096 * 4096 * 4096 / 356.8e6, 0.5);
-  for (const AccuracyClass split : {AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split,
-                                    AccuracyClass::int8_split}) {
+  for (const AccuracyClass split :
+       {AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split, AccuracyClass::int8_split}) {
     EXPECT_EQ(least_us(CUBE_4096, split), least_us(CUBE_4096));
   }
   EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::tf32), least_us(CUBE_4096) / 3.0, 1e-9);

@@ -69,7 +69,8 @@ TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
 }
 
 TEST(Record, CaseWithoutMeasurementHasNoTimesAndNoSpeed) {
-  for (const Outcome outcome : {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
+  for (const Outcome outcome :
+       {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
     Record record = measured_record();
     record.stop(outcome, "because");
     const Json json = to_json(record, 1);

@@ -182,7 +182,8 @@ TEST_F(ResultsFileTest, Samples) {
     Record wrong_errors = compared_record();
     wrong_errors.stop(Outcome::incorrect, "because");
     file.add(wrong_errors);
-    for (const Outcome outcome : {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
+    for (const Outcome outcome :
+         {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }
     for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,

@@ -93,7 +93,10 @@ def of_measured(change):
         (of_measured(lambda record: record.update(m="4096")), "no integer"),
         (of_measured(lambda record: record.update(number=None)), "no integer"),
         (of_measured(lambda record: record.update(samples_us="1 2 3")), "samples that are no list"),
-        (of_measured(lambda record: record.update(energy={"kernel": {"seconds": 1}})), "KeyError: 'trace'"),
+        (
+            of_measured(lambda record: record.update(energy={"kernel": {"launch_us": 1e6, "launches_per_batch": 1}})),
+            "KeyError: 'trace'",
+        ),
         (lambda document: document["benchmarks"].append("case"), "AttributeError"),
         (lambda document: document["context"].update(protocol=None), "AttributeError"),
         (lambda document: document["context"].update(device="GPU"), "its device is no object"),
@@ -258,7 +261,7 @@ def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
         record["outcome"], record["reason"] = "failed", "out of luck"
 
     notes = "\n".join(written(tmp_path, edited("cold.json", spoil))["notes"])
-    for words in ("Interrupted", "On a throttled GPU", "Not verified", "Incorrect or failed"):
+    for words in ("Interrupted", "On a throttled GPU", "Not verified", "Incorrect, implausible or failed"):
         assert words in notes
 
 
