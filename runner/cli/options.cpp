@@ -4,6 +4,7 @@
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
 #include "cli/selection.hpp"
+#include "judge/secret.hpp"
 #include "simt/gpu_models.hpp"
 
 #include <fmt/format.h>
@@ -244,6 +245,8 @@ void declare_values(CLI::App& app, Options& options, TraceOptions& traced) {
     protocol.seed = parse_number<std::uint64_t>(
         flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
   });
+  value("--secret", "HEX", "of the operands of samples, to repeat a case [unknown until the case is over]",
+        [&](Flag, Text text) { protocol.secret = Secret::parse(text).text(); });
 
   app.option_defaults()->group("A kernel of your own");
   value("--launch", "CODE", "how a file's product is launched, see below [the file says so]",
@@ -409,6 +412,7 @@ const std::vector<Meaning>& meanings() {
       {"--timeout", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
       {"--energy", {Mode::measure}},
       {"--l2", {Mode::measure, Mode::tune}},
+      {"--secret", {Mode::measure}},
       {"--time", {Mode::measure}},
       {"--max-seconds", {Mode::measure, Mode::tune}},
       {"--no-verify", {Mode::measure, Mode::sustain, Mode::count, Mode::profile}},

@@ -1,5 +1,6 @@
 #include "device/device_problem.hpp"
 
+#include "base/counter_random.hpp"
 #include "common/cuda_check.hpp"
 #include "problem/batch.hpp"
 
@@ -8,34 +9,62 @@
 namespace sgemm {
 namespace {
 
-void copy(DeviceBuffer<float>& to, const DeviceBuffer<float>& from, cudaStream_t stream) {
-  CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.size() * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+// Places are this far apart, which is the alignment that cudaMalloc gives.
+constexpr std::size_t STEP = 512 / sizeof(float);
+constexpr std::size_t STEPS = 128;
+
+void copy(float* to, const float* from, std::size_t bytes, cudaStream_t stream) {
+  CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+}
+
+void copy_from_host(float* to, const std::vector<float>& from) {
+  CUDA_CHECK(cudaMemcpy(to, from.data(), from.size() * sizeof(float), cudaMemcpyHostToDevice));
 }
 
 }  // namespace
+
+DeviceProblem::Place::Place(std::size_t size) : buffer_(size + STEP * STEPS) {}
+
+std::size_t DeviceProblem::Place::bytes() const { return (buffer_.size() - STEP * STEPS) * sizeof(float); }
+
+void DeviceProblem::Place::move(std::uint64_t random) { offset_ = random % STEPS * STEP; }
 
 DeviceProblem::DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs)
     : shape_(shape), separate_inputs_(separate_inputs), c0_(inputs.c0.size()) {
   if (!inputs.c0.empty()) {
     c0_.copy_from_host(inputs.c0);
   }
-  Inputs first{DeviceBuffer<float>(inputs.a.size()), DeviceBuffer<float>(inputs.b.size())};
-  first.a.copy_from_host(inputs.a);
-  first.b.copy_from_host(inputs.b);
+  Inputs first{Place(inputs.a.size()), Place(inputs.b.size())};
+  copy_from_host(first.a.data(), inputs.a);
+  copy_from_host(first.b.data(), inputs.b);
   inputs_.push_back(std::move(first));
   reserve(1);
 }
 
+void DeviceProblem::move(std::uint64_t seed) {
+  const CounterRandom random(seed, RandomStream::judge);
+  std::uint64_t counter = 0;
+  for (Inputs& inputs : inputs_) {
+    inputs.a.move(random(counter++));
+    inputs.b.move(random(counter++));
+  }
+  for (Outputs& outputs : outputs_) {
+    outputs.kernel.move(random(counter++));
+    outputs.cublas.move(random(counter++));
+  }
+}
+
 void DeviceProblem::reserve(int launches) {
   while (separate_inputs_ && inputs_.size() < static_cast<std::size_t>(launches)) {
-    Inputs next{DeviceBuffer<float>(inputs_[0].a.size()), DeviceBuffer<float>(inputs_[0].b.size())};
-    copy(next.a, inputs_[0].a, nullptr);
-    copy(next.b, inputs_[0].b, nullptr);
+    Inputs& first = inputs_[0];
+    Inputs next{Place(first.a.bytes() / sizeof(float)), Place(first.b.bytes() / sizeof(float))};
+    copy(next.a.data(), first.a.data(), first.a.bytes(), nullptr);
+    copy(next.b.data(), first.b.data(), first.b.bytes(), nullptr);
     inputs_.push_back(std::move(next));
   }
   while (outputs_.size() < sets_of_outputs(launches)) {
     const std::size_t size = elements_of_c(shape_);
-    outputs_.push_back({DeviceBuffer<float>(size), DeviceBuffer<float>(size)});
+    outputs_.push_back({Place(size), Place(size)});
   }
 }
 
@@ -44,7 +73,7 @@ std::size_t DeviceProblem::sets_of_outputs(int launches) const {
 }
 
 Problem DeviceProblem::operands(Owner owner, int launch) {
-  const Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
+  Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
   return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[sets_of_outputs(launch + 1) - 1].of(owner).data());
 }
 
@@ -56,12 +85,12 @@ Problem DeviceProblem::reference_operands() {
 
 void DeviceProblem::restore(Owner owner, int launches, cudaStream_t stream) {
   for (std::size_t set = 0; set < sets_of_outputs(launches); ++set) {
-    DeviceBuffer<float>& c = outputs_[set].of(owner);
+    Place& c = outputs_[set].of(owner);
     if (shape_.beta != 0.0F) {
-      copy(c, c0_, stream);
+      copy(c.data(), c0_.data(), c.bytes(), stream);
     } else {
       // All bits set are a NaN.
-      CUDA_CHECK(cudaMemsetAsync(c.data(), 0xFF, c.size() * sizeof(float), stream));
+      CUDA_CHECK(cudaMemsetAsync(c.data(), 0xFF, c.bytes(), stream));
     }
   }
 }
@@ -71,7 +100,8 @@ double DeviceProblem::bytes_needed(const Shape& shape) {
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);
   const double outputs = shape.beta != 0.0F ? 3.0 : 2.0;
-  return static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) * sizeof(float);
+  constexpr double PLACES = 5.0;
+  return (static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) + PLACES * STEP * STEPS) * sizeof(float);
 }
 
 }  // namespace sgemm

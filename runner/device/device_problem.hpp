@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace sgemm {
@@ -24,6 +25,9 @@ class DeviceProblem {
   /// Copies the inputs to the device. Throws CudaError.
   DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs);
 
+  /// Puts all operands at other addresses of the same alignment, which `seed` decides. What they hold is undefined
+  /// then.
+  void move(std::uint64_t seed);
   /// Makes the operands of `launches` launches; operands that exist already stay.
   void reserve(int launches);
   /// The operands of one launch of a sample.
@@ -38,15 +42,28 @@ class DeviceProblem {
   static double bytes_needed(const Shape& shape);
 
  private:
+  /// Memory for a matrix and some more, within which it moves.
+  class Place {
+   public:
+    explicit Place(std::size_t size);
+
+    float* data() { return buffer_.data() + offset_; }
+    std::size_t bytes() const;
+    void move(std::uint64_t random);
+
+   private:
+    DeviceBuffer<float> buffer_;
+    std::size_t offset_ = 0;  ///< in elements
+  };
   struct Inputs {
-    DeviceBuffer<float> a;
-    DeviceBuffer<float> b;
+    Place a;
+    Place b;
   };
   struct Outputs {
-    DeviceBuffer<float> kernel;
-    DeviceBuffer<float> cublas;
+    Place kernel;
+    Place cublas;
 
-    DeviceBuffer<float>& of(Owner owner) { return owner == Owner::kernel ? kernel : cublas; }
+    Place& of(Owner owner) { return owner == Owner::kernel ? kernel : cublas; }
   };
 
   std::size_t sets_of_outputs(int launches) const;

@@ -1,6 +1,7 @@
 #include "problem/operands.hpp"
 
 #include "base/counter_random.hpp"
+#include "problem/element.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,15 +13,6 @@
 
 namespace sgemm {
 namespace {
-
-/// 2^-24: the step of the random fractions, which then fit a float exactly.
-constexpr float STEP = 0x1p-24F;
-
-/// An odd multiple of 2^-24 in (-1, 1). The distribution is symmetric about 0 and never takes it.
-float uniform(const CounterRandom& random, std::uint64_t index) {
-  const auto fraction = static_cast<std::int32_t>(random(index) >> 40U);  // 24 bits
-  return static_cast<float>(2 * fraction + 1 - (std::int32_t{1} << 24U)) * STEP;
-}
 
 /// Box-Muller: two uniform numbers make two normal ones, the elements of even and odd index of a pair.
 float normal(const CounterRandom& random, std::uint64_t index) {
@@ -130,7 +122,7 @@ class MatrixMaker {
         fill_scaled(0x1p127F, 0x1p-100F, 0x1p27F);
         break;
       case Distribution::integers:
-        fill_with([&](std::uint64_t index) { return static_cast<float>(static_cast<int>(random_(index) % 17U) - 8); });
+        fill_with([&](std::uint64_t index) { return integer(random_, index); });
         break;
       case Distribution::cancelling:
         fill_cancelling();

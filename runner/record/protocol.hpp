@@ -3,6 +3,7 @@
 #include "problem/operands.hpp"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct Protocol {
   bool energy = false;       ///< after the samples, turns that tell the energy of a product; in the mode `measure`
   double sustain_s = 0.0;    ///< seconds of a turn in the mode `sustain`
   bool verify = true;
+  std::string secret;  ///< of the operands of samples, 32 hexadecimal digits; empty for one that nobody knows
   bool check = false;  ///< the executor watches every access to memory
 };
 

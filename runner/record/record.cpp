@@ -323,6 +323,9 @@ Json to_json(const Record& record, int repetitions) {
   json["reason"] = record.reason;
   json["verified"] = record.verified;
   json["detail"] = record.detail;
+  if (!record.secret.empty()) {
+    json["secret"] = record.secret;
+  }
   json["workspace_bytes"] = record.workspace_bytes;
   if (record.measurement) {
     add_measurement(json, *record.measurement);
@@ -372,6 +375,7 @@ Record record_from_json(const Case& item, const Json& json) {
   json.at("reason").get_to(record.reason);
   json.at("verified").get_to(record.verified);
   json.at("detail").get_to(record.detail);
+  record.secret = json.value("secret", "");
   json.at("workspace_bytes").get_to(record.workspace_bytes);
   get_if(json, "rel_err", record.rel_err);
   get_if(json, "max_bound_ratio", record.max_bound_ratio);

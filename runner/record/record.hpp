@@ -79,6 +79,7 @@ struct Record {
   bool verified = false;
   std::string detail;               ///< what a library chose, or which configuration was chosen and how
   std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
+  std::string secret;               ///< that the operands of samples were made of; empty where they stayed the same
   std::size_t workspace_bytes = 0;  ///< of device memory, beside A, B and C
   std::optional<double> rel_err;
   std::optional<double> max_bound_ratio;

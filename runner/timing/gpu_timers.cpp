@@ -37,12 +37,15 @@ void EventTimer::hold(int launches) {
 double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds(pair.start, pair.stop); }
 
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                                      const std::vector<int>& order, int launches) {
+                                      const std::vector<int>& order, int launches, Witness* witness) {
   problem.reserve(launches);
   pairs_.resize(std::max(pairs_.size(), contenders.size()));
   // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the kernel
   // reads it.
   const bool refill = flush_ != nullptr || problem.operands(Owner::kernel).beta != 0.0F;
+  if (witness != nullptr) {
+    witness->renew(launches);
+  }
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
     const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
@@ -58,8 +61,14 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
       contender.kernel(problem.operands(contender.owner, launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
+    if (witness != nullptr) {
+      witness->look(contender.owner, contender.standard);
+    }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream_));
+  if (witness != nullptr) {
+    witness->require_right();
+  }
   std::vector<double> times(contenders.size());
   for (const int index : order) {
     times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;

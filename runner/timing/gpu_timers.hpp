@@ -5,6 +5,7 @@
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
 #include "host/kernel.hpp"
+#include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/turn.hpp"
 
@@ -20,11 +21,12 @@ namespace sgemm {
 struct Contender {
   Prepared kernel;
   Owner owner = Owner::kernel;
+  Witness::Standard standard{};  ///< where a witness looks at results
 };
 
 /// Times launches by events. A sample is, all enqueued on one stream:
 ///
-///     C restored | L2 flushed (cold) | hold | event | launches | event
+///     C restored | L2 flushed (cold) | hold | event | launches | event | C looked at (with a witness)
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. The host waits once per round.
@@ -33,9 +35,10 @@ class EventTimer {
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
   EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
 
-  /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp).
+  /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp). A
+  /// witness, if it is not null, renews the operands before the round. Throws CaseStopped where it saw a wrong result.
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                            const std::vector<int>& order, int launches);
+                            const std::vector<int>& order, int launches, Witness* witness);
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {

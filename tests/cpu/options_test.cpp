@@ -58,6 +58,7 @@ TEST(Options, EveryFlag) {
                                  "--alpha",       "-2.5",
                                  "--beta",        "1e-3",
                                  "--seed",        "18446744073709551615",
+                                 "--secret",      "0123456789abcdef0123456789abcdef",
                                  "--data",        "normal",
                                  "--l2",          "warm",
                                  "--device",      "3",
@@ -70,6 +71,7 @@ TEST(Options, EveryFlag) {
   EXPECT_EQ(given.protocol.alpha, -2.5F);
   EXPECT_EQ(given.protocol.beta, 1e-3F);
   EXPECT_EQ(given.protocol.seed, 18446744073709551615U);
+  EXPECT_EQ(given.protocol.secret, "0123456789abcdef0123456789abcdef");
   EXPECT_EQ(given.protocol.data.front(), Distribution::normal);
   EXPECT_EQ(given.protocol.l2, L2State::warm);
   EXPECT_EQ(given.device, 3);
@@ -133,6 +135,7 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--alpha",
                                    "--beta",
                                    "--seed",
+                                   "--secret HEX",
                                    "--data",
                                    "--l2",
                                    "--device",

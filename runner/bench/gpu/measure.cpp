@@ -1,6 +1,7 @@
 #include "bench/gpu/modes.hpp"
 #include "device/watch.hpp"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -9,11 +10,16 @@
 namespace sgemm {
 namespace {
 
+Contender cublas(GpuSession& gpu, OperandSet& operands) {
+  return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
+}
+
 /// The median of cuBLAS on its own, which is measured once for all kernels on the same operands.
 double cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
   OnDevice& state = gpu.on_device(item.operands);
   if (!state.cublas_alone_us) {
-    const Round round = gpu.round_of(item.operands, {{gpu.cublas_of(item.operands), Owner::cublas}});
+    const std::unique_ptr<Witness> witness = gpu.witness_of(item);
+    const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)}, witness.get());
     const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
     state.cublas_alone_us = median(take_samples(round, gpu.sampling(1), alone).kernel_us);
   }
@@ -28,15 +34,21 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   const Prepared prepared = gpu.prepare(item);
   gpu.run_verified(prepared, item);
 
+  std::unique_ptr<Witness> witness = gpu.witness_of(item);
+  const Contender contender{prepared, Owner::kernel,
+                            GpuSession::standard_of(operands, kernel.accuracy, record.rel_err)};
   Watch watch(gpu.telemetry());
-  Timings timings =
-      take_samples(gpu.round_of(operands, {{prepared, Owner::kernel}, {gpu.cublas_of(operands), Owner::cublas}}),
-                   gpu.sampling(2), observer);
+  Timings timings = take_samples(gpu.round_of(operands, {contender, cublas(gpu, operands)}, witness.get()),
+                                 gpu.sampling(2), observer);
   if (gpu.telemetry() != nullptr) {
     record.trace = watch.stop();
     record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
   }
-  if (gpu.protocol().verify) {
+  if (witness) {
+    witness.reset();  // the operands are those of the reference again
+    gpu.run_once(prepared, operands, Owner::kernel);
+    gpu.verify(item, 0, "after timing: ");
+  } else if (gpu.protocol().verify) {
     gpu.verify(item, timings.launches_per_sample - 1, "after timing: ");
   }
   if (gpu.protocol().energy) {

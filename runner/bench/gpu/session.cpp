@@ -6,6 +6,7 @@
 #include "judge/limits.hpp"
 #include "problem/batch.hpp"
 #include "verify/accuracy.hpp"
+#include "verify/verify_parts.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -174,16 +175,36 @@ void GpuSession::note_resources(const GpuCase& item) const {
   }
 }
 
-Round GpuSession::round_of(OperandSet& operands, std::vector<Contender> contenders) {
+Round GpuSession::round_of(OperandSet& operands, std::vector<Contender> contenders, Witness* witness) {
   DeviceProblem& problem = on_device(operands).problem;
   if (protocol_.time == TimeMode::end_to_end) {
     return
         [this, &problem, &inputs = operands.host(), contenders = std::move(contenders)](
             const std::vector<int>& order, int) { return end_to_end_timer_.round(contenders, problem, inputs, order); };
   }
-  return [this, &problem, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
-    return event_timer_.round(contenders, problem, order, launches);
+  return [this, &problem, witness, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
+    return event_timer_.round(contenders, problem, order, launches, witness);
   };
+}
+
+std::unique_ptr<Witness> GpuSession::witness_of(const GpuCase& item) {
+  OperandSet& operands = item.operands;
+  if (!protocol_.verify || protocol_.l2 != L2State::cold || protocol_.time != TimeMode::kernel ||
+      !Witness::can_renew(operands.shape, operands.data)) {
+    return nullptr;
+  }
+  const Secret secret = protocol_.secret.empty() ? Secret::draw() : Secret::parse(protocol_.secret);
+  item.record.secret = secret.text();
+  return std::make_unique<Witness>(secret, protocol_.seed, on_device(operands).problem, operands.shape, operands.data,
+                                   stream());
+}
+
+Witness::Standard GpuSession::standard_of(const OperandSet& operands, AccuracyClass accuracy,
+                                          std::optional<double> rel_err) {
+  Witness::Standard standard;
+  standard.bound = error_bound(accuracy, operands.shape.k, operands.shape.alpha, roundings_of(operands.data));
+  standard.rel_err = rel_err.value_or(standard.rel_err);
+  return standard;
 }
 
 SamplingOptions GpuSession::sampling(int contenders) const {

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "judge/projection.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace sgemm {
+
+// The work of a Witness on the GPU. Launches of a sample have a matrix each, of the same extents without padding.
+
+constexpr int MOST_MATRICES = 32;
+
+struct Matrices {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  int count = 0;
+  float* data[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays): for device code
+};
+
+struct Seeds {
+  std::uint64_t of_matrix[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays)
+};
+
+enum class Fill { uniform, uniform01, integers };
+
+/// What a look at the results of a sample found.
+struct Findings {
+  unsigned long long wrong = 0;  ///< rows
+  int launch = 0;                ///< of one wrong row
+  long long row = 0;
+  double error = 0.0;  ///< may be NaN
+  double allowed = 0.0;
+  double error_squares[MOST_MATRICES]{};  ///< sums over the rows of each launch  NOLINT(modernize-avoid-c-arrays)
+  double value_squares[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays)
+};
+
+void enqueue_fill(const Matrices& matrices, const Seeds& seeds, RandomStream stream_of_matrix, Fill fill,
+                  cudaStream_t stream);
+/// B times the signs: a factor for each row of each matrix.
+void enqueue_factors(const Matrices& b, std::uint64_t signs, Factor* factors, cudaStream_t stream);
+/// C0 times the signs.
+void enqueue_signed_rows(const Matrices& c0, std::uint64_t signs, RowOfSigns* rows, cudaStream_t stream);
+/// A times the factors of the same launch.
+void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation* expected, cudaStream_t stream);
+/// `findings` are all zeros; `c0` has one matrix's rows, or is null where beta is 0.
+void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
+                  const RowRule& rule, Findings* findings, cudaStream_t stream);
+
+}  // namespace sgemm
