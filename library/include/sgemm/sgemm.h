@@ -47,11 +47,13 @@ typedef struct sgemm_context* sgemm_handle_t;
 /* What became of a call. The numbers are those of cublasStatus_t. */
 typedef enum {
   SGEMM_STATUS_SUCCESS = 0,
-  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null, or there is no usable GPU or driver */
+  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or of a process that has forked this one, or there is no
+                                         usable GPU or driver */
   SGEMM_STATUS_ALLOC_FAILED = 3,      /* no room in the memory of the host or of the GPU */
   SGEMM_STATUS_INVALID_VALUE = 7,     /* an argument is wrong; each function says which are */
   SGEMM_STATUS_ARCH_MISMATCH = 8,     /* the current device is not the handle's */
-  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more */
+  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more. Of a batch,
+                                         some products may be in C already */
   SGEMM_STATUS_INTERNAL_ERROR = 14,   /* an error in the library, or in cuBLAS */
   SGEMM_STATUS_NOT_SUPPORTED = 15     /* no part of the library can do this on the device */
 } sgemm_status_t;
