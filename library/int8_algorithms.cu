@@ -7,13 +7,13 @@
 #include "engine/int8_operands.cuh"
 #include "engine/int8_product.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/int8_launch.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
+#include "main_loops.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
@@ -37,7 +37,8 @@ __device__ __forceinline__ void raise_maxima(const Lines& lines, std::int64_t fi
   if constexpr (READING == Reading::across_k) {
     raise_maxima_of_columns(lines, first_line, first_k, maxima);
   } else {
-    raise_maxima_of_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, maxima);
+    raise_maxima_of_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line,
+                                                                                                first_k, maxima);
   }
 }
 
@@ -67,7 +68,8 @@ __device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t fir
   if constexpr (READING == Reading::across_k) {
     split_columns(lines, first_line, first_k, codes, to, shared);
   } else {
-    split_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, codes, to);
+    split_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line, first_k, codes,
+                                                                                      to);
   }
 }
 
@@ -97,7 +99,7 @@ __device__ __forceinline__ void load(const Lines& lines, std::int64_t line, std:
   if (READING == Reading::across_k) {
     load_across_k(lines, line, first_k, group, x);
   } else {
-    load_along_k<READING == Reading::along_k_by_four>(lines, line, first_k, group, x);
+    load_along_k<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, line, first_k, group, x);
   }
 }
 
@@ -124,13 +126,13 @@ struct SplitLinesKernel {
   }
 };
 
-template <bool PAIRS>
+template <class Policy>
 __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(PostponingProblem p, void* memory, Schedule schedule) {
-  postpone_nothing();
+  Policy::before_first_tile();
   const Workspace<Int8x6> workspace(p, memory);
-  produce_and_consume<Shape>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    consume<PAIRS>(p, workspace, schedule, rings);
-    after_last_tile<Shape>(p, schedule);
+  produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
+    Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    Policy::after_last_tile(p, schedule);
   });
 }
 
@@ -175,8 +177,9 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
                        maxima, operands, flags);
     }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? gemm_kernel<true> : gemm_kernel<false>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Int8x6>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
+    launch_dependent(pairs ? gemm_kernel<OneGemm<Shape, Access::float2>> : gemm_kernel<OneGemm<Shape, Access::float1>>,
+                     work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
+                     PostponingProblem(problem, postponed), operands, work.schedule);
   });
   return algorithm;
 }

@@ -9,6 +9,8 @@
 
 #include "common/epilogue.cuh"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -73,13 +75,17 @@ struct PostponingProblem : GemmProblem {
       : GemmProblem(p), postponed(notes) {}
 
   Postponed postponed;
+
+  __device__ __forceinline__ float& element_of_c(std::int64_t row, std::int64_t column) const {
+    return c[row * ldc + column];
+  }
 };
 
 /// Notes the pairs that a thread has a bit for. All threads of a warp call it, also for a panel beyond the right edge
 /// of C, which has none. No branch comes before the vote: from a branch on, the compiler would take the warp for
 /// divided, and would keep the places in the rings in each thread's registers instead of uniform ones.
-__device__ __forceinline__ void compute_again(const PostponingProblem& p, std::int64_t first_row,
-                                              std::int64_t first_col, unsigned not_finite, const Scalars&) {
+__device__ __forceinline__ void postpone(const PostponingProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                         unsigned not_finite) {
   const bool any = __any_sync(~0U, not_finite != 0 ? 1 : 0) != 0;
   const unsigned warp = threadIdx.x / WARP;
   const std::int64_t panel = first_row / PANEL * panels_of(p.n) + first_col / PANEL;
@@ -287,12 +293,7 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   return by_rows;
 }
 
-/// An element of C. Other types of problems have overloads.
-__device__ __forceinline__ float& element_of_c(const PostponingProblem& p, std::int64_t row, std::int64_t column) {
-  return p.c[row * p.ldc + column];
-}
-
-/// Computes the noted elements of a panel of C.
+/// Computes the noted elements of a panel of C. P is a PostponingProblem, or derived from it.
 template <class P>
 __device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_panel) {
   const std::int64_t panel = a_panel * panels_of(p.n) + b_panel;
@@ -313,7 +314,7 @@ __device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_pan
     const int row = by_rows ? listed : other;
     const int column = by_rows ? other : listed;
     if (row < rows.count && column < columns.count && is_noted(memory.pairs, row, column)) {
-      update(element_of_c(p, first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
+      update(p.element_of_c(first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
     }
   };
   const PanelLines listed = by_rows ? rows : columns;
@@ -335,8 +336,10 @@ __device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_pan
 
 /// Calls `compute(a_panel, b_panel)` for the panels of C of a block that has postponed something. All consumers call it
 /// when they have stored their last tile.
-template <class Shape, class P, class Compute>
-__device__ __forceinline__ void compute_postponed(const P& p, const Schedule& schedule, const Compute& compute) {
+template <class Policy, class Compute>
+__device__ __forceinline__ void compute_postponed(const typename Policy::Problem& p, const Schedule& schedule,
+                                                  const Compute& compute) {
+  using Shape = typename Policy::Shape;
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
@@ -348,7 +351,7 @@ __device__ __forceinline__ void compute_postponed(const P& p, const Schedule& sc
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     if (segment.first == 0) {
-      const Tile tile = tile_at<Shape>(p, segment.tile);
+      const Tile tile = Policy::tile_at(p, segment.tile);
 #pragma unroll 1
       for (int panel = 0; panel < tile.b_panels; ++panel) {
         compute(tile.a_panel, tile.b_panel + panel);
@@ -357,11 +360,32 @@ __device__ __forceinline__ void compute_postponed(const P& p, const Schedule& sc
   }
 }
 
-/// Computes what the block has postponed.
-template <class Shape>
-__device__ __forceinline__ void after_last_tile(const PostponingProblem& p, const Schedule& schedule) {
-  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) { compute_panel(p, a_panel, b_panel); });
-}
+/// The policy of kernels that compute one product of the library's. Its scalars may be on the GPU. float2: rows of C
+/// split into aligned pairs.
+template <class Shape, Access ACCESS>
+struct OneGemm : OneProduct<Shape, ACCESS> {
+  using Problem = PostponingProblem;
+
+  __device__ __forceinline__ static void before_first_tile() { postpone_nothing(); }
+
+  template <int VALUES>
+  __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                               const float (&sums)[VALUES]) {
+    store_sums<OneGemm, ACCESS>(p, first_row, first_col, sums);
+  }
+
+  __device__ __forceinline__ static Scalars scalars_of(const Problem& p) { return sgemm::scalars_of(p); }
+
+  /// The block computes them after its last tile.
+  __device__ __forceinline__ static void compute_again(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                                       unsigned not_finite, const Scalars&) {
+    postpone(p, first_row, first_col, not_finite);
+  }
+
+  __device__ __forceinline__ static void after_last_tile(const Problem& p, const Schedule& schedule) {
+    compute_postponed<OneGemm>(p, schedule, [&](int a_panel, int b_panel) { compute_panel(p, a_panel, b_panel); });
+  }
+};
 
 }  // namespace split_product
 }  // namespace SGEMM_TARGET

@@ -4,12 +4,12 @@
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
+#include "main_loops.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
@@ -50,17 +50,16 @@ struct SplitKernel {
   }
 };
 
-template <class Shape, bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1)
+template <class Loop, class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_kernel(PostponingProblem p, void* workspace, Schedule schedule) {
-  postpone_nothing();
-  multiply<Shape, PAIRS>(p, workspace, schedule);
+  multiply<Loop, Policy>(p, workspace, schedule);
 }
 
-template <class Shape>
+template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors,
                     bool streamed) {
-  using Scheme = typename Shape::Scheme;
+  using Scheme = typename Loop::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
@@ -84,20 +83,23 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
     launch(kernel_for<SplitKernel<Scheme>>(readings_of(problem)), Workspace<Scheme>(problem, nullptr).count(),
            dim3(SPLIT_THREADS), 0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
+    launch_dependent(
+        pairs ? gemm_kernel<Loop, OneGemm<Shape, Access::float2>> : gemm_kernel<Loop, OneGemm<Shape, Access::float1>>,
+        work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed),
+        operands, work.schedule);
   });
   return algorithm;
 }
 
-template <class Scheme>
+template <class Loop>
 std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
                                   int multiprocessors) {
+  using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
-      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
     }
   }
   return all;
@@ -108,11 +110,11 @@ std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, c
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
 }
 
 std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
 }
 
 }  // namespace sgemm

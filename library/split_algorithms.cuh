@@ -91,8 +91,8 @@ __device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t pan
   if constexpr (READING == Reading::across_k) {
     split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
   } else {
-    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
-                                                            reinterpret_cast<unsigned*>(shared));
+    split_rows<Scheme, READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+        lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   }
 }
 

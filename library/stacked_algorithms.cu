@@ -5,11 +5,11 @@
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
+#include "main_loops.cuh"
 #include "postponed_elements.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
@@ -67,18 +67,16 @@ auto split_kernel_for(const GemmProblem& p) {
                      : stacked_split_kernel<Scheme, false, false>;
 }
 
-template <class Shape>
-__global__ void __launch_bounds__(Shape::THREADS, 1)
+template <class Loop, class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
-  constexpr bool PAIRS = true;  // where C is aligned
-  postpone_nothing();
-  multiply<Shape, PAIRS>(p, workspace, schedule);
+  multiply<Loop, Policy>(p, workspace, schedule);
 }
 
 /// One launch: how its tiles are dealt out, and its places in the workspace.
-template <class Shape>
+template <class Loop, class Shape>
 struct StackedLaunch {
-  using Scheme = typename Shape::Scheme;
+  using Scheme = typename Loop::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
 
   PredictedPlan planned;
@@ -105,8 +103,8 @@ struct StackedLaunch {
     const StackedProblem stacked(batch, memory + postponed_at);
     launch(split_kernel_for<Scheme>(batch.first), Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0,
            stream, stacked, operands, Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
-    launch_dependent(stacked_kernel<Shape>, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream,
-                     stacked, operands, work.schedule);
+    launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
+                     Rings<Scheme>::SMEM_BYTES, stream, stacked, operands, work.schedule);
   }
 
  private:
@@ -123,15 +121,15 @@ struct StackedLaunch {
 };
 
 /// With at most `products` products in a launch.
-template <class Shape>
+template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products,
                     int multiprocessors, bool streamed) {
   const GemmProblem& p = batch.first;
   Algorithm algorithm;
   algorithm.launches = ceil_div(batch.count, products);
   const std::int64_t of_last = batch.count - (algorithm.launches - 1) * products;
-  const StackedLaunch<Shape> each(p, products, multiprocessors, streamed);
-  const StackedLaunch<Shape> last(p, of_last, multiprocessors, streamed);
+  const StackedLaunch<Loop, Shape> each(p, products, multiprocessors, streamed);
+  const StackedLaunch<Loop, Shape> last(p, of_last, multiprocessors, streamed);
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
   algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
@@ -149,15 +147,16 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
   return algorithm;
 }
 
-template <class Scheme>
+template <class Loop>
 std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
                                           int multiprocessors) {
+  using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
   if (!can_run<Scheme>(p)) {
     return all;
   }
-  const std::size_t bytes = StackedLaunch<Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
+  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
   const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes), 1, batch.count);
   const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
   std::vector<std::int64_t> sizes{most};
@@ -166,8 +165,8 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
   }
   for (const std::int64_t products : sizes) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
-      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
     }
   }
   return all;
@@ -178,11 +177,13 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+  return split_product::stacked_algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch,
+                                                                      multiprocessors);
 }
 
 std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+  return split_product::stacked_algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch,
+                                                                      multiprocessors);
 }
 
 }  // namespace sgemm

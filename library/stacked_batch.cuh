@@ -8,6 +8,8 @@
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -60,49 +62,50 @@ struct StackedProblem : Problem {
   }
 };
 
-/// The products come one after the other, and tiles of a product lie along the Hilbert curve.
-template <class Shape>
-__device__ __forceinline__ Tile tile_at(const StackedProblem& p, int position) {
-  const int columns = ceil_div(p.b_panels, Shape::PANELS);
-  const int product = position / (p.a_panels * columns);
-  const TileIndex index = hilbert_tile(position - product * p.a_panels * columns, p.a_panels, columns);
-  const int column = index.col * Shape::PANELS;
-  return {product * p.a_panels + index.row, product * p.b_panels + column,
-          p.b_panels - column < Shape::PANELS ? p.b_panels - column : Shape::PANELS};
-}
-
-/// None: blocks need no pace, because they share little.
-template <class Shape>
-__device__ constexpr int fewest_paced_rounds(const StackedProblem&) {
-  return INT_MAX;
-}
-
 /// The first thread's value, so that the compiler knows that it is the same for the warp.
 __device__ __forceinline__ int of_warp(int value) { return __shfl_sync(~0U, value, 0); }
 
-/// store() for elements whose places are counted through the batch. Each C may be aligned or not, whatever PAIRS says.
-template <bool PAIRS>
-__device__ __forceinline__ void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                      const float (&sums)[64]) {
-  const int number = of_warp(static_cast<int>(first_row / PANEL) / p.a_panels);
-  const PostponingProblem product = p.product(number);
-  const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_panels * PANEL;
-  const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_panels * PANEL;
-  if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
-    store<true>(product, row, col, sums);
-  } else {
-    store<false>(product, row, col, sums);
-  }
-}
+/// The policy of kernels that compute a batch.
+template <class Shape_>
+struct ManyGemms {
+  using Shape = Shape_;
+  using Problem = StackedProblem;
 
-/// Computes what the block has postponed.
-template <class Shape>
-__device__ __forceinline__ void after_last_tile(const StackedProblem& p, const Schedule& schedule) {
-  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) {
-    const int product = a_panel / p.a_panels;
-    compute_panel(p.product(product), a_panel - product * p.a_panels, b_panel - product * p.b_panels);
-  });
-}
+  static constexpr int FEWEST_PACED_ROUNDS = INT_MAX;  // none: blocks need no pace, because they share little
+
+  /// The products come one after the other, and tiles of a product lie along the Hilbert curve.
+  __device__ __forceinline__ static Tile tile_at(const StackedProblem& p, int position) {
+    const int columns = ceil_div(p.b_panels, Shape::PANELS);
+    const int product = position / (p.a_panels * columns);
+    const TileIndex index = hilbert_tile(position - product * p.a_panels * columns, p.a_panels, columns);
+    const int column = index.col * Shape::PANELS;
+    return {product * p.a_panels + index.row, product * p.b_panels + column,
+            p.b_panels - column < Shape::PANELS ? p.b_panels - column : Shape::PANELS};
+  }
+
+  __device__ __forceinline__ static void before_first_tile() { postpone_nothing(); }
+
+  /// Places are counted through the batch. Each C may be aligned or not.
+  __device__ __forceinline__ static void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                               const float (&sums)[64]) {
+    const int number = of_warp(static_cast<int>(first_row / PANEL) / p.a_panels);
+    const PostponingProblem product = p.product(number);
+    const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_panels * PANEL;
+    const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_panels * PANEL;
+    if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
+      OneGemm<Shape, Access::float2>::store(product, row, col, sums);
+    } else {
+      OneGemm<Shape, Access::float1>::store(product, row, col, sums);
+    }
+  }
+
+  __device__ __forceinline__ static void after_last_tile(const StackedProblem& p, const Schedule& schedule) {
+    compute_postponed<ManyGemms>(p, schedule, [&](int a_panel, int b_panel) {
+      const int product = a_panel / p.a_panels;
+      compute_panel(p.product(product), a_panel - product * p.a_panels, b_panel - product * p.b_panels);
+    });
+  }
+};
 
 }  // namespace split_product
 }  // namespace SGEMM_TARGET

@@ -9,12 +9,15 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
+#include "main_loops.cuh"
 #include "postponed_elements.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
@@ -42,11 +45,11 @@ struct TallProduct : PostponingProblem {
       : PostponingProblem(p, notes), c_transposed(transposed) {}
 
   bool c_transposed;
-};
 
-__device__ __forceinline__ float& element_of_c(const TallProduct& p, std::int64_t row, std::int64_t column) {
-  return p.c_transposed ? p.c[column * p.ldc + row] : p.c[row * p.ldc + column];
-}
+  __device__ __forceinline__ float& element_of_c(std::int64_t row, std::int64_t column) const {
+    return c_transposed ? c[column * ldc + row] : c[row * ldc + column];
+  }
+};
 
 /// The same batch with A and B exchanged: C^T = op(B)^T op(A)^T.
 inline GemmBatch transposed(GemmBatch batch) {
@@ -90,12 +93,6 @@ struct TallProblem : Problem {
   }
 };
 
-/// A tile of C is a panel of A by all columns. Those of a product follow one another.
-template <class Shape>
-__device__ __forceinline__ Tile tile_at(const TallProblem&, int position) {
-  return {position, 0, 1};
-}
-
 /// A k-tile of a panel of A in shared memory, as it is in the matrix: along k, or with the lines side by side. The
 /// strides, in floats, keep threads that read at the same time on different banks. Each thread reads at one k of the
 /// lower half of the k-tile or of the upper half, as k_in_tile() has it.
@@ -130,6 +127,15 @@ struct TallShape : TileShape<Bf16x6, 1> {
   static constexpr int A_PRODUCERS = 2 * WARP;
 };
 
+/// What compute_postponed() asks: a tile of C is a panel of A by all columns. Those of a product follow one another.
+template <class Shape_>
+struct TallTiles {
+  using Shape = Shape_;
+  using Problem = TallProblem;
+
+  __device__ __forceinline__ static Tile tile_at(const TallProblem&, int position) { return {position, 0, 1}; }
+};
+
 template <class Shape, bool ALONG_K>
 using TallRings =
     RingPair<TileRing<PlainTile<ALONG_K>, Shape::A_SLOTS>, TileRing<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
@@ -148,7 +154,7 @@ inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 
 /// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
 /// outside of the matrix. `thread` is one of COPIERS.
-template <bool ALONG_K, int COPIERS, bool VECTOR>
+template <bool ALONG_K, int COPIERS, Access ACCESS>
 __device__ __forceinline__ void copy_numbers(unsigned slot, const Lines& lines, std::int64_t first_line,
                                              std::int64_t first_k, int thread) {
   constexpr int ROW_GROUPS = (ALONG_K ? BK : PANEL) / 4;  // of a row of the stored matrix
@@ -167,7 +173,7 @@ __device__ __forceinline__ void copy_numbers(unsigned slot, const Lines& lines, 
     const int place = ALONG_K ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
     const unsigned to = slot + static_cast<unsigned>(place) * sizeof(float);
     const bool inside = across < left_across;
-    if (VECTOR) {
+    if (ACCESS == Access::float4) {
       cp_async_zfill<16>(to, from, inside && left_along > 0);
     } else {
 #pragma unroll
@@ -198,9 +204,9 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
       const std::int64_t first_k = static_cast<std::int64_t>(k_tile) * BK;
       rings.a.wait_until_empty();
       if (vector) {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, true>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), lines, first_line, first_k, thread);
       } else {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, false>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), lines, first_line, first_k, thread);
       }
       cp_async_mbarrier_arrive_noinc(rings.a.full());
       rings.a.advance();
@@ -313,7 +319,7 @@ __device__ __forceinline__ void start_products(float (&products)[Shape::VALUES],
   wgmma_fence();
 #pragma unroll
   for (int product = 0; product < Bf16x6::PRODUCTS; ++product) {
-    const TermsOfProduct of = Bf16x6::product(product);
+    const TermsOfProduct of = Bf16x6Loop::product(product);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
       wgmma_m64k16<Bf16>(products, a.terms[step][of.a],
@@ -380,7 +386,7 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   }
 }
 
-/// store() for a C that is stored transposed: neighbouring threads have neighbouring rows.
+/// OneGemm::store() for a C that is stored transposed: neighbouring threads have neighbouring rows.
 template <int VALUES>
 __device__ __forceinline__ void store_transposed(const TallProduct& p, std::int64_t first_row, std::int64_t first_col,
                                                  const float (&sums)[VALUES]) {
@@ -404,7 +410,7 @@ __device__ __forceinline__ void store_transposed(const TallProduct& p, std::int6
       }
     }
   }
-  compute_again(p, first_row, first_col, not_finite, scalars);
+  postpone(p, first_row, first_col, not_finite);
 }
 
 /// What finish() does for other shapes.
@@ -421,9 +427,9 @@ __device__ __forceinline__ void finish_tall(const TallProblem& p, const Schedule
   if (product.c_transposed) {
     store_transposed(product, row, column, sums[0]);
   } else if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
-    store<true>(product, row, column, sums[0]);
+    OneGemm<Shape, Access::float2>::store(product, row, column, sums[0]);
   } else {
-    store<false>(product, row, column, sums[0]);
+    OneGemm<Shape, Access::float1>::store(product, row, column, sums[0]);
   }
 }
 
@@ -440,7 +446,7 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
     accumulators.undo_scaling();
     finish_tall<Shape>(p, schedule, segment, accumulators.values);
   }
-  compute_postponed<Shape>(p, schedule, [&](int tile, int) {
+  compute_postponed<TallTiles<Shape>>(p, schedule, [&](int tile, int) {
     const int number = tile / p.panels;
     compute_panel(p.product(number), tile - number * p.panels, 0);
   });

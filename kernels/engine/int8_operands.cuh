@@ -105,16 +105,16 @@ static_assert(PANEL * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 /// The k of number `i` of group `group`, from the beginning of the k-tile.
 __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
 
-/// Reads a group of a line along which k is contiguous, as in the rows of A. VECTOR: rows split into aligned groups of
+/// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
 /// four.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void load_along_k(const Lines& rows, std::int64_t row, std::int64_t first_k, int group,
                                              float (&x)[GROUP]) {
   const float* const from = rows.data + row * rows.stride;
 #pragma unroll
   for (int i = 0; i < GROUP; i += 4) {
     const std::int64_t k = first_k + k_in_tile(group, i);
-    if (VECTOR) {
+    if (ACCESS == Access::float4) {
       const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
       x[i] = four.x;
       x[i + 1] = four.y;
@@ -171,7 +171,7 @@ __device__ __forceinline__ unsigned largest_bits(const float (&x)[GROUP]) {
 
 /// Raises the maxima of a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a
 /// row. Each thread has a group of each of four rows.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void raise_maxima_of_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
                                                      unsigned* maxima) {
   const int group = threadIdx.x % GROUPS;
@@ -179,7 +179,7 @@ __device__ __forceinline__ void raise_maxima_of_rows(const Lines& rows, std::int
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const std::int64_t row = first_row + threadIdx.x / GROUPS + i * ROW_STRIDE;
     float x[GROUP];
-    load_along_k<VECTOR>(rows, row, first_k, group, x);
+    load_along_k<ACCESS>(rows, row, first_k, group, x);
     unsigned largest = largest_bits(x);
 #pragma unroll
     for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
@@ -225,13 +225,13 @@ __device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxi
   }
 }
 
-/// find_maxima_of_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <bool VECTOR>
+/// find_maxima_of_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <Access ACCESS>
 __device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
   find_maxima_of_tile(
       p, maxima_memory,
       [&](std::int64_t first_row, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima_of_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
+        raise_maxima_of_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
       },
       [&](std::int64_t first_column, std::int64_t first_k, unsigned* maxima) {
         raise_maxima_of_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, maxima);
@@ -268,7 +268,7 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale
 
 /// Splits a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a row. Each thread
 /// has a group of each of four rows.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
                                            const unsigned char* codes, unsigned char* to) {
   const int group = threadIdx.x % GROUPS;
@@ -276,7 +276,7 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t first
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const int row = static_cast<int>(threadIdx.x) / GROUPS + i * ROW_STRIDE;
     float x[GROUP];
-    load_along_k<VECTOR>(rows, first_row + row, first_k, group, x);
+    load_along_k<ACCESS>(rows, first_row + row, first_k, group, x);
     uint4 digits[Int8x6::TERMS];
     split_group(x, Scale(codes[row]), digits);
     const unsigned place = swizzled(row * WGMMA_ROW_BYTES + group * GROUP);
@@ -357,13 +357,13 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory
   }
 }
 
-/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <bool VECTOR>
+/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <Access ACCESS>
 __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
   split_tile(
       p, maxima_memory, memory,
       [&](std::int64_t first_row, std::int64_t first_k, const unsigned char* codes, unsigned char* to, unsigned char*) {
-        split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
+        split_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
       },
       [&](std::int64_t first_column, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
           unsigned char* shared) {
@@ -493,14 +493,14 @@ __device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* mem
   }
 }
 
-/// split_lines_of_panel() for row-major operands. The maxima in the workspace stay 0. VECTOR: rows of A split into
+/// split_lines_of_panel() for row-major operands. The maxima in the workspace stay 0. float4: rows of A split into
 /// aligned groups of four.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
   split_lines_of_panel(p, memory, lines,
                        LineReader{true,
                                   [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                    load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
+                                    load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
                                   }},
                        LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
                                     load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);

@@ -222,8 +222,8 @@ struct Lines {
 };
 
 /// Splits a tile of lines along which k is contiguous, as in the rows of A. Eight neighbouring threads have the groups
-/// of a row. Each thread has a group of each of four rows. VECTOR: rows split into aligned groups of four.
-template <class Scheme, bool VECTOR>
+/// of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
+template <class Scheme, Access ACCESS>
 __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel, std::int64_t k_tile,
                                            unsigned char* to, Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
@@ -238,7 +238,7 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const std::int64_t k = first_k + k_in_tile(group, half * 4);
-      if (VECTOR) {
+      if (ACCESS == Access::float4) {
         const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
         x[i][half * 4] = four.x;
         x[i][half * 4 + 1] = four.y;
@@ -377,13 +377,13 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   }
 }
 
-/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <class Scheme, bool VECTOR>
+/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <class Scheme, Access ACCESS>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
   split_tile<Scheme>(
       p, memory,
       [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_rows<Scheme, VECTOR>({p.a, p.lda, p.m, p.k}, panel, k_tile, terms, scaling,
+        split_rows<Scheme, ACCESS>({p.a, p.lda, p.m, p.k}, panel, k_tile, terms, scaling,
                                    reinterpret_cast<unsigned*>(shared));
       },
       [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
