@@ -26,7 +26,7 @@ REPLAYED = """async item => {
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("viewers")
-    subprocess.run([sys.executable, ROOT / "scripts" / "viewers.py", folder], check=True)
+    subprocess.run([sys.executable, "-m", "tools.viewers", folder], cwd=ROOT, check=True)
     return folder / "tiles.html"
 
 
