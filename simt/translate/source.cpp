@@ -263,7 +263,7 @@ std::vector<Comment> Source::directives(std::string_view word) const {
     while (open_parentheses(directive.text) > 0 && i + 1 < comments.size() &&
            comments[i + 1].line == comments[i].line + 1) {
       ++i;
-      directive.text += " " + trimmed(comments[i].text);
+      directive.text.append(" ").append(trimmed(comments[i].text));
     }
     found.push_back(std::move(directive));
   }
