@@ -66,10 +66,20 @@ std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
   return comments;
 }
 
-/// The index of the bracket that closes the one at `open`, or NOWHERE.
+/// The index of the bracket that closes the one at `open`, or NOWHERE. Among angle brackets, parentheses may hold signs
+/// that are none, and "<<" is none.
 std::size_t closing(Tokens tokens, std::size_t open, std::string_view opens, std::string_view closes) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
+    const bool shift = i + 1 < tokens.size() && tokens[i].text == "<" &&
+                       std::string_view(tokens[i].text.data(), 2) == "<<" && tokens[i + 1].text == "<";
+    if (opens == "<" && (shift || tokens[i].text == "(")) {
+      i = shift ? i + 1 : closing(tokens, i, "(", ")");
+      if (i == NOWHERE) {
+        return NOWHERE;
+      }
+      continue;
+    }
     depth += tokens[i].text == opens ? 1 : tokens[i].text == closes ? -1 : 0;
     if (depth == 0) {
       return i;
