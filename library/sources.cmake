@@ -3,15 +3,15 @@
 set(SGEMM_LIBRARY_SOURCES
   choice.cpp
   context.cpp
-  every_shape_ways.cpp
+  every_shape_algorithms.cpp
   gemm_call.cpp
-  int8_ways.cu
+  int8_algorithms.cu
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp
-  split_ways.cu
-  stacked_ways.cu
-  tall_ways.cu)
+  split_algorithms.cu
+  stacked_algorithms.cu
+  tall_algorithms.cu)
 set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp memory_pool.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

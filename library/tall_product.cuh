@@ -23,7 +23,7 @@
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
-#include "split_ways.cuh"
+#include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
 
 #include <cuda_runtime.h>
@@ -131,7 +131,8 @@ struct TallShape : TileShape<Bf16x6, 1> {
 };
 
 template <class Shape, bool ALONG_K>
-using TallRings = RingPair<Ring<PlainTile<ALONG_K>, Shape::A_SLOTS>, Ring<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
+using TallRings =
+    RingPair<TileRing<PlainTile<ALONG_K>, Shape::A_SLOTS>, TileRing<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
 
 /// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
 /// products may overflow, and are computed again.

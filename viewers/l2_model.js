@@ -1,6 +1,6 @@
 "use strict";
 
-// The model of simt/models/l2_model.cpp, for products whose blocks copy whole lines of A and B. Its comments say why
+// The model of simt/count/l2_model.cpp, for products whose blocks copy whole lines of A and B. Its comments say why
 // the model is as it is. A test compares the two in tests/fixtures/tile_orders.json.
 
 const LINE_SECTORS = 4;

@@ -1,6 +1,6 @@
 "use strict";
 
-// Runs the model of the L2 for three orders of tiles at once. scripts/viewers.py writes the data: the models of GPUs.
+// Runs the model of the L2 for three orders of tiles at once. tools/viewers.py writes the data: the models of GPUs.
 
 const GPUS = JSON.parse(document.getElementById("data").textContent);
 const SIZES = [1024, 2048, 4096, 8192];

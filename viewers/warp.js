@@ -43,7 +43,7 @@ function fewestSectorsOf(access) {
   return Math.ceil((unitsOf(access, unit).length * unit) / SECTOR);
 }
 
-/** The parts of a warp that shared memory serves one after the other: simt/models/warp_access.cpp has the rule. */
+/** The parts of a warp that shared memory serves one after the other: simt/count/warp_access.cpp has the rule. */
 function partsOf(access, load) {
   const paired = (bit) =>
     lanesOf(access).every((lane) => [null, access.address[lane]].includes(access.address[lane ^ bit]));

@@ -10,6 +10,7 @@
 #include "common/problem.hpp"
 #include "engine/dot_product.cuh"
 #include "engine/pace.cuh"
+#include "engine/ring.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
@@ -50,47 +51,9 @@ using Tile128x256 = TileShape<Scheme, 2>;
 template <class Scheme>
 using Tile128x128 = TileShape<Scheme, 1>;
 
-/// A ring in shared memory, at a place given by shared addresses. Each of its SLOTS slots has a tile of Tile::BYTES,
-/// its scaling, and two barriers: one tells that the slot is full, the other that it is empty. Each use of a slot is
-/// one phase of both barriers.
-template <class Tile, int SLOTS_>
-class Ring {
- public:
-  static constexpr int SLOTS = SLOTS_;
-  static constexpr int TILES_BYTES = SLOTS * Tile::BYTES;
-  static constexpr int SCALINGS_BYTES = SLOTS * SCALING_BYTES;
-  static constexpr int BARRIERS_BYTES = SLOTS * 2 * MBARRIER_BYTES;
-
-  __device__ __forceinline__ Ring(unsigned tiles, unsigned scalings, unsigned barriers)
-      : tiles_(tiles), scalings_(scalings), barriers_(barriers) {}
-
-  __device__ unsigned tile() const { return tiles_ + slot_ * Tile::BYTES; }
-  __device__ unsigned scaling() const { return scalings_ + slot_ * SCALING_BYTES; }
-  __device__ unsigned full() const { return barriers_ + slot_ * MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return barriers_ + (SLOTS + slot_) * MBARRIER_BYTES; }
-  __device__ void wait_until_full() const { mbarrier_wait(full(), parity_); }
-  __device__ void wait_until_empty() const { mbarrier_wait(empty(), parity_ ^ 1U); }
-  __device__ __forceinline__ void advance() {
-    if (++slot_ == SLOTS) {
-      slot_ = 0;
-      parity_ ^= 1U;
-    }
-  }
-  /// Makes the barriers; by one thread.
-  __device__ __forceinline__ void init(unsigned readers, unsigned writers = 1) const {
-    for (int slot = 0; slot < SLOTS; ++slot) {
-      mbarrier_init(barriers_ + slot * MBARRIER_BYTES, writers);
-      mbarrier_init(barriers_ + (SLOTS + slot) * MBARRIER_BYTES, readers);
-    }
-  }
-
- private:
-  unsigned tiles_;
-  unsigned scalings_;
-  unsigned barriers_;
-  unsigned slot_ = 0;
-  unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
-};
+/// A ring of operand tiles.
+template <class Tile, int SLOTS>
+using TileRing = Ring<Tile::BYTES, SLOTS, SCALING_BYTES>;
 
 /// Two rings in a block's dynamic shared memory. Those of A take a multiple of what wgmma's operands are aligned to.
 template <class A_, class B_>
@@ -111,7 +74,7 @@ struct RingPair {
       : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
 };
 template <class Scheme>
-using Rings = RingPair<Ring<OperandTile<Scheme>, Scheme::A_SLOTS>, Ring<OperandTile<Scheme>, Scheme::B_SLOTS>>;
+using Rings = RingPair<TileRing<OperandTile<Scheme>, Scheme::A_SLOTS>, TileRing<OperandTile<Scheme>, Scheme::B_SLOTS>>;
 
 /// A tile of C.
 struct Tile {
@@ -145,8 +108,8 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
 
 /// Fills the next slot of a ring with the operand tile of number `tile`.
 template <class Scheme, int SLOTS>
-__device__ __forceinline__ void copy_tile(Ring<OperandTile<Scheme>, SLOTS>& ring, const Workspace<Scheme>& workspace,
-                                          std::int64_t tile) {
+__device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& ring,
+                                          const Workspace<Scheme>& workspace, std::int64_t tile) {
   ring.wait_until_empty();
   mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
   cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());

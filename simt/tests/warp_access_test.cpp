@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 using simt::SharedOperation;
@@ -158,4 +158,4 @@ TEST(GpuModels, AreFoundByTheirIds) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -60,8 +60,8 @@ TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
-  SharedFloats memory(bytes / sizeof(float) + 128, NAN_FLOAT);
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
+  Mirrored<float> memory(bytes / sizeof(float) + 128, NAN_FLOAT);
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.device());
   const std::uintptr_t aligned =
       (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   void* const workspace = reinterpret_cast<void*>(aligned);
@@ -123,6 +123,7 @@ TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
   pool_state().full = true;
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().products, 1);
+  operands.c.memory().download();
   EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
 }
 

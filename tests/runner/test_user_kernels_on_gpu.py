@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-import wrong_kernels
 from runs import RUNNER, Run, interrupt_runner, run_runner, run_with_time_limit
+from tools import wrong_kernels
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),

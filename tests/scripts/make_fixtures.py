@@ -280,7 +280,7 @@ def figures(values: dict[str, float], size: int) -> dict:
 
 
 def counters() -> dict:
-    """What scripts/counters.py writes, from made-up counts."""
+    """What tools/counters.py writes, from made-up counts."""
     size = 4096
     kernels = {}
     for kernel, (_, tflops, half, threads, registers, smem, blocks, _) in CHAPTERS.items():

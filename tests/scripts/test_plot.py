@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-import plot
 from conftest import ROOT, SYNTHETIC, case, cpu_alone, executed, of_file, write_other_kernels
-from results import one, pick
+from tools.plots import plot
+from tools.results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
 UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves", "scaling")  # from the synthetic results
@@ -126,7 +126,7 @@ def test_says_what_is_missing(tmp_path, capsys, unwritten):
     assert plot.main([FILES[0], "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
     assert "skipped cpu_against_gpu: it takes an end-to-end sweep" in output
-    assert "skipped roofline: it takes a file of scripts/counters.py" in output
+    assert "skipped roofline: it takes a file of tools/counters.py" in output
     assert "skipped error_against_speed: it takes a file of runner --accuracy" in output
     assert "skipped error_by_distribution: it takes a file of runner --accuracy" in output
     assert "cpu_against_gpu.png" not in unwritten

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-import wrong_kernels
+from tools import wrong_kernels
 
 TEXTS = wrong_kernels.kernels()
 TEXT = "int a;\nint b;\n  int b;\nint c;\n"
