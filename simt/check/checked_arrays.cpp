@@ -1,6 +1,8 @@
 #include "simt/checked_arrays.hpp"
 
+#include "check/checker.hpp"
 #include "core/shared_variables.hpp"
+#include "core/workers.hpp"
 #include "simt/device_memory.hpp"
 
 #include <algorithm>
@@ -11,15 +13,17 @@ namespace {
 
 CheckedArrays* current_arrays = nullptr;
 
-}  // namespace
+/// Kept for the launches to come: its table of shared memory is large.
+thread_local std::shared_ptr<BlockChecker> block_checker;
 
-std::vector<GlobalArray> workspaces() {
-  std::vector<GlobalArray> arrays;
-  for (const Allocation& memory : allocations()) {
-    arrays.push_back({std::string(WORKSPACE), memory.begin, 1, memory.bytes, memory.bytes, true, true, 1});
+std::shared_ptr<Watcher> checker_of_this_thread(Block&) {
+  if (!block_checker) {
+    block_checker = std::make_shared<BlockChecker>();
   }
-  return arrays;
+  return block_checker;
 }
+
+}  // namespace
 
 CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
   SharedVariables::of_program();
@@ -32,6 +36,11 @@ CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.s
 CheckedArrays::~CheckedArrays() { current_arrays = nullptr; }
 
 CheckedArrays* CheckedArrays::current() { return current_arrays; }
+
+void CheckedArrays::launch(const Launch& launch) {
+  begin_launch();
+  run_watched_blocks(launch, nullptr, checker_of_this_thread, {});
+}
 
 void CheckedArrays::add(GlobalArray array) {
   const std::size_t bytes = array.bytes();
@@ -84,7 +93,13 @@ void CheckedArrays::begin_launch() {
   }
   for (const DeviceVariable* const variable : device_variables()) {
     const std::size_t bytes = variable->bytes();
-    add({variable->name(), variable->address(), 1, bytes, bytes, variable->writable(), true, 1});
+    add({.name = variable->name(),
+         .begin = variable->address(),
+         .row_bytes = bytes,
+         .stride = bytes,
+         .unit = 1,
+         .writable = variable->writable(),
+         .passed_between_blocks = true});
   }
 }
 

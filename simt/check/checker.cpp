@@ -19,11 +19,13 @@ std::string describe(const Access& access) {
   return text.str();
 }
 
-/// "row 3, column 5 of A", counted from the begin of the array, before which numbers are negative.
+/// "row 3, column 5 of A" or "element 5 of x", counted from the begin of the array, before which numbers are negative.
 std::string place_text(const std::byte* address, const GlobalArray& array) {
   const auto offset = address - static_cast<const std::byte*>(array.begin);
-  if (array.rows == 1 && array.unit == 1) {
-    return "byte " + std::to_string(offset) + " of " + array.name;
+  if (array.rows == 1) {
+    const auto unit = static_cast<std::ptrdiff_t>(array.unit);
+    const std::ptrdiff_t number = (offset >= 0 ? offset : offset - unit + 1) / unit;
+    return (array.unit == 1 ? "byte " : "element ") + std::to_string(number) + " of " + array.name;
   }
   const auto stride = static_cast<std::ptrdiff_t>(array.stride);
   const std::ptrdiff_t row = (offset >= 0 ? offset : offset - stride + 1) / stride;
@@ -37,10 +39,11 @@ std::string describe(const Access& access, const GlobalArray& array) {
          place_text(access.address, array);
 }
 
-/// ", which has 100 rows of 70".
+/// ", which has 100 rows of 70", ", which has 1000 elements".
 std::string extents_text(const GlobalArray& array) {
-  return ", which has " + std::to_string(array.rows) + (array.rows == 1 ? " row of " : " rows of ") +
-         std::to_string(array.row_bytes / array.unit);
+  const std::string units = std::to_string(array.row_bytes / array.unit);
+  return ", which has " + (array.rows == 1 ? units + (array.unit == 1 ? " bytes" : " elements")
+                                           : std::to_string(array.rows) + " rows of " + units);
 }
 
 /// An access that no array holds, told by the array that it is next to.
@@ -394,7 +397,8 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
       continue;
     }
     if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
-      return describe(access, array) + ", beyond the end of a row of " + array.name + extents_text(array);
+      return describe(access, array) + (array.rows == 1 ? ", beyond the end of " : ", beyond the end of a row of ") +
+             array.name + extents_text(array);
     }
     if (access.write && !array.writable) {
       return describe(access, array) + ", which is an input";

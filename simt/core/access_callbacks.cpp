@@ -3,7 +3,7 @@
 // names can be defined here. The compiler gives them their meaning.
 
 #include "core/block.hpp"
-#include "count/block_counter.hpp"
+#include "core/code_runs.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // The calls of CUDA's runtime that the hosts of kernels use.
 
 #include "core/block.hpp"
-#include "simt/checked_arrays.hpp"
 #include "simt/device.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <cuda_runtime.h>
 
@@ -55,9 +55,9 @@ bool leaves_allocation(const void* begin, std::size_t bytes) {
   });
 }
 
-void tell_checks(const void* begin, std::size_t bytes) {
-  if (simt::CheckedArrays* const arrays = simt::CheckedArrays::current()) {
-    arrays->host_wrote(begin, bytes);
+void tell_observer(const void* begin, std::size_t bytes) {
+  if (simt::LaunchObserver* const observer = simt::LaunchObserver::current()) {
+    observer->host_wrote(begin, bytes);
   }
 }
 
@@ -165,7 +165,7 @@ cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
     return refuse("invalid argument: cudaMemset() beyond the end of an allocation");
   }
   std::memset(memory, value, bytes);
-  tell_checks(memory, bytes);
+  tell_observer(memory, bytes);
   return cudaSuccess;
 }
 
@@ -174,7 +174,7 @@ cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes,
     return refuse("invalid argument: cudaMemcpy() beyond the end of an allocation");
   }
   std::memmove(destination, source, bytes);
-  tell_checks(destination, bytes);
+  tell_observer(destination, bytes);
   return cudaSuccess;
 }
 

@@ -1,9 +1,12 @@
 #include "simt/device_memory.hpp"
 
+#include "simt/global_array.hpp"
+
 #include <cstddef>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <vector>
 
 namespace simt {
@@ -61,6 +64,20 @@ std::vector<Allocation> allocations() {
     result.push_back({begin, bytes});
   }
   return result;
+}
+
+std::vector<GlobalArray> workspaces() {
+  std::vector<GlobalArray> arrays;
+  for (const Allocation& memory : allocations()) {
+    arrays.push_back({.name = std::string(WORKSPACE),
+                      .begin = memory.begin,
+                      .row_bytes = memory.bytes,
+                      .stride = memory.bytes,
+                      .unit = 1,
+                      .writable = true,
+                      .passed_between_blocks = true});
+  }
+  return arrays;
 }
 
 }  // namespace simt

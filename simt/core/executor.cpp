@@ -1,10 +1,8 @@
 #include "simt/executor.hpp"
 
-#include "check/checker.hpp"
 #include "core/block.hpp"
 #include "core/workers.hpp"
-#include "simt/checked_arrays.hpp"
-#include "simt/counter.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -24,15 +22,7 @@ namespace {
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
 
-/// Kept for the launches to come: its table of shared memory is large.
-thread_local std::shared_ptr<BlockChecker> block_checker;
-
-std::shared_ptr<Watcher> checker_of_this_thread(Block&) {
-  if (!block_checker) {
-    block_checker = std::make_shared<BlockChecker>();
-  }
-  return block_checker;
-}
+LaunchObserver* observer = nullptr;
 
 bool asked_to_stop() {
   bool (*const asked)() = stop;
@@ -163,16 +153,18 @@ void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* 
 }
 
 void run(const Launch& launch) {
-  if (Counting* const counting = Counting::current()) {
-    counting->count(launch);
-    return;
+  if (observer != nullptr) {
+    observer->launch(launch);
+  } else {
+    run_watched_blocks(launch, nullptr, {}, {});
   }
-  CheckedArrays* const arrays = CheckedArrays::current();
-  if (arrays != nullptr) {
-    arrays->begin_launch();
-  }
-  Workers::instance().run(launch, nullptr, arrays != nullptr ? checker_of_this_thread : MakeWatcher(), {});
 }
+
+LaunchObserver::LaunchObserver() : before_(std::exchange(observer, this)) {}
+
+LaunchObserver::~LaunchObserver() { observer = before_; }
+
+LaunchObserver* LaunchObserver::current() { return observer; }
 
 void stop_when(bool (*stopped)()) { stop = stopped; }
 

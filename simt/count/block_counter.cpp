@@ -1,5 +1,6 @@
 #include "count/block_counter.hpp"
 
+#include "core/code_runs.hpp"
 #include "core/shared_memory.hpp"
 #include "count/l1_model.hpp"
 #include "count/warp_recorder.hpp"

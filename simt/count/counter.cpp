@@ -31,8 +31,6 @@ constexpr std::int64_t SECTOR = SECTOR_BYTES;
 /// How many operations of tensor cores take the executor about as long as an access.
 constexpr double TENSOR_FLOPS_PER_ACCESS = 128.0;
 
-Counting* current_counting = nullptr;
-
 /// The distance between the accesses of two blocks in each array, in bytes.
 using Shift = std::array<std::int64_t, MAX_ARRAYS>;
 
@@ -480,14 +478,11 @@ Counting::Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLi
                    std::optional<TracedWarp> traced)
     : l1_bytes_(std::move(l1_bytes)), limits_(limits), traced_(traced), arrays_(std::move(arrays)) {
   SharedVariables::of_program();
-  current_counting = this;
 }
 
-Counting::~Counting() { current_counting = nullptr; }
+Counting::~Counting() = default;
 
-Counting* Counting::current() { return current_counting; }
-
-void Counting::count(const Launch& launch) {
+void Counting::launch(const Launch& launch) {
   std::vector<CountedArray> arrays = arrays_;
   for (GlobalArray& workspace : workspaces()) {
     arrays.push_back({std::move(workspace)});

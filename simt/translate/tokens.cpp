@@ -245,6 +245,36 @@ class Lexer {
 
 std::vector<Token> tokens_of(std::string_view source) { return Lexer(source).run(); }
 
+namespace {
+
+/// The text behind "#word" and the blanks around it; nothing where it is another directive.
+std::optional<std::string_view> behind(std::string_view directive, std::string_view word) {
+  for (const std::string_view expected : {std::string_view("#"), word, std::string_view()}) {
+    directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
+    if (!directive.starts_with(expected)) {
+      return std::nullopt;
+    }
+    directive.remove_prefix(expected.size());
+  }
+  return directive;
+}
+
+}  // namespace
+
+bool is_definition(const Token& directive) { return behind(directive.text, "define").has_value(); }
+
+std::optional<Include> include_of(const Token& token) {
+  const std::optional<std::string_view> text =
+      token.kind == TokenKind::directive ? behind(token.text, "include") : std::nullopt;
+  if (!text || text->empty() || (text->front() != '"' && text->front() != '<')) {
+    return std::nullopt;
+  }
+  const bool quoted = text->front() == '"';
+  const std::size_t end = text->find(quoted ? '"' : '>', 1);
+  return end == text->npos ? std::nullopt
+                           : std::optional(Include{text->substr(1, end - 1), quoted, text->substr(end + 1)});
+}
+
 std::string text_of_literal(std::string_view literal) {
   const std::size_t quote = literal.find('"');
   if (literal.substr(0, quote).ends_with('R')) {

@@ -237,35 +237,13 @@ class Translator {
   // ---- Directives ----
 
   void directive(Position at) {
-    std::string_view text = tokens_[at].text;
-    in_macro_ = false;
-    const auto skip = [&](std::string_view what) {
-      text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-      const bool found = text.starts_with(what);
-      text.remove_prefix(found ? what.size() : 0);
-      return found;
-    };
-    if (!skip("#")) {
+    in_macro_ = is_definition(tokens_[at]);
+    const std::optional<Include> include = include_name_ ? include_of(tokens_[at]) : std::nullopt;
+    if (!include) {
       return;
     }
-    if (skip("define")) {
-      in_macro_ = true;
-      return;
-    }
-    if (!skip("include") || !include_name_) {
-      return;
-    }
-    skip("");
-    if (text.empty() || (text.front() != '"' && text.front() != '<')) {
-      return;  // a macro's name
-    }
-    const std::size_t end = text.find(text.front() == '"' ? '"' : '>', 1);
-    if (end == text.npos) {
-      return;
-    }
-    const std::string name(text.substr(1, end - 1));
-    if (const std::optional<std::string> other = include_name_(name, text.front() == '"')) {
-      texts_[at] = "#include \"" + *other + '"' + std::string(text.substr(end + 1));
+    if (const std::optional<std::string> other = include_name_(std::string(include->name), include->quoted)) {
+      texts_[at] = "#include \"" + *other + '"' + std::string(include->rest);
     }
   }
 

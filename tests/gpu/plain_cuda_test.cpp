@@ -10,7 +10,10 @@
 #include <cstddef>
 #include <numeric>
 
-extern "C" sgemm::test::Table<sgemm::test::PlainFeature> plain_features();
+using simt::test::PLAIN_ELEMENTS;
+using simt::test::PlainFeature;
+
+extern "C" simt::test::Table<PlainFeature> plain_features();
 
 namespace sgemm::test {
 namespace {
@@ -22,7 +25,7 @@ TEST(PlainCudaOnGpu, FeaturesGiveWhatTheExecutorGives) {
   Mirrored<float> in(PLAIN_ELEMENTS, 0.0F);
   std::iota(in.host().begin(), in.host().end(), 1.0F);
   in.upload();
-  const Table<PlainFeature> features = plain_features();
+  const simt::test::Table<PlainFeature> features = plain_features();
   ASSERT_GT(features.size, 0U);
   for (const PlainFeature* feature = features.begin; feature != features.begin + features.size; ++feature) {
     SCOPED_TRACE(feature->name);

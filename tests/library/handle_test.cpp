@@ -39,7 +39,9 @@ class HandleTest : public testing::Test {
   }
 };
 
-TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
+using LengthyHandleTest = HandleTest;
+
+TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
@@ -49,14 +51,14 @@ TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
   EXPECT_EQ(pool_state().live, 0);
 }
 
-TEST_F(HandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+TEST_F(LengthyHandleTest, WhereThePoolIsFullCublasGetsTheCall) {
   const Handle handle;
   pool_state().full = true;
   expect_right(handle, chapter_12_product());
   EXPECT_EQ(blas_calls().products, 1);
 }
 
-TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
+TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;

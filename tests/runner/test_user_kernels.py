@@ -143,7 +143,7 @@ def test_a_workspace_holds_zeros_and_has_bounds(run):
     assert [case["workspace_bytes"] for case in done.cases] == [2 * 20 * 20 * 4, 2 * 33 * 17 * 4]
     done = run({"split.cu": SPLIT}, "--check", "--workspace", "2 * M * N * 4 - 4", kernels="split.cu")
     assert done.status == 1
-    assert "byte 3196 of workspace, which has 1 row of 3196: outside of all arrays" in done.cases[0]["reason"]
+    assert "byte 3196 of workspace, which has 3196 bytes: outside of all arrays" in done.cases[0]["reason"]
     assert run({}, "--workspace", "-4", kernels="split.cu").cases[0]["reason"] == "asks for a workspace of -4 bytes"
     unsaid = run({}, kernels="split.cu")
     assert unsaid.status == 2

@@ -1,4 +1,4 @@
-#include "user/scan.hpp"
+#include "simt/source.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-namespace sgemm {
+namespace simt {
 namespace {
 
 std::vector<std::string> signatures(std::string_view source) {
   std::vector<std::string> all;
-  for (const Function& function : scan(source).functions) {
+  for (const Function& function : read_source(source).functions) {
     all.push_back((function.is_kernel ? "kernel " : "") + function.signature());
   }
   return all;
@@ -19,14 +19,14 @@ std::vector<std::string> signatures(std::string_view source) {
 
 using Texts = std::vector<std::string>;
 
-TEST(Scan, FindsKernelsAndHostFunctions) {
+TEST(Source, FindsKernelsAndHostFunctions) {
   EXPECT_EQ(
       signatures("__global__ void k(int M, const float* A, float *C) { C[0] = A[M]; }\n"
                  "static inline void run(int M, float const * __restrict__ A) { if (M) { k<<<1, 1>>>(M, A, A); } }"),
       (Texts{"kernel k(int M, const float * A, float * C)", "run(int M, float const * __restrict__ A)"}));
 }
 
-TEST(Scan, PassesOverDeclarationsClassesVariablesAndBodies) {
+TEST(Source, PassesOverDeclarationsClassesVariablesAndBodies) {
   EXPECT_EQ(signatures("__global__ void declared(int M);\n"
                        "struct S { void method(int x) { while (x) {} } };\n"
                        "constexpr int TABLE[] = {1, 2};\n"
@@ -36,8 +36,8 @@ TEST(Scan, PassesOverDeclarationsClassesVariablesAndBodies) {
             (Texts{"real()"}));
 }
 
-TEST(Scan, ReadsTemplatesAttributesAndNamespaces) {
-  const Scan found = scan(
+TEST(Source, ReadsTemplatesAttributesAndNamespaces) {
+  const Source found = read_source(
       "namespace mine { namespace {\n"
       "template <int BM = 8, typename T = float, const int BN>\n"
       "__global__ void __launch_bounds__(BM * 32, (2)) k(T* c, int n = 3) {}\n"
@@ -57,7 +57,7 @@ TEST(Scan, ReadsTemplatesAttributesAndNamespaces) {
   EXPECT_EQ(found.functions[2].signature(), "g(float * A, dim3 grid)");
 }
 
-TEST(Scan, NamesMembersWithTheirClasses) {
+TEST(Source, NamesMembersWithTheirClasses) {
   EXPECT_EQ(signatures("struct S { static void f(int M); };\n"
                        "void S::f(int M) {}\n"
                        "namespace a { std::vector<int> S::T::g() { return {}; } }\n"
@@ -65,7 +65,7 @@ TEST(Scan, NamesMembersWithTheirClasses) {
             (Texts{"S::f(int M)", "a::S::T::g()", "h()"}));
 }
 
-TEST(Scan, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
+TEST(Source, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
   EXPECT_EQ(signatures("// void a() {}\n/* void b() {} */\n#define C void c() { \\\n }\n"
                        "const char* text = \"void d() {} \\\" {\"; char brace = '{'; int big = 1'000;\n"
                        "const char* raw = R\"x(void e() { )\" )x\";\n"
@@ -73,31 +73,51 @@ TEST(Scan, IsNotMisledByCommentsLiteralsAndThePreprocessor) {
             (Texts{"f()", "g()"}));
 }
 
-TEST(Scan, ReadsTextThatIsCutOffOrIsNoSource) {
+TEST(Source, ReadsTextThatIsCutOffOrIsNoSource) {
   for (const std::string_view text : {"", "{", "}", "void f(", "void f() {", "template <", "\"", "'", "/*", "R\"",
                                       "R\"(", "#define", "\\", "namespace", "(((", "void f() {}}}}"}) {
-    EXPECT_NO_THROW(scan(text)) << text;
+    EXPECT_NO_THROW(read_source(text)) << text;
   }
 }
 
-TEST(Scan, FindsTheRunnersComments) {
-  const Scan found = scan(
+TEST(Source, FindsWhatCommentsSay) {
+  const Source found = read_source(
       "// launch: k<<<dim3(1,\n"
       "//   2), 3>>>(C)\n"
       "// what follows is no part of it\n"
       "/* requires: M % 4 == 0 */\n"
       "const char* text = \"// launch: no\";\n"
       "// to launch: no\n");
-  ASSERT_EQ(found.launches.size(), 1U);
-  EXPECT_EQ(found.launches[0].text, "k<<<dim3(1, 2), 3>>>(C)");
-  EXPECT_EQ(found.launches[0].line, 1);
-  ASSERT_EQ(found.requirements.size(), 1U);
-  EXPECT_EQ(found.requirements[0].text, "M % 4 == 0");
-  EXPECT_EQ(found.requirements[0].line, 4);
+  const std::vector<Comment> launches = found.directives("launch");
+  ASSERT_EQ(launches.size(), 1U);
+  EXPECT_EQ(launches[0].text, "k<<<dim3(1, 2), 3>>>(C)");
+  EXPECT_EQ(launches[0].line, 1);
+  const std::vector<Comment> requirements = found.directives("requires");
+  ASSERT_EQ(requirements.size(), 1U);
+  EXPECT_EQ(requirements[0].text, "M % 4 == 0");
+  EXPECT_EQ(requirements[0].line, 4);
 }
 
-TEST(Scan, KnowsWholeWords) {
-  const Scan found = scan("int ceil_division; // ceil_div\n");
+TEST(Source, FindsCommentsBehindPreprocessorLines) {
+  const Source found = read_source("#include <a.h>  // launch: f(A)\n#define N 3  // launch: g(B)\n");
+  ASSERT_EQ(found.directives("launch").size(), 2U);
+  EXPECT_EQ(found.directives("launch")[0].text, "f(A)");
+  EXPECT_EQ(found.directives("launch")[1].line, 2);
+}
+
+TEST(Source, NamesIncludedFiles) {
+  EXPECT_EQ(read_source("#include <a/b.h>\n# include \"c d.cuh\" // here\n// #include \"e\"\n#include MACRO\n"
+                        "#include_next <f.h>\n#define G #include <g.h>\n")
+                .includes,
+            (Texts{"a/b.h", "c d.cuh"}));
+}
+
+TEST(Source, LeavesOutWhatIsNeverCompiled) {
+  EXPECT_EQ(signatures("#if 0\nvoid f() {}\n#endif\nvoid g() {}\n"), Texts{"g()"});
+}
+
+TEST(Source, KnowsWholeWords) {
+  const Source found = read_source("int ceil_division; // ceil_div\n");
   EXPECT_TRUE(found.has_word("ceil_division"));
   EXPECT_FALSE(found.has_word("ceil_div"));
 }
@@ -144,4 +164,4 @@ TEST(WithoutMain, LeavesOneWithDirectives) {
 }
 
 }  // namespace
-}  // namespace sgemm
+}  // namespace simt

@@ -1,12 +1,16 @@
 #pragma once
 
+// What the text of a .cu file says, for programs that take files of others: its functions, comments and words, and the
+// parts of a launch. Words, brackets, comments and literals are read, and no more: macros stay as they are, and what is
+// hidden in them is not found.
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace sgemm {
+namespace simt {
 
 struct Parameter {
   std::string type;  ///< words and signs as written, separated by single spaces: "const float *"
@@ -16,7 +20,7 @@ struct Parameter {
 
 /// A function that a source file defines outside of classes.
 struct Function {
-  std::string name;  ///< with the namespaces it is in: "mine::sgemm"
+  std::string name;  ///< with the namespaces it is in: "mine::saxpy"
   int line = 0;
   std::size_t begin = 0;   ///< where its definition lies in the source
   std::size_t end = 0;     ///< behind its last brace
@@ -30,26 +34,25 @@ struct Function {
   std::string signature() const;
 };
 
-/// A line of the file for the runner.
-struct Directive {
-  std::string text;
+/// A comment, or what one says to a program.
+struct Comment {
+  std::string text;  ///< without the signs that make it a comment
   int line = 0;
 };
 
-struct Scan {
+struct Source {
   std::vector<Function> functions;
-  std::vector<Directive> launches;      ///< "// launch: ..."
-  std::vector<Directive> requirements;  ///< "// requires: ..."
-  std::vector<Directive> workspaces;    ///< "// workspace: ..."
-  std::vector<std::string> words;       ///< all identifiers, sorted
+  std::vector<Comment> comments;
+  std::vector<std::string> words;     ///< all identifiers outside of preprocessor lines, sorted
+  std::vector<std::string> includes;  ///< the names of files, in quotes or angle brackets
 
   bool has_word(std::string_view word) const;
+  /// What stands behind "word:" in the comments that begin so. One of several lines is read to the end of its
+  /// parentheses.
+  std::vector<Comment> directives(std::string_view word) const;
 };
 
-/// Finds functions and the runner's comments in CUDA source text. It reads words, brackets, comments and literals, and
-/// no more: macros stay as they are, and what is hidden in them is not found. A comment of several lines is read to the
-/// end of its brackets.
-Scan scan(std::string_view source);
+Source read_source(std::string_view text);
 
 /// The source with spaces in place of main(): what a program does around its kernel may need libraries, or another
 /// version of CUDA. Lines stay where they are. A main() with preprocessor lines in it is left as it is, because its end
@@ -75,4 +78,4 @@ struct LaunchParts {
 /// Nothing where `statement` is more, or something else, than a launch of a kernel by its name.
 std::optional<LaunchParts> parts_of_launch(std::string_view statement);
 
-}  // namespace sgemm
+}  // namespace simt
