@@ -33,6 +33,7 @@
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
+#include "common/vector_access.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
@@ -185,14 +186,14 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
 
 /// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
 /// become zeros. If K is no multiple of BK, the first k-tile is the short one.
-template <class Shape, bool VECTOR>
+template <class Shape, Access ACCESS>
 __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
   // A: 16 rows by 8 elements along k at a time, 32 bits each, because A is transposed on the way.
   constexpr int A_K = 8;
   constexpr int A_ROWS = PRODUCER_THREADS / A_K;
   // B: each warp copies one row at a time.
-  constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
-  constexpr int B_SPAN = WARP * B_WIDTH;   // columns at a time
+  constexpr int B_WIDTH = static_cast<int>(ACCESS);  // floats per copy
+  constexpr int B_SPAN = WARP * B_WIDTH;             // columns at a time
   constexpr int B_ROWS = PRODUCER_WARPS;
 
   const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, static_cast<int>(blockIdx.x));
@@ -343,9 +344,8 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
   release(at.empty());
 }
 
-/// C = alpha * accumulators + beta * C. `row` and `col` are the place of the thread's first element in C. PLAIN: alpha
-/// is 1 and beta 0.
-template <class Shape, bool VECTOR, bool PLAIN>
+/// Stores a thread's elements of C. `row` and `col` are the place of the first one.
+template <class Shape, Access ACCESS, Epilogue EPILOGUE>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col,
                                       const float (&accumulators)[TM][Shape::TN]) {
 #pragma unroll
@@ -357,13 +357,9 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
         const std::int64_t c_col = col + j / 4 * (4 * LANES_N);
         const float* const sums = &accumulators[i][j];
         float* const c = p.c + c_row * p.ldc + c_col;
-        if constexpr (VECTOR) {
+        if constexpr (ACCESS == Access::float4) {
           if (c_col < p.n) {
-            if constexpr (PLAIN) {
-              __stwt(reinterpret_cast<float4*>(c), float4{sums[0], sums[1], sums[2], sums[3]});
-            } else {
-              update4(c, sums, p.alpha, p.beta);
-            }
+            update4<EPILOGUE>(c, sums, p.alpha, p.beta);
           }
         } else {
 #pragma unroll
@@ -378,8 +374,8 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
   }
 }
 
-/// VECTOR: rows of B and C split into aligned groups of four.
-template <class Shape, bool VECTOR, FmaOrder ORDER>
+/// ACCESS: how B is copied and C stored.
+template <class Shape, Access ACCESS, FmaOrder ORDER>
 __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Problem p) {
   const unsigned ring = shared_address(dynamic_smem());
   init_ring<Shape>(ring);
@@ -387,7 +383,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
 
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    produce<Shape, VECTOR>(p, ring);
+    produce<Shape, ACCESS>(p, ring);
     return;  // consumers wait for every k-tile, and the block lasts as long as they do
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
@@ -399,10 +395,10 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
   // The compiler keeps groups of four accumulators in neighbouring registers, the first of them even, if they are
   // stored as they are. The order of the FMAs relies on this.
-  if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {
-    store<Shape, VECTOR, true>(p, row, col, accumulators);
+  if (ACCESS == Access::float4 && p.alpha == 1.0F && p.beta == 0.0F) {
+    store<Shape, ACCESS, Epilogue::sums>(p, row, col, accumulators);
   } else {
-    store<Shape, VECTOR, false>(p, row, col, accumulators);
+    store<Shape, ACCESS, Epilogue::scaled>(p, row, col, accumulators);
   }
 }
 
@@ -413,13 +409,14 @@ Chapter chapter() {
       .min_compute_capability(90)
       .launcher([](const Problem& p, cudaStream_t stream) {
         const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(
-            vector_access ? warp_specialized_kernel<Shape, true, ORDER> : warp_specialized_kernel<Shape, false, ORDER>,
-            tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
+        launch(vector_access ? warp_specialized_kernel<Shape, Access::float4, ORDER>
+                             : warp_specialized_kernel<Shape, Access::float1, ORDER>,
+               tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
       })
       .blocks_per_sm(1)
-      .resources(
-          [] { return resources_of(warp_specialized_kernel<Shape, true, ORDER>, Shape::THREADS, Shape::SMEM_BYTES); });
+      .resources([] {
+        return resources_of(warp_specialized_kernel<Shape, Access::float4, ORDER>, Shape::THREADS, Shape::SMEM_BYTES);
+      });
 }
 
 const Registration tile128x256 =

@@ -165,7 +165,7 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
 }
 
 /// The producer warps' side of the ring.
-template <class Shape, bool VECTOR>
+template <class Shape, Access ACCESS>
 class Producer {
  public:
   __device__ __forceinline__ explicit Producer(unsigned ring) : ring_(ring), slot_(ring), at_(ring) {}
@@ -201,7 +201,7 @@ class Producer {
   static constexpr int A_K = 8;
   static constexpr int A_ROWS = PRODUCER_THREADS / A_K;
   // B: a warp copies one row at a time, or several short ones.
-  static constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
+  static constexpr int B_WIDTH = static_cast<int>(ACCESS);  // floats per copy
   static constexpr int B_LANES = Shape::BN < WARP * B_WIDTH ? Shape::BN / B_WIDTH : WARP;
   static constexpr int B_SPAN = B_LANES * B_WIDTH;  // columns at a time
   static constexpr int B_ROWS = PRODUCER_THREADS / B_LANES;
@@ -364,9 +364,8 @@ __device__ __forceinline__ int finished_row(int slice, int r) {
   return r / HALF * (TM / 2) + slice * HALF + r % HALF;
 }
 
-/// C = alpha * accumulators + beta * C, for the rows that a slice finishes. `row` and `col` are the place of the
-/// thread's first element in C. PLAIN: alpha is 1 and beta 0.
-template <class Shape, bool VECTOR, bool PLAIN>
+/// Stores the rows that a slice finishes. `row` and `col` are the place of the thread's first element in C.
+template <class Shape, Access ACCESS, Epilogue EPILOGUE>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, int slice,
                                       const float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
 #pragma unroll
@@ -378,14 +377,9 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
       for (int j = 0; j < TN; j += 4) {
         const std::int64_t c_col = col + j / 4 * (4 * LANES_N);
         float* const c = p.c + c_row * p.ldc + c_col;
-        if constexpr (VECTOR) {
+        if constexpr (ACCESS == Access::float4) {
           if (c_col < p.n) {
-            if constexpr (PLAIN) {
-              __stwt(reinterpret_cast<float4*>(c), float4{accumulators[r][j], accumulators[r][j + 1],
-                                                          accumulators[r][j + 2], accumulators[r][j + 3]});
-            } else {
-              update4(c, &accumulators[r][j], p.alpha, p.beta);
-            }
+            update4<EPILOGUE>(c, &accumulators[r][j], p.alpha, p.beta);
           }
         } else {
 #pragma unroll

@@ -47,10 +47,11 @@ void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& p
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
     GemmOperands operands(product);
     change(operands);
+    operands.upload();
     const Expected expected(operands);
-    const std::vector<float> before = operands.c.memory().copy();
-    SharedFloats workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    algorithm.launch(batch_of(operands), workspace.data(), nullptr);
+    const std::vector<float> before = operands.c.memory().host();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
     expected.check(operands);
     look(operands, before);
   }
@@ -177,7 +178,7 @@ TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
             sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
           }
           const std::size_t index = operands.c.index(0, row, column);
-          ASSERT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]) << row << ", " << column;
+          ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
         };
         for (const std::int64_t row : rows) {
           for (std::int64_t column = 0; column < product.n; ++column) {
@@ -210,6 +211,8 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
       b.at(0, k, column) = operands.op_b(0, k, column);
     }
   }
+  a.memory().upload();
+  b.memory().upload();
   Problem p;
   p.m = of.m;
   p.n = of.n;
@@ -224,7 +227,9 @@ std::vector<float> by_chapter_13(GemmOperands& operands) {
   const std::vector<Configuration> all = build.configurations(p);
   build.prepare (*std::find_if(all.begin(), all.end(),
                                [](const Configuration& each) { return each.name == "128x128"; }))(p, nullptr);
-  return {c.data(), c.data() + of.m * of.n};
+  c.memory().download();
+  const float* const first = &c.at(0, 0, 0);
+  return {first, first + of.m * of.n};
 }
 
 /// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
@@ -239,13 +244,14 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
       operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
     }
   }
+  operands.upload();
   const std::vector<float> expected = by_chapter_13(operands);
   const Expected within_bounds(operands);
   const GemmBatch batch = batch_of(operands);
   const Algorithm whole = algorithms_of(product, batch).front();
   ASSERT_EQ(whole.configuration, "128x128");
-  SharedFloats workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-  whole.launch(batch, workspace.data(), nullptr);
+  Mirrored<float> workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+  whole.launch(batch, workspace.device(), nullptr);
   within_bounds.check(operands);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t column = 0; column < product.n; ++column) {
@@ -276,7 +282,7 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
          (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
 }
 
-INSTANTIATE_TEST_SUITE_P(Split, LayoutTest,
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
                                                           SGEMM_ACCURACY_ROWWISE),
                                           testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
@@ -289,13 +295,13 @@ INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
 
-TEST(AlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
+TEST(LengthyAlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
   GemmCase product{2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
   product.accuracy = SGEMM_ACCURACY_ROWWISE;
   expect_bits_of_chapter_13(product);
 }
 
-TEST(AlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
+TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   GemmCase product{200, 150, 1000};
   product.accuracy = SGEMM_ACCURACY_FP32;
   expect_right_in_every_algorithm(product);
@@ -326,8 +332,10 @@ class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, boo
   }
 };
 
+using LengthyBatchTest = BatchTest;
+
 /// The second tile of each product is one panel wide where tiles are two.
-TEST_P(BatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
+TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
       GemmCase product = with(131, 259, 67, 2);
@@ -342,7 +350,7 @@ TEST_P(BatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   }
 }
 
-TEST_P(BatchTest, AlignedLines) {
+TEST_P(LengthyBatchTest, AlignedLines) {
   for (const std::int64_t padding : {0, 4}) {
     GemmCase product = with(20, 12, 64, 5);
     product.padding = padding;
@@ -363,7 +371,7 @@ TEST_P(BatchTest, ScalarsOnTheDevice) {
 }
 
 /// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
-TEST_P(BatchTest, ElementsThatAreComputedAgain) {
+TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
   GemmCase product = with(140, 270, 70, 3);
   product.beta = 0.5F;
   expect_right_stacked(product, [](GemmOperands& operands) {
@@ -388,6 +396,10 @@ INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
                                           testing::Bool()),
                          batch_name);
+INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Bool()),
+                         batch_name);
 
 /// Rows split into aligned groups, but only the first matrix begins at one.
 TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
@@ -403,22 +415,23 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   batch.stride_a = STRIDE_A;
   batch.stride_b = 8 * 6;
   batch.stride_c = STRIDE_C;
-  SharedFloats a(BATCH * STRIDE_A, 1.0F);
-  SharedFloats b(BATCH * 8 * 6, 2.0F);
+  Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
+  Mirrored<float> b(BATCH * 8 * 6, 2.0F);
   for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
-    SharedFloats c(BATCH * STRIDE_C, OUTSIDE);
-    SharedFloats workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    p.a = a.data();
-    p.b = b.data();
-    p.c = c.data();
-    algorithm.launch(batch, workspace.data(), nullptr);
-    for (std::int64_t i = 0; i < BATCH * STRIDE_C; ++i) {
-      ASSERT_EQ(c.data()[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << algorithm.configuration << ' ' << i;
+    Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    p.a = a.device();
+    p.b = b.device();
+    p.c = c.device();
+    algorithm.launch(batch, workspace.device(), nullptr);
+    const std::vector<float>& result = c.download();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << algorithm.configuration << ' ' << i;
     }
   }
 }
 
-TEST(AlgorithmsTest, BatchesGoOnFromStrideToStride) {
+TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{30, 20, 70};
     product.accuracy = accuracy;
@@ -450,24 +463,24 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
 }
 
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
-TEST(AlgorithmsTest, SameBitsEveryTime) {
+TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{200, 130, 700};
     product.accuracy = accuracy;
     GemmOperands operands(product);
     const GemmBatch batch = batch_of(operands);
     for (const Algorithm& algorithm : algorithms_of(product, batch)) {
-      SharedFloats workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch, workspace.data(), nullptr);
-      const std::vector<float> first = operands.c.memory().copy();
-      algorithm.launch(batch, workspace.data(), nullptr);
-      EXPECT_EQ(operands.c.memory().copy(), first) << algorithm.kernel << ' ' << algorithm.configuration;
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch, workspace.device(), nullptr);
+      const std::vector<float> first = operands.c.memory().download();
+      algorithm.launch(batch, workspace.device(), nullptr);
+      EXPECT_EQ(operands.c.memory().download(), first) << algorithm.kernel << ' ' << algorithm.configuration;
     }
   }
 }
 
 /// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
-TEST(AlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
+TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
   for (const int below : {90, 110, 130}) {
     expect_right_in_every_algorithm({140, 40, 200}, [&](GemmOperands& operands) {
       const GemmCase& of = operands.of;
@@ -487,7 +500,7 @@ TEST(AlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
 /// Operand tiles grow along k, so that the sums of the first ones are scaled down again and again. Every fifth row has
 /// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
 /// bound. Where one step is too large for accumulators, all is computed again.
-TEST(AlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
+TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const auto& [tiles, growth_of_a, growth_of_b] :
          {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
@@ -536,7 +549,9 @@ class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, s
   }
 };
 
-TEST_P(TallTest, SizesOnBothSidesOfTiles) {
+using LengthyTallTest = TallTest;
+
+TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
     GemmCase product = with(275, width, 67);
     product.alpha = -1.5F;
@@ -545,13 +560,13 @@ TEST_P(TallTest, SizesOnBothSidesOfTiles) {
   }
 }
 
-TEST_P(TallTest, LongSums) {
+TEST_P(LengthyTallTest, LongSums) {
   expect_right_tall(with(140, 20, 900));
   expect_right_tall(with(140, 33, 900));
   expect_right_tall(with(140, 70, 900));
 }
 
-TEST_P(TallTest, AlignedLinesAndLinesWithPadding) {
+TEST_P(LengthyTallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(with(256, 64, 128));
   GemmCase padded = with(132, 68, 132);
   padded.padding = 3;
@@ -559,7 +574,7 @@ TEST_P(TallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(padded);
 }
 
-TEST_P(TallTest, ScalarsOnTheDevice) {
+TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
   GemmCase product = with(133, 35, 70);
   product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
   for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
@@ -621,6 +636,10 @@ INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
                          testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -635,20 +654,21 @@ TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
       for (std::int64_t k = 0; k < product.k; ++k) {
         operands.op_a(0, 50, k) *= 0x1p95F;
       }
-      const std::vector<float> before = operands.c.memory().copy();
-      SharedFloats workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch_of(operands), workspace.data(), nullptr);
+      operands.upload();
+      const std::vector<float> before = operands.c.memory().host();
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
       float sum = 0.0F;
       for (std::int64_t k = 0; k < product.k; ++k) {
         sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
       }
       const std::size_t index = operands.c.index(0, 50, 7);
-      EXPECT_EQ(operands.c.memory().data()[index], sum + 0.5F * before[index]);
+      EXPECT_EQ(operands.c.memory().download()[index], sum + 0.5F * before[index]);
     }
   }
 }
 
-TEST(TallAlgorithmsTest, Batches) {
+TEST(LengthyTallAlgorithmsTest, Batches) {
   for (const bool by_address : {false, true}) {
     for (const bool flat : {false, true}) {
       for (const std::int64_t width : {30, 50, 120}) {
@@ -679,8 +699,9 @@ TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
   for (const std::int64_t width : {32, 64, 128}) {
     GemmOperands operands({130, width, 500});
     const Algorithm algorithm = tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front();
-    SharedFloats workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    algorithm.launch(batch_of(operands), workspace.data(), nullptr);
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    operands.c.memory().download();
     double error = 0.0;
     double size = 0.0;
     for (std::int64_t row = 0; row < operands.of.m; ++row) {

@@ -18,11 +18,6 @@
 namespace sgemm::test {
 namespace {
 
-simt::GlobalArray array_of(std::string name, StoredMatrix& matrix, bool writable) {
-  const std::size_t bytes = matrix.memory().size() * sizeof(float);
-  return {std::move(name), matrix.memory().data(), 1, bytes, bytes, writable};
-}
-
 /// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others, and some
 /// that chapter 13 has no scale for.
 void spread(GemmOperands& operands) {
@@ -53,12 +48,15 @@ void expect_right_while_watched(const GemmCase& product,
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
     GemmOperands operands(product);
     spread(operands);
+    operands.upload();
     const Expected expected(operands);
     void* workspace = nullptr;
     ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
     {
       const simt::CheckedArrays arrays(
-          {array_of("A", operands.a, false), array_of("B", operands.b, false), array_of("C", operands.c, true)});
+          {simt::input("A", operands.a.memory().device(), operands.a.memory().host().size()),
+           simt::input("B", operands.b.memory().device(), operands.b.memory().host().size()),
+           simt::in_out("C", operands.c.memory().device(), operands.c.memory().host().size())});
       algorithm.launch(batch_of(operands), workspace, nullptr);
     }
     cudaFree(workspace);

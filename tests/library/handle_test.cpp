@@ -39,7 +39,9 @@ class HandleTest : public testing::Test {
   }
 };
 
-TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
+using LengthyHandleTest = HandleTest;
+
+TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
@@ -49,19 +51,19 @@ TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
   EXPECT_EQ(pool_state().live, 0);
 }
 
-TEST_F(HandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+TEST_F(LengthyHandleTest, WhereThePoolIsFullCublasGetsTheCall) {
   const Handle handle;
   pool_state().full = true;
   expect_right(handle, chapter_12_product());
   EXPECT_EQ(blas_calls().products, 1);
 }
 
-TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
+TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
-  SharedFloats memory(bytes / sizeof(float) + 128, NAN_FLOAT);
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
+  Mirrored<float> memory(bytes / sizeof(float) + 128, NAN_FLOAT);
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.device());
   const std::uintptr_t aligned =
       (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   void* const workspace = reinterpret_cast<void*>(aligned);
@@ -123,6 +125,7 @@ TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
   pool_state().full = true;
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().products, 1);
+  operands.c.memory().download();
   EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
 }
 

@@ -14,15 +14,14 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-import fleet
-import looks
-import report
-import report_charts
-import report_data
-import turns
-from compare import main as compare_main
 from conftest import ROOT, SYNTHETIC, add_layouts, case
-from results import ResultsError, load
+from tools import fleet, turns
+from tools.compare import main as compare_main
+from tools.plots import looks
+from tools.report import charts as report_charts
+from tools.report import data as report_data
+from tools.report import report
+from tools.results import ResultsError, load
 
 COLD = SYNTHETIC / "cold.json"
 
