@@ -72,17 +72,17 @@ struct Fp16x3Loop {
 
   /// accumulators += A * B for `k_tiles` k-tiles of a tile of C, of 128 columns or 256. Returns the place of that tile,
   /// which the operand tiles tell.
-  template <int PANELS>
-  __device__ __forceinline__ static Panels multiply(int k_tiles, Rings<Scheme>& rings,
-                                                    Accumulators<PANELS>& accumulators) {
+  template <int B_TILES>
+  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings,
+                                                       Accumulators<B_TILES>& accumulators) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    Panels tile{};
+    TilePlace tile{};
     for (; k_tiles > 0; --k_tiles) {
       rings.a.wait_until_full();
-      bool last = PANELS == 1;  // of the tiles of B that meet this one of A
+      bool last = B_TILES == 1;  // of the tiles of B that meet this one of A
 #pragma unroll
-      for (int panel = 0; panel < PANELS; ++panel) {
-        if (panel > 0 && last) {
+      for (int b_tile = 0; b_tile < B_TILES; ++b_tile) {
+        if (b_tile > 0 && last) {
           break;
         }
         float products[64];
@@ -92,17 +92,17 @@ struct Fp16x3Loop {
         // Meanwhile: are the products scaled as the accumulators are, and does another tile of B follow?
         const Scaling& a = scaling_at(rings.a.scaling());
         const Scaling& b = scaling_at(rings.b.scaling());
-        const bool match = accumulators.match(panel, a, b);
-        if (panel == 0) {
-          tile = {a.panel, b.panel};
-          last = last || __shfl_sync(~0U, b.followed, 0) == 0;  // at the right edge of C
+        const bool same_exponent = accumulators.same_exponent(b_tile, a, b);
+        if (b_tile == 0) {
+          tile = {a.tile, b.tile};
+          last = last || __shfl_sync(~0U, b.has_next, 0) == 0;  // at the right edge of C
         } else {
           last = true;
         }
         wgmma_wait_group<0>(products);
-        if (!match) {
-          accumulators.template bring_together<Scheme>(panel, products, a, b, first_row(threadIdx.x),
-                                                       first_column(threadIdx.x));
+        if (!same_exponent) {
+          accumulators.template rescale<Scheme>(b_tile, products, a, b, first_row(threadIdx.x),
+                                                first_column(threadIdx.x));
         }
 
         // Tensor cores have read the slots, which producers may fill again.
@@ -118,7 +118,7 @@ struct Fp16x3Loop {
         // Promotion: FP32 units add what tensor cores have summed over one k-tile.
 #pragma unroll
         for (int i = 0; i < 64; ++i) {
-          accumulators.values[panel][i] += products[i];
+          accumulators.values[b_tile][i] += products[i];
         }
       }
       rings.a.advance();
@@ -135,8 +135,8 @@ struct Fp16x3Loop {
 #pragma unroll 1
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
-      Accumulators<Policy::Shape::PANELS> accumulators;
-      const Panels tile = multiply(segment.count, rings, accumulators);
+      Accumulators<Policy::Shape::B_TILES> accumulators;
+      const TilePlace tile = multiply(segment.count, rings, accumulators);
       accumulators.undo_scaling();
       finish<Policy>(p, schedule, segment, tile, accumulators.values);
     }

@@ -43,7 +43,6 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cmath>
 #include <cstdint>
 
 namespace sgemm {
@@ -55,18 +54,14 @@ namespace int8 {
 struct Int8x6Loop {
   using Scheme = Int8x6;  // three digits of 8 bits, rings of 2 slots
 
-  /// A thread's sums of products of digits, exact in INT32: one for each power of 256, the largest power first.
-  /// Products of digits i and j go to sum i + j. The sums of a thread lie as wgmma holds D.
-  static constexpr int SUMS = 3;
-  using DigitSums = int[SUMS][64];
-
   /// The products that count, each by the numbers of its digits: i and j with i + j <= 2, as number 0 is the largest.
   __device__ static constexpr TermsOfProduct product(int i) {
     constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
     return ORDER[i];
   }
 
-  /// Starts all products of 64 rows of a tile of A by a tile of B, which are added to `sums`.
+  /// Starts all products of 64 rows of a tile of A by a tile of B, which are added to `sums`: one sum for each
+  /// power of 256, exact in INT32. Products of digits i and j go to sum i + j.
   __device__ __forceinline__ static void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
     const std::uint64_t a = wgmma_descriptor(a_tile);
     const std::uint64_t b = wgmma_descriptor(b_tile);
@@ -86,15 +81,15 @@ struct Int8x6Loop {
   }
 
   /// sums += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles tell.
-  __device__ __forceinline__ static Panels multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
+  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    Panels tile{};
+    TilePlace tile{};
 #pragma unroll 1
     for (; k_tiles > 0; --k_tiles) {
       rings.a.wait_until_full();
       rings.b.wait_until_full();
       start_products(sums, rings.a.tile() + rows_of_group, rings.b.tile());
-      tile = {scaling_at(rings.a.scaling()).panel, scaling_at(rings.b.scaling()).panel};
+      tile = {scaling_at(rings.a.scaling()).tile, scaling_at(rings.b.scaling()).tile};
       wgmma_wait_group<0>(sums);
 
       // Tensor cores have read the slots, which producers may fill again. Nothing is left to add: the sums are there.
@@ -109,26 +104,13 @@ struct Int8x6Loop {
     return tile;
   }
 
-  /// A thread's sums of each power of 256 added up, in units of UNIT: sums[0] * 2^16 + sums[1] * 2^8 + sums[2]. Carries
-  /// leave a byte of each of the two smaller sums, so that floats hold all that may have to be exact: a total of 24
-  /// bits or fewer is not rounded, and any other total is rounded twice.
-  __device__ __forceinline__ static void add_up(const DigitSums& sums, float (&totals)[64]) {
-#pragma unroll
-    for (int i = 0; i < 64; ++i) {
-      const int middle = sums[1][i] + (sums[2][i] >> 8);
-      const int high = sums[0][i] + (middle >> 8);
-      const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
-      totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, static_cast<float>(low) * UNIT);
-    }
-  }
-
   /// The sums of a segment, a tile of C or, by stream-k, a part of one along k. Sums of many k are cut into pieces,
   /// whose totals add up in the workspace.
-  __device__ __forceinline__ static Panels multiply_segment(const Workspace<Scheme>& workspace,
-                                                            const Schedule& schedule, const Segment& segment,
-                                                            Rings<Scheme>& rings, float (&totals)[1][64]) {
+  __device__ __forceinline__ static TilePlace multiply_segment(const Workspace<Scheme>& workspace,
+                                                               const Schedule& schedule, const Segment& segment,
+                                                               Rings<Scheme>& rings, float (&totals)[1][64]) {
     const PartialSumsOf<Shape> pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
-    Panels tile{};
+    TilePlace tile{};
 #pragma unroll 1
     for (int done = 0; done < segment.count; done += MOST_K_TILES) {
       const int left = segment.count - done;
@@ -155,7 +137,7 @@ struct Int8x6Loop {
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       float totals[1][64];
-      const Panels tile = multiply_segment(workspace, schedule, segment, rings, totals);
+      const TilePlace tile = multiply_segment(workspace, schedule, segment, rings, totals);
       finish<Policy>(p, schedule, segment, tile, totals);
     }
   }

@@ -3,6 +3,7 @@
 #include "algorithms.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
+#include "deferred_elements.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -10,7 +11,6 @@
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
 #include "main_loops.cuh"
-#include "postponed_elements.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
@@ -27,8 +27,8 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-/// The store of a tile's panel takes so many cycles less than the chapter's prediction says, because the next operand
-/// tiles are copied meanwhile: docs/lab/libsgemm.md.
+/// The store of the columns of a tile of B takes so many cycles less than the chapter's prediction says, because the
+/// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
 
 /// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
@@ -42,19 +42,20 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   flags.lower();
   split_tile<Scheme>(
       p, workspace,
-      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = panel / p.a_panels;
-        const LinesOfBoth lines(p.product(product));
-        split_lines_anyhow<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling, shared);
+      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = tile / p.a_tiles;
+        const Operands lines(p.product(product));
+        split_lines_of_any_alignment<Scheme, A_ALONG_K>(lines.a, tile - product * p.a_tiles, k_tile, terms, scaling,
+                                                        shared);
       },
-      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = panel / p.b_panels;
-        const int of_product = panel - product * p.b_panels;
-        if (threadIdx.x == 0) {  // the thread that has taken the next product's panel for a neighbour
-          scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
+      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = tile / p.b_tiles;
+        const int of_product = tile - product * p.b_tiles;
+        if (threadIdx.x == 0) {  // the thread that has taken the next product's tile for a neighbour
+          scaling.has_next = of_product + 1 < p.b_tiles ? 1 : 0;
         }
-        const LinesOfBoth lines(p.product(product));
-        split_lines_anyhow<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
+        const Operands lines(p.product(product));
+        split_lines_of_any_alignment<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 
@@ -77,12 +78,12 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 template <class Loop, class Shape>
 struct StackedLaunch {
   using Scheme = typename Loop::Scheme;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
   PredictedPlan planned;
   int shares;
   std::size_t operands_at;
-  std::size_t postponed_at;
+  std::size_t deferred_at;
   std::size_t bytes;
 
   /// Of so many products like `p`.
@@ -91,8 +92,8 @@ struct StackedLaunch {
     GemmBatch batch{p};
     batch.count = products;
     operands_at = streamed ? Memory::bytes(shares) : 0;
-    postponed_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
-    bytes = postponed_at + Postponed::bytes(products * panels_of_c(p));
+    deferred_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
+    bytes = deferred_at + Deferred::bytes(products * tiles_of_c(p));
   }
 
   void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
@@ -100,7 +101,7 @@ struct StackedLaunch {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
-    const StackedProblem stacked(batch, memory + postponed_at);
+    const StackedProblem stacked(batch, memory + deferred_at);
     launch(split_kernel_for<Scheme>(batch.first), Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0,
            stream, stacked, operands, Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
     launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
@@ -111,11 +112,12 @@ struct StackedLaunch {
   /// That of a problem with as many tiles.
   static PredictedPlan plan_for(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed) {
     Problem tall = p;
-    tall.m = products * panels_of(p.m) * PANEL;
+    tall.m = products * tiles_along(p.m) * TILE_ROWS;
     PredictedPlan plan =
         streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
     const std::int64_t rounds = tile_count<Shape>(tall) / plan.blocks;  // in which the next tile follows
-    plan.cycles -= STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
+    plan.cycles -=
+        STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::B_TILES, tiles_along(p.n)));
     return plan;
   }
 };

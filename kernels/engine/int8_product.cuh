@@ -22,6 +22,11 @@ namespace int8 {
 
 using Shape = Tile128x128<Int8x6>;
 
+/// A thread's sums of products of digits: one for each power of 256, the largest power first. They lie as wgmma holds
+/// D.
+constexpr int SUMS = 3;
+using DigitSums = int[SUMS][64];
+
 /// How many k-tiles can be summed before a sum might leave INT32's range. A digit is at least -128, so that a product
 /// is at most 2^14, and the last sum takes three of them for each k. The other sums take two and one, which leaves room
 /// for the carries of add_up().
@@ -29,8 +34,19 @@ constexpr int MOST_K_TILES = 341;
 constexpr std::int64_t LARGEST_SUM = std::int64_t{MOST_K_TILES} * Int8x6::BK * 3 * (128 * 128);
 static_assert(LARGEST_SUM <= std::numeric_limits<int>::max());
 
-/// Totals of a thread's sums are in units of this.
+/// A thread's sums of each power of 256 added up, in units of UNIT: sums[0] * 2^16 + sums[1] * 2^8 + sums[2]. Carries
+/// leave a byte of each of the two smaller sums, so that floats hold all that may have to be exact: a total of 24 bits
+/// or fewer is not rounded, and any other total is rounded twice.
 constexpr float UNIT = 0x1p-28F;
+__device__ __forceinline__ void add_up(const DigitSums& sums, float (&totals)[64]) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    const int middle = sums[1][i] + (sums[2][i] >> 8);
+    const int high = sums[0][i] + (middle >> 8);
+    const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
+    totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, static_cast<float>(low) * UNIT);
+  }
+}
 
 /// The factor of a line that, multiplied by another one's, undoes their scaling in totals. A number of a line is an
 /// integer times 2^(code - LARGEST_EXPONENT), and totals are in units of the product of two second digits, 2^16. That
@@ -43,10 +59,10 @@ __device__ __forceinline__ float undoing(int code) {
 /// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
 /// or column has no scale, or if the product of both factors is no normal float. All other results are right: with
 /// factors of a larger product they would be near Inf, and with one of a smaller product denormal.
-__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const Panels& tile,
+__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
                                              float (&totals)[64]) {
   const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
-  const std::int64_t b_tile = (std::int64_t{workspace.a_panels()} + tile.b) * workspace.k_tiles();
+  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
   const unsigned char* const rows = workspace.scaling(a_tile)->rows + first_row(threadIdx.x);
   const unsigned char* const columns = workspace.scaling(b_tile)->rows + first_column(threadIdx.x);
   constexpr float SMALLEST_NORMAL = 0x1p-126F;

@@ -23,11 +23,11 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-/// A tile of C.
+/// A tile of C, by the numbers of its operand tiles along M and N.
 struct Tile {
-  int a_panel;
-  int b_panel;   ///< the first
-  int b_panels;  ///< fewer than the shape's PANELS at the right edge of C
+  int a;
+  int b;        ///< the first
+  int b_tiles;  ///< fewer than the shape's B_TILES at the right edge of C
 };
 
 struct Scalars {
@@ -62,7 +62,7 @@ __device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const i
   return not_finite;
 }
 
-/// C = alpha * sums + beta * C for a thread's elements of one panel of B, the first at `first_row` and `first_col`.
+/// C = alpha * sums + beta * C for a thread's elements of one tile of B, the first at `first_row` and `first_col`.
 /// They come in pairs of neighbours, which float2 stores in one access. If the sum of a pair is not finite, both
 /// elements are the policy's to compute, because no terms add up to Inf or NaN.
 template <class Policy, Access ACCESS, int VALUES>
@@ -71,12 +71,12 @@ __device__ __forceinline__ void store_sums(const typename Policy::Problem& p, st
   const Scalars scalars = Policy::scalars_of(p);
   float* const c = p.c + first_row * p.ldc + first_col;
   float* const rows[2] = {c, c + 8 * p.ldc};
-  const int width = static_cast<int>(p.n - first_col < PANEL ? p.n - first_col : PANEL);
+  const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
   const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
   // Once for a beta of 0, so that not every pair asks for it.
   const unsigned not_finite = scalars.beta == 0.0F ? store_pairs<ACCESS>(rows, columns, sums, {scalars.alpha, 0.0F})
                                                    : store_pairs<ACCESS>(rows, columns, sums, scalars);
-  Policy::compute_again(p, first_row, first_col, not_finite, scalars);
+  Policy::recompute(p, first_row, first_col, not_finite, scalars);
 }
 
 /// The policy of the chapters: one product, whose scalars are arguments of the kernel. float2: rows of C split into
@@ -86,15 +86,15 @@ struct OneProduct {
   using Shape = Shape_;            ///< of a block's tile
   using Problem = sgemm::Problem;  ///< what the kernel gets: a Problem, or something derived from it
 
-  /// From how many rounds of whole tiles on blocks keep a pace.
-  static constexpr int FEWEST_PACED_ROUNDS = 8 / Shape::PANELS;  // measured: rounds of wider tiles are longer
+  /// From how many rounds of whole tiles on blocks keep within a window of one another along k.
+  static constexpr int FEWEST_ROUNDS_IN_WINDOW = 8 / Shape::B_TILES;  // measured: rounds of wider tiles are longer
 
   /// The tile number `position` of C: tiles lie along the Hilbert curve.
   __device__ __forceinline__ static Tile tile_at(const Problem& p, int position) {
-    const auto b_all = static_cast<int>(panels_of(p.n));
-    const TileIndex index = hilbert_tile(position, static_cast<int>(panels_of(p.m)), ceil_div(b_all, Shape::PANELS));
-    const int b_panel = index.col * Shape::PANELS;
-    return {index.row, b_panel, b_all - b_panel < Shape::PANELS ? b_all - b_panel : Shape::PANELS};
+    const auto b_all = static_cast<int>(tiles_along(p.n));
+    const TileIndex index = hilbert_tile(position, static_cast<int>(tiles_along(p.m)), ceil_div(b_all, Shape::B_TILES));
+    const int b_tile = index.col * Shape::B_TILES;
+    return {index.row, b_tile, b_all - b_tile < Shape::B_TILES ? b_all - b_tile : Shape::B_TILES};
   }
 
   /// The kernel begins with it. A barrier of the block follows.
@@ -110,8 +110,8 @@ struct OneProduct {
 
   /// Takes care of a thread's pairs that `not_finite` has a bit for, as store_sums() counts them. The thread computes
   /// them from A and B.
-  __device__ __forceinline__ static void compute_again(const Problem& p, std::int64_t first_row, std::int64_t first_col,
-                                                       unsigned not_finite, const Scalars& scalars) {
+  __device__ __forceinline__ static void recompute(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                                   unsigned not_finite, const Scalars& scalars) {
 #pragma unroll 1
     for (int pair = 0; not_finite != 0; ++pair, not_finite >>= 1U) {
       const std::int64_t row = first_row + pair % 2 * 8;

@@ -6,8 +6,8 @@
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
-#include "engine/pace.cuh"
 #include "engine/product_policy.cuh"
+#include "engine/progress_window.cuh"
 #include "engine/ring.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_terms.cuh"
@@ -28,14 +28,14 @@ namespace split_product {
 
 constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 elements along k of one instruction
 
-/// A block computes tiles of one panel of A by PANELS of B. Two consumer warpgroups multiply, half of A's panel each;
+/// A block's tile: an operand tile of A by B_TILES of B. Two consumer warpgroups multiply, 64 rows of A each;
 /// one thread of a producer warpgroup keeps two rings of operand tiles full, one for A and one for B.
-template <class Scheme_, int PANELS_>
+template <class Scheme_, int B_TILES_>
 struct TileShape {
   using Scheme = Scheme_;
-  static constexpr int PANELS = PANELS_;
-  static constexpr int BM = PANEL;
-  static constexpr int BN = PANEL * PANELS;
+  static constexpr int B_TILES = B_TILES_;
+  static constexpr int BM = TILE_ROWS;
+  static constexpr int BN = TILE_ROWS * B_TILES;
   static constexpr int CONSUMER_THREADS = 2 * WARPGROUP;
   static constexpr int CONSUMER_WARPS = CONSUMER_THREADS / WARP;
   static constexpr int THREADS = CONSUMER_THREADS + WARPGROUP;
@@ -57,25 +57,26 @@ template <class A_, class B_>
 struct RingPair {
   using A = A_;
   using B = B_;
-  static constexpr int B_TILES = A::TILES_BYTES;
-  static constexpr int A_SCALINGS = B_TILES + B::TILES_BYTES;
-  static constexpr int B_SCALINGS = A_SCALINGS + A::SCALINGS_BYTES;
-  static constexpr int A_BARRIERS = B_SCALINGS + B::SCALINGS_BYTES;
-  static constexpr int B_BARRIERS = A_BARRIERS + A::BARRIERS_BYTES;
-  static constexpr int SMEM_BYTES = B_BARRIERS + B::BARRIERS_BYTES;
-  static_assert(B_TILES % WGMMA_ALIGNMENT == 0);
+  static constexpr int B_TILES_AT = A::TILES_BYTES;
+  static constexpr int A_SCALINGS_AT = B_TILES_AT + B::TILES_BYTES;
+  static constexpr int B_SCALINGS_AT = A_SCALINGS_AT + A::SCALINGS_BYTES;
+  static constexpr int A_BARRIERS_AT = B_SCALINGS_AT + B::SCALINGS_BYTES;
+  static constexpr int B_BARRIERS_AT = A_BARRIERS_AT + A::BARRIERS_BYTES;
+  static constexpr int SMEM_BYTES = B_BARRIERS_AT + B::BARRIERS_BYTES;
+  static_assert(B_TILES_AT % WGMMA_ALIGNMENT == 0);
 
   A a;
   B b;
   __device__ __forceinline__ explicit RingPair(unsigned smem)
-      : a(smem, smem + A_SCALINGS, smem + A_BARRIERS), b(smem + B_TILES, smem + B_SCALINGS, smem + B_BARRIERS) {}
+      : a(smem, smem + A_SCALINGS_AT, smem + A_BARRIERS_AT),
+        b(smem + B_TILES_AT, smem + B_SCALINGS_AT, smem + B_BARRIERS_AT) {}
 };
 template <class Scheme>
 using Rings = RingPair<TileRing<OperandTile<Scheme>, Scheme::A_SLOTS>, TileRing<OperandTile<Scheme>, Scheme::B_SLOTS>>;
 
 template <class Shape>
 SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
-  return panels_of(p.m) * ceil_div<std::int64_t>(panels_of(p.n), Shape::PANELS);
+  return tiles_along(p.m) * ceil_div<std::int64_t>(tiles_along(p.n), Shape::B_TILES);
 }
 
 /// Fills the next slot of a ring with the operand tile of number `tile`.
@@ -95,20 +96,20 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
                                         const Workspace<typename Policy::Shape::Scheme>& workspace,
                                         Rings<typename Policy::Shape::Scheme> rings) {
   Work work(schedule);
-  Pace pace(schedule, Policy::FEWEST_PACED_ROUNDS, workspace.progress());
+  ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile tile = Policy::tile_at(p, segment.tile);
     griddepcontrol_wait();  // returns at once when the kernel before has ended
-    const std::int64_t a_first = static_cast<std::int64_t>(tile.a_panel) * workspace.k_tiles();
-    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_panels() + tile.b_panel) * workspace.k_tiles();
+    const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
+    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
       if (segment.tile < schedule.whole) {
-        pace.step();
+        window.advance();
       }
       copy_tile(rings.a, workspace, a_first + k_tile);
-      for (int panel = 0; panel < tile.b_panels; ++panel) {
-        copy_tile(rings.b, workspace, b_first + panel * workspace.k_tiles() + k_tile);
+      for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
+        copy_tile(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
       }
     }
   }
@@ -119,12 +120,12 @@ __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
   return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
-/// The accumulators of a warpgroup for 64 rows of C and the columns of each of PANELS panels, 128 or fewer. The
-/// accumulators of a panel are divided by a power of two, which most of its k-tiles share.
-template <int PANELS, int VALUES = 64>
+/// The accumulators of a warpgroup for 64 rows of C and the columns of each of B_TILES tiles of B, 128 or fewer. Those
+/// of a tile of B are divided by a power of two, which most of its k-tiles share.
+template <int B_TILES, int VALUES = 64>
 struct Accumulators {
-  float values[PANELS][VALUES] = {};  ///< as wgmma holds D
-  int exponents[PANELS];
+  float values[B_TILES][VALUES] = {};  ///< as wgmma holds D
+  int exponents[B_TILES];
 
   __device__ __forceinline__ Accumulators() {
 #pragma unroll
@@ -133,31 +134,31 @@ struct Accumulators {
     }
   }
 
-  /// Whether products of two operand tiles have the exponent of a panel's accumulators, so that they may simply be
+  /// Whether products of two operand tiles have the exponent of the accumulators, so that they may simply be
   /// added.
-  __device__ __forceinline__ bool match(int panel, const Scaling& a, const Scaling& b) const {
-    return a.plain + b.plain == exponents[panel];
+  __device__ __forceinline__ bool same_exponent(int b_tile, const Scaling& a, const Scaling& b) const {
+    return a.uniform + b.uniform == exponents[b_tile];
   }
 
-  /// Brings products and accumulators to the larger of their two exponents, so that no number grows. If the exponents
+  /// Scales products and accumulators to the larger of their two exponents, so that no number grows. If the exponents
   /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
-  /// in their panels.
+  /// in their operand tiles.
   template <class Scheme>
-  __device__ __forceinline__ void bring_together(int panel, float (&products)[VALUES], const Scaling& a,
-                                                 const Scaling& b, int row, int column) {
+  __device__ __forceinline__ void rescale(int b_tile, float (&products)[VALUES], const Scaling& a, const Scaling& b,
+                                          int row, int column) {
     const int own = a.exponent + b.exponent;
     if (own < ALL_ZERO / 2) {
       return;
     }
-    if (own > exponents[panel]) {
-      const float shrink = shrinking(own - exponents[panel]);
+    if (own > exponents[b_tile]) {
+      const float shrink = shrinking(own - exponents[b_tile]);
 #pragma unroll
-      for (float& value : values[panel]) {
+      for (float& value : values[b_tile]) {
         value *= shrink;
       }
-      exponents[panel] = own;
+      exponents[b_tile] = own;
     }
-    const float factor = shrinking(exponents[panel] - own);
+    const float factor = shrinking(exponents[b_tile] - own);
     const float row_factors[2] = {factor * power_of_2(-Scheme::ROW_STEP * a.rows[row]),
                                   factor * power_of_2(-Scheme::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
@@ -170,10 +171,10 @@ struct Accumulators {
   /// Leaves the sums themselves, without a power of two, in `values`.
   __device__ __forceinline__ void undo_scaling() {
 #pragma unroll
-    for (int panel = 0; panel < PANELS; ++panel) {
-      const int exponent = exponents[panel] == ALL_ZERO ? 0 : exponents[panel];
+    for (int b_tile = 0; b_tile < B_TILES; ++b_tile) {
+      const int exponent = exponents[b_tile] == ALL_ZERO ? 0 : exponents[b_tile];
 #pragma unroll
-      for (float& value : values[panel]) {
+      for (float& value : values[b_tile]) {
         value = scaled(value, exponent);
       }
     }
@@ -186,20 +187,20 @@ struct Accumulators {
   }
 };
 
-/// A thread's first row in its panel of A; the other one is 8 further down.
+/// A thread's first row in its tile of A; the other one is 8 further down.
 __device__ __forceinline__ int first_row(unsigned thread) { return thread / WARP * 16 + thread % WARP / 4; }
-/// A thread's first column in a panel of B, of pairs that lie 8 apart.
+/// A thread's first column in a tile of B, of pairs that lie 8 apart.
 __device__ __forceinline__ int first_column(unsigned thread) { return thread % 4 * 2; }
 
-/// A tile by its panels, the first one of B's.
-struct Panels {
+/// The place of a tile of C: the numbers of its operand tiles along M and N, of B the first one.
+struct TilePlace {
   int a;
   int b;
 };
 
 /// Partial sums have no scaling. If they are too large for a float then, C is computed again.
 template <class Shape>
-using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
 /// Partial sums that other blocks have of a tile are added to those of the segment at its beginning. Any other segment
 /// becomes partial sums for the block that has the beginning. Returns whether `sums` are a tile's now. `Partial` is a
@@ -222,18 +223,18 @@ __device__ __forceinline__ bool collect(const Schedule& schedule, const Segment&
   return true;
 }
 
-/// The sums of a segment, of 64 rows of C and the columns of each panel, become C or partial sums.
+/// The sums of a segment, of 64 rows of C and the columns of each tile of B, become C or partial sums.
 template <class Policy>
 __device__ __forceinline__ void finish(const typename Policy::Problem& p, const Schedule& schedule,
-                                       const Segment& segment, const Panels& tile,
-                                       float (&sums)[Policy::Shape::PANELS][64]) {
+                                       const Segment& segment, const TilePlace& tile,
+                                       float (&sums)[Policy::Shape::B_TILES][64]) {
   if (!collect<PartialSumsOf<typename Policy::Shape>>(schedule, segment, sums)) {
     return;
   }
 #pragma unroll
-  for (int panel = 0; panel < Policy::Shape::PANELS; ++panel) {
-    Policy::store(p, static_cast<std::int64_t>(tile.a) * PANEL + first_row(threadIdx.x),
-                  static_cast<std::int64_t>(tile.b + panel) * PANEL + first_column(threadIdx.x), sums[panel]);
+  for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
+    Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
+                  static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
   }
 }
 
