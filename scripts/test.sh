@@ -195,7 +195,7 @@ else
 fi
 step "ruff" "$python" -m ruff check scripts tools library examples tests
 step "subjects of new commits, of at most 72 characters" subjects_fit
-mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
+mapfile -t sources < <(find examples kernels library runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"

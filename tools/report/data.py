@@ -18,7 +18,7 @@ from tools import turns
 from tools.compare import case_name, compare
 from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
-from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
+from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.report import charts as report_charts
 from tools.results import (
     MODES,
@@ -281,17 +281,6 @@ def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
         for x in ends:
             y = min(x * bandwidth, peak) / 1e3
             yield {"device": device["name"], "limit": limit, "intensity": plain(x), "tflops": plain(y)}
-
-
-def contrast(rgb: np.ndarray, card: np.ndarray) -> float:
-    """As WCAG 2 defines it, of colours from 0 to 1."""
-
-    def luminance(color: np.ndarray) -> float:
-        linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
-        return float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05
-
-    low, high = sorted((luminance(rgb), luminance(card)))
-    return high / low
 
 
 def seen_on(color: Any, theme: str) -> str:
