@@ -47,6 +47,8 @@ expect(1 "a launch of 1025 threads" check never.cu --launch "never<<<1, 1025>>>(
 expect(2 "can not read there_is_none.cu" check there_is_none.cu)
 expect(2 "takes a file" check)
 expect(2 "no such option: --fast" check saxpy.cu --fast)
+expect(0 "2 blocks of 128 threads;saxpy.cu:5 +global load +x +7 +25 +0 +800 +0\n;saxpy.cu:5 +0 +0 +0 +0 +400\n"
+  count saxpy.cu n=200)
 expect(2 "takes a source and a folder" translate saxpy.cu)
 expect(2 "there is no part chekc;usage: simt check" chekc saxpy.cu)
 expect(0 "usage: simt check" check --help)
