@@ -81,10 +81,10 @@ enum class Barrier { named, block };
 
 __device__ __forceinline__ std::int64_t at_most(std::int64_t x, std::int64_t limit) { return x < limit ? x : limit; }
 
-/// VECTOR: rows of B and C split into aligned groups of four.
-template <bool VECTOR, BlockOrder ORDER, Barrier BARRIER>
+/// ACCESS: how B is copied and C stored.
+template <Access ACCESS, BlockOrder ORDER, Barrier BARRIER>
 __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p) {
-  constexpr int B_WIDTH = VECTOR ? 4 : 1;  // floats per copy
+  constexpr int B_WIDTH = static_cast<int>(ACCESS);  // floats per copy
   constexpr int B_THREADS_PER_ROW = WN / B_WIDTH;
   constexpr int B_ROWS_PER_COPY = B_SHARERS / B_THREADS_PER_ROW;
   constexpr int B_COPIES = BK / B_ROWS_PER_COPY;
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
       for (int j = 0; j < TN; j += 4) {
         const std::int64_t col = warp_col + lane_n * 4 + j / 4 * (4 * LANES_N);
         float* const c = p.c + row * p.ldc + col;
-        if constexpr (VECTOR) {
+        if constexpr (ACCESS == Access::float4) {
           if (col < p.n) {
             update4(c, &sums[i][j], p.alpha, p.beta);
           }
@@ -271,12 +271,13 @@ Chapter chapter() {
       })
       .launcher([](const Problem& p, cudaStream_t stream) {
         const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? warptile_hilbert_kernel<true, ORDER, BARRIER>
-                             : warptile_hilbert_kernel<false, ORDER, BARRIER>,
+        launch(vector_access ? warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>
+                             : warptile_hilbert_kernel<Access::float1, ORDER, BARRIER>,
                tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
       })
       .blocks_per_sm(1)
-      .resources([] { return resources_of(warptile_hilbert_kernel<true, ORDER, BARRIER>, THREADS, SMEM_BYTES); });
+      .resources(
+          [] { return resources_of(warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>, THREADS, SMEM_BYTES); });
 }
 
 const Registration hilbert_order =

@@ -66,7 +66,7 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
   constexpr int CONSUMER_BARRIER = 1;   // the number of their bar.sync
   const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
   const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::SLICE_WARPS;
-  float* const exchange = dynamic_smem() + (Shape::RING_BYTES + Shape::BARRIER_BYTES) / FLOAT_BYTES +
+  float* const exchange = dynamic_smem() + Shape::Ring::BYTES / FLOAT_BYTES +
                           (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -106,7 +106,7 @@ using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, T
 
 /// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
 /// Any other segment becomes partial sums for the block that has the beginning.
-template <class Shape, bool VECTOR>
+template <class Shape, Access ACCESS>
 __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
                                        float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
   if (segment.first > 0) {
@@ -141,10 +141,10 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
   const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
   const int slice = static_cast<int>(slice_of<Shape>(thread));
-  if (VECTOR && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
-    store<Shape, VECTOR, true>(p, row, col, slice, accumulators);
+  if (ACCESS == Access::float4 && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
+    store<Shape, ACCESS, Epilogue::sums>(p, row, col, slice, accumulators);
   } else {
-    store<Shape, VECTOR, false>(p, row, col, slice, accumulators);
+    store<Shape, ACCESS, Epilogue::scaled>(p, row, col, slice, accumulators);
   }
 }
 
@@ -156,7 +156,7 @@ constexpr std::int64_t LONG_SUM = 2560;
 /// The consumers of a block that computes a long segment in two parts, one after the other. The sums of the first part
 /// wait in the workspace, behind the partial sums of all blocks. Both parts go through the same code, so that the main
 /// loop is there only once.
-template <class Shape, bool VECTOR>
+template <class Shape, Access ACCESS>
 __device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedule& schedule, Work& work,
                                                  Consumer<Shape>& consumer) {
   static_assert(Shape::PARTS == 2 && Shape::SLICES == 1);
@@ -179,21 +179,21 @@ __device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedul
     if (count < segment.count) {
       PartialSumsOf<Shape>(schedule, static_cast<int>(gridDim.x) + Work::share()).add_to(accumulators);
     }
-    finish<Shape, VECTOR>(p, schedule, segment, accumulators);
+    finish<Shape, ACCESS>(p, schedule, segment, accumulators);
   }
 }
 
-/// VECTOR: rows of B and C split into aligned groups of four.
-template <class Shape, bool VECTOR>
+/// ACCESS: how B is copied and C stored.
+template <class Shape, Access ACCESS>
 __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel(Problem p, Schedule schedule) {
-  const unsigned ring = shared_address(dynamic_smem());
-  init_ring<Shape>(ring);
+  const unsigned smem = shared_address(dynamic_smem());
+  Shape::Ring::init(smem, Shape::CONSUMER_WARPS, PRODUCER_THREADS);
   __syncthreads();
 
   Work work(schedule);
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    Producer<Shape, VECTOR> producer(ring);
+    Producer<Shape, ACCESS> producer(smem);
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile), segment.first, segment.count);
@@ -201,9 +201,9 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
     return;
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
-  Consumer<Shape> consumer(ring);
+  Consumer<Shape> consumer(smem);
   if constexpr (Shape::PARTS > 1) {
-    consume_in_parts<Shape, VECTOR>(p, schedule, work, consumer);
+    consume_in_parts<Shape, ACCESS>(p, schedule, work, consumer);
   } else {
 #pragma unroll 1
     while (!work.done(schedule)) {
@@ -211,11 +211,11 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
       float accumulators[TM][TN] = {};
       consumer.consume(segment.count, accumulators);
       if constexpr (Shape::SLICES == 1) {
-        finish<Shape, VECTOR>(p, schedule, segment, accumulators);
+        finish<Shape, ACCESS>(p, schedule, segment, accumulators);
       } else {
         float finished[FINISHED_ROWS<Shape>][TN];
         add_slices<Shape>(accumulators, finished);
-        finish<Shape, VECTOR>(p, schedule, segment, finished);
+        finish<Shape, ACCESS>(p, schedule, segment, finished);
       }
     }
   }
@@ -248,10 +248,10 @@ struct SlicedShape : Tile {
 
 /// Copies a tile of ROWS x COLS floats that begins at `source`. `rows_left` rows and `cols_left` columns of it lie
 /// inside the matrix; all others become zeros. In shared memory rows are STRIDE floats apart.
-template <int THREADS, int ROWS, int COLS, int STRIDE, bool VECTOR>
+template <int THREADS, int ROWS, int COLS, int STRIDE, Access ACCESS>
 __device__ __forceinline__ void copy_tile(unsigned destination, const float* source, std::int64_t leading_dimension,
                                           int rows_left, int cols_left) {
-  constexpr int WIDTH = VECTOR ? 4 : 1;
+  constexpr int WIDTH = static_cast<int>(ACCESS);
   constexpr int PER_ROW = COLS / WIDTH;
   constexpr int ROWS_AT_ONCE = THREADS / PER_ROW;
   static_assert(THREADS % PER_ROW == 0 && ROWS % ROWS_AT_ONCE == 0);
@@ -267,8 +267,8 @@ __device__ __forceinline__ void copy_tile(unsigned destination, const float* sou
   }
 }
 
-/// VECTOR_A, VECTOR: rows of A, and of B and C, split into aligned groups of four.
-template <class Shape, bool VECTOR_A, bool VECTOR>
+/// ACCESS_A: how A is copied. ACCESS: how B is copied and C stored.
+template <class Shape, Access ACCESS_A, Access ACCESS>
 __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_shape_sliced_kernel(Problem p) {
   constexpr int BK = Shape::BK;
   constexpr int TM = Shape::TM;
@@ -284,8 +284,8 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
   const auto copy_k_tile = [&] {
     if (k_left > 0) {
       const unsigned to = smem + copied * (Shape::SLOT_FLOATS * FLOAT_BYTES);
-      copy_tile<Shape::THREADS, Shape::BM, BK, Shape::A_STRIDE, VECTOR_A>(to, a_source, p.lda, rows_left, k_left);
-      copy_tile<Shape::THREADS, BK, Shape::BN, Shape::BN, VECTOR>(to + Shape::A_FLOATS * FLOAT_BYTES, b_source, p.ldb,
+      copy_tile<Shape::THREADS, Shape::BM, BK, Shape::A_STRIDE, ACCESS_A>(to, a_source, p.lda, rows_left, k_left);
+      copy_tile<Shape::THREADS, BK, Shape::BN, Shape::BN, ACCESS>(to + Shape::A_FLOATS * FLOAT_BYTES, b_source, p.ldb,
                                                                   k_left, cols_left);
       a_source += BK;
       b_source += BK * p.ldb;
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_sh
     }
     if (row < rows_left) {
       float* const c = p.c + (tile.row + row) * p.ldc + tile.col + col;
-      if constexpr (VECTOR) {
+      if constexpr (ACCESS == Access::float4) {
         if (col < cols_left) {
           update4(c, total, p.alpha, p.beta);
         }
@@ -499,13 +499,13 @@ int shares_of(int multiprocessors) {
   return multiprocessors * Shape::PARTS;
 }
 
-template <class Shape, bool VECTOR>
+template <class Shape, Access ACCESS>
 void launch_streamed(const Problem& p, int multiprocessors, bool streamed, void* workspace, cudaStream_t stream) {
   Plan work = plan<Shape>(p, multiprocessors, streamed);
   if (workspace != nullptr) {
     SharesMemoryOf<Shape>::place(work.schedule, workspace, shares_of<Shape>(multiprocessors));
   }
-  launch(every_shape_streamed_kernel<Shape, VECTOR>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
+  launch(every_shape_streamed_kernel<Shape, ACCESS>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
          work.schedule);
 }
 
@@ -520,8 +520,8 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
                                                                  cudaStream_t stream) {
     const bool vector_access = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
                                rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    (vector_access ? launch_streamed<Shape, true> : launch_streamed<Scalar, false>)(problem, multiprocessors, streamed,
-                                                                                    workspace, stream);
+    (vector_access ? launch_streamed<Shape, Access::float4>
+                   : launch_streamed<Scalar, Access::float1>)(problem, multiprocessors, streamed, workspace, stream);
   };
   const Plan work = plan<Shape>(p, device.multiprocessors, streamed);
   const double area = Shape::BM * Shape::BN / AREA;
@@ -556,10 +556,10 @@ void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Devi
     const bool a = rows_split_into_float4(problem.a, problem.k, problem.lda);
     const bool bc = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
                     rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    const auto kernel =
-        bc  ? a ? every_shape_sliced_kernel<Shape, true, true> : every_shape_sliced_kernel<Shape, false, true>
-         : a ? every_shape_sliced_kernel<Shape, true, false>
-            : every_shape_sliced_kernel<Shape, false, false>;
+    const auto kernel = bc  ? a ? every_shape_sliced_kernel<Shape, Access::float4, Access::float4>
+                                : every_shape_sliced_kernel<Shape, Access::float1, Access::float4>
+                         : a ? every_shape_sliced_kernel<Shape, Access::float4, Access::float1>
+                            : every_shape_sliced_kernel<Shape, Access::float1, Access::float1>;
     launch(kernel, tiles_of<Shape::BM, Shape::BN>(problem), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem);
   };
   const double area = Shape::BM * Shape::BN / AREA;
@@ -604,9 +604,10 @@ const Registration registered =
           using Large = TileShape<Tile128x128>;
           using Portable = SlicedShape<Sliced64x64>;
           return current_device().smem_bytes < Large::SMEM_BYTES
-                     ? resources_of(every_shape_sliced_kernel<Portable, true, true>, Portable::THREADS,
-                                    Portable::SMEM_BYTES)
-                     : resources_of(every_shape_streamed_kernel<Large, true>, Large::THREADS, Large::SMEM_BYTES);
+                     ? resources_of(every_shape_sliced_kernel<Portable, Access::float4, Access::float4>,
+                                    Portable::THREADS, Portable::SMEM_BYTES)
+                     : resources_of(every_shape_streamed_kernel<Large, Access::float4>, Large::THREADS,
+                                    Large::SMEM_BYTES);
         })
         .registration();
 

@@ -178,7 +178,7 @@ __device__ __forceinline__ int column_of_quad(int quad) {
 }
 
 /// C = alpha * accumulators + beta * C for a thread's elements. The first one is at `first_row` and `first_col`.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                       const float (&accumulators)[TILES_M][TILES_N][4]) {
   constexpr int QUADS = TILES_M * TILES_N;
@@ -203,12 +203,12 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
     const std::int64_t row = first_row + row_in_tile;
     const std::int64_t col = first_col + col_in_tile;
     float* const c = p.c + row * p.ldc + col;
-    if (VECTOR && row < p.m && col < p.n) {
+    if (ACCESS == Access::float4 && row < p.m && col < p.n) {
       update4(c, values, p.alpha, p.beta);
     }
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      if (!VECTOR && row < p.m && col + j < p.n) {
+      if (ACCESS == Access::float1 && row < p.m && col + j < p.n) {
         update(c[j], values[j], p.alpha, p.beta);
       }
     }
@@ -226,10 +226,10 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t first_row, 
   }
 }
 
-/// VECTOR: rows of A, B and C split into aligned groups of four.
-template <bool VECTOR, Sums SUMS>
+/// ACCESS: how A and B are copied and C stored.
+template <Access ACCESS, Sums SUMS>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem p) {
-  constexpr int WIDTH = VECTOR ? 4 : 1;  // floats per copy
+  constexpr int WIDTH = static_cast<int>(ACCESS);  // floats per copy
   constexpr int A_THREADS_PER_ROW = BK / WIDTH;
   constexpr int A_ROWS_PER_COPY = THREADS / A_THREADS_PER_ROW;
   constexpr int B_THREADS_PER_ROW = BN / WIDTH;
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
   // Computed again rather than kept in registers through the loop.
   const unsigned thread = keep_in_register(threadIdx.x);
   const TileOrigin origin = tile_on_curve<BM, BN>(p, static_cast<int>(blockIdx.x));
-  store<VECTOR>(p, origin.row + warp_row(thread) + thread % WARP / 4,
+  store<ACCESS>(p, origin.row + warp_row(thread) + thread % WARP / 4,
                 origin.col + warp_column(thread) + 8 * (thread % 4), accumulators);
 }
 
@@ -316,11 +316,11 @@ Chapter chapter() {
       .launcher([](const Problem& p, cudaStream_t stream) {
         const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) && rows_split_into_float4(p.b, p.n, p.ldb) &&
                                    rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? tf32x3_kernel<true, SUMS> : tf32x3_kernel<false, SUMS>, tiles_of<BM, BN>(p),
-               dim3(THREADS), SMEM_BYTES, stream, p);
+        launch(vector_access ? tf32x3_kernel<Access::float4, SUMS> : tf32x3_kernel<Access::float1, SUMS>,
+               tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
       })
       .blocks_per_sm(BLOCKS_PER_SM)
-      .resources([] { return resources_of(tf32x3_kernel<true, SUMS>, THREADS, SMEM_BYTES); });
+      .resources([] { return resources_of(tf32x3_kernel<Access::float4, SUMS>, THREADS, SMEM_BYTES); });
 }
 
 const Registration promoted = chapter<Sums::promoted>()

@@ -13,26 +13,27 @@ std::string microseconds(double time) {
 
 }  // namespace
 
-Choice choose(const std::vector<Way>& ways, double cublas_us, std::size_t workspace_limit, const std::string& without,
-              double margin) {
+Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
+              const std::string& without, double margin) {
   Choice choice;
   choice.cublas_us = cublas_us;
-  const Way* best = nullptr;
-  for (const Way& way : ways) {
-    if (way.workspace_bytes <= workspace_limit && (best == nullptr || way.microseconds < best->microseconds)) {
-      best = &way;
+  const Algorithm* best = nullptr;
+  for (const Algorithm& algorithm : algorithms) {
+    if (algorithm.workspace_bytes <= workspace_limit &&
+        (best == nullptr || algorithm.microseconds < best->microseconds)) {
+      best = &algorithm;
     }
   }
   if (best == nullptr) {
-    choice.reason = ways.empty() ? without : "the workspace is too small for the library's own kernels";
+    choice.reason = algorithms.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.way_us = best->microseconds;
+  choice.algorithm_us = best->microseconds;
   const std::string launches = best->launches > 1 ? std::to_string(best->launches) + " launches of " : "";
-  choice.reason = "predicted " + microseconds(choice.way_us) + " by " + launches + best->kernel + ", at least " +
+  choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " + launches + best->kernel + ", at least " +
                   microseconds(cublas_us) + " by cuBLAS" + (margin > 1.0 ? ", on a board that was not measured" : "");
-  if (margin * choice.way_us < cublas_us) {
-    choice.way = *best;
+  if (margin * choice.algorithm_us < cublas_us) {
+    choice.algorithm = *best;
   }
   return choice;
 }

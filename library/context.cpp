@@ -1,12 +1,12 @@
 #include "context.hpp"
 
+#include "algorithms.hpp"
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "enqueue.hpp"
 #include "predicted_time.hpp"
 #include "scaled_c.hpp"
 #include "status_error.hpp"
-#include "ways.hpp"
 
 #include <pthread.h>
 
@@ -70,8 +70,8 @@ int forks() {
 
 bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device() || p.alpha != 0.0F); }
 
-void append(std::vector<Way>& ways, std::vector<Way> more) {
-  ways.insert(ways.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
+  algorithms.insert(algorithms.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -130,8 +130,8 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   const GemmProblem& p = batch.first;
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
-  std::vector<Way> ways;
-  std::string without;  // why there are no ways
+  std::vector<Algorithm> algorithms;
+  std::string without;  // why there are no algorithms
   if (!multiplies(p)) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
@@ -148,30 +148,30 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     } else if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
-      append(ways, every_shape_ways(batch));
+      append(algorithms, every_shape_algorithms(batch));
       without = every_shape_refusal(batch);
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
-    // Each accuracy takes the ways of all that promise more.
+    // Each accuracy takes the algorithms of all that promise more.
     const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one && board_model().has_tensor_cores; };
     if (takes(SGEMM_ACCURACY_COMPONENTWISE)) {
-      append(ways, bf16x6_ways(batch, multiprocessors));
+      append(algorithms, bf16x6_algorithms(batch, multiprocessors));
       if (in_one_launch) {
-        append(ways, stacked_bf16x6_ways(batch, multiprocessors));
+        append(algorithms, stacked_bf16x6_algorithms(batch, multiprocessors));
       }
-      append(ways, tall_bf16x6_ways(batch, multiprocessors));
+      append(algorithms, tall_bf16x6_algorithms(batch, multiprocessors));
     }
     if (takes(SGEMM_ACCURACY_NORMWISE)) {
-      append(ways, fp16x3_ways(batch, multiprocessors));
+      append(algorithms, fp16x3_algorithms(batch, multiprocessors));
       if (in_one_launch) {
-        append(ways, stacked_fp16x3_ways(batch, multiprocessors));
+        append(algorithms, stacked_fp16x3_algorithms(batch, multiprocessors));
       }
     }
     if (takes(SGEMM_ACCURACY_ROWWISE) && p.k >= SHORTEST_SUM_FOR_INT8X6) {
-      append(ways, int8x6_ways(batch, multiprocessors));
+      append(algorithms, int8x6_algorithms(batch, multiprocessors));
     }
   }
-  return sgemm::choose(ways, cublas_us, workspace_limit(), without, board_model().margin);
+  return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
@@ -201,14 +201,14 @@ class sgemm_context::Memory {
 
 void sgemm_context::gemm(const GemmBatch& batch) {
   const Choice& chosen = choice(batch);
-  if (!chosen.way) {
+  if (!chosen.algorithm) {
     gemm_by_cublas(batch);
     return;
   }
-  const Way& way = *chosen.way;
+  const Algorithm& algorithm = *chosen.algorithm;
   {
-    const Memory memory(*this, way.workspace_bytes);
-    if (!memory.missing() && enqueue(way, batch, memory.data(), stream_)) {
+    const Memory memory(*this, algorithm.workspace_bytes);
+    if (!memory.missing() && enqueue(algorithm, batch, memory.data(), stream_)) {
       return;
     }
   }

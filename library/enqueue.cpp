@@ -5,14 +5,14 @@
 
 namespace sgemm {
 
-bool enqueue(const Way& way, const GemmBatch& batch, void* workspace, cudaStream_t stream) {
+bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, void* workspace, cudaStream_t stream) {
   try {
-    way.launch(batch, workspace, stream);
+    algorithm.launch(batch, workspace, stream);
     return true;
   } catch (const CudaError&) {
     // The last kernel of a launch is the one that writes C. Of several launches, some may have done so.
     const bool reads_c = batch.first.scalars_on_device() || batch.first.beta != 0.0F;
-    if (way.launches > 1 && reads_c) {
+    if (algorithm.launches > 1 && reads_c) {
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }
     return false;

@@ -111,13 +111,13 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
     plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
     plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
     copy(plan->kernel, "cublas");
-    if (choice.way) {
-      const std::int64_t launches = choice.way->kernels * choice.way->launches;
-      copy(plan->kernel, choice.way->kernel);
-      copy(plan->configuration, choice.way->configuration);
+    if (choice.algorithm) {
+      const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;
+      copy(plan->kernel, choice.algorithm->kernel);
+      copy(plan->configuration, choice.algorithm->configuration);
       plan->launches = static_cast<int>(std::min<std::int64_t>(launches, std::numeric_limits<int>::max()));
-      plan->workspace_bytes = choice.way->workspace_bytes;
-      plan->predicted_us = choice.way_us;
+      plan->workspace_bytes = choice.algorithm->workspace_bytes;
+      plan->predicted_us = choice.algorithm_us;
     }
   });
 }

@@ -5,16 +5,16 @@ set(SGEMM_LIBRARY_SOURCES
   choice.cpp
   context.cpp
   enqueue.cpp
-  every_shape_ways.cpp
+  every_shape_algorithms.cpp
   gemm_call.cpp
-  int8_ways.cu
+  int8_algorithms.cu
   memory_limit.cpp
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp
-  split_ways.cu
-  stacked_ways.cu
-  tall_ways.cu)
+  split_algorithms.cu
+  stacked_algorithms.cu
+  tall_algorithms.cu)
 set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -5,7 +5,6 @@
 #include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
 #include "bench/case_process.hpp"
-#include "bench/case_profiler.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/tuning_file.hpp"
 #include "cli/options.hpp"
@@ -128,8 +127,8 @@ CaseRunner make_case_runner(const Options& options, const DeviceQuery& query, co
 
 /// Profiled kernels run under the profiler. Files' kernels are kept away from all else, and so are ranks that are
 /// threads: what hangs or crashes costs its case alone.
-std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
-                                       const std::optional<TuningFile>& tuning) {
+std::unique_ptr<Runner> make_runner(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan,
+                                    const std::optional<TuningFile>& tuning) {
   if (options.protocol.mode == Mode::profile) {
     const std::unique_ptr<Telemetry> telemetry = Telemetry::open(query.device->pci_bus_id);
     return std::make_unique<CaseProfiler>(options.argv, telemetry ? telemetry->driver_version() : "",
@@ -155,11 +154,7 @@ std::unique_ptr<RunsCases> make_runner(const Options& options, const DeviceQuery
 /// What the process of a CaseProcess or of a CaseProfiler does instead of run_plan().
 void serve(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
   CaseRunner runner = make_case_runner(options, query, plan, tuning_for_run(options, query));
-  if (is_profiled_process()) {
-    run_profiled_case(runner, plan);
-  } else {
-    serve_cases(runner, plan);
-  }
+  serve_cases(runner, plan);
 }
 
 /// Runs the plan in the modes that fill a results file.
@@ -177,7 +172,7 @@ ExitStatus run_plan(const Options& options, const DeviceQuery& query, const Goog
   }
 
   const std::optional<TuningFile> tuning = tuning_for_run(options, query);
-  const std::unique_ptr<RunsCases> runner = make_runner(options, query, plan, tuning);
+  const std::unique_ptr<Runner> runner = make_runner(options, query, plan, tuning);
   const bool executing = any_gpu_kernel(plan) && !runner->gpu_error().empty();
   if (executing && !options.on_executor) {
     std::cerr << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", runner->gpu_error());
@@ -355,7 +350,7 @@ ExitStatus run(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     }
     return ALL_WELL;
   }
-  if (is_case_process() || is_profiled_process()) {
+  if (is_case_process()) {
     serve(options, device, plan);
     return ALL_WELL;
   }

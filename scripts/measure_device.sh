@@ -119,7 +119,7 @@ measure() {
 counters() {
   local size=$1 file=$2
   shift 2
-  python3 "$ROOT/scripts/counters.py" --build "$build" --size "$size" --out "$out/$file" "$@"
+  PYTHONPATH=$ROOT python3 -m tools.counters --build "$build" --size "$size" --out "$out/$file" "$@"
 }
 
 needs_tests() {
@@ -195,7 +195,7 @@ done
 say
 say "Results: $out. To contribute them, see results/README.md; scripts/check_results.py $out has to find no fault."
 say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
-say "  scripts/plot.py $out && scripts/drawings.py && scripts/tables.py --results $out"
+say "  scripts/plot.py $out && python -m tools.docs.tables --results $out"
 [ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]} (--resume does these alone)"
 for step in ${all//,/ }; do
   [ "$step" = build ] || grep -qx "done $step" "$progress" || exit 0

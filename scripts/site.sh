@@ -51,7 +51,7 @@ if [ -x "$runner" ]; then
 else
   say "No page steps through a warp's accesses: there is no $runner"
 fi
-"$python" "$ROOT/scripts/viewers.py" "${viewers[@]}" >&2 || die "The viewers were not made; the messages above say why."
+PYTHONPATH=$ROOT "$python" -m tools.viewers "${viewers[@]}" >&2 || die "The viewers were not made; the messages above say why."
 "$python" "$ROOT/scripts/report.py" "$ROOT/results/nvidia-h200" -o "$new/pages/report.html" >&2 ||
   die "The report was not made; the messages above say why."
 # With --quiet, warnings would not count for --strict.

@@ -91,6 +91,9 @@ base_commit() {
   printf '%s' "$base"
 }
 
+# New commits whose subject is longer than git's tools show are printed, and fail.
+subjects_fit() { ! git log --no-merges --format='%h %s' "$(base_commit)..HEAD" | grep -E '^\S+ .{73,}'; }
+
 # clang-tidy takes seconds a file, and tens of seconds with its static analyzer. The long run runs all checks over all
 # files. The short run leaves the analyzer out, and checks the files that changed.
 files_to_tidy() {
@@ -109,14 +112,14 @@ compiled_in() {
 }
 
 # The precompiled headers are GCC's, so clang-tidy goes without. It finds includes that a file forgot then. What version
-# 14 lacks of the standard library is in scripts/tidy.
+# 14 lacks of the standard library is in tools/tidy.
 tidy() {
   local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=
   cmake --preset cpu -B build-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >&2 &&
     cmake --build build-tidy --target git_info >&2 &&
     printf '%s\n' "$@" | compiled_in build-tidy |
-    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --extra-arg="-isystem$ROOT/scripts/tidy" \
+    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --extra-arg="-isystem$ROOT/tools/tidy" \
       --checks="$checks" --warnings-as-errors='*'
 }
 
@@ -190,8 +193,9 @@ if [ -z "$no_browser" ]; then
 else
   skip "pytest of pages in a browser" "$no_browser"
 fi
-step "ruff" "$python" -m ruff check scripts library examples tests
-mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
+step "ruff" "$python" -m ruff check scripts tools library examples tests
+step "subjects of new commits, of at most 72 characters" subjects_fit
+mapfile -t sources < <(find examples kernels library runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
@@ -213,7 +217,8 @@ else
     skip "clang-tidy" "no file of runner/ or simt/ has changed since $(base_commit)"
   fi
 fi
-step "generated tables" "$python" scripts/tables.py --check
+step "generated tables" "$python" -m tools.docs.tables --check
+"$python" -m tools.docs.english # which warns of sentences that are hard to read, and fails nothing
 
 processor_time
 note_time total "$SECONDS" "$processor"

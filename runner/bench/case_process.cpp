@@ -2,13 +2,12 @@
 
 #include "base/outcome.hpp"
 #include "base/program.hpp"
-#include "bench/case_runner.hpp"
+#include "base/temporary_file.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -24,16 +23,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-// The two processes are connected by a socket. The one asks for a case by its name in a line, the other answers in
-// lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record.
+// The process of a CaseProcess is connected to it by a socket. The one asks for a case by its name in a line, the other
+// answers in lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record. Under
+// ncu, variables of the environment name the case, and the file that the record goes to.
 
 namespace sgemm {
 namespace {
@@ -41,51 +43,24 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-/// Tells the process that it is one, and the socket's number in it.
+/// Tells the process of a CaseProcess that it is one, and the socket's number in it.
 constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 constexpr int CONNECTION = 3;
 
+/// Tell the process of a CaseProfiler which case it runs, and the file that its record goes to.
+constexpr const char* CASE_VARIABLE = "SGEMM_PROFILED_CASE";
+constexpr const char* RECORD_VARIABLE = "SGEMM_PROFILED_RECORD";
+
 /// A process that was asked to end has so long for it.
 constexpr auto GRACE = std::chrono::seconds(2);
-constexpr auto POLL = std::chrono::milliseconds(50);
 
-bool send_line(int connection, std::string line) {
-  line += '\n';
-  for (std::string_view rest = line; !rest.empty();) {
-    const ssize_t sent = send(connection, rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno != EINTR) {
-      return false;
-    }
-    rest.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : 0);
-  }
-  return true;
-}
+/// What a process tells of a record.
+Json message_of(const Record& record) { return {{"record", to_json(record, 1)}, {"note", record.note}}; }
 
-/// Appends what arrives to `text`. Returns false at the connection's end, true after a while without anything as well.
-bool receive_some(int connection, std::string& text) {
-  pollfd descriptor{connection, POLLIN, 0};
-  const int ready = poll(&descriptor, 1, static_cast<int>(POLL.count()));
-  if (ready <= 0) {
-    return ready == 0 || errno == EINTR;
-  }
-  std::array<char, 65536> part{};
-  const ssize_t length = recv(connection, part.data(), part.size(), 0);
-  if (length <= 0) {
-    return length < 0 && errno == EINTR;
-  }
-  text.append(part.data(), static_cast<std::size_t>(length));
-  return true;
-}
-
-/// The first line of `text`, which is taken away, or nothing.
-std::optional<std::string> take_line(std::string& text) {
-  const std::size_t end = text.find('\n');
-  if (end == std::string::npos) {
-    return std::nullopt;
-  }
-  std::string line = text.substr(0, end);
-  text.erase(0, end + 1);
-  return line;
+Record record_in(const Json& message, const Case& item) {
+  Record record = record_from_json(item, message.at("record"));
+  message.at("note").get_to(record.note);
+  return record;
 }
 
 std::string ending_text(int state, bool checkable) {
@@ -100,10 +75,6 @@ std::string ending_text(int state, bool checkable) {
 }
 
 }  // namespace
-
-struct CaseProcess::Message {
-  Json json;
-};
 
 CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
                          StopToken stop)
@@ -135,14 +106,13 @@ void CaseProcess::start() {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(theirs);
-  connection_ = connection[0];
-  received_.clear();
+  connection_ = LineConnection(connection[0]);
   if (error != 0) {
     process_ = 0;
     throw std::system_error(error, std::generic_category(), "can not start a process for the cases");
   }
   try {
-    const Json hello = receive().json;
+    const Json hello = receive();
     hello.at("gpu_error").get_to(gpu_error_);
     const Json& facts = hello.at("gpu_facts");
     gpu_facts_ = {facts.at("driver"), facts.at("flush_bytes"), facts.at("empty_kernel_us"), facts.at("resolution_us")};
@@ -151,14 +121,14 @@ void CaseProcess::start() {
   }
 }
 
-CaseProcess::Message CaseProcess::receive(bool checkable) {
+Json CaseProcess::receive(bool checkable) {
   const Clock::time_point begin = Clock::now();
   std::optional<Clock::time_point> stopped;
   while (true) {
-    if (const std::optional<std::string> line = take_line(received_)) {
-      return {Json::parse(*line)};
+    if (const std::optional<std::string> line = connection_.take()) {
+      return Json::parse(*line);
     }
-    if (!receive_some(connection_, received_)) {
+    if (!connection_.receive()) {
       const std::string how = ending_text(end(), checkable);
       throw CaseStopped(stopped ? Outcome::skipped : Outcome::failed, stopped ? "interrupted" : how);
     }
@@ -183,8 +153,7 @@ int CaseProcess::end() {
   if (process_ == 0) {
     return 0;
   }
-  close(connection_);  // which asks it to end
-  connection_ = -1;
+  close(connection_.socket());  // which asks it to end
   int state = 0;
   const Clock::time_point begin = Clock::now();
   while (waitpid(process_, &state, WNOHANG) == 0) {
@@ -200,38 +169,7 @@ int CaseProcess::end() {
 Record CaseProcess::run(const Case& item, const Observer& observer) {
   Record record(item);
   try {
-    if (process_ == 0) {
-      start();
-    }
-    send_line(connection_, item.name());  // where the process is gone, receive() tells
-    while (true) {
-      const Json message = receive(checkable_ && record.file).json;
-      if (message.contains("progress")) {
-        observer(message.at("progress").get<std::string>());
-        continue;
-      }
-      if (message.contains("stack_overflow")) {
-        end();
-        throw CaseStopped(Outcome::failed,
-                          fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and "
-                                      "calls",
-                                      simt::THREAD_STACK_BYTES / 1024));
-      }
-      if (message.contains("exit")) {
-        end();
-        throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
-      }
-      const Json& told = message.at("record");
-      if (record.file && told.at("source_hash") != record.file->hash) {
-        throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", record.file->path));
-      }
-      record = record_from_json(item, told);
-      message.at("note").get_to(record.note);
-      if (message.at("last").get<bool>()) {
-        end();
-      }
-      return record;
-    }
+    return ask_for(item, observer);
   } catch (const CaseStopped& stopped) {
     record.stop(stopped.outcome(), stopped.what());
   } catch (const std::exception& error) {
@@ -241,9 +179,125 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
   return record;
 }
 
+Record CaseProcess::ask_for(const Case& item, const Observer& observer) {
+  if (process_ == 0) {
+    start();
+  }
+  const std::optional<KernelFile>& file = item.kernel->file;
+  connection_.send(item.name());  // where the process is gone, receive() tells
+  while (true) {
+    const Json message = receive(checkable_ && file);
+    if (message.contains("progress")) {
+      observer(message.at("progress").get<std::string>());
+      continue;
+    }
+    if (message.contains("stack_overflow")) {
+      end();
+      throw CaseStopped(
+          Outcome::failed,
+          fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
+                      simt::THREAD_STACK_BYTES / 1024));
+    }
+    if (message.contains("exit")) {
+      end();
+      throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
+    }
+    if (file && message.at("record").at("source_hash") != file->hash) {
+      throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
+    }
+    Record record = record_in(message, item);
+    if (message.at("last").get<bool>()) {
+      end();
+    }
+    return record;
+  }
+}
+
+// ---- Under ncu ----
+
+CaseProfiler::CaseProfiler(std::vector<std::string> arguments, const std::string& driver,
+                           std::optional<double> seconds_per_case, StopToken stop)
+    : arguments_(std::move(arguments)), driver_(driver), seconds_per_case_(seconds_per_case), stop_(stop) {}
+
+Record CaseProfiler::run(const Case& item, const Observer& observer) {
+  Record record(item);
+  try {
+    stop_.check();
+    if (item.kernel->platform == Platform::cpu) {
+      throw CaseStopped(Outcome::not_supported, "runs on the CPU: ncu reads counters of GPU kernels");
+    }
+    if (!item.kernel->local_kernel.empty()) {
+      throw CaseStopped(Outcome::not_supported,
+                        fmt::format("is made of {}, which can be profiled", item.kernel->local_kernel));
+    }
+    if (!refusal_.empty()) {
+      throw CaseStopped(Outcome::skipped, refusal_);
+    }
+    return profile(item, observer);
+  } catch (const CaseStopped& stopped) {
+    record.stop(stopped.outcome(), stopped.what());
+  } catch (const std::exception& error) {
+    record.stop(Outcome::failed, error.what());
+  }
+  return record;
+}
+
+Record CaseProfiler::profile(const Case& item, const Observer& observer) {
+  observer("profiling");
+  std::vector<std::string> program = arguments_;
+  program.front() = std::filesystem::read_symlink("/proc/self/exe").string();  // for ncu, that link is its own
+  while (true) {
+    const TemporaryFile file("record.json");
+    const std::vector<std::string> variables{fmt::format("{}={}", CASE_VARIABLE, item.name()),
+                                             fmt::format("{}={}", RECORD_VARIABLE, file.path().string())};
+    std::vector<std::string> wanted;
+    std::copy_if(metrics().begin(), metrics().end(), std::back_inserter(wanted), [&](const std::string& metric) {
+      return std::find(dropped_metrics_.begin(), dropped_metrics_.end(), metric) == dropped_metrics_.end();
+    });
+    NcuRun run = ncu_.profile(program, variables, wanted, seconds_per_case_, stop_);
+    dropped_metrics_.insert(dropped_metrics_.end(), run.rejected.begin(), run.rejected.end());
+    if (const std::string text = file.content(); !text.empty()) {
+      Record record = record_in(Json::parse(text), item);
+      if (record.outcome != Outcome::profiled) {
+        return record;  // it did not come to the launch that is profiled
+      }
+      if (!run.launches.empty()) {
+        record.profile = Profile{ncu_.version(), std::move(run.launches), dropped_metrics_};
+        return record;
+      }
+    }
+    refusal_ = run.refusal();
+    if (!refusal_.empty()) {
+      throw CaseStopped(Outcome::skipped, refusal_);
+    }
+    if (run.rejected.empty()) {
+      throw CaseStopped(Outcome::failed, fmt::format("ncu gave no counters: {}", run.last_lines()));
+    }
+  }
+}
+
 // ---- The process ----
 
 namespace {
+
+const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
+  const auto item = std::find_if(plan.begin(), plan.end(), [&](const Case& each) { return each.name() == name; });
+  if (item == plan.end()) {
+    throw std::logic_error(fmt::format("there is no case {}", name));
+  }
+  return *item;
+}
+
+void serve_profiler(CaseRunner& runner, const std::vector<Case>& plan) {
+  const Case& item = case_of(plan, std::getenv(CASE_VARIABLE));
+  Record record(item);
+  if (runner.gpu_error().empty()) {
+    record = runner.run(item, [](std::string_view) {});
+  } else {
+    record.stop(Outcome::failed, runner.gpu_error());
+  }
+  write_atomically(std::getenv(RECORD_VARIABLE), dump_json(message_of(record), -1));
+}
 
 bool serving = false;
 
@@ -269,9 +323,13 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
+bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr || std::getenv(CASE_VARIABLE) != nullptr; }
 
 void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
+  if (std::getenv(CASE_VARIABLE) != nullptr) {
+    serve_profiler(runner, plan);
+    return;
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -285,38 +343,30 @@ void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
   sigaction(SIGSEGV, &on_fault, nullptr);
   serving = true;
   const GpuFacts facts = runner.gpu_facts();
-  send_line(CONNECTION, dump_json({{"gpu_error", runner.gpu_error()},
-                                   {"gpu_facts",
-                                    {{"driver", facts.driver},
-                                     {"flush_bytes", facts.flush_bytes},
-                                     {"empty_kernel_us", facts.empty_kernel_us},
-                                     {"resolution_us", facts.event_resolution_us}}}},
-                                  -1));
-  std::string received;
+  LineConnection connection(CONNECTION);
+  connection.send(dump_json({{"gpu_error", runner.gpu_error()},
+                             {"gpu_facts",
+                              {{"driver", facts.driver},
+                               {"flush_bytes", facts.flush_bytes},
+                               {"empty_kernel_us", facts.empty_kernel_us},
+                               {"resolution_us", facts.event_resolution_us}}}},
+                            -1));
   Clock::time_point told;
   const Observer observer = [&](std::string_view activity) {
     constexpr auto PERIOD = std::chrono::milliseconds(100);  // telling takes time from what is measured
     if (Clock::now() - told > PERIOD) {
       told = Clock::now();
-      send_line(CONNECTION, dump_json({{"progress", activity}}, -1));
+      connection.send(dump_json({{"progress", activity}}, -1));
     }
   };
-  while (true) {
-    const std::optional<std::string> name = take_line(received);
-    if (!name) {
-      if (!receive_some(CONNECTION, received)) {
-        break;
-      }
-      continue;
+  do {
+    while (const std::optional<std::string> name = connection.take()) {
+      const Record record = runner.run(case_of(plan, *name), observer);
+      Json message = message_of(record);
+      message["last"] = runner.lost();
+      connection.send(dump_json(message, -1));
     }
-    const auto item = std::find_if(plan.begin(), plan.end(), [&](const Case& each) { return each.name() == *name; });
-    if (item == plan.end()) {
-      throw std::logic_error("there is no case " + *name);
-    }
-    const Record record = runner.run(*item, observer);
-    const bool last = runner.lost();
-    send_line(CONNECTION, dump_json({{"record", to_json(record, 1)}, {"note", record.note}, {"last", last}}, -1));
-  }
+  } while (connection.receive());
   serving = false;
 }
 

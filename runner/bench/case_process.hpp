@@ -1,22 +1,26 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "bench/runs_cases.hpp"
+#include "base/line_connection.hpp"
+#include "bench/case_runner.hpp"
+#include "profile/ncu.hpp"
 
 #include <sys/types.h>
+#include <nlohmann/json.hpp>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+// Cases in other processes. Such a process is this program once more with the same command line, so it makes the same
+// plan, and is asked for cases of it by name.
+
 namespace sgemm {
 
-class CaseRunner;
-
-/// Runs cases in a process of their own, which is this program once more with the same command line. Where a case ends
-/// that process, or takes too long, it is recorded as failed, and a new process takes the cases that are left. What one
-/// case does to another's memory, or to the GPU, goes with the process.
-class CaseProcess final : public RunsCases {
+/// Runs cases in a process of their own. Where a case ends that process, or takes too long, it is recorded as failed,
+/// and a new process takes the cases that are left. What one case does to another's memory, or to the GPU, goes with
+/// the process.
+class CaseProcess final : public Runner {
  public:
   /// `arguments` are this program's own. A case may take so many seconds; nothing for as long as it likes. Once `stop`
   /// is requested, the case under way has a moment to end by itself. `checkable` says whether --check, which was not
@@ -32,30 +36,56 @@ class CaseProcess final : public RunsCases {
   GpuFacts gpu_facts() const override { return gpu_facts_; }
 
  private:
-  struct Message;
-
   /// Throws std::runtime_error where the process does not come up.
   void start();
   /// The next message of the process. Throws CaseStopped where it ends, takes too long, or is stopped instead.
-  Message receive(bool checkable = false);
+  nlohmann::ordered_json receive(bool checkable = false);
   /// Waits for the process to end, and ends it where it does not. Returns its state, as waitpid() tells it.
   int end();
+  /// Throws CaseStopped where the process gives no record.
+  Record ask_for(const Case& item, const Observer& observer);
 
   const std::vector<std::string> arguments_;
   const std::optional<double> seconds_per_case_;
   const bool checkable_;
   const StopToken stop_;
   pid_t process_ = 0;  ///< 0 while there is none
-  int connection_ = -1;
-  std::string received_;  ///< what has not been taken as a message yet
+  LineConnection connection_;
   std::string gpu_error_;
   GpuFacts gpu_facts_;
 };
 
-/// Whether this is the process of a CaseProcess.
+/// Reads a GPU's counters of each case with Nsight Compute: a process under ncu runs that case alone, first to verify
+/// it, then once between cudaProfilerStart() and cudaProfilerStop().
+class CaseProfiler final : public Runner {
+ public:
+  /// `driver` is the version of the GPU's driver, or empty; a case may take `seconds_per_case`, or as long as it likes.
+  /// Throws UsageError where there is no ncu.
+  CaseProfiler(std::vector<std::string> arguments, const std::string& driver, std::optional<double> seconds_per_case,
+               StopToken stop);
+
+  Record run(const Case& item, const Observer& observer) override;
+  const std::string& gpu_error() const override { return gpu_error_; }
+  GpuFacts gpu_facts() const override { return {driver_, 0, 0.0, 0.0}; }
+
+ private:
+  /// Throws CaseStopped where there are no counters.
+  Record profile(const Case& item, const Observer& observer);
+
+  const Ncu ncu_;
+  const std::vector<std::string> arguments_;
+  const std::string driver_;
+  const std::optional<double> seconds_per_case_;
+  const StopToken stop_;
+  const std::string gpu_error_;
+  std::vector<std::string> dropped_metrics_;
+  std::string refusal_;  ///< why no case can be profiled here, once it is known
+};
+
+/// Whether this is the process of a CaseProcess or of a CaseProfiler.
 bool is_case_process();
 
-/// What that process does: runs the cases of `plan` that it is asked for, until it is asked for no more.
+/// What such a process does: runs the cases of `plan` that it is asked for, until it is asked for no more.
 void serve_cases(CaseRunner& runner, const std::vector<Case>& plan);
 
 }  // namespace sgemm

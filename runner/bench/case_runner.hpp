@@ -4,7 +4,6 @@
 #include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
 #include "bench/ranks_bench.hpp"
-#include "bench/runs_cases.hpp"
 #include "bench/tuner.hpp"
 #include "bench/tuning_file.hpp"
 #include "count/count.hpp"
@@ -22,8 +21,21 @@
 
 namespace sgemm {
 
+/// Takes cases one by one from the plan to a record, whatever happens on the way: in this process (CaseRunner), or in
+/// others (case_process.hpp).
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  /// Never throws for what a case can do wrong.
+  virtual Record run(const Case& item, const Observer& observer) = 0;
+  /// Why no GPU kernel can be run on a GPU; empty when they can.
+  virtual const std::string& gpu_error() const = 0;
+  virtual GpuFacts gpu_facts() const = 0;
+};
+
 /// Runs cases in this process. It chooses the bench and owns the operands.
-class CaseRunner final : public RunsCases {
+class CaseRunner final : public Runner {
  public:
   struct Settings {
     bool use_gpu = true;       ///< prepare the GPU, where there is one

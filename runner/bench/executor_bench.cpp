@@ -25,13 +25,13 @@ constexpr double LITTLE_WORK = 5e7;
 
 /// The products that a kernel takes as long for as for this problem. Blocks are whole, also where C is narrow, and a
 /// thread takes as long as for some products before it does its first.
-double work(Shape shape) {
+double work(Size size) {
   constexpr std::int64_t SIDE_OF_BLOCK = 32;
   constexpr std::int64_t LEAST_DEPTH = 16;
-  shape.m = ceil_div(shape.m, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
-  shape.n = ceil_div(shape.n, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
-  shape.k = std::max(shape.k, LEAST_DEPTH);
-  return products(shape);
+  size.m = ceil_div(size.m, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
+  size.n = ceil_div(size.n, SIDE_OF_BLOCK) * SIDE_OF_BLOCK;
+  size.k = std::max(size.k, LEAST_DEPTH);
+  return products(size);
 }
 
 /// "90 s", "25 min", "3.5 h".
@@ -53,8 +53,8 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
   if (protocol_.check && !kernel.build(Target::for_checks)) {
     throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
   }
-  if (!force_ && work(operands.shape) > LITTLE_WORK) {
-    const std::optional<double> seconds = estimate_seconds(kernel, operands.shape);
+  if (!force_ && work(operands.size) > LITTLE_WORK) {
+    const std::optional<double> seconds = estimate_seconds(kernel, operands.size);
     if (seconds && *seconds > MOST_SECONDS) {
       throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
                                                       duration_text(*seconds)));
@@ -87,7 +87,7 @@ Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) co
   return prepared;
 }
 
-std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, const Shape& shape) {
+std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, const Size& size) {
   const auto [entry, is_new] = products_per_second_.try_emplace(kernel.id());
   if (is_new) {
     constexpr Size SMALL{256, 256, 64};
@@ -103,9 +103,9 @@ std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, cons
       return std::nullopt;  // what is wrong with a small product need not be wrong with the one that is asked for
     }
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    entry->second = work(small.shape) / time.count();
+    entry->second = work(SMALL) / time.count();
   }
-  return entry->second ? std::optional(work(shape) / *entry->second) : std::nullopt;
+  return entry->second ? std::optional(work(size) / *entry->second) : std::nullopt;
 }
 
 void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {

@@ -24,7 +24,7 @@ class ExecutorBench final : public HostBench {
   Prepared execute(const Kernel& kernel, const Problem& problem) const;
   /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem; nothing where it
   /// can not compute that one.
-  std::optional<double> estimate_seconds(const Kernel& kernel, const Shape& shape);
+  std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);
 
   const bool force_;
   std::map<std::string, std::optional<double>> products_per_second_;  ///< by id

@@ -10,7 +10,7 @@
 
 namespace sgemm {
 
-/// A Shape without alpha and beta, which the protocol has.
+/// The extents of a product. A Shape has alpha and beta as well, which are the protocol's.
 struct Size {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -23,7 +23,11 @@ struct Size {
   auto operator<=>(const Size&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-Shape shape_of(const Size& size, float alpha = 1.0F, float beta = 0.0F);
+Shape shape_of(const Size& size, float alpha, float beta);
+
+/// Multiplications of all products of the size, and floating-point operations.
+double products(const Size& size);
+double flops(const Size& size);
 
 /// What BLAS calls the operations on A and B: "nn", "nt", "tn" or "tt".
 std::string ops_of(const Size& size);

@@ -103,6 +103,28 @@ NcuRun Ncu::profile(const std::vector<std::string>& program, const std::vector<s
   return run;
 }
 
+std::string NcuRun::refusal() const {
+  return output.find("ERR_NVGPUCTRPERM") == std::string_view::npos
+             ? ""
+             : "the driver lets this user read no counters (ERR_NVGPUCTRPERM): run it as root, or let all users read "
+               "them as https://developer.nvidia.com/ERR_NVGPUCTRPERM says";
+}
+
+std::string NcuRun::last_lines() const {
+  constexpr std::size_t LINES = 3;
+  std::vector<std::string_view> lines;
+  for (const std::string_view line : split(output, '\n')) {
+    if (line.find_first_not_of(" \r") != std::string_view::npos) {
+      lines.push_back(line);
+    }
+  }
+  if (lines.empty()) {
+    return "it printed nothing";
+  }
+  lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(std::min(LINES, lines.size())));
+  return fmt::format("{}", fmt::join(lines, " / "));
+}
+
 std::vector<ProfiledLaunch> launches_in(std::string_view csv, const std::vector<std::string>& metrics) {
   std::vector<std::vector<std::string>> rows;
   for (const std::string_view line : split(csv, '\n')) {

@@ -17,6 +17,11 @@ struct NcuRun {
   std::vector<ProfiledLaunch> launches;  ///< between the program's cudaProfilerStart() and cudaProfilerStop()
   std::vector<std::string> rejected;     ///< metrics that ncu complained of
   std::string output;                    ///< what it and the program printed
+
+  /// What keeps ncu from profiling anything on this machine; empty where it is something else.
+  std::string refusal() const;
+  /// The last lines of the output that have something on them, as one.
+  std::string last_lines() const;
 };
 
 class Ncu {

@@ -224,7 +224,7 @@ Outcome outcome_from(std::string_view word) {
 Measurement measurement_of(Timings timings, const Size& size) {
   Measurement result;
   result.time_us = summarize(timings.kernel_us, CONFIDENCE);
-  result.gflops = flops(shape_of(size)) / (result.time_us.median * 1e3);
+  result.gflops = flops(size) / (result.time_us.median * 1e3);
   if (!timings.rival_us.empty()) {
     const Summary ratio = summarize(timings.ratios(), CONFIDENCE);
     result.vs_cublas = ratio.median;
@@ -339,7 +339,7 @@ Json to_json(const Record& record, int repetitions) {
   if (record.measurement) {
     add_samples(json, *record.measurement);
   }
-  const double work = flops(shape_of(record.size));
+  const double work = flops(record.size);
   if (record.energy) {
     json["energy"] = to_json(*record.energy, work);
   }

@@ -68,7 +68,7 @@ auto of_turn(Turn Turns::*which, Format format) {
     if (turns == nullptr || (turns->*which).batch_us.empty()) {
       return "-";
     }
-    return format(turns->*which, flops(shape_of(record.size)));
+    return format(turns->*which, flops(record.size));
   };
 }
 

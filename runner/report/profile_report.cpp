@@ -85,7 +85,7 @@ std::string heading_of(const Record& record) {
 
 std::vector<std::string> profile_report(const Record& record, std::size_t width) {
   const Profile& profile = *record.profile;
-  const Json launches = to_json(profile, flops(shape_of(record.size))).at("launches");
+  const Json launches = to_json(profile, flops(record.size)).at("launches");
   std::vector<std::vector<std::string>> rows{{"launch of"}};
   for (const ProfiledLaunch& launch : profile.launches) {
     rows.front().push_back(launch.function);

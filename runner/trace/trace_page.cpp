@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-// viewers/warp.js reads what is written here.
+// trace/page/warp.js reads what is written here.
 
 namespace sgemm {
 namespace {

@@ -1,10 +1,10 @@
 #include "user/compile.hpp"
 
 #include "base/program.hpp"
-#include "base/split.hpp"
 #include "base/usage_error.hpp"
 #include "record/results_file.hpp"
 #include "simt/plain_cuda.hpp"
+#include "simt/source.hpp"
 #include "user/wrapper.hpp"
 
 #include <unistd.h>
@@ -29,18 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
-
-constexpr std::string_view SIMT_INCLUDE = SGEMM_SIMT_INCLUDE;
-
-Words words_of(std::string_view text) {
-  Words words;
-  for (const std::string_view word : split(text, ' ')) {
-    if (!word.empty()) {
-      words.emplace_back(word);
-    }
-  }
-  return words;
-}
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
@@ -156,7 +144,7 @@ void check_translation(const PlacedText& text) {
 /// By what the executor's headers and the translator differ between versions.
 std::string state_of_executor() {
   fs::file_time_type latest = fs::file_time_type::min();
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(SIMT_INCLUDE)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(simt::include_folder())) {
     latest = std::max(latest, entry.last_write_time());
   }
   return fmt::format("{}, headers of {}", state_of("/proc/self/exe"), latest.time_since_epoch().count());
@@ -168,12 +156,7 @@ std::string translated(const UserFile& file, const std::string& wrapper, const C
   try {
     check_translation(file.launch.statement);
     const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
-    fs::create_directories(folder);
-    const simt::TranslatedFile translation = simt::translate_with_includes(file.path, include_folders, folder);
-    const fs::path named = folder / "translation.cpp";  // #include does not take every name that a file may have
-    fs::rename(translation.path, named);
-    return fmt::format("#include <cuda_runtime.h>\n#include \"{}\"\n{}", named.string(),
-                       simt::translate(wrapper, file.path));
+    return simt::translation_unit(file.path, include_folders, folder, wrapper);
   } catch (const simt::TranslationError& error) {
     throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
   }
@@ -231,16 +214,9 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
                          "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
     append(flags.words, options.nvcc_flags);
   } else {
-    // Variables of templates would otherwise be one for all libraries that have a template of that name.
-    // Where a launch is wrong, the executor's own templates would fill a page behind the first error.
-    append(flags.words, {"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w", "-ftemplate-backtrace-limit=1"});
-    append(flags.words, words_of(target == Target::for_checks ? SGEMM_CHECKED_OPTIONS : "-O2 " SGEMM_EXECUTOR_OPTIONS));
-    append(flags.words, {"-gdwarf-4"});
+    append(flags.words, simt::unit_flags(target == Target::for_checks));
     append(flags.words, with_values(options.nvcc_flags, {"-D", "-U", "-include"}));
-    // Messages name lines as the file was named. In DWARF 5, addr2line 2.40 takes the first #line's file for the
-    // compiler's own.
-    flags.before = {fmt::format("-fdebug-prefix-map={}=.", fs::current_path().string()),
-                    fmt::format("-I{}/simt/cuda", SIMT_INCLUDE), fmt::format("-I{}", SIMT_INCLUDE)};
+    flags.before = simt::header_flags();
   }
   const fs::path folder = fs::path(file.path).parent_path();
   flags.words.push_back("-I" + (folder.empty() ? "." : folder.string()));
@@ -266,8 +242,6 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 
 }  // namespace
 
-bool can_compile_checks() { return SGEMM_SIMT_CHECKS; }
-
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Flags flags = flags_for(target, file, options);
   Words words = flags.all();
@@ -289,7 +263,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   write_atomically(files.source, target == Target::for_gpu
-                                     ? line_directive({"", file.path, 1}) + without_main(file.text) + wrapper
+                                     ? line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper
                                      : translated(file, wrapper, options, files.translations));
   if (target == Target::for_gpu) {
     append(words, {"-shared", "-Xlinker=-z,lazy"});
@@ -299,12 +273,12 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
     append(words, {"-o", files.unfinished.string(), files.source.string()});
     run_compiler(words, file, target);
   } else {
-    // In two steps: with the checks' options, one would link the thread sanitizer's library.
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
     run_compiler(words, file, target);
-    run_compiler({words.front(), "-shared", "-Wl,-z,lazy", fmt::format("-Wl,--dynamic-list={}", SGEMM_EXECUTOR_SYMBOLS),
-                  "-o", files.unfinished.string(), files.object.string()},
-                 file, target);
+    Words link{words.front()};
+    append(link, simt::link_flags());
+    append(link, {"-o", files.unfinished.string(), files.object.string()});
+    run_compiler(link, file, target);
   }
   fs::rename(files.unfinished, files.library);
   write_atomically(files.recipe, recipe);

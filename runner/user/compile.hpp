@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/target.hpp"
+#include "simt/compile.hpp"
 #include "user/user_file.hpp"
 
 #include <filesystem>
@@ -20,8 +21,7 @@ struct CompiledFile {
   std::string command;            ///< that compiled it, without folders of the runner's own
 };
 
-/// Whether this build's compiler can compile files with every access observed.
-bool can_compile_checks();
+using simt::can_compile_checks;
 
 /// Compiles a user's file for a target, or finds the library in the cache: below the build folder, or in the user's
 /// cache folder where that can not be written to. The library is as good as a new one while all text, the flags and the

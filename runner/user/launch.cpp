@@ -56,16 +56,16 @@ std::string plain_name(std::string_view written) {
   return name;
 }
 
-bool is_tensor(const Parameter& parameter) {
+bool is_tensor(const simt::Parameter& parameter) {
   return std::ranges::any_of(std::array{"torch :: Tensor", "at :: Tensor"}, [&](std::string_view tensor) {
     return parameter.type == tensor || parameter.type == fmt::format("const {}", tensor) ||
            parameter.type == fmt::format("const {} &", tensor);
   });
 }
 
-bool is_pointer(const Parameter& parameter) { return has(parameter.type, "*"); }
+bool is_pointer(const simt::Parameter& parameter) { return has(parameter.type, "*"); }
 
-std::optional<Type> type_of(const Parameter& parameter) {
+std::optional<Type> type_of(const simt::Parameter& parameter) {
   const std::string& type = parameter.type;
   if (has(type, "cudaStream_t")) {
     return Type::stream;
@@ -126,7 +126,7 @@ std::vector<std::string> usual_order(Type type, std::size_t count) {
 }
 
 /// Sets the values of the parameters at `places`, all of one type. Returns whether that could be told.
-bool assign(const std::vector<std::size_t>& places, Type type, const Function& function,
+bool assign(const std::vector<std::size_t>& places, Type type, const simt::Function& function,
             std::vector<std::string>& values) {
   std::vector<std::string> named;
   for (const std::size_t place : places) {
@@ -161,7 +161,7 @@ bool contains(const std::vector<std::string>& values, std::string_view value) {
 }
 
 /// The argument for a parameter that stands for `name` of the problem.
-std::string argument_for(const Parameter& parameter, const std::string& name) {
+std::string argument_for(const simt::Parameter& parameter, const std::string& name) {
   if (is_tensor(parameter)) {
     const std::string_view extents = name == "A" ? "M, K" : name == "B" ? "K, N" : "M, N";
     return fmt::format("torch::from_blob({}, {{{}}})", name, extents);
@@ -170,15 +170,15 @@ std::string argument_for(const Parameter& parameter, const std::string& name) {
 }
 
 /// The function with `float` for the type that it is a template over; the function itself where it is no such template.
-Function in_single_precision(Function function) {
+simt::Function in_single_precision(simt::Function function) {
   if (function.template_parameters.size() != 1) {
     return function;
   }
-  const Parameter element = function.template_parameters.front();
+  const simt::Parameter element = function.template_parameters.front();
   if (element.type != "typename" && element.type != "class") {
     return function;
   }
-  for (Parameter& parameter : function.parameters) {
+  for (simt::Parameter& parameter : function.parameters) {
     std::vector<std::string_view> words = split(parameter.type, ' ');
     std::replace(words.begin(), words.end(), std::string_view(element.name), std::string_view("float"));
     parameter.type = fmt::format("{}", fmt::join(words, " "));
@@ -193,19 +193,19 @@ std::string base_name(const std::string& name) {
   return colons == std::string::npos ? name : name.substr(colons + 2);
 }
 
-bool is_called(const Function& function, const std::string& chosen) {
+bool is_called(const simt::Function& function, const std::string& chosen) {
   return chosen.empty() || function.name == chosen || base_name(function.name) == chosen;
 }
 
 /// Whether `text` has `word` as a whole word.
-bool has_word(const std::string& text, std::string_view word) { return scan(text).has_word(word); }
+bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
 
 /// A launch to start from: a thread for each element of C.
-std::string suggestion(const Function& kernel) {
+std::string suggestion(const simt::Function& kernel) {
   std::string name = kernel.name;
   if (kernel.needs_template_arguments()) {
     std::vector<std::string> parameters;
-    for (const Parameter& parameter : kernel.template_parameters) {
+    for (const simt::Parameter& parameter : kernel.template_parameters) {
       parameters.push_back(parameter.name);
     }
     name += fmt::format("<{}>", fmt::join(parameters, ", "));
@@ -216,10 +216,10 @@ std::string suggestion(const Function& kernel) {
       arguments ? fmt::format("{}", fmt::join(arguments->values, ", ")) : "M, N, K, alpha, A, B, beta, C");
 }
 
-[[noreturn]] void reject(const Scan& scan, const std::string& path, const std::string& why) {
+[[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why) {
   std::string details;
-  const Function* kernel = nullptr;
-  for (const Function& function : scan.functions) {
+  const simt::Function* kernel = nullptr;
+  for (const simt::Function& function : source.functions) {
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
     if (kernel == nullptr && function.is_kernel) {
@@ -238,13 +238,13 @@ std::string suggestion(const Function& kernel) {
   throw UsageError(fmt::format("{}: {}", path, why), details);
 }
 
-std::optional<PlacedText> requirement_of(const Scan& scan, const std::string& path, const LaunchOptions& options,
-                                         const std::string& implied) {
+std::optional<PlacedText> requirement_of(const simt::Source& source, const std::string& path,
+                                         const LaunchOptions& options, const std::string& implied) {
   std::optional<PlacedText> requirement;
   if (options.requirement) {
     requirement = {*options.requirement, "--requires", 1};
-  } else if (!scan.requirements.empty()) {
-    requirement = {scan.requirements.front().text, path, scan.requirements.front().line};
+  } else if (const std::vector<simt::Comment> own = source.directives("requires"); !own.empty()) {
+    requirement = {own.front().text, path, own.front().line};
   }
   if (implied.empty()) {
     return requirement;
@@ -257,24 +257,25 @@ std::optional<PlacedText> requirement_of(const Scan& scan, const std::string& pa
 }
 
 /// The file's launch lines for the kernel `chosen`; all where that is empty.
-std::vector<const Directive*> launch_lines(const Scan& scan, const std::string& chosen) {
-  std::vector<const Directive*> launches;
-  for (const Directive& launch : scan.launches) {
+std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::string& chosen) {
+  std::vector<simt::Comment> launches;
+  for (simt::Comment& launch : source.directives("launch")) {
     if (chosen.empty() || has_word(launch.text, base_name(chosen))) {
-      launches.push_back(&launch);
+      launches.push_back(std::move(launch));
     }
   }
   return launches;
 }
 
 /// The host functions called `chosen` that have a usual signature; all where that is empty.
-std::vector<std::pair<Function, Arguments>> callable_functions(const Scan& scan, const std::string& chosen) {
-  std::vector<std::pair<Function, Arguments>> callable;
-  for (const Function& function : scan.functions) {
+std::vector<std::pair<simt::Function, Arguments>> callable_functions(const simt::Source& source,
+                                                                     const std::string& chosen) {
+  std::vector<std::pair<simt::Function, Arguments>> callable;
+  for (const simt::Function& function : source.functions) {
     if (function.is_kernel || !is_called(function, chosen)) {
       continue;
     }
-    Function instance = in_single_precision(function);
+    simt::Function instance = in_single_precision(function);
     std::optional<Arguments> arguments = instance.needs_template_arguments() ? std::nullopt : arguments_for(instance);
     if (arguments) {
       callable.emplace_back(std::move(instance), std::move(*arguments));
@@ -291,7 +292,7 @@ PlacedText statement_of(std::string text, const std::string& file, int line) {
 }
 
 /// The bytes of the workspace that `statement` names, or nothing where it names none.
-std::optional<PlacedText> workspace_of(const Scan& scan, const std::string& path, const PlacedText& statement,
+std::optional<PlacedText> workspace_of(const simt::Source& source, const std::string& path, const PlacedText& statement,
                                        const LaunchOptions& options) {
   if (!has_word(statement.text, "workspace")) {
     return std::nullopt;
@@ -299,49 +300,49 @@ std::optional<PlacedText> workspace_of(const Scan& scan, const std::string& path
   if (options.workspace) {
     return PlacedText{*options.workspace, "--workspace", 1};
   }
-  if (scan.workspaces.empty()) {
+  const std::vector<simt::Comment> workspaces = source.directives("workspace");
+  if (workspaces.empty()) {
     throw UsageError(
         fmt::format("{}: the launch names workspace, and nothing says how many bytes it has: add a comment "
                     "\"// workspace: 4 * M * N\" to the file, or give --workspace '4 * M * N'",
                     path));
   }
-  const Directive& workspace = scan.workspaces.front();
-  return PlacedText{workspace.text, path, workspace.line};
+  return PlacedText{workspaces.front().text, path, workspaces.front().line};
 }
 
-UserLaunch launch_and_requirement(const Scan& scan, const std::string& path, const std::string& chosen,
+UserLaunch launch_and_requirement(const simt::Source& source, const std::string& path, const std::string& chosen,
                                   const LaunchOptions& options) {
-  const bool any_function = std::any_of(scan.functions.begin(), scan.functions.end(),
-                                        [&](const Function& function) { return is_called(function, chosen); });
+  const bool any_function = std::any_of(source.functions.begin(), source.functions.end(),
+                                        [&](const simt::Function& function) { return is_called(function, chosen); });
   if (!chosen.empty() && !any_function) {
-    reject(scan, path, fmt::format("there is no function '{}' in it", chosen));
+    reject(source, path, fmt::format("there is no function '{}' in it", chosen));
   }
   if (options.launch) {
-    return {statement_of(*options.launch, "--launch", 1), requirement_of(scan, path, options, ""), {}};
+    return {statement_of(*options.launch, "--launch", 1), requirement_of(source, path, options, ""), {}};
   }
-  const std::vector<const Directive*> launches = launch_lines(scan, chosen);
+  const std::vector<simt::Comment> launches = launch_lines(source, chosen);
   if (launches.size() > 1) {
-    reject(scan, path, fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
+    reject(source, path, fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
   }
   if (launches.size() == 1) {
-    const Directive& launch = *launches.front();
-    return {statement_of(launch.text, path, launch.line), requirement_of(scan, path, options, ""), {}};
+    const simt::Comment& launch = launches.front();
+    return {statement_of(launch.text, path, launch.line), requirement_of(source, path, options, ""), {}};
   }
-  const std::vector<std::pair<Function, Arguments>> callable = callable_functions(scan, chosen);
+  const std::vector<std::pair<simt::Function, Arguments>> callable = callable_functions(source, chosen);
   if (callable.size() > 1) {
-    reject(scan, path,
+    reject(source, path,
            fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
   }
   if (callable.empty()) {
-    const auto kernels = std::ranges::count_if(scan.functions, &Function::is_kernel);
-    reject(scan, path,
+    const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
+    reject(source, path,
            kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that computes A * B"
            : kernels > 1 ? "it is not known how to launch its kernels"
                          : "it is not known how to launch its kernel");
   }
   const auto& [function, arguments] = callable.front();
   return {statement_of(fmt::format("{}({})", function.name, fmt::join(arguments.values, ", ")), path, function.line),
-          requirement_of(scan, path, options, arguments.requirement),
+          requirement_of(source, path, options, arguments.requirement),
           {}};
 }
 
@@ -352,7 +353,7 @@ bool UserLaunch::uses_leading_dimensions() const {
                              [this](const char* name) { return has_word(statement.text, name); });
 }
 
-std::optional<Arguments> arguments_for(const Function& function) {
+std::optional<Arguments> arguments_for(const simt::Function& function) {
   std::map<Type, std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < function.parameters.size(); ++i) {
     const std::optional<Type> type = type_of(function.parameters[i]);
@@ -409,11 +410,11 @@ std::optional<Arguments> arguments_for(const Function& function) {
   return arguments;
 }
 
-std::vector<std::string> launchable_functions(const Scan& scan) {
+std::vector<std::string> launchable_functions(const simt::Source& source) {
   std::vector<std::string> names;
-  for (const Function& function : scan.functions) {
-    const bool can_be_launched = function.is_kernel ? !launch_lines(scan, function.name).empty()
-                                                    : !callable_functions(scan, function.name).empty();
+  for (const simt::Function& function : source.functions) {
+    const bool can_be_launched = function.is_kernel ? !launch_lines(source, function.name).empty()
+                                                    : !callable_functions(source, function.name).empty();
     if (can_be_launched && std::ranges::find(names, function.name) == names.end()) {
       names.push_back(function.name);
     }
@@ -421,10 +422,10 @@ std::vector<std::string> launchable_functions(const Scan& scan) {
   return names;
 }
 
-UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
+UserLaunch find_launch(const simt::Source& source, const std::string& path, const std::string& chosen,
                        const LaunchOptions& options) {
-  UserLaunch launch = launch_and_requirement(scan, path, chosen, options);
-  launch.workspace = workspace_of(scan, path, launch.statement, options);
+  UserLaunch launch = launch_and_requirement(source, path, chosen, options);
+  launch.workspace = workspace_of(source, path, launch.statement, options);
   return launch;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "user/scan.hpp"
+#include "simt/source.hpp"
 
 #include <optional>
 #include <string>
@@ -41,16 +41,16 @@ struct Arguments {
 };
 
 /// Nothing where the parameters are not those of a product in single precision.
-std::optional<Arguments> arguments_for(const Function& function);
+std::optional<Arguments> arguments_for(const simt::Function& function);
 
 /// The kernels with a launch line and the host functions with a usual signature, in the order of the file.
-std::vector<std::string> launchable_functions(const Scan& scan);
+std::vector<std::string> launchable_functions(const simt::Source& source);
 
 /// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
 /// `options`, then the file's own "// launch:", then a host function with a usual signature, which may be a template
 /// over the type of the elements. Throws UsageError, with what the file has and a line to start from, where nothing
 /// fits, and where the launch names a workspace of which nothing says how large it is.
-UserLaunch find_launch(const Scan& scan, const std::string& path, const std::string& chosen,
+UserLaunch find_launch(const simt::Source& source, const std::string& path, const std::string& chosen,
                        const LaunchOptions& options);
 
 }  // namespace sgemm

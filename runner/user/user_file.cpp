@@ -2,11 +2,11 @@
 
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
+#include "simt/source.hpp"
 
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <regex>
 #include <set>
 #include <system_error>
 
@@ -34,11 +34,10 @@ std::optional<std::string> content_of(const fs::path& path) {
 /// Appends the text of the files that `text` includes by names in quotes, as far as they are found.
 void append_included(const std::string& text, const fs::path& folder, const std::vector<std::string>& include_folders,
                      std::set<fs::path>& known, std::string& all) {
-  static const std::regex INCLUDE(R"((^|\n)[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])");
-  for (std::sregex_iterator found(text.begin(), text.end(), INCLUDE); found != std::sregex_iterator(); ++found) {
-    std::vector<fs::path> places{folder / (*found)[2].str()};
+  for (const std::string& name : simt::read_source(text).includes) {
+    std::vector<fs::path> places{folder / name};
     for (const std::string& include_folder : include_folders) {
-      places.emplace_back(fs::path(include_folder) / (*found)[2].str());
+      places.emplace_back(fs::path(include_folder) / name);
     }
     for (const fs::path& place : places) {
       const std::optional<std::string> content = content_of(place);
@@ -74,7 +73,7 @@ std::string source_text(const std::string& path) {
   if (!text) {
     throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", path));
   }
-  if (trimmed(*text).empty()) {
+  if (simt::trimmed(*text).empty()) {
     throw UsageError(fmt::format("{} is empty: a kernel is expected in it", path));
   }
   return *text;
@@ -114,7 +113,7 @@ std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions
     throw UsageError(fmt::format("--launch starts one kernel, and {}:* is all of a file", term.path));
   }
   std::vector<FileTerm> terms;
-  for (const std::string& function : launchable_functions(scan(source_text(term.path)))) {
+  for (const std::string& function : launchable_functions(simt::read_source(source_text(term.path)))) {
     terms.push_back({term.path, function});
   }
   return terms.empty() ? std::vector<FileTerm>{{term.path, ""}} : terms;  // reading the file says what it has instead
@@ -124,7 +123,7 @@ UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
                         const std::vector<std::string>& include_folders) {
   const std::string text = source_text(term.path);
   UserFile file{term.path, term.function, text, sha256_of(term.path), {}, text};
-  file.launch = find_launch(scan(text), term.path, term.function, options);
+  file.launch = find_launch(simt::read_source(text), term.path, term.function, options);
   std::set<fs::path> known{fs::weakly_canonical(term.path)};
   append_included(text, fs::path(term.path).parent_path(), include_folders, known, file.all_text);
   return file;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "user/launch.hpp"
-#include "user/scan.hpp"
 
 #include <filesystem>
 #include <string>

@@ -27,7 +27,7 @@ constexpr std::string_view CEIL_DIV_LOCAL =
     "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
 
 /// The launch on the problem's stream, where it names none itself.
-std::string on_stream(LaunchParts launch) {
+std::string on_stream(simt::LaunchParts launch) {
   std::vector<std::string>& configuration = launch.configuration;
   if (configuration.size() == 2) {
     configuration.emplace_back("0");
@@ -92,7 +92,7 @@ extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm
 )";
 
 /// A kernel has to consent to more dynamic shared memory than 48 KiB.
-std::string consent_of(const LaunchParts& launch) {
+std::string consent_of(const simt::LaunchParts& launch) {
   if (launch.configuration.size() < 3) {
     return "";
   }
@@ -104,7 +104,7 @@ std::string consent_of(const LaunchParts& launch) {
 }
 
 /// A call that is never made: without it, a compiler tells of wrong arguments from within the templates that launch.
-std::string check_of(const LaunchParts& launch) {
+std::string check_of(const simt::LaunchParts& launch) {
   return fmt::format("  if (false) {}{};\n", launch.kernel, launch.arguments);
 }
 
@@ -112,9 +112,9 @@ std::string check_of(const LaunchParts& launch) {
 std::string statements_of(const PlacedText& all, Target target) {
   std::string text;
   PlacedText part = all;
-  for (const std::string& statement : split_statements(all.text)) {
+  for (const std::string& statement : simt::split_statements(all.text)) {
     part.text = statement;
-    const std::optional<LaunchParts> launch = parts_of_launch(statement);
+    const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement);
     if (launch) {
       text += line_directive(part) + (target == Target::for_gpu ? "" : check_of(*launch));
       text += line_directive(part) + consent_of(*launch);
@@ -136,7 +136,7 @@ std::string line_directive(const PlacedText& text) {
 }
 
 std::string wrapper_of(const UserFile& file, Target target) {
-  const Scan all = scan(file.all_text);
+  const simt::Source all = simt::read_source(file.all_text);
   std::string text = "\n#line 1 \"the runner's part\"\n";
   for (const char* const name :
        {"M", "N", "K", "alpha", "beta", "A", "B", "C", "lda", "ldb", "ldc", "stream", "workspace"}) {

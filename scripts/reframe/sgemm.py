@@ -26,10 +26,10 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, san
 from reframe.core.exceptions import ReframeError, SanityError
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT))
 
-from fleet import folder_name, references  # noqa: E402
-from results import ResultsError, parse_size, read_json, shape_of, size_text  # noqa: E402
+from tools.fleet import folder_name, references  # noqa: E402
+from tools.results import ResultsError, parse_size, read_json, shape_of, size_text  # noqa: E402
 
 BUILD = os.environ.get("SGEMM_BUILD")  # a folder with a built runner
 CHAPTERS = sorted(path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md") if path.stem != "00_gpu")

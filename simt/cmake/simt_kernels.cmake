@@ -42,8 +42,8 @@ function(simt_translate variable)
     cmake_path(GET path STEM name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.translated)
     add_custom_command(OUTPUT ${folder}/${name}.cpp
-      COMMAND simt::simt_translate ${path} ${folder} --depfile ${folder}/${name}.d
-      DEPENDS ${path} simt::simt_translate
+      COMMAND simt::command translate ${path} ${folder} --depfile ${folder}/${name}.d
+      DEPENDS ${path} simt::command
       DEPFILE ${folder}/${name}.d
       COMMENT "Translating ${source} for the executor"
       VERBATIM)

@@ -18,8 +18,7 @@ __global__ void differences(const float* in, float* out, bool wait) {
 
 std::vector<float> run(bool wait) {
   std::vector<float> in(N, 1.0F), out(N, -1.0F);
-  const simt::CheckedArrays arrays({{"in", in.data(), 1, sizeof(float[N]), sizeof(float[N])},
-                                    {"out", out.data(), 1, sizeof(float[N]), sizeof(float[N]), true}});
+  const simt::CheckedArrays arrays({simt::input("in", in), simt::output("out", out)});
   const cudaLaunchConfig_t config{1, N};
   EXPECT_EQ(cudaLaunchKernelEx(&config, differences, in.data(), out.data(), wait), cudaSuccess);
   return out;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 /// The message of the checks about `kernel`; empty where there is none. Arrays are aligned for vectors, and bytes of
@@ -23,9 +23,9 @@ std::string complaint(WrongAccess kernel) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);
   float* const aligned_in = std::bit_cast<float*>((std::bit_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
-  const simt::CheckedArrays arrays(
-      {{"IN", aligned_in, 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), false},
-       {"OUT", out.data(), 1, ELEMENTS * sizeof(float), ELEMENTS * sizeof(float), true, false, 1}});
+  simt::GlobalArray bytes_of_out = simt::in_out("OUT", out.data(), ELEMENTS);
+  bytes_of_out.unit = 1;
+  const simt::CheckedArrays arrays({simt::input("IN", aligned_in, ELEMENTS), bytes_of_out});
   try {
     kernel(aligned_in, out.data());
   } catch (const simt::Error& error) {
@@ -59,7 +59,7 @@ TEST_P(WrongAccessTest, IsFoundAndPlaced) {
 const std::vector<Expectation> EXPECTATIONS{
     {"read_global_beyond_end", read_global_beyond_end, {"thread (10,0,0)", "reads 4 bytes", "outside of all arrays"}},
     {"write_global_before_begin", write_global_before_begin, {"thread (0,0,0)", "writes 4 bytes", "outside of all"}},
-    {"write_input", write_input, {"writes 4 bytes", "row 0, column 0 of IN, which is an input"}},
+    {"write_input", write_input, {"writes 4 bytes", "element 0 of IN, which is an input"}},
     {"write_shared_beyond_end", write_shared_beyond_end, {"thread (63,0,0)", "writes 4 bytes"}},
     {"write_dynamic_beyond_end", write_dynamic_beyond_end, {"thread (63,0,0)", "outside of shared memory"}},
     {"read_uninitialised_shared", read_uninitialised_shared, {"thread (7,0,0)", "values, which nobody has written"}},
@@ -116,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Checks, WrongAccessTest, testing::ValuesIn(EXPECTATIONS
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 
 /// Expects the block, a thread and a line of `file` in the message, and all `parts`.
 inline void expect_message(const std::string& message, const std::string& file, const std::vector<std::string>& parts) {
@@ -18,4 +18,4 @@ inline void expect_message(const std::string& message, const std::string& file, 
   }
 }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

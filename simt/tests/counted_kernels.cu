@@ -1,13 +1,9 @@
 #include "counted_kernels.hpp"
 
-#include "common/tiling.cuh"
-#include "common/vector_access.cuh"
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/bar.cuh"
-#include "ptx/cp_async.cuh"
-#include "ptx/shared_memory.cuh"
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr std::size_t DYNAMIC_BYTES = 1024;
@@ -94,8 +90,10 @@ __global__ void same_line_again_kernel(const float* in, float* out) {
 
 constexpr int TILE = 16;
 
-__device__ void multiply_tile(const Problem& p, std::int64_t tile) {
-  const std::int64_t tiles_n = ceil_div<std::int64_t>(p.n, TILE);
+__device__ std::int64_t tiles_in(std::int64_t extent) { return (extent + TILE - 1) / TILE; }
+
+__device__ void multiply_tile(const Product& p, std::int64_t tile) {
+  const std::int64_t tiles_n = tiles_in(p.n);
   const std::int64_t row = tile / tiles_n * TILE + threadIdx.y;
   const std::int64_t col = tile % tiles_n * TILE + threadIdx.x;
   if (row >= p.m || col >= p.n) {
@@ -103,28 +101,28 @@ __device__ void multiply_tile(const Problem& p, std::int64_t tile) {
   }
   float sum = 0.0F;
   for (std::int64_t k = 0; k < p.k; ++k) {
-    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
+    sum += p.a[row * p.k + k] * p.b[k * p.n + col];
   }
-  p.c[row * p.ldc + col] = p.alpha * sum;
+  p.c[row * p.n + col] = p.alpha * sum;
 }
 
-__global__ void persistent_kernel(Problem p) {
-  const std::int64_t tiles = ceil_div<std::int64_t>(p.m, TILE) * ceil_div<std::int64_t>(p.n, TILE);
+__global__ void persistent_kernel(Product p) {
+  const std::int64_t tiles = tiles_in(p.m) * tiles_in(p.n);
   for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     multiply_tile(p, tile);
   }
 }
 
-__global__ void extra_reads_kernel(Problem p, unsigned first_block) {
+__global__ void extra_reads_kernel(Product p, unsigned first_block) {
   multiply_tile(p, blockIdx.x);
   if (blockIdx.x >= first_block && threadIdx.x == 0 && p.a[1] == 0.0F) {
     p.c[0] = 0.0F;  // never: no operand is 0
   }
 }
 
-__global__ void shuffled_kernel(Problem p) { multiply_tile(p, blockIdx.x * 7ULL % gridDim.x); }
+__global__ void shuffled_kernel(Product p) { multiply_tile(p, blockIdx.x * 7ULL % gridDim.x); }
 
-__global__ void different_conflicts_kernel(Problem p) {
+__global__ void different_conflicts_kernel(Product p) {
   __shared__ float values[1024];
   multiply_tile(p, blockIdx.x);
   values[threadIdx.x * (1 + blockIdx.x % 2 * 31)] = 1.0F;
@@ -134,15 +132,15 @@ __global__ void different_conflicts_kernel(Problem p) {
   }
 }
 
-__global__ void fill_kernel(Problem p) {
+__global__ void fill_kernel(Product p) {
   const std::int64_t element = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (element < p.m * p.n) {
-    p.c[element / p.n * p.ldc + element % p.n] = p.alpha;
+    p.c[element / p.n * p.n + element % p.n] = p.alpha;
   }
 }
 
 template <class... Arguments>
-void run_product(void (*kernel)(Problem, Arguments...), std::int64_t blocks, const Problem& p, Arguments... arguments) {
+void run_product(void (*kernel)(Product, Arguments...), std::int64_t blocks, const Product& p, Arguments... arguments) {
   launch(kernel, blocks, dim3(TILE, TILE), 0, nullptr, p, arguments...);
 }
 
@@ -164,19 +162,19 @@ void some_barriers(const float*, float* out) { run(some_barriers_kernel, 96, out
 void some_flops(const float* in, float* out) { run(some_flops_kernel, 33, in, out); }
 void same_line_again(const float* in, float* out) { run(same_line_again_kernel, 256, in, out); }
 
-void persistent_product(const Problem& p) { run_product(persistent_kernel, 8, p); }
-void product_with_extra_reads(const Problem& p) {
-  const std::int64_t blocks = tiles_of<TILE, TILE>(p);
+std::int64_t tiles_of(const Product& p) { return tiles_in(p.m) * tiles_in(p.n); }
+
+void persistent_product(const Product& p) { run_product(persistent_kernel, 8, p); }
+void product_with_extra_reads(const Product& p) {
+  const std::int64_t blocks = tiles_of(p);
   run_product(extra_reads_kernel, blocks, p, static_cast<unsigned>(blocks / 2));
 }
-void product_with_extra_reads_at_the_end(const Problem& p) {
-  const std::int64_t blocks = tiles_of<TILE, TILE>(p);
+void product_with_extra_reads_at_the_end(const Product& p) {
+  const std::int64_t blocks = tiles_of(p);
   run_product(extra_reads_kernel, blocks, p, static_cast<unsigned>(blocks - 1));
 }
-void shuffled_product(const Problem& p) { run_product(shuffled_kernel, tiles_of<TILE, TILE>(p), p); }
-void product_with_different_conflicts(const Problem& p) {
-  run_product(different_conflicts_kernel, tiles_of<TILE, TILE>(p), p);
-}
-void fill(const Problem& p) { run_product(fill_kernel, ceil_div<std::int64_t>(p.m * p.n, TILE * TILE), p); }
+void shuffled_product(const Product& p) { run_product(shuffled_kernel, tiles_of(p), p); }
+void product_with_different_conflicts(const Product& p) { run_product(different_conflicts_kernel, tiles_of(p), p); }
+void fill(const Product& p) { run_product(fill_kernel, (p.m * p.n + TILE * TILE - 1) / (TILE * TILE), p); }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

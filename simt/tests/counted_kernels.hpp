@@ -1,10 +1,21 @@
 #pragma once
 
-#include "common/problem.hpp"
+#include <cstdint>
 
 #include <cstddef>
 
-namespace sgemm::test {
+namespace simt::test {
+
+/// C = alpha * A * B of row-major matrices without gaps: A is m x k, B is k x n.
+struct Product {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  float alpha;
+  const float* a;
+  const float* b;
+  float* c;
+};
 
 /// Elements of the arrays that the kernels of one block get.
 constexpr std::size_t COUNTED_ELEMENTS = 4096;
@@ -39,16 +50,16 @@ void same_line_again(const float* in, float* out);
 
 /// Products by blocks of 16 x 16 threads, none of which finds its tile as the others do.
 /// Eight blocks that take tile after tile.
-void persistent_product(const Problem& p);
+void persistent_product(const Product& p);
 /// Blocks of the second half read an element of A once more.
-void product_with_extra_reads(const Problem& p);
+void product_with_extra_reads(const Product& p);
 /// Extra reads in the last block alone.
-void product_with_extra_reads_at_the_end(const Problem& p);
+void product_with_extra_reads_at_the_end(const Product& p);
 /// Blocks take tiles in an order without pattern.
-void shuffled_product(const Problem& p);
+void shuffled_product(const Product& p);
 /// Every block's bank conflicts depend on its number.
-void product_with_different_conflicts(const Problem& p);
+void product_with_different_conflicts(const Product& p);
 /// Reads nothing.
-void fill(const Problem& p);
+void fill(const Product& p);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -4,7 +4,6 @@
 
 #include "guarded_array.hpp"
 
-#include "common/problem.hpp"
 #include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"
 
@@ -19,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 
 using simt::LaunchCounts;
 
@@ -32,43 +31,34 @@ constexpr simt::CountingLimits WHOLE{std::numeric_limits<double>::infinity(), st
 constexpr simt::CountingLimits SAMPLED{0.0, std::numeric_limits<double>::infinity(), 8};
 constexpr simt::CountingLimits NEVER_WHOLE{0.0, 0.0, 8};
 
-/// A product of so many rows, columns and steps, and how it is counted.
-class CountedProduct {
+/// The matrices of a product A * B = C of so many rows, columns and steps, row-major without gaps, and how it is
+/// counted.
+class CountedMatrices {
  public:
-  CountedProduct(std::int64_t m, std::int64_t n, std::int64_t k, float beta = 0.0F)
+  CountedMatrices(std::int64_t m, std::int64_t n, std::int64_t k)
       : a_(static_cast<std::size_t>(m * k), 0.5F),
         b_(static_cast<std::size_t>(k * n), 0.25F),
-        c_(static_cast<std::size_t>(m * n), 0.0F) {
-    problem_ = {{m, n, k, 1.5F, beta}, a_.data(), k, b_.data(), n, c_.data(), n};
-  }
+        c_(static_cast<std::size_t>(m * n), 0.0F),
+        arrays_{{simt::input("A", a_.data(), {m, k, k}), 0, 1},
+                {simt::input("B", b_.data(), {k, n, n}), 0, 1},
+                {simt::in_out("C", c_.data(), {m, n, n}), 0, 1}} {}
 
-  /// Those of the first launch.
-  LaunchCounts count(const std::function<void(const Problem&)>& launch, const simt::CountingLimits& limits,
-                     std::optional<simt::TracedWarp> traced = std::nullopt) {
-    return std::move(count_all(launch, limits, traced).front());
-  }
-  std::vector<LaunchCounts> count_all(const std::function<void(const Problem&)>& launch,
-                                      const simt::CountingLimits& limits,
-                                      std::optional<simt::TracedWarp> traced = std::nullopt) {
-    std::vector<simt::CountedArray> arrays;
-    const auto add = [&](const char* name, const float* begin, std::int64_t rows, std::int64_t columns, bool writable) {
-      const auto row_bytes = static_cast<std::size_t>(columns) * sizeof(float);
-      arrays.push_back({{name, begin, static_cast<std::size_t>(rows), row_bytes, row_bytes, writable}, 0, 1});
-    };
-    add("A", problem_.a, problem_.m, problem_.k, false);
-    add("B", problem_.b, problem_.k, problem_.n, false);
-    add("C", problem_.c, problem_.m, problem_.n, true);
-    simt::Counting counting(std::move(arrays), l1_bytes, limits, traced);
-    launch(problem_);
+  float* a() { return a_.data(); }
+  float* b() { return b_.data(); }
+  float* c() { return c_.data(); }
+
+  std::vector<LaunchCounts> count(const std::function<void()>& launch, const simt::CountingLimits& limits,
+                                  std::optional<simt::TracedWarp> traced = std::nullopt) const {
+    simt::Counting counting(arrays_, l1_bytes, limits, traced);
+    launch();
     return counting.take();
   }
-  const Problem& problem() const { return problem_; }
 
  private:
   GuardedArray a_;
   GuardedArray b_;
   GuardedArray c_;
-  Problem problem_;
+  std::vector<simt::CountedArray> arrays_;
 };
 
 inline std::vector<std::string> lines_of(const LaunchCounts& counts) {
@@ -106,4 +96,4 @@ inline void expect_same(const LaunchCounts& counts, const LaunchCounts& whole) {
   EXPECT_EQ(replayed(counts), replayed(whole));
 }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

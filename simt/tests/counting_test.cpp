@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 using simt::AccessKind;
@@ -24,12 +24,28 @@ using simt::Traffic;
 LaunchCounts counts_of(CountedKernel kernel, std::optional<simt::TracedWarp> traced = std::nullopt) {
   GuardedArray in(COUNTED_ELEMENTS, 1.0F);
   GuardedArray out(COUNTED_ELEMENTS, 0.0F);
-  const std::size_t bytes = COUNTED_ELEMENTS * sizeof(float);
-  simt::Counting counting({{{"IN", in.data(), 1, bytes, bytes, false}}, {{"OUT", out.data(), 1, bytes, bytes, true}}},
-                          l1_bytes, WHOLE, traced);
+  simt::Counting counting(
+      {{simt::input("IN", in.data(), COUNTED_ELEMENTS)}, {simt::in_out("OUT", out.data(), COUNTED_ELEMENTS)}}, l1_bytes,
+      WHOLE, traced);
   kernel(in.data(), out.data());
   return std::move(counting.take().front());
 }
+
+/// A product of so many rows, columns and steps, and how it is counted.
+class CountedProduct {
+ public:
+  CountedProduct(std::int64_t m, std::int64_t n, std::int64_t k)
+      : matrices_(m, n, k), product_{m, n, k, 1.5F, matrices_.a(), matrices_.b(), matrices_.c()} {}
+
+  LaunchCounts count(void (*launch)(const Product&), const simt::CountingLimits& limits,
+                     std::optional<simt::TracedWarp> traced = std::nullopt) const {
+    return std::move(matrices_.count([&] { launch(product_); }, limits, traced).front());
+  }
+
+ private:
+  CountedMatrices matrices_;
+  Product product_;
+};
 
 const Traffic& of(const LaunchCounts& counts, AccessKind kind) {
   return counts.traffic[static_cast<std::size_t>(kind)];
@@ -197,7 +213,7 @@ TEST(Counting, BlocksInAnyOrder) {
 
 TEST(Counting, BlocksThatAreNoCopiesAreAllExecuted) {
   CountedProduct product(400, 330, 20);
-  const std::vector<std::pair<std::string, void (*)(const Problem&)>> kernels{
+  const std::vector<std::pair<std::string, void (*)(const Product&)>> kernels{
       {"persistent", persistent_product},
       {"extra reads", product_with_extra_reads},
       {"extra reads at the end", product_with_extra_reads_at_the_end},
@@ -227,4 +243,4 @@ TEST(Counting, ProductThatIsCountedWholeIsRight) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

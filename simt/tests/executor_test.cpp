@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 std::vector<float> threads(std::size_t count) { return std::vector<float>(count, -1.0F); }
@@ -206,4 +206,4 @@ TEST(Executor, StopsBetweenBlocks) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 
 /// Floats with others around them: what lies next to one array is no other array. Aligned to 16 bytes.
 class GuardedArray {
@@ -17,4 +17,4 @@ class GuardedArray {
   std::vector<float> storage_;
 };
 
-}  // namespace sgemm::test
+}  // namespace simt::test

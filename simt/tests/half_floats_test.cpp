@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr float INF = std::numeric_limits<float>::infinity();
@@ -101,4 +101,4 @@ TEST(HalfFloats, NanStaysNan) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 using simt::BlockTraffic;
@@ -208,4 +208,4 @@ TEST(L2Model, NothingToReplay) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

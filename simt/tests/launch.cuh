@@ -1,14 +1,20 @@
 #pragma once
 
-#include "common/target.hpp"
-
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <stdexcept>
 
-namespace sgemm::test {
-inline namespace SGEMM_TARGET {
+// The tests hold kernels as they are and compiled to be watched. The linker would take inline functions of both builds
+// for one.
+#ifdef SIMT_CHECKED
+#define SIMT_TEST_BUILD watched
+#else
+#define SIMT_TEST_BUILD unwatched
+#endif
+
+namespace simt::test {
+inline namespace SIMT_TEST_BUILD {
 
 /// Runs `kernel` on a row of blocks. Throws std::runtime_error where no device would take the launch.
 template <class... Parameters, class... Arguments>
@@ -20,5 +26,5 @@ void launch(void (*kernel)(Parameters...), std::size_t blocks, dim3 threads, std
   }
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm::test
+}  // namespace SIMT_TEST_BUILD
+}  // namespace simt::test

@@ -1,9 +1,7 @@
 #include "mbarriers.hpp"
 
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/cp_async.cuh"
-#include "ptx/mbarrier.cuh"
-#include "ptx/shared_memory.cuh"
 
 #include <cstdint>
 
@@ -13,7 +11,7 @@
 #define EXECUTE execute
 #endif
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr unsigned STAGES = 3;
@@ -178,4 +176,4 @@ void EXECUTE(Handover which, const float* in, float* out) {
   launch(handover_kernel, 1, dim3(2 * LANES), 0, nullptr, which, in, out);
 }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

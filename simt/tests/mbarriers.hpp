@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace sgemm::test {
+namespace simt::test {
 
 /// One block of 96 threads: a warp copies RING_STEPS rows of RING_WIDTH elements of `in` through a ring of three stages
 /// in shared memory, two warps add up what they read there, to RING_CONSUMERS elements of `out`.
@@ -53,4 +53,4 @@ void execute(Handover which, const float* in, float* out);
 void execute_watched(Ring which, const float* in, float* out);
 void execute_watched(Handover which, const float* in, float* out);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr std::size_t ELEMENTS = 256;
@@ -91,4 +91,4 @@ TEST(Mbarriers, ParityThatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 using simt::AccessKind;
@@ -27,8 +27,7 @@ template <class Which>
 std::string complaint(Which which) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);
-  const simt::CheckedArrays arrays(
-      {{"IN", in.data(), 1, BYTES, BYTES, false}, {"OUT", out.data(), 1, BYTES, BYTES, true}});
+  const simt::CheckedArrays arrays({simt::input("IN", in.data(), ELEMENTS), simt::in_out("OUT", out.data(), ELEMENTS)});
   try {
     execute_watched(which, in.data(), out.data());
   } catch (const simt::Error& error) {
@@ -146,4 +145,4 @@ TEST(CountedMbarriers, WhatFollowsAPhaseReachesTheL2Later) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace sgemm::test {
+namespace simt::test {
 
 constexpr int PLAIN_ELEMENTS = 64;
 
@@ -28,4 +28,4 @@ struct Table {
   std::size_t size;
 };
 
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 /// What a function of a shared object returns, which stays loaded.
@@ -48,11 +48,7 @@ struct alignas(16) Arrays {
     }
   }
 
-  std::vector<simt::GlobalArray> described() const {
-    simt::GlobalArray written{"OUT", out, 1, sizeof out, sizeof out, true};
-    written.undefined = true;
-    return {{"IN", in, 1, sizeof in, sizeof in}, written};
-  }
+  std::vector<simt::GlobalArray> described() { return {simt::input("IN", in), simt::output("OUT", out)}; }
 };
 
 void expect_results(std::span<const PlainFeature> features, bool checked) {
@@ -181,4 +177,4 @@ TEST(Translation, TellsWhatItRead) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

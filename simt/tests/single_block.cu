@@ -1,11 +1,9 @@
 #include "single_block.hpp"
 
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/bar.cuh"
-#include "ptx/cp_async.cuh"
-#include "ptx/shared_memory.cuh"
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr std::size_t SMEM_BYTES = 1024;
@@ -170,4 +168,4 @@ void pass_to_second_warp(float* out) { run(pass_to_second_warp_kernel, 96, out);
 void read_before_wait(const float* in, float* out) { run(read_before_wait_kernel, 32, in, out); }
 void read_uninitialised(float* out) { run(read_uninitialised_kernel, 32, out); }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

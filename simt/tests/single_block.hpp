@@ -1,6 +1,6 @@
 #pragma once
 
-namespace sgemm::test {
+namespace simt::test {
 
 // Kernels of one block that do one thing each, on the executor. `out` has an element for every thread.
 
@@ -45,4 +45,4 @@ void read_before_wait(const float* in, float* out);
 /// 32 threads read dynamic shared memory that nobody has written.
 void read_uninitialised(float* out);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

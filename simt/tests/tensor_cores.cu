@@ -1,9 +1,9 @@
 #include "tensor_cores.hpp"
 
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/mma.cuh"
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 __global__ void tile_kernel(const float* a, const float* b, const float* c, float* d) {
@@ -34,4 +34,4 @@ void multiply_tile_by_half_a_warp(const float* a, const float* b, const float* c
   launch(tile_kernel, 1, dim3(16), 0, nullptr, a, b, c, d);
 }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace sgemm::test {
+namespace simt::test {
 
 // Shape of what one mma multiplies; matrices below are row-major without gaps.
 constexpr int MMA_M = 16;
@@ -12,4 +12,4 @@ void multiply_tile(const float* a, const float* b, const float* c, float* d);
 /// A block of 16 threads asks for the same.
 void multiply_tile_by_half_a_warp(const float* a, const float* b, const float* c, float* d);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

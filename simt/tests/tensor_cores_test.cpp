@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr float INF = std::numeric_limits<float>::infinity();
@@ -79,4 +79,4 @@ TEST(TensorCoreTest, TakesWholeWarps) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

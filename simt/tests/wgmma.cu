@@ -1,13 +1,7 @@
 #include "wgmma.hpp"
 
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/bar.cuh"
-#include "ptx/cp_async.cuh"
-#include "ptx/cp_async_bulk.cuh"
-#include "ptx/cvt.cuh"
-#include "ptx/mbarrier.cuh"
-#include "ptx/shared_memory.cuh"
-#include "ptx/wgmma.cuh"
 
 #include <cstdint>
 #include <cstring>
@@ -20,7 +14,7 @@
 #define HAND_OVER hand_over
 #endif
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr unsigned LANES = 32;
@@ -90,8 +84,8 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
   } else if ((which == Wgmma::lanes_differ_in_b && odd_lane) || (which == Wgmma::warps_differ_in_b && odd_warp)) {
     b_address += WGMMA_ALIGNMENT;
   }
-  const std::uint64_t a_operand = wgmma_descriptor(a_address);
-  const std::uint64_t b_operand = wgmma_descriptor(b_address);
+  const unsigned a_operand = a_address;
+  const unsigned b_operand = b_address;
   const bool two_sums =
       which == Wgmma::two_sums || which == Wgmma::two_at_once || which == Wgmma::older_sum || which == Wgmma::other_sum;
   const bool many_groups = two_sums || which == Wgmma::group_per_step || which == Wgmma::wait_for_too_few;
@@ -107,10 +101,10 @@ __global__ void product_kernel(Wgmma which, const float* a, const float* b, floa
     }
     const unsigned bytes = step * WGMMA_K * 2;
     auto& result = sums[two_sums ? step % 2 : 0];
-    const std::uint64_t b_slice = wgmma_descriptor_at(b_operand, bytes);
+    const unsigned b_slice = b_operand + bytes;
     const bool accumulate = which != Wgmma::overwriting || step > 0;
     if constexpr (FORM == WgmmaForm::shared_128) {
-      wgmma_m64n128k16<Format>(result, wgmma_descriptor_at(a_operand, bytes), b_slice, accumulate);
+      wgmma_m64n128k16<Format>(result, a_operand + bytes, b_slice, accumulate);
     } else {
       unsigned fragment[4];
       load_fragment<Format>(fragment, a, step * WGMMA_K);
@@ -170,14 +164,13 @@ __global__ void integer_kernel(IntegerWgmma which, const signed char* a, const s
     }
   }
   __syncthreads();
-  const std::uint64_t a_operand = wgmma_descriptor(shared_address(a_tile));
-  const std::uint64_t b_operand = wgmma_descriptor(shared_address(b_tile));
+  const unsigned a_operand = shared_address(a_tile);
+  const unsigned b_operand = shared_address(b_tile);
   int sums[1][64];
   for_elements(sums[0], [&](int& element, unsigned place) { element = d[place]; });
   wgmma_fence();
   for (unsigned k = 0; k < K; k += WGMMA_INTEGER_K) {
-    wgmma_m64n128k32(sums[0], wgmma_descriptor_at(a_operand, k), wgmma_descriptor_at(b_operand, k),
-                     which != IntegerWgmma::overwriting || k > 0);
+    wgmma_m64n128k32(sums[0], a_operand + k, b_operand + k, which != IntegerWgmma::overwriting || k > 0);
   }
   wgmma_commit_group();
   if (which != IntegerWgmma::no_wait) {
@@ -265,11 +258,11 @@ __device__ void consume(BulkRing which, float (&d)[64], unsigned char* memory, c
     if (which != BulkRing::read_b_unawaited) {
       mbarrier_wait(b.full(step), step / STAGES % 2);
     }
-    const std::uint64_t a_tile = wgmma_descriptor(a.tile(which == BulkRing::read_other_stage_of_a ? step + 1 : step));
-    const std::uint64_t b_tile = wgmma_descriptor(b.tile(which == BulkRing::read_other_stage_of_b ? step + 1 : step));
+    const unsigned a_tile = a.tile(which == BulkRing::read_other_stage_of_a ? step + 1 : step);
+    const unsigned b_tile = b.tile(which == BulkRing::read_other_stage_of_b ? step + 1 : step);
     wgmma_fence();
     for (unsigned k = 0; k < TILE_K; k += WGMMA_K) {
-      wgmma_m64n128k16<Fp16>(d, wgmma_descriptor_at(a_tile, k * 2), wgmma_descriptor_at(b_tile, k * 2), true);
+      wgmma_m64n128k16<Fp16>(d, a_tile + k * 2, b_tile + k * 2, true);
     }
     wgmma_commit_group();
     if (threadIdx.x == 0 && step == 0) {
@@ -325,7 +318,6 @@ __global__ void bulk_kernel(BulkRing which, const unsigned char* tiles, float* d
         mbarrier_init(ring.empty(stage), WARPGROUP);
       }
     }
-    fence_mbarrier_init();
   }
   __syncthreads();
   if (threadIdx.x >= WARPGROUP) {
@@ -428,4 +420,4 @@ void HAND_OVER(NamedArrival which, const float* in, float* out) {
   launch(named_kernel, 1, dim3(2 * LANES), 0, nullptr, which, in, out);
 }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

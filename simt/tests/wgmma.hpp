@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace sgemm::test {
+namespace simt::test {
 
 // The operands of a warpgroup; matrices below are row-major without gaps, A with `k` columns and B with as many rows.
 constexpr int WGMMA_ROWS = 64;
@@ -126,4 +126,4 @@ constexpr std::size_t NAMED_ELEMENTS = std::size_t{NAMED_ROUNDS} * 32;
 void hand_over(NamedArrival which, const float* in, float* out);
 void hand_over_watched(NamedArrival which, const float* in, float* out);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr float INF = std::numeric_limits<float>::infinity();
@@ -415,4 +415,4 @@ TEST(NamedBarriers, ArrivalsForAnotherCount) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 using simt::AccessKind;
@@ -36,11 +36,7 @@ struct RingArrays {
 
   RingArrays() { pack_tiles(a.data(), b.data(), tiles.front().bytes); }
   std::vector<simt::GlobalArray> all() {
-    const auto array = [](const char* name, const void* begin, std::size_t bytes, bool writable) {
-      return simt::GlobalArray{name, begin, 1, bytes, bytes, writable};
-    };
-    return {array("TILES", tiles.data(), RING_TILES * RING_TILE_BYTES, false),
-            array("D", d.data(), d.size() * sizeof(float), true)};
+    return {simt::input("TILES", tiles.front().bytes, RING_TILES * RING_TILE_BYTES), simt::in_out("D", d)};
   }
   void run(BulkRing which) { multiply_watched(which, tiles.front().bytes, d.data()); }
 };
@@ -53,13 +49,7 @@ struct ProductArrays {
   std::vector<float> b = std::vector<float>(columns * WGMMA_KS, 1.0F);
   std::vector<float> d = std::vector<float>(columns * WGMMA_ROWS * 2, 0.0F);
 
-  std::vector<simt::GlobalArray> all() const {
-    const auto array = [](const char* name, const std::vector<float>& of, bool writable) {
-      const std::size_t bytes = of.size() * sizeof(float);
-      return simt::GlobalArray{name, of.data(), 1, bytes, bytes, writable};
-    };
-    return {array("A", a, false), array("B", b, false), array("D", d, true)};
-  }
+  std::vector<simt::GlobalArray> all() { return {simt::input("A", a), simt::input("B", b), simt::in_out("D", d)}; }
   void run(Wgmma which) { multiply_watched(which, form, Half::fp16, a.data(), b.data(), d.data()); }
 };
 constexpr WgmmaForm FORMS[] = {WgmmaForm::shared_128, WgmmaForm::registers_128, WgmmaForm::registers_64,
@@ -90,9 +80,8 @@ std::string complaint(BulkRing which) {
 std::string complaint(NamedArrival which) {
   GuardedArray in(NAMED_ELEMENTS, 1.0F);
   GuardedArray out(NAMED_ELEMENTS, 0.0F);
-  constexpr std::size_t BYTES = NAMED_ELEMENTS * sizeof(float);
   const simt::CheckedArrays arrays(
-      {{"IN", in.data(), 1, BYTES, BYTES, false}, {"OUT", out.data(), 1, BYTES, BYTES, true}});
+      {simt::input("IN", in.data(), NAMED_ELEMENTS), simt::in_out("OUT", out.data(), NAMED_ELEMENTS)});
   try {
     hand_over_watched(which, in.data(), out.data());
   } catch (const simt::Error& error) {
@@ -164,7 +153,7 @@ TEST(CheckedWgmma, CopiesAreThereForThoseWhoWaitThere) {
 
 TEST(CheckedBulkCopies, StayWithinBothEnds) {
   expect_complaint(BulkRing::beyond_source,
-                   {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of a row of TILES"});
+                   {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of TILES"});
   expect_complaint(BulkRing::beyond_shared_memory,
                    {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "outside of shared memory"});
 }
@@ -233,9 +222,9 @@ TEST(CountedNamedBarriers, ArrivalsCount) {
   for (const NamedArrival which : {NamedArrival::right, NamedArrival::reader_first}) {
     GuardedArray in(NAMED_ELEMENTS, 1.0F);
     GuardedArray out(NAMED_ELEMENTS, 0.0F);
-    constexpr std::size_t BYTES = NAMED_ELEMENTS * sizeof(float);
-    simt::Counting counting({{{"IN", in.data(), 1, BYTES, BYTES, false}}, {{"OUT", out.data(), 1, BYTES, BYTES, true}}},
-                            [](std::size_t, unsigned) { return std::size_t{32768}; });
+    simt::Counting counting(
+        {{simt::input("IN", in.data(), NAMED_ELEMENTS)}, {simt::in_out("OUT", out.data(), NAMED_ELEMENTS)}},
+        [](std::size_t, unsigned) { return std::size_t{32768}; });
     hand_over_watched(which, in.data(), out.data());
     const simt::LaunchCounts counts = std::move(counting.take().front());
     EXPECT_EQ(of(counts, AccessKind::shared_load), (Traffic{NAMED_ROUNDS, 0, NAMED_ROUNDS, NAMED_ROUNDS, 512}));
@@ -245,4 +234,4 @@ TEST(CountedNamedBarriers, ArrivalsCount) {
 }
 
 }  // namespace
-}  // namespace sgemm::test
+}  // namespace simt::test

@@ -1,13 +1,9 @@
 #include "wrong_accesses.hpp"
 
-#include "common/vector_access.cuh"
+#include "instructions.cuh"
 #include "launch.cuh"
-#include "ptx/bar.cuh"
-#include "ptx/cp_async.cuh"
-#include "ptx/mbarrier.cuh"
-#include "ptx/shared_memory.cuh"
 
-namespace sgemm::test {
+namespace simt::test {
 namespace {
 
 constexpr int THREADS = 64;
@@ -277,4 +273,4 @@ void misaligned_vector_load(const float* in, float* out) { run(misaligned_load_k
 void misaligned_vector_store_to_shared(const float*, float*) { run(misaligned_store_kernel, 1); }
 void right_accesses(const float* in, float* out) { run(right_kernel, 4, in, out); }
 
-}  // namespace sgemm::test
+}  // namespace simt::test

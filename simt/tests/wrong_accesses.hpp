@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace sgemm::test {
+namespace simt::test {
 
 /// Elements of the arrays that the kernels below get: `in` is an input, `out` an output.
 constexpr std::size_t ELEMENTS = 256;
@@ -39,4 +39,4 @@ void misaligned_vector_store_to_shared(const float* in, float* out);
 /// Uses all of the above in allowed ways.
 void right_accesses(const float* in, float* out);
 
-}  // namespace sgemm::test
+}  // namespace simt::test

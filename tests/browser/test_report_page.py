@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import fleet
-import report
-import report_charts
 from opened import WIDTHS, Opened
+from tools import fleet
+from tools.report import charts as report_charts
+from tools.report import report
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
@@ -268,7 +268,7 @@ def test_boards_have_medians_and_ranges_that_follow_the_filters(sweeps, open_pag
 
 
 def assert_boards(rows: list[dict], files: list[Path]) -> None:
-    """The rows are what scripts/fleet.py tells of the same files."""
+    """The rows are what tools/fleet.py tells of the same files."""
     spreads = fleet.spreads(fleet.load_boards(files), "tflops")
     several = {case: of["NVIDIA H200"] for case, of in spreads.items() if of["NVIDIA H200"].boards > 1}
     shown = {(row["group"].split()[-1], row["side"]): row for row in rows}

@@ -1,4 +1,4 @@
-"""viewers/tiles.html: its model of the L2 gives the numbers of the executor's, and the page shows them."""
+"""tools/tiles/tiles.html: its model of the L2 gives the numbers of the executor's, and the page shows them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPLAYED = """async item => {
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("viewers")
-    subprocess.run([sys.executable, ROOT / "scripts" / "viewers.py", folder], check=True)
+    subprocess.run([sys.executable, "-m", "tools.viewers", folder], cwd=ROOT, check=True)
     return folder / "tiles.html"
 
 
@@ -109,7 +109,7 @@ def test_sampled_sets_stand_for_all(page_file, open_page):
 
 def test_gpus_are_those_of_the_executor(page_file, open_page):
     page = open_page(page_file).page
-    models = (ROOT / "simt" / "models" / "gpu_models.cpp").read_text(encoding="utf-8")
+    models = (ROOT / "simt" / "count" / "gpu_models.cpp").read_text(encoding="utf-8")
     assert page.evaluate("GPUS.length") == models.count('model("')
     assert page.evaluate("GPUS[0]") == {
         "id": "h200",

@@ -17,7 +17,7 @@ namespace {
 
 /// "M, N, K | condition" for the parameters of a function, or "no product".
 std::string arguments(std::string_view parameters) {
-  const Scan found = scan(fmt::format("void f({}) {{}}", parameters));
+  const simt::Source found = simt::read_source(fmt::format("void f({}) {{}}", parameters));
   const auto arguments = arguments_for(found.functions.at(0));
   if (!arguments) {
     return "no product";
@@ -27,7 +27,7 @@ std::string arguments(std::string_view parameters) {
 }
 
 UserLaunch launch_of(std::string_view source, const LaunchOptions& options = {}, const std::string& chosen = "") {
-  return find_launch(scan(source), "my.cu", chosen, options);
+  return find_launch(simt::read_source(source), "my.cu", chosen, options);
 }
 
 std::string error(std::string_view source, const std::string& chosen = "") {
@@ -60,7 +60,7 @@ TEST(Arguments, AreFactorsByPointerAsInBlas) {
       << "that factor is in a GPU's memory";
   EXPECT_EQ(arguments("int M, int N, int K, float* alpha, const float* A, const float* B, float beta, float* C"),
             "no product");
-  const Scan kernel = scan(
+  const simt::Source kernel = simt::read_source(
       "__global__ void f(int M, int N, int K, const float* alpha, const float* A, const float* B, "
       "const float* beta, float* C) {}");
   EXPECT_FALSE(arguments_for(kernel.functions.at(0))) << "a kernel can not read the host's memory";
@@ -163,13 +163,14 @@ TEST(FindLaunch, OneOfSeveralIsChosenByName) {
 }
 
 TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
-  EXPECT_EQ(launchable_functions(scan("int ceil_div(int a, int b) { return a; }\n"
-                                      "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
-                                      "__global__ void b(float* C) {}\n"
-                                      "void run(const float* A, const float* B, float* C, int n) {}\n"
-                                      "// launch: b<<<ceil_div(N, 8), 1>>>(C)\n// launch: a<<<1, 1>>>(C)\n")),
-            (std::vector<std::string>{"a", "b", "run"}));
-  EXPECT_TRUE(launchable_functions(scan("__global__ void a(float* C) {}\n")).empty());
+  EXPECT_EQ(
+      launchable_functions(simt::read_source("int ceil_div(int a, int b) { return a; }\n"
+                                             "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
+                                             "__global__ void b(float* C) {}\n"
+                                             "void run(const float* A, const float* B, float* C, int n) {}\n"
+                                             "// launch: b<<<ceil_div(N, 8), 1>>>(C)\n// launch: a<<<1, 1>>>(C)\n")),
+      (std::vector<std::string>{"a", "b", "run"}));
+  EXPECT_TRUE(launchable_functions(simt::read_source("__global__ void a(float* C) {}\n")).empty());
 }
 
 TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {

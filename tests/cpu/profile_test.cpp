@@ -1,4 +1,4 @@
-#include "bench/case_profiler.hpp"
+#include "bench/case_process.hpp"
 #include "profile/counter_rows.hpp"
 #include "profile/counters.hpp"
 #include "profile/ncu.hpp"

@@ -66,12 +66,14 @@ TEST(Sizes, NamesOfSizesAreSizes) {
 }
 
 TEST(Sizes, ShapeHasAllOfASize) {
-  const Shape shape = shape_of({4, 5, 6, true, false, 96}, 1.5F, -0.5F);
+  constexpr Size SIZE{4, 5, 6, true, false, 96};
+  const Shape shape = shape_of(SIZE, 1.5F, -0.5F);
   EXPECT_EQ(shape.alpha, 1.5F);
   EXPECT_EQ(shape.beta, -0.5F);
   EXPECT_TRUE(shape.transposed_a);
   EXPECT_FALSE(shape.transposed_b);
   EXPECT_EQ(flops(shape), 2.0 * 96 * 4 * 5 * 6);
+  EXPECT_EQ(flops(SIZE), flops(shape));
 }
 
 TEST(Sizes, RangeDoubles) {

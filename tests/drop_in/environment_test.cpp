@@ -101,13 +101,13 @@ TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
 }
 
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
-  if (dlopen("libsgemm.so.0", RTLD_LAZY) != nullptr) {
+  if (dlopen(SGEMM_SONAME, RTLD_LAZY) != nullptr) {
     GTEST_SKIP() << "the loader finds an installed libsgemm here";
   }
   const Outcome unnamed = run("", "");
-  const std::string beside = std::filesystem::path(DROP_IN).replace_filename("libsgemm.so.0: ");
+  const std::string beside = std::filesystem::path(DROP_IN).replace_filename(SGEMM_SONAME ": ");
   EXPECT_NE(unnamed.errors.find(beside), std::string::npos) << unnamed.errors;
-  EXPECT_NE(unnamed.errors.find("; libsgemm.so.0: "), std::string::npos) << unnamed.errors;
+  EXPECT_NE(unnamed.errors.find("; " SGEMM_SONAME ": "), std::string::npos) << unnamed.errors;
 }
 
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {

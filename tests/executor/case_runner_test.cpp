@@ -238,16 +238,16 @@ TEST_F(ExecutedCaseTest, ResultThatIsNeverWrittenIsIncorrect) {
 }
 
 TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
-  const Record record = run(running(test::exit_before_barrier));
+  const Record record = run(running(simt::test::exit_before_barrier));
   EXPECT_EQ(record.outcome, Outcome::failed);
   EXPECT_NE(record.reason.find("thread (255,0,0) has finished"), std::string::npos) << record.reason;
-  const Record refused = run(running(test::too_many_threads));
+  const Record refused = run(running(simt::test::too_many_threads));
   EXPECT_EQ(refused.outcome, Outcome::failed);
   EXPECT_NE(refused.reason.find("cudaErrorInvalidConfiguration"), std::string::npos) << refused.reason;
 }
 
 TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
-  const Record unmodelled = run(running(test::unmodelled));
+  const Record unmodelled = run(running(simt::test::unmodelled));
   EXPECT_EQ(unmodelled.outcome, Outcome::not_supported);
   EXPECT_NE(unmodelled.reason.find("thread block clusters"), std::string::npos) << unmodelled.reason;
 
@@ -263,7 +263,7 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
 }
 
 TEST_F(ExecutedCaseTest, WhatTakesTooLongIsSkippedAndSaysHowLong) {
-  const Record record = run(chapter("03_smem_strip_tiled"), LARGE);
+  const Record record = run(chapter("02_smem_tiled"), LARGE);
   EXPECT_EQ(record.outcome, Outcome::skipped);
   EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
   EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;

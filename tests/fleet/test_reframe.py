@@ -10,8 +10,8 @@ from datetime import datetime
 
 import pytest
 
-from fleet import folder_name
 from sessions import BUILD, ROOT, kept
+from tools.fleet import folder_name
 
 H200 = ROOT / "results" / "nvidia-h200"
 

@@ -111,6 +111,7 @@ TEST(LibraryTest, RowwiseInEveryLayout) {
           for (std::int64_t i = 0; i < k; ++i) {
             operands.op_a(0, 3969, i) *= 0x1p-130F;  // denormals
           }
+          operands.upload();
           const Expected expected(operands, 8);
           for (int run = 0; run < 2; ++run) {  // the second one finds the workspace of the first
             ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
@@ -146,6 +147,7 @@ TEST(LibraryTest, ThinProductsInEveryLayout) {
           operands.op_a(0, m - 1, k) *= 0x1p-100F;
           operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
         }
+        operands.upload();
         const Expected expected(operands, 5);
         ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -168,6 +170,7 @@ TEST(LibraryTest, InfNanAndDenormals) {
       operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
       operands.op_b(0, k, 41) *= 0x1p100F;
     }
+    operands.upload();
     const Expected expected(operands, 1030);
     ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -193,6 +196,7 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
           }
           operands.op_b(0, k, 41) *= everywhere ? 1.0F : 0x1p-60F;
         }
+        operands.upload();
         const Expected expected(operands);
         std::vector<float> first;
         for (int run = 0; run < 3; ++run) {
@@ -200,9 +204,9 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
           ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
           if (run == 0) {
             expected.check(operands);
-            first = operands.c.memory().copy();
+            first = operands.c.memory().download();
           }
-          EXPECT_EQ(operands.c.memory().copy(), first) << product.describe();
+          EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
         }
       }
     }
@@ -253,6 +257,7 @@ TEST(LibraryTest, ManyProductsInALaunch) {
         for (std::int64_t item = 0; item < product.batch; item += 7) {
           operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
         }
+        operands.upload();
         const Expected expected(operands, 4);
         ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -294,9 +299,9 @@ TEST(LibraryTest, TheSameCallGivesTheSameBits) {
         ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         if (run == 0) {
-          first = operands.c.memory().copy();
+          first = operands.c.memory().download();
         }
-        EXPECT_EQ(operands.c.memory().copy(), first) << product.describe();
+        EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
       }
     }
   }
@@ -318,6 +323,7 @@ void expect_right_in_a_graph(const GemmCase& product) {
   ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
   for (int replay = 0; replay < 2; ++replay) {
     operands.op_a(0, 1, 2) += 1.0F;
+    operands.upload();
     const Expected expected(operands);
     ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
@@ -369,7 +375,6 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
   }
 }
 
-/// Operands without managed memory, which would need room on the GPU itself.
 TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
   if (!has_wgmma()) {
     GTEST_SKIP() << "chapters 11 and 12 need wgmma";

@@ -1,8 +1,8 @@
 // The choice between the library's kernels and cuBLAS, against times that were measured on an H200.
 
 #include "choice.hpp"
+#include "algorithms.hpp"
 #include "predicted_time.hpp"
-#include "ways.hpp"
 
 #include <gtest/gtest.h>
 
@@ -53,9 +53,9 @@ GemmProblem problem(const Measured& shape) {
   return p;
 }
 
-double fastest(const std::vector<Way>& ways) {
-  return std::min_element(ways.begin(), ways.end(),
-                          [](const Way& x, const Way& y) { return x.microseconds < y.microseconds; })
+double fastest(const std::vector<Algorithm>& algorithms) {
+  return std::min_element(algorithms.begin(), algorithms.end(),
+                          [](const Algorithm& x, const Algorithm& y) { return x.microseconds < y.microseconds; })
       ->microseconds;
 }
 
@@ -74,30 +74,31 @@ struct LibraryCase {
   double library = 0.0;
   double cublas = 0.0;
 
-  /// The ways that the library weighs on an H200, with all its multiprocessors.
-  std::vector<Way> ways() const {
-    std::vector<Way> all;
-    const auto append = [&](const std::vector<Way>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  /// The algorithms that the library weighs on an H200, with all its multiprocessors.
+  std::vector<Algorithm> algorithms() const {
+    std::vector<Algorithm> all;
+    const auto append = [&](const std::vector<Algorithm>& more) { all.insert(all.end(), more.begin(), more.end()); };
     if (batch.first.k >= 128) {
-      append(every_shape_ways(batch));
+      append(every_shape_algorithms(batch));
     }
     if (accuracy != "fp32") {
-      append(ways_of("11_bf16x6"));
+      append(algorithms_of("11_bf16x6"));
     }
     if (accuracy == "normwise" || accuracy == "rowwise") {
-      append(ways_of("12_fp16x3"));
+      append(algorithms_of("12_fp16x3"));
     }
     return all;
   }
-  std::vector<Way> ways_of(const std::string& chapter) const {
+  std::vector<Algorithm> algorithms_of(const std::string& chapter) const {
     const bool bf16x6 = chapter == "11_bf16x6";
-    std::vector<Way> all = (bf16x6 ? bf16x6_ways : fp16x3_ways)(batch, H200);
+    std::vector<Algorithm> all = (bf16x6 ? bf16x6_algorithms : fp16x3_algorithms)(batch, H200);
     if (batch.count > 1) {
-      const std::vector<Way> stacked = (bf16x6 ? stacked_bf16x6_ways : stacked_fp16x3_ways)(batch, H200);
+      const std::vector<Algorithm> stacked =
+          (bf16x6 ? stacked_bf16x6_algorithms : stacked_fp16x3_algorithms)(batch, H200);
       all.insert(all.end(), stacked.begin(), stacked.end());
     }
     if (bf16x6) {
-      const std::vector<Way> tall = tall_bf16x6_ways(batch, H200);
+      const std::vector<Algorithm> tall = tall_bf16x6_algorithms(batch, H200);
       all.insert(all.end(), tall.begin(), tall.end());
     }
     return all;
@@ -182,7 +183,7 @@ TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
   for (const Measured& shape : MEASURED) {
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
     const GemmProblem p = problem(shape);
-    EXPECT_NEAR(fastest(every_shape_ways({p})) / shape.every_shape, 1.0, 0.12);
+    EXPECT_NEAR(fastest(every_shape_algorithms({p})) / shape.every_shape, 1.0, 0.12);
   }
 }
 
@@ -194,7 +195,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     if (one.kernel != "11_bf16x6" && one.kernel != "12_fp16x3") {
       continue;
     }
-    const double ratio = fastest(one.ways_of(one.kernel)) / one.library;
+    const double ratio = fastest(one.algorithms_of(one.kernel)) / one.library;
     EXPECT_GT(ratio, 0.75) << one.name << ' ' << one.kernel;
     EXPECT_LT(ratio, 1.33) << one.name << ' ' << one.kernel;
     logarithms[one.kernel].first += std::log(ratio);
@@ -217,8 +218,9 @@ constexpr MeasuredInt8x6 INT8X6[] = {{8192, 8192, 8192, 4123, 4457}, {16384, 163
 TEST(PredictedTimeTest, Chapter13IsAsMuchFasterThan12AsWasMeasured) {
   for (const MeasuredInt8x6& shape : INT8X6) {
     const GemmProblem p = problem({shape.m, shape.n, shape.k, 0, 0, 0, 0});
-    EXPECT_NEAR(fastest(int8x6_ways({p}, H200)) / shape.int8x6, 1.0, 0.05) << shape.m;
-    EXPECT_NEAR(fastest(int8x6_ways({p}, H200)) / fastest(fp16x3_ways({p}, H200)), shape.int8x6 / shape.fp16x3, 0.01)
+    EXPECT_NEAR(fastest(int8x6_algorithms({p}, H200)) / shape.int8x6, 1.0, 0.05) << shape.m;
+    EXPECT_NEAR(fastest(int8x6_algorithms({p}, H200)) / fastest(fp16x3_algorithms({p}, H200)),
+                shape.int8x6 / shape.fp16x3, 0.01)
         << shape.m;
   }
 }
@@ -230,15 +232,15 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
     const GemmProblem p = problem(shape);
     const double cublas = cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1);
-    const auto check = [&](const std::vector<Way>& ways, double measured) {
-      if (choose(ways, cublas, ANY_WORKSPACE, "").way) {
+    const auto check = [&](const std::vector<Algorithm>& algorithms, double measured) {
+      if (choose(algorithms, cublas, ANY_WORKSPACE, "").algorithm) {
         ++ours;
         EXPECT_LE(measured, 1.03 * shape.cublas);
       }
     };
-    check(every_shape_ways({p}), shape.every_shape);
-    check(bf16x6_ways({p}, H200), shape.bf16x6);
-    check(fp16x3_ways({p}, H200), shape.fp16x3);
+    check(every_shape_algorithms({p}), shape.every_shape);
+    check(bf16x6_algorithms({p}, H200), shape.bf16x6);
+    check(fp16x3_algorithms({p}, H200), shape.fp16x3);
   }
   EXPECT_GE(ours, 32);  // of 45
 }
@@ -248,7 +250,8 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
   int ours = 0;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     if (one.cublas > 1.15 * one.library) {
-      EXPECT_TRUE(choose(one.ways(), one.cublas_at_least(), ANY_WORKSPACE, "").way) << one.name << ' ' << one.accuracy;
+      EXPECT_TRUE(choose(one.algorithms(), one.cublas_at_least(), ANY_WORKSPACE, "").algorithm)
+          << one.name << ' ' << one.accuracy;
       ++ours;
     }
   }
@@ -294,16 +297,16 @@ TEST(ChoiceTest, BatchesGoToTheFaster) {
     const GemmBatch batch = batch_of(measured);
     const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
     EXPECT_LE(cublas, measured.cublas);
-    const auto check = [&](const std::vector<Way>& stacked, const std::vector<Way>& loops, double time) {
+    const auto check = [&](const std::vector<Algorithm>& stacked, const std::vector<Algorithm>& loops, double time) {
       EXPECT_NEAR(fastest(stacked) / time, 1.0, 0.2);
       EXPECT_LT(fastest(stacked), fastest(loops));
-      if (choose(stacked, cublas, ANY_WORKSPACE, "").way) {
+      if (choose(stacked, cublas, ANY_WORKSPACE, "").algorithm) {
         ++ours;
         EXPECT_LE(time, 1.03 * measured.cublas);
       }
     };
-    check(stacked_bf16x6_ways(batch, H200), bf16x6_ways(batch, H200), measured.bf16x6);
-    check(stacked_fp16x3_ways(batch, H200), fp16x3_ways(batch, H200), measured.fp16x3);
+    check(stacked_bf16x6_algorithms(batch, H200), bf16x6_algorithms(batch, H200), measured.bf16x6);
+    check(stacked_fp16x3_algorithms(batch, H200), fp16x3_algorithms(batch, H200), measured.fp16x3);
   }
   EXPECT_EQ(ours, 19);  // of 24, of which 3 more are faster than cuBLAS
 }
@@ -342,13 +345,13 @@ TEST(ChoiceTest, ThinProductsGoToTheFaster) {
     const GemmBatch batch = batch_of(measured);
     const double cublas = cublas_microseconds({measured.m, measured.n, measured.k, H200}, batch.count);
     EXPECT_LE(cublas, measured.cublas);
-    const std::vector<Way> tall = tall_bf16x6_ways(batch, H200);
+    const std::vector<Algorithm> tall = tall_bf16x6_algorithms(batch, H200);
     EXPECT_NEAR(fastest(tall) / measured.tall, 1.0, 0.22);
-    if (choose(tall, cublas, ANY_WORKSPACE, "").way) {
+    if (choose(tall, cublas, ANY_WORKSPACE, "").algorithm) {
       ++ours;
       EXPECT_LE(measured.tall, 1.03 * measured.cublas);
     }
-    if (choose(fp16x3_ways(batch, H200), cublas, ANY_WORKSPACE, "").way) {
+    if (choose(fp16x3_algorithms(batch, H200), cublas, ANY_WORKSPACE, "").algorithm) {
       EXPECT_LE(measured.fp16x3, 1.03 * measured.cublas);
     }
   }
@@ -361,8 +364,10 @@ TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
     const Measured shape{m, n, 8192, 0, 0, 0, 0};
     const double cublas = cublas_microseconds({m, n, 8192, H200}, 1);
     EXPECT_LE(cublas, 97);
-    EXPECT_FALSE(choose(tall_bf16x6_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way) << m << ' ' << n;
-    EXPECT_FALSE(choose(fp16x3_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way) << m << ' ' << n;
+    EXPECT_FALSE(choose(tall_bf16x6_algorithms({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").algorithm)
+        << m << ' ' << n;
+    EXPECT_FALSE(choose(fp16x3_algorithms({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").algorithm)
+        << m << ' ' << n;
   }
   EXPECT_LE(cublas_microseconds({8, 8192, 8192, H200}, 1), 147.8);
   EXPECT_LE(cublas_microseconds({16, 4096, 4096, H200}, 1), 57.6);
@@ -373,26 +378,26 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
   const Measured shape{16384, 64, 64, 0, 0, 0, 0};
   const double cublas = cublas_microseconds({16384, 64, 64, H200}, 1);
   EXPECT_LE(cublas, 10.0);
-  EXPECT_FALSE(choose(fp16x3_ways({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").way);
+  EXPECT_FALSE(choose(fp16x3_algorithms({problem(shape)}, H200), cublas, ANY_WORKSPACE, "").algorithm);
 }
 
-Way way(const std::string& name, double microseconds, std::size_t bytes) {
-  Way way;
-  way.kernel = name;
-  way.microseconds = microseconds;
-  way.workspace_bytes = bytes;
-  return way;
+Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
+  Algorithm algorithm;
+  algorithm.kernel = name;
+  algorithm.microseconds = microseconds;
+  algorithm.workspace_bytes = bytes;
+  return algorithm;
 }
 
 TEST(ChoiceTest, TakesTheFastestThatFits) {
-  std::vector<Way> ways{way("slow", 50, 0), way("fast", 20, 1000), way("other", 30, 100)};
-  ways[1].launches = 5;
-  EXPECT_EQ(choose(ways, 100, ANY_WORKSPACE, "").way->kernel, "fast");
-  EXPECT_EQ(choose(ways, 100, 1000, "").way->kernel, "fast");
-  EXPECT_EQ(choose(ways, 100, 999, "").way->kernel, "other");
-  EXPECT_EQ(choose(ways, 100, 99, "").way->kernel, "slow");
-  EXPECT_FALSE(choose(ways, 20, ANY_WORKSPACE, "").way);
-  EXPECT_EQ(choose(ways, 101, ANY_WORKSPACE, "").reason,
+  std::vector<Algorithm> algorithms{algorithm("slow", 50, 0), algorithm("fast", 20, 1000), algorithm("other", 30, 100)};
+  algorithms[1].launches = 5;
+  EXPECT_EQ(choose(algorithms, 100, ANY_WORKSPACE, "").algorithm->kernel, "fast");
+  EXPECT_EQ(choose(algorithms, 100, 1000, "").algorithm->kernel, "fast");
+  EXPECT_EQ(choose(algorithms, 100, 999, "").algorithm->kernel, "other");
+  EXPECT_EQ(choose(algorithms, 100, 99, "").algorithm->kernel, "slow");
+  EXPECT_FALSE(choose(algorithms, 20, ANY_WORKSPACE, "").algorithm);
+  EXPECT_EQ(choose(algorithms, 101, ANY_WORKSPACE, "").reason,
             "predicted 20 us by 5 launches of fast, at least 101 us by cuBLAS");
   EXPECT_EQ(choose({}, 5, ANY_WORKSPACE, "because").reason, "because");
 }

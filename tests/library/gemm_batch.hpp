@@ -20,10 +20,10 @@ inline GemmBatch batch_of(GemmOperands& operands) {
                 of.m,
                 of.n,
                 of.k,
-                on_device ? operands.scalars.data() : &of.alpha,
+                on_device ? operands.scalars.device() : &of.alpha,
                 matrix(operands.a),
                 matrix(operands.b),
-                on_device ? operands.scalars.data() + 1 : &of.beta,
+                on_device ? operands.scalars.device() + 1 : &of.beta,
                 matrix(operands.c),
                 of.batch,
                 of.by_address};

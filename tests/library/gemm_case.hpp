@@ -1,8 +1,9 @@
 #pragma once
 
-// Calls of the library with their operands, and the check of their results in double precision. The memory is managed,
-// so that one source serves a GPU and the executor.
+// Calls of the library with their operands, and the check of their results in double precision, for a GPU and the
+// executor.
 
+#include "fixtures/mirrored.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cuda_runtime_api.h>
@@ -13,8 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 #include <random>
 #include <sstream>
 #include <string>
@@ -25,33 +24,6 @@ namespace sgemm::test {
 constexpr float NAN_FLOAT = std::numeric_limits<float>::quiet_NaN();
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float OUTSIDE = -12345.5F;  ///< between and around the elements of C
-
-/// An array that the host and the GPU see.
-template <class T>
-class Shared {
- public:
-  Shared(std::size_t count, T value) : count_(count) {
-    void* memory = nullptr;
-    if (cudaMallocManaged(&memory, std::max<std::size_t>(count, 1) * sizeof(T)) != cudaSuccess) {
-      throw std::bad_alloc();
-    }
-    data_ = static_cast<T*>(memory);
-    std::fill_n(data_, count, value);
-  }
-  ~Shared() { cudaFree(data_); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-  std::size_t size() const { return count_; }
-  std::vector<T> copy() const { return {data_, data_ + count_}; }
-
- private:
-  T* data_ = nullptr;
-  std::size_t count_;
-};
-using SharedFloats = Shared<float>;
 
 /// Whether the device has the instructions of chapters 11, 12 and 13.
 inline bool has_wgmma() {
@@ -99,8 +71,8 @@ struct GemmCase {
   }
 };
 
-/// A stored matrix, or a batch of them, in shared memory. Elements are addressed by their row and column, whatever the
-/// order.
+/// A stored matrix, or a batch of them, on the device and on the host. Elements are addressed by their row and column,
+/// whatever the order.
 class StoredMatrix {
  public:
   StoredMatrix(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t padding, std::int64_t offset,
@@ -114,24 +86,26 @@ class StoredMatrix {
         memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill),
         addresses_(static_cast<std::size_t>(batch), nullptr) {
     for (std::int64_t item = 0; item < batch; ++item) {
-      addresses_.data()[item] = data() + item * stride_;
+      addresses_.host()[static_cast<std::size_t>(item)] = data() + item * stride_;
     }
+    addresses_.upload();
   }
 
-  float* data() { return memory_.data() + start_; }
+  float* data() { return memory_.device() + start_; }  ///< on the device
   std::int64_t ld() const { return ld_; }
   std::int64_t stride() const { return stride_; }
-  float* const* addresses() const { return addresses_.data(); }  ///< of the matrices of the batch
+  float* const* addresses() { return addresses_.device(); }  ///< of the matrices of the batch, on the device too
   std::size_t index(std::int64_t item, std::int64_t row, std::int64_t column) const {
     const std::int64_t within = row_major_ ? row * ld_ + column : row + column * ld_;
     return static_cast<std::size_t>(start_ + item * stride_ + within);
   }
+  /// An element on the host.
   float& at(std::int64_t item, std::int64_t row, std::int64_t column) {
-    return memory_.data()[index(item, row, column)];
+    return memory_.host()[index(item, row, column)];
   }
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
-  SharedFloats& memory() { return memory_; }
+  Mirrored<float>& memory() { return memory_; }
 
  private:
   static constexpr std::int64_t GUARD = 64;
@@ -142,11 +116,12 @@ class StoredMatrix {
   std::int64_t ld_;
   std::int64_t stride_;
   std::int64_t start_;
-  SharedFloats memory_;
-  Shared<float*> addresses_;
+  Mirrored<float> memory_;
+  Mirrored<float*> addresses_;
 };
 
-/// The operands of a case, uniform on (-1, 1), with NaN wherever nothing may be read.
+/// The operands of a case, uniform on (-1, 1), with NaN wherever nothing may be read. Who changes them on the host
+/// uploads them before a call.
 class GemmOperands {
  public:
   explicit GemmOperands(const GemmCase& product)
@@ -173,8 +148,15 @@ class GemmOperands {
     fill(a, product.alpha != 0.0F);
     fill(b, product.alpha != 0.0F);
     fill(c, product.beta != 0.0F);
-    scalars.data()[0] = product.alpha;
-    scalars.data()[1] = product.beta;
+    scalars.host() = {product.alpha, product.beta};
+    scalars.upload();
+    upload();
+  }
+
+  void upload() {
+    a.memory().upload();
+    b.memory().upload();
+    c.memory().upload();
   }
 
   float& op_a(std::int64_t item, std::int64_t row, std::int64_t k) {
@@ -184,13 +166,13 @@ class GemmOperands {
     return of.transb == SGEMM_OP_N ? b.at(item, k, column) : b.at(item, column, k);
   }
 
-  /// Calls the library. The result is in `c` when the GPU is done.
+  /// Calls the library. The result is in the device's `c` when the GPU is done.
   sgemm_status_t call(sgemm_handle_t handle) {
     sgemm_set_accuracy(handle, of.accuracy);
     sgemm_set_pointer_mode(handle, of.pointer_mode);
     const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
-    const float* const alpha = on_device ? scalars.data() : &of.alpha;
-    const float* const beta = on_device ? scalars.data() + 1 : &of.beta;
+    const float* const alpha = on_device ? scalars.device() : &of.alpha;
+    const float* const beta = on_device ? scalars.device() + 1 : &of.beta;
     if (of.by_address) {
       return sgemm_gemm_batched(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.addresses(), a.ld(),
                                 b.addresses(), b.ld(), beta, c.addresses(), c.ld(), of.batch);
@@ -208,13 +190,13 @@ class GemmOperands {
   StoredMatrix a;
   StoredMatrix b;
   StoredMatrix c;
-  SharedFloats scalars;
+  Mirrored<float> scalars;
 };
 
 /// The results that a case has to have, computed before the call for at most `most_rows` rows of each C.
 class Expected {
  public:
-  explicit Expected(GemmOperands& operands, std::int64_t most_rows = 64) : before_(operands.c.memory().copy()) {
+  explicit Expected(GemmOperands& operands, std::int64_t most_rows = 64) : before_(operands.c.memory().host()) {
     const GemmCase& of = operands.of;
     const std::int64_t count = std::min(of.m, most_rows);
     if (of.far_apart) {
@@ -231,9 +213,9 @@ class Expected {
     }
   }
 
-  /// Checks the elements, and that nothing else of C's memory has changed.
+  /// Checks the device's elements, and that nothing else of C's memory has changed. The host has the elements then.
   void check(GemmOperands& operands) const {
-    const std::vector<float> after = operands.c.memory().copy();
+    const std::vector<float>& after = operands.c.memory().download();
     std::vector<float> untouched = after;
     int wrong = 0;
     for (const Element& expected : elements_) {
@@ -259,9 +241,9 @@ class Expected {
         << "something around C was written: " << of.describe();
   }
 
-  /// Checks that all of C's memory is as it was, bit for bit.
+  /// Checks that all of the device's memory of C is as it was, bit for bit.
   void check_unchanged(GemmOperands& operands) const {
-    const std::vector<float> after = operands.c.memory().copy();
+    const std::vector<float>& after = operands.c.memory().download();
     EXPECT_TRUE(std::equal(after.begin(), after.end(), before_.begin(), [](float x, float y) {
       return x == y || (std::isnan(x) && std::isnan(y));
     })) << operands.of.describe();
@@ -300,7 +282,7 @@ class Expected {
       largest_b = std::max(largest_b, std::fabs(y));
     }
     const std::size_t index = operands.c.index(item, row, column);
-    const double old = of.beta == 0.0F ? 0.0 : static_cast<double>(operands.c.memory().data()[index]);
+    const double old = of.beta == 0.0F ? 0.0 : static_cast<double>(operands.c.memory().host()[index]);
     const double value = of.alpha * sum + of.beta * old;
     const double size = std::fabs(of.alpha) * magnitude + std::fabs(of.beta * old);
     // The bounds of sgemm.h.

@@ -47,7 +47,9 @@ class HandleTest : public testing::Test {
   }
 };
 
-TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
+using LengthyHandleTest = HandleTest;
+
+TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
@@ -57,14 +59,14 @@ TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
   EXPECT_EQ(pool_state().live, 0);
 }
 
-TEST_F(HandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+TEST_F(LengthyHandleTest, WhereThePoolIsFullCublasGetsTheCall) {
   const Handle handle;
   pool_state().full = true;
   expect_right(handle, chapter_12_product());
   EXPECT_EQ(blas_calls().products, 1);
 }
 
-TEST_F(HandleTest, ALimitToTheMemoryIsThatOfAPlan) {
+TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
@@ -77,12 +79,12 @@ TEST_F(HandleTest, ALimitToTheMemoryIsThatOfAPlan) {
   EXPECT_EQ(pool_state().allocations, 0);
 }
 
-TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
+TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
-  SharedFloats memory(bytes / sizeof(float) + 128, NAN_FLOAT);
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
+  Mirrored<float> memory(bytes / sizeof(float) + 128, NAN_FLOAT);
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.device());
   const std::uintptr_t aligned =
       (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   void* const workspace = reinterpret_cast<void*>(aligned);
@@ -144,6 +146,7 @@ TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
   pool_state().full = true;
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().products, 1);
+  operands.c.memory().download();
   EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
 }
 
@@ -273,16 +276,16 @@ TEST_F(HandleTest, AForkedChildIsRefused) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
 }
 
-/// A way of three launches, each of one product, of which the second fails, or of one that fails.
-struct FailingWay {
+/// An algorithm of three launches, each of one product, of which the second fails, or of one that fails.
+struct FailingAlgorithm {
   int enqueued = 0;
-  Way way;
+  Algorithm algorithm;
 
-  FailingWay() {
-    way.launches = 3;
-    way.launch = [this](const GemmBatch& batch, void*, cudaStream_t) {
+  FailingAlgorithm() {
+    algorithm.launches = 3;
+    algorithm.launch = [this](const GemmBatch& batch, void*, cudaStream_t) {
       for (std::int64_t i = 0; i < batch.count; ++i) {
-        if (i == 1 || way.launches == 1) {
+        if (i == 1 || algorithm.launches == 1) {
           throw CudaError(cudaErrorMemoryAllocation, "", "", 0);
         }
         ++enqueued;
@@ -295,21 +298,21 @@ TEST_F(HandleTest, CublasComputesABatchThatNothingWasAddedTo) {
   GemmBatch batch{};
   batch.count = 3;
   batch.first.alpha = 1.0F;
-  FailingWay failing;
-  EXPECT_FALSE(enqueue(failing.way, batch, nullptr, nullptr)) << "C is not read, so that it can be computed again";
+  FailingAlgorithm failing;
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr)) << "C is not read, so that it can be computed again";
   EXPECT_EQ(failing.enqueued, 1);
   batch.first.beta = 1.0F;
-  failing.way.launches = 1;
-  EXPECT_FALSE(enqueue(failing.way, batch, nullptr, nullptr)) << "the only launch has failed";
+  failing.algorithm.launches = 1;
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr)) << "the only launch has failed";
 }
 
 TEST_F(HandleTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
   GemmBatch batch{};
   batch.count = 3;
   const auto status = [&] {
-    FailingWay failing;
+    FailingAlgorithm failing;
     try {
-      enqueue(failing.way, batch, nullptr, nullptr);
+      enqueue(failing.algorithm, batch, nullptr, nullptr);
     } catch (const StatusError& error) {
       return error.status();
     }

@@ -227,13 +227,16 @@ TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   scaling.a = scaling.b = nullptr;
   EXPECT_EQ(scaling.run(handle), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  operands.c.memory().download();
   EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
 
   operands.c.at(0, 4, 5) = 3.0F;
+  operands.upload();
   EXPECT_EQ(sgemm_gemm_batched(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 6, 0, &operands.of.alpha,
                                nullptr, 1, nullptr, 6, &operands.of.beta, operands.c.addresses(), operands.c.ld(), 1),
             SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  operands.c.memory().download();
   EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
 }
 
@@ -261,8 +264,8 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   EXPECT_EQ(sgemm_get_multiprocessors(handle, &multiprocessors), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(multiprocessors, 4);
 
-  SharedFloats memory(1024, 0.0F);
-  EXPECT_EQ(sgemm_set_workspace(handle, memory.data() + 1, 256), SGEMM_STATUS_INVALID_VALUE);
+  Mirrored<float> memory(1024, 0.0F);
+  EXPECT_EQ(sgemm_set_workspace(handle, memory.device() + 1, 256), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_workspace(handle, nullptr, 256), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_workspace(handle, nullptr, 0), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
@@ -272,7 +275,7 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(4)), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_pointer_mode(handle, static_cast<sgemm_pointer_mode_t>(2)), SGEMM_STATUS_INVALID_VALUE);
 #endif
-  EXPECT_EQ(sgemm_set_workspace(handle, memory.data(), 0), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_workspace(handle, memory.device(), 0), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_create(nullptr), SGEMM_STATUS_INVALID_VALUE);
 }
 

@@ -38,8 +38,32 @@ if(PKG_CONFIG)
   run(${COMPILER} ${SOURCE}/examples/library/product.cpp -o ${work}/product ${CUDA_INCLUDE} ${flags} ${CUDART})
 endif()
 
-# The oldest dialects take the header.
+# The loader, CMake and pkg-config are told the version of the header. Before 1.0.0 another second number is another library.
 file(GLOB_RECURSE header ${installed}/sgemm.h)
+file(STRINGS ${header} version REGEX "^#define SGEMM_VERSION_(MAJOR|MINOR|PATCH) ")
+string(REGEX REPLACE "[^0-9]+" "." version "${version}")
+string(REGEX MATCH "([0-9]+)[.]([0-9]+)[.][0-9]+" version "${version}")
+set(PACKAGE_FIND_VERSION_MAJOR ${CMAKE_MATCH_1})
+set(minor ${CMAKE_MATCH_2})
+file(GLOB_RECURSE library ${installed}/libsgemm.so.${PACKAGE_FIND_VERSION_MAJOR}.${minor})
+if(NOT library)
+  message(FATAL_ERROR "no library is installed under the name libsgemm.so.${PACKAGE_FIND_VERSION_MAJOR}.${minor}")
+endif()
+file(GLOB_RECURSE version_file ${installed}/sgemm-config-version.cmake)
+math(EXPR before "${minor} - 1")
+foreach(PACKAGE_FIND_VERSION_MINOR ${minor} ${before})
+  set(PACKAGE_FIND_VERSION ${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR})
+  include(${version_file})
+  if(PACKAGE_FIND_VERSION_MINOR EQUAL minor AND NOT PACKAGE_VERSION_COMPATIBLE OR
+     PACKAGE_FIND_VERSION_MINOR EQUAL before AND PACKAGE_VERSION_COMPATIBLE OR NOT PACKAGE_VERSION STREQUAL version)
+    message(FATAL_ERROR "${PACKAGE_VERSION} for ${PACKAGE_FIND_VERSION}: compatible is ${PACKAGE_VERSION_COMPATIBLE}")
+  endif()
+endforeach()
+if(PKG_CONFIG)
+  run(${PKG_CONFIG} --exact-version=${version} sgemm)
+endif()
+
+# The oldest dialects take the header.
 foreach(dialect c89 c++98)
   string(REGEX REPLACE "[0-9]+$" "" language ${dialect})
   run(${COMPILER} -x ${language} -std=${dialect} -Wall -Wextra -pedantic -Werror -fsyntax-only ${header})

@@ -24,7 +24,7 @@ random = np.random.default_rng(5)
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory) -> str:
     compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0"
+    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.2"
     source = Path(__file__).with_name("fake_sgemm.c")
     include = f"-I{ROOT / 'library' / 'include'}"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", include]
@@ -284,7 +284,7 @@ def test_errors_of_the_library(fake):
 
 def test_the_library_is_found(fake, fake_library):
     assert sgemm.library_path() == fake_library
-    assert sgemm.version() == 100
+    assert sgemm.version() == 200
 
 
 def test_without_a_library_the_places_are_named(monkeypatch):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import wrong_kernels
 from runs import HANGS, RUNNER, interrupt_runner, run_runner, run_with_time_limit, wait_until
+from tools import wrong_kernels
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -143,7 +143,7 @@ def test_a_workspace_holds_zeros_and_has_bounds(run):
     assert [case["workspace_bytes"] for case in done.cases] == [2 * 20 * 20 * 4, 2 * 33 * 17 * 4]
     done = run({"split.cu": SPLIT}, "--check", "--workspace", "2 * M * N * 4 - 4", kernels="split.cu")
     assert done.status == 1
-    assert "byte 3196 of workspace, which has 1 row of 3196: outside of all arrays" in done.cases[0]["reason"]
+    assert "byte 3196 of workspace, which has 3196 bytes: outside of all arrays" in done.cases[0]["reason"]
     assert run({}, "--workspace", "-4", kernels="split.cu").cases[0]["reason"] == "asks for a workspace of -4 bytes"
     unsaid = run({}, kernels="split.cu")
     assert unsaid.status == 2
@@ -606,17 +606,18 @@ def test_nvcc_takes_all_of_them(tmp_path):
     headers = ["cooperative_groups.h", "cooperative_groups/reduce.h", "cuda/pipeline", "cuda_fp16.h", "mma.h"]
     lines = [f"#include <{header}>" for header in headers]
     refused = "shared_memory_too_large"
-    for path in sorted(wrong_kernels.FOLDER.glob("*.cu")):
-        if path.stem != refused:
-            lines += [f"namespace of_{path.stem} {{", f'#include "{path}"', "}"]
-            lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", path.read_text("utf-8"), re.MULTILINE)]
+    texts = wrong_kernels.kernels()
+    wrong_kernels.write(tmp_path, list(texts))
+    for file, text in texts.items():
+        name = file.removesuffix(".cu")
+        if name != refused:
+            lines += [f"namespace of_{name} {{", f'#include "{file}"', "}"]
+            lines += [f"#undef {macro}" for macro in re.findall(r"^#define (\w+)", text, re.MULTILINE)]
     (tmp_path / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["nvcc", "-std=c++17", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "cubin")]
     done = subprocess.run([*command, tmp_path / "all.cu"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(
-        [*command, wrong_kernels.FOLDER / f"{refused}.cu"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, tmp_path / f"{refused}.cu"], capture_output=True, text=True, check=False)
     assert "too much shared data" in done.stderr
 
 

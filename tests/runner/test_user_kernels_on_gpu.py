@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
-from runs import ROOT, RUNNER, Run, interrupt_runner, run_runner, run_with_time_limit
+from runs import RUNNER, Run, interrupt_runner, run_runner, run_with_time_limit
+from tools import wrong_kernels
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
     reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
 )
 
-WRONG = ROOT / "tests" / "wrong_kernels"
-RIGHT = (WRONG / "right_naive.cu").read_text(encoding="utf-8")
+TEXTS = wrong_kernels.kernels()
+RIGHT = TEXTS["right_naive.cu"]
 NULL = "float sum = *static_cast<const volatile float*>(nullptr);"
 ENDLESS = "float sum = 0.0f;\n    while (*(volatile float*)A != 1234.5f);"
 
@@ -53,7 +53,7 @@ def test_a_right_file_is_measured(run, options):
 
 @pytest.mark.parametrize("name", ["right_ring", "right_mma", "right_wmma", "right_pipeline", "right_mbarriers"])
 def test_what_the_executor_finds_right_is_right(run, name):
-    done = run({f"{name}.cu": (WRONG / f"{name}.cu").read_text(encoding="utf-8")}, "--sizes", "33x17x10,200")
+    done = run({f"{name}.cu": TEXTS[f"{name}.cu"]}, "--sizes", "33x17x10,200")
     assert [case["outcome"] for case in done.cases] == ["measured"] * 4, done.stdout + done.stderr
 
 
@@ -90,8 +90,7 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
     ],
 )
 def test_a_wrong_kernel_is_found(run, name, outcome, reason):
-    file = Path(WRONG / f"{name}.cu").read_text(encoding="utf-8")
-    done = run({f"{name}.cu": file}, "--sizes", "100", "--timeout", "10")
+    done = run({f"{name}.cu": TEXTS[f"{name}.cu"]}, "--sizes", "100", "--timeout", "10")
     assert done.status == 1, done.stdout + done.stderr
     assert re.fullmatch(outcome, done.cases[1]["outcome"]), done.cases[1]
     assert re.search(reason, done.cases[1]["reason"]), done.cases[1]
@@ -99,6 +98,6 @@ def test_a_wrong_kernel_is_found(run, name, outcome, reason):
 
 def test_too_much_static_shared_memory_does_not_compile(run):
     name = "shared_memory_too_large.cu"
-    done = run({name: (WRONG / name).read_text(encoding="utf-8")}, "--sizes", "100")
+    done = run({name: TEXTS[name]}, "--sizes", "100")
     assert done.status == 2
     assert "too much shared data" in done.stderr

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
 
 FOLDER = Path(__file__).parent / "fixtures" / "synthetic-gpu"
 SAMPLES = 5
@@ -280,7 +276,7 @@ def figures(values: dict[str, float], size: int) -> dict:
 
 
 def counters() -> dict:
-    """What scripts/counters.py writes, from made-up counts."""
+    """What tools/counters.py writes, from made-up counts."""
     size = 4096
     kernels = {}
     for kernel, (_, tflops, half, threads, registers, smem, blocks, _) in CHAPTERS.items():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import check_results
 from conftest import ROOT
+from tools import check_results
 
 RESULTS = ROOT / "results"
 

@@ -11,8 +11,10 @@ from math import log2
 import pandas as pd
 import pytest
 
-import claims
-from claims import (
+from conftest import ROOT, SYNTHETIC, case
+from tools.counts import Case, counted_in
+from tools.docs import claims
+from tools.docs.claims import (
     KINDS,
     NOT_COMPARABLE,
     NOT_MEASURED,
@@ -24,9 +26,7 @@ from claims import (
     find,
     statements,
 )
-from conftest import ROOT, SYNTHETIC, case
-from counts import Case, counted_in
-from results import counters_of_folder, load, load_folder
+from tools.results import counters_of_folder, load, load_folder
 
 CLAIMS = claims.claims()
 

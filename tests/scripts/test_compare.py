@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import compare
-from conftest import SYNTHETIC, add_layouts, case
-from results import load, one
+from conftest import ROOT, SYNTHETIC, add_layouts, case
+from tools import compare
+from tools.results import load, one
 
 COLD = str(SYNTHETIC / "cold.json")
 
@@ -19,7 +19,11 @@ COLD = str(SYNTHETIC / "cold.json")
 def ended_with(stdout) -> tuple[int, str]:
     """The status and the messages of the script, which writes its table to `stdout`."""
     done = subprocess.run(
-        [sys.executable, compare.__file__, COLD, COLD], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
+        [sys.executable, ROOT / "scripts" / "compare.py", COLD, COLD],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stderr
 

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-import counters
+from tools import counters
 
 # Stands in for the runner: writes the results of the kernels that it is asked to profile.
 FAKE_RUNNER = """#!{python}

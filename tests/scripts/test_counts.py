@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-import counts
 from conftest import ROOT, SYNTHETIC, case
-from counts import GLOBAL, SHARED, Case, Pair, compare, expected_reads, load_counts
-from results import ResultsError
-from tables import tiles_on_pages
+from tools import counts
+from tools.counts import GLOBAL, SHARED, Case, Pair, compare, expected_reads, load_counts
+from tools.docs.tables import tiles_on_pages
+from tools.results import ResultsError
 
 
 @pytest.fixture

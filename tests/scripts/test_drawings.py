@@ -1,4 +1,7 @@
-"""The drawings: up to date, accessible, and legible: no text outside, beside its box, or over another."""
+"""The drawings in docs/drawings: true, accessible, and legible: no text outside, beside its box, or over another.
+
+A comment `<!-- shows FILE: TEXT -->` in a drawing names what it relies on. tools.docs.tables fills measured numbers.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-import drawings
-from svg import DARK, INK, USUAL
+from conftest import ROOT
+from tools.plots.looks import contrast
 
 SVG = "{http://www.w3.org/2000/svg}"
-NAMES = list(drawings.DRAWINGS)
+INK = "#1f2328"
+FILES = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
 # The widest of the fonts that a reader may see, so what fits here fits everywhere.
 FONTS = {
     weight: FT2Font(font_manager.findfont(font_manager.FontProperties(family="DejaVu Sans", weight=weight)))
@@ -40,7 +44,7 @@ class Box(NamedTuple):
 
 
 def extent(text: ET.Element) -> Box:
-    size = float(text.get("font-size", USUAL))
+    size = float(text.get("font-size", 13))
     font = FONTS[text.get("font-weight", "normal")]
     font.set_size(size, 72)
     font.set_text(text.text or "")
@@ -52,31 +56,44 @@ def extent(text: ET.Element) -> Box:
     return Box(x - start, y - 0.75 * size, x - start + width, y + 0.2 * size)
 
 
-@pytest.fixture(params=NAMES)
+def element_of(path: Path) -> ET.Element:
+    return ET.fromstring(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.stem)
 def svg(request: pytest.FixtureRequest) -> ET.Element:
-    return ET.fromstring(drawings.draw(request.param).svg())
+    return element_of(request.param)
 
 
-def test_committed_drawings_are_up_to_date() -> None:
-    assert drawings.main(["--check"]) == 0, "run scripts/drawings.py"
+def dark_colors(svg: ET.Element) -> dict[str, str]:
+    """What stands for each colour on dark pages: light and dark trade places, and the hue stays."""
+    style = svg.findtext(f"{SVG}style") or ""
+    assert "prefers-color-scheme:dark" in style
+    return {found[2]: found[3] for found in re.finditer(r'\[(\w+)="(#\w+)"\]\{\1:(#\w+)\}', style)}
 
 
-def test_no_drawing_is_left_over() -> None:
-    assert {path.stem for path in drawings.FOLDER.glob("*.svg")} == set(NAMES)
+def untrue(svg: str) -> list[str]:
+    """What a drawing shows, as "FILE: TEXT", that the file does not have."""
+    shown = re.findall(r"<!-- shows (\S+): (.*) -->", svg)
+    return [f"{file}: {text}" for file, text in shown if text not in " ".join((ROOT / file).read_text().split())]
 
 
-def test_stale_and_missing_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert drawings.main(["tiles", "swizzle", "--out", str(tmp_path)]) == 0
-    assert drawings.main(["tiles", "swizzle", "--out", str(tmp_path), "--check"]) == 0
-    (tmp_path / "tiles.svg").write_text("<svg/>")
-    assert drawings.main(["tiles", "hilbert", "swizzle", "--out", str(tmp_path), "--check"]) == 1
-    told = capsys.readouterr().err
-    assert "tiles.svg" in told and "hilbert.svg" in told and "swizzle.svg" not in told
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kernels_are_what_a_drawing_shows(path: Path) -> None:
+    assert untrue(path.read_text(encoding="utf-8")) == []
 
 
 def test_a_kernel_that_changed_is_told() -> None:
-    with pytest.raises(drawings.Stale, match=r"01_naive\.cu"):
-        drawings.relies_on("01_naive.cu", "constexpr int BLOCK = 31;")
+    shown = "kernels/01_naive.cu: constexpr int BLOCK = {};"
+    assert untrue(f"<!-- shows {shown.format(32)} -->\n<!-- shows {shown.format(31)} -->") == [shown.format(31)]
+
+
+def test_the_root_has_the_usual_size_and_colour(svg: ET.Element) -> None:
+    assert (svg.get("font-size"), svg.get("fill")) == ("13", INK)
+
+
+def test_no_text_is_too_small(svg: ET.Element) -> None:
+    assert all(float(text.get("font-size", 13)) >= 12 for text in svg.iter(f"{SVG}text"))
 
 
 def test_title_and_description(svg: ET.Element) -> None:
@@ -121,6 +138,7 @@ def painted(element: ET.Element, inherited: str = INK) -> str:
 def test_texts_stand_out_in_light_and_in_dark(svg: ET.Element, dark: bool) -> None:
     """A text lies on the last box before it that has it inside."""
     below: list[tuple[Box, str]] = []
+    darker = dark_colors(svg)
     for element in svg.iter():
         if element.tag == f"{SVG}rect" and painted(element) != "none":
             x, y, w, h = (float(element.get(name, 0)) for name in ("x", "y", "width", "height"))
@@ -129,45 +147,24 @@ def test_texts_stand_out_in_light_and_in_dark(svg: ET.Element, dark: bool) -> No
             box = extent(element)
             x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
             (*_, ground) = (fill for b, fill in below if b.left <= x <= b.right and b.top <= y <= b.bottom)
-            colors = [DARK[color] if dark else color for color in (painted(element), ground)]
+            colors = [darker[color] if dark else color for color in (painted(element), ground)]
             assert contrast(*colors) >= 4.5, f"{element.text!r}: {colors}"
 
 
-def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it."""
-
-    def luminance(color: str) -> float:
-        parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return high / low
-
-
 def test_every_colour_has_its_rule_for_dark_pages(svg: ET.Element) -> None:
-    style = svg.find(f"{SVG}style")
-    assert style is not None and style.text is not None and "prefers-color-scheme:dark" in style.text
+    style, darker = svg.findtext(f"{SVG}style") or "", dark_colors(svg)
     for element in svg.iter():
         for name in ("fill", "stroke"):
             if (color := element.get(name, "none")) != "none":
-                assert f'[{name}="{color}"]{{{name}:{DARK[color]}}}' in style.text
+                assert f'[{name}="{color}"]{{{name}:{darker[color]}}}' in style
 
 
-@pytest.mark.parametrize("path", sorted((drawings.ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
-def test_pages_embed_drawings_that_exist(path: Path) -> None:
-    for name in re.findall(r"drawings/(\w+)\.svg", path.read_text()):
-        assert name in NAMES
+def test_a_colour_is_the_same_on_all_dark_pages() -> None:
+    pairs = {pair for path in FILES for pair in dark_colors(element_of(path)).items()}
+    assert len(pairs) == len({light for light, _ in pairs})
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_drawing_is_on_a_page(name: str) -> None:
-    pages = (drawings.ROOT / "docs").glob("*.md")
-    assert any(f"(drawings/{name}.svg)" in path.read_text() for path in pages)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (2, 4), (64, 32), (5, 9), (1, 7)])
-def test_the_curve_passes_every_tile_once(rows: int, columns: int) -> None:
-    tiles = [drawings.hilbert_tile(i, rows, columns) for i in range(rows * columns)]
-    assert sorted(tiles) == [(row, column) for row in range(rows) for column in range(columns)]
-    assert all(max(abs(r - s), abs(c - d)) == 1 for (r, c), (s, d) in itertools.pairwise(tiles))
+def test_pages_embed_just_the_drawings_that_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    embedded = {name for text in texts for name in re.findall(r"\(drawings/(\w+)\.svg\)", text)}
+    assert embedded == {path.stem for path in FILES}

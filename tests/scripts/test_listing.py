@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-import listing
-import pages
-from results import ResultsError
+from tools.docs import listing, pages
+from tools.results import ResultsError
 
 SOURCE = """\
 int before() { return 1; }

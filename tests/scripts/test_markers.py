@@ -7,180 +7,175 @@ import shutil
 
 import pytest
 
-import pages
-import prose
-import tables
-import turns
 from conftest import SYNTHETIC, case, slow_down
-from results import load, one
+from tools import turns
+from tools.docs import pages, prose, tables
+from tools.docs import values as values_module
+from tools.docs.values import Values
+from tools.results import load, one
 
 COLD = SYNTHETIC / "cold.json"
 
 
 @pytest.fixture
-def numbers() -> prose.Numbers:
-    return prose.Numbers(tables.Folders(SYNTHETIC, SYNTHETIC))
+def values() -> Values:
+    return Values(tables.Folders(SYNTHETIC, SYNTHETIC))
 
 
-def filled(text: str, numbers: prose.Numbers) -> str:
-    result = prose.fill(text, numbers)
+def written(name: str, values: Values) -> str:
+    result = prose.fill(f"It is <!--= {name} -->?<!--/--> there.", values)
     assert result.problems == []
-    return result.text
-
-
-def written(expression: str, numbers: prose.Numbers) -> str:
-    text = filled(f"It is <!--= {expression} -->?<!--/--> there.", numbers)
-    return text.partition("-->")[2].partition("<!--/-->")[0]
+    return result.text.partition("-->")[2].partition("<!--/-->")[0]
 
 
 def row(kernel: str, size: int):
     return one(load([COLD]), kernel=kernel, side=size)
 
 
-def test_quantities_know_how_they_are_written(numbers):
+def test_values_know_how_they_are_written(values):
     fifth = row("05_coarse_1d", 4096)
-    assert (
-        written('tflops("05_coarse_1d", 4096)', numbers) == tables.tflops(fifth) == written("tflops(5, 4096)", numbers)
-    )
-    assert written("tflops(5, (4096, 4096, 4096))", numbers) == tables.tflops(fifth)
-    assert written("time(5, 4096)", numbers) == tables.duration(fifth.microseconds)
-    assert written("of_cublas(5, 4096)", numbers) == tables.share(min(fifth.vs_cublas, fifth.vs_cublas_alone))
-    assert written("vs_cublas(5, 4096)", numbers) == tables.share(fifth.vs_cublas)
-    assert written("vs_cublas_alone(5, 4096)", numbers) == tables.share(fifth.vs_cublas_alone)
-    assert written("percent_of_peak(5, 4096)", numbers) == tables.percent(fifth.percent_of_peak)
-    assert written("error(5, 4096)", numbers) == tables.error_size(fifth.rel_err)
-    assert written("samples(5, 4096)", numbers) == str(len(fifth.samples_us))
-    assert written("registers(5)", numbers) == f"{fifth.registers:.0f}"
-    assert written("smem(5)", numbers) == f"{fifth.smem_bytes:.0f}"
-    assert written("occupancy(5)", numbers) == tables.share(fifth.occupancy)
-    assert written('error(5, 4096, data="lognormal4")', numbers) == "6.2e-8"
-    assert written('device("multiprocessors")', numbers) == "132"
-    assert written('peak("fp32")', numbers) == "66.9"
-    assert written('constant("COARSE", "kernels/05_coarse_1d.cu")', numbers) == "8"
-    assert written('constant("HOPELESS", "runner/timing/sampling.hpp")', numbers) == "1.5"
-    assert written('counter(7, "l2_hit_percent")', numbers).endswith(" %")
-    assert written('counted(1, "global load requests")', numbers).endswith(" G")
+    assert written("tflops.05_coarse_1d.4096", values) == tables.tflops(fifth) == written("tflops.5.4096", values)
+    assert written("time.5.4096", values) == tables.duration(fifth.microseconds)
+    assert written("of_cublas.5.4096", values) == tables.share(min(fifth.vs_cublas, fifth.vs_cublas_alone))
+    assert written("vs_cublas.5.4096", values) == tables.share(fifth.vs_cublas)
+    assert written("vs_cublas_alone.5.4096", values) == tables.share(fifth.vs_cublas_alone)
+    assert written("percent_of_peak.5.4096", values) == tables.percent(fifth.percent_of_peak)
+    assert written("error.5.4096", values) == tables.error_size(fifth.rel_err)
+    assert written("samples.5.4096", values) == str(len(fifth.samples_us))
+    assert written("registers.5", values) == f"{fifth.registers:.0f}"
+    assert written("smem.5", values) == f"{fifth.smem_bytes:.0f}"
+    assert written("occupancy.5", values) == tables.share(fifth.occupancy)
+    assert written("relative.5.4096.lognormal4", values) == "6.2e-8"
+    assert written("device.multiprocessors", values) == "132"
+    assert written("peak.fp32", values) == "66.9"
+    assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
+    assert written("constant.HOPELESS@runner/timing/sampling.hpp", values) == "1.5"
+    assert written("counter.7.l2_hit_percent", values).endswith(" %")
+    assert written("counted.1.global_load_requests", values).endswith(" G")
+    assert written("counted.1.global_load_requests@counts_4096", values).endswith(" G")
 
 
-def test_a_number_of_a_chapter_is_its_default_variant(numbers):
-    assert written("tflops(6, 4096)", numbers) == tables.tflops(row("06_coarse_2d", 4096))
-    vectorized = written('tflops("06_coarse_2d:vectorized", 4096)', numbers)
-    assert vectorized == tables.tflops(row("06_coarse_2d:vectorized", 4096)) != written("tflops(6, 4096)", numbers)
+def test_a_number_of_a_chapter_is_its_default_variant(values):
+    assert written("tflops.6.4096", values) == tables.tflops(row("06_coarse_2d", 4096))
+    vectorized = written("tflops.06_coarse_2d:vectorized.4096", values)
+    assert vectorized == tables.tflops(row("06_coarse_2d:vectorized", 4096)) != written("tflops.6.4096", values)
 
 
-def test_the_default_variant_need_not_come_first():
-    assert prose.find(6, ["06_coarse_2d:vectorized", "06_coarse_2d"], "somewhere") == "06_coarse_2d"
-
-
-def test_forms_and_arithmetic(numbers):
+def test_forms_and_ratios(values):
     a, b = row("06_coarse_2d", 4096), row("05_coarse_1d", 4096)
     ratio = a.tflops / b.tflops
-    assert written("times(tflops(6, 4096) / tflops(5, 4096))", numbers) == f"{tables.significant(ratio)} times"
-    assert written("percent(tflops(6, 4096) / tflops(5, 4096) - 1)", numbers) == f"{100 * (ratio - 1):.1f} %"
-    assert written("num(tflops(6, 4096) / tflops(5, 4096), 2)", numbers) == tables.significant(ratio, 2)
-    assert written("whole(100 * tflops(6, 4096))", numbers) == f"{100 * a.tflops:.0f}"
-    assert written("fixed(tflops(6, 4096), 1)", numbers) == f"{a.tflops:.1f}"
-    assert written("num(error(5, 4096) / 10000, 2)", numbers) == prose.num(b.rel_err / 10000, 2)
+    assert written("of_cublas.6.4096 as times", values) == f"{tables.significant(a.of_cublas)} times"
+    assert written("tflops.6.4096 / tflops.5.4096 as times", values) == f"{tables.significant(ratio)} times"
+    assert written("tflops.6.4096 / tflops.5.4096 as .1%", values) == f"{100 * ratio:.1f} %"
+    assert written("tflops.6.4096 / tflops.5.4096 as +.1%", values) == f"{100 * (ratio - 1):.1f} %"
+    assert written("tflops.5.4096 / tflops.6.4096 as -.0%", values) == f"{100 * (1 - 1 / ratio):.0f} %"
+    assert written("tflops.6.4096 / tflops.5.4096 as .2g", values) == tables.significant(ratio, 2)
+    assert written("tflops.6.4096 as .1f", values) == f"{a.tflops:.1f}"
 
 
-def test_turns_have_energies_and_speeds(numbers):
+def test_turns_have_energies_and_speeds(values):
     record = one(load([SYNTHETIC / "energy.json"]), kernel="05_coarse_1d", side=4096)
     turn, rival = (record.energy[of] for of in ("kernel", "cublas"))
-    assert written("watts(5, 4096)", numbers) == f"{turn['watts']:.0f} W"
-    assert written("joules(5, 4096)", numbers) == f"{turn['joules_per_product']:.3g} J"
-    assert written("gflops_per_joule(5, 4096)", numbers) == f"{turn['gflops_per_watt']:.3g}"
+    assert written("watts.5.4096", values) == f"{turn['watts']:.0f} W"
+    assert written("joules.5.4096", values) == f"{turn['joules_per_product']:.3g} J"
+    assert written("gflops_per_joule.5.4096", values) == f"{turn['gflops_per_watt']:.3g}"
     ratio = turn["joules_per_product"] / rival["joules_per_product"]
-    assert written("energy_of_cublas(5, 4096)", numbers) == f"{100 * ratio:.1f} %"
-    assert written("turn_clock(5, 4096)", numbers) == f"{turn['trace']['mean_sm_clock_mhz']:.0f} MHz"
-    assert written("throttled(5, 4096)", numbers) == f"{100 * turn['trace']['throttled_share']:.1f} %"
+    assert written("energy_of_cublas.5.4096", values) == f"{100 * ratio:.1f} %"
+    assert written("clock.5.4096", values) == f"{turn['trace']['mean_sm_clock_mhz']:.0f} MHz"
+    assert written("throttled.5.4096", values) == f"{100 * turn['trace']['throttled_share']:.1f} %"
 
 
 def test_sustained_speeds_are_those_of_the_ends(edited, synthetic):
-    numbers = prose.Numbers(tables.Folders(synthetic, synthetic))
+    values = Values(tables.Folders(synthetic, synthetic))
     long = one(load([edited("sustained.json", slow_down)]), "sustained", kernel="07_warptile_hilbert")
     flops = 2.0 * long.side**3
     (first, last), (_, of_cublas) = (turns.ends_of(long.sustained[of], flops) for of in ("kernel", "cublas"))
     assert first > 1.05 * last
-    size = int(long.side)
-    assert written(f'sustained(7, {size}, "first")', numbers) == f"{first:#.3g}"
-    assert written(f"sustained(7, {size})", numbers) == f"{last:#.3g}"
-    ratio = written(f'times(sustained(7, {size}) / sustained(7, {size}, of="cublas"))', numbers)
+    at = f"7.{int(long.side)}"
+    assert written(f"sustained.{at}.first", values) == f"{first:#.3g}"
+    assert written(f"sustained.{at}.last", values) == f"{last:#.3g}"
+    ratio = written(f"sustained.{at}.last / sustained_cublas.{at}.last as times", values)
     assert ratio == f"{last / of_cublas:#.3g} times"
     celsius = long.sustained["kernel"]["trace"]["samples"]["temperature_c"][-1]
-    assert written(f"celsius(7, {size})", numbers) == f"{celsius} °C"
-    assert written(f'watts(7, {size}, file="sustained.json")', numbers).endswith(" W")
+    assert written(f"celsius.{at}", values) == f"{celsius} °C"
+    assert written(f"watts.{at}@sustained", values).endswith(" W")
 
 
 def test_files_of_a_device_may_be_measured_later(tmp_path):
     shutil.copy(SYNTHETIC / "cold.json", tmp_path / "cold.json")
-    numbers = prose.Numbers(tables.Folders(tmp_path, SYNTHETIC))
-    for expression in ("joules(5, 4096)", "sustained(5, 4096)", 'agreement("worst")', 'tflops(5, 4096, "warm.json")'):
-        assert written(expression, numbers) == "not measured"
+    values = Values(tables.Folders(tmp_path, SYNTHETIC))
+    later = ("joules.5.4096", "sustained.5.4096.first", "derived.agreement.worst as .2%", "tflops.5.4096@warm")
+    for name in later:
+        assert written(name, values) == "not measured"
     shutil.copytree(tmp_path, tmp_path / "other_board")
-    assert written('agreement("worst")', numbers) == "0.00 %"
-    assert written('tflops(5, 4096, "other_board/cold.json")', numbers) == written("tflops(5, 4096)", numbers)
+    shutil.copy(SYNTHETIC / "cold.json", tmp_path / "shapes.json")
+    assert written("derived.agreement.worst as .2%", values) == "0.00 %"
+    assert written("tflops.5.4096@other_board/cold", values) == written("tflops.5.4096", values)
 
 
 def test_counters_of_each_launch(synthetic):
-    numbers = prose.Numbers(tables.Folders(synthetic, synthetic))
-    assert written('counter(5, "time_us", launch=0)', numbers) == "not measured"
+    assert written("launch.5.0.time_us", Values(tables.Folders(synthetic, synthetic))) == "not measured"
     file = synthetic / "counters.json"
     document = json.loads(file.read_text(encoding="utf-8"))
     times = [10.0, 30.0]
     document["launches"] = {"05_coarse_1d": [{"function": "f", "derived": {"time_us": time}} for time in times]}
     file.write_text(json.dumps(document), encoding="utf-8")
-    found = [written(f'counter(5, "time_us", launch={launch})', numbers) for launch in (0, 1, 2, -1)]
+    values = Values(tables.Folders(synthetic, synthetic))
+    found = [written(f"launch.5.{launch}.time_us", values) for launch in (0, 1, 2, -1)]
     assert found == ["10.00 µs", "30.00 µs", "not measured", "not measured"]
 
 
-def test_over_sizes(numbers):
-    ratios = [row("05_coarse_1d", size).of_cublas for size in (256, 512, 1024, 2048, 4096)]
-    assert written("most(of_cublas, 5, [256, 512, 1024, 2048, 4096])", numbers) == tables.share(max(ratios))
-    assert written("least(of_cublas, 5, sizes=[256, 512])", numbers) == tables.share(min(ratios[:2]))
-    every = [case.tflops for case in load([COLD]).itertuples() if case.kernel == "05_coarse_1d" and case.measured]
-    assert written("least(tflops, 5)", numbers) == tables.significant(min(every))
-    assert written('most(error, 5, data="cancelling")', numbers) == "1.2e-3"
+def test_over_sizes(values):
+    every = [case for case in load([COLD]).itertuples() if case.kernel == "05_coarse_1d" and case.measured]
+    assert written("least.tflops.5", values) == tables.significant(min(case.tflops for case in every))
+    assert written("most.of_cublas.5", values) == tables.share(max(case.of_cublas for case in every))
 
 
-def test_what_has_a_page_and_no_results_is_not_measured(numbers, monkeypatch):
+def test_what_has_a_page_and_no_results_is_not_measured(values, monkeypatch):
     monkeypatch.setattr(pages, "has_page", lambda kernel: kernel in (99, "99_new"))
-    assert written("tflops(99, 4096)", numbers) == prose.NOT_MEASURED
-    assert written('times(of_cublas("99_new", 4096) / 2)', numbers) == prose.NOT_MEASURED
+    assert written("tflops.99.4096", values) == values_module.NOT_MEASURED
+    assert written("of_cublas.99_new.4096 as times", values) == values_module.NOT_MEASURED
+
+
+@pytest.mark.parametrize("name", values_module.DERIVED)
+def test_every_derived_number_is_on_a_page_or_in_a_drawing(name):
+    texts = [path.read_text(encoding="utf-8") for path in (*pages.all_pages(), *pages.all_drawings())]
+    assert any(f"<!--= derived.{name} as " in text for text in texts)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('a <!--= tflops("99_none", 4096) -->1<!--/-->', "there is no kernel 99_none in cold.json; it has 01_naive"),
-        ("a <!--= tflops(99, 4096) -->1<!--/-->", "there is no kernel 99 in cold.json"),
-        ("a <!--= tflops(5, 31) -->1<!--/-->", "cold.json holds nothing about 05_coarse_1d at 31; it has 256, 512"),
-        ("a <!--= tflops(5, (1, 2)) -->1<!--/-->", "a size is a number or (M, N, K)"),
-        ('a <!--= tflops(5, 4096, file="hot.json") -->1<!--/-->', "there is no hot.json"),
-        ("a <!--= joules(5, 31) -->1<!--/-->", "energy.json holds nothing about 05_coarse_1d at 31"),
-        ('a <!--= joules(5, 4096, "cold.json") -->1<!--/-->', "cold.json has no turn of kernel for 05_coarse_1d"),
-        ('a <!--= sustained(7, 8192, "middle") -->1<!--/-->', "that of the first or the last second, not middle"),
-        ('a <!--= counter(7, "dram_bites") -->1<!--/-->', "counters.json has no dram_bites of 07_warptile_hilbert"),
-        ('a <!--= counted(1, "requests") -->1<!--/-->', "nothing was counted as 'requests' of 01_naive; there are"),
-        ('a <!--= device("cores") -->1<!--/-->', "the device of cold.json has no cores"),
-        ('a <!--= error(5, 4096, data="odd") -->1<!--/-->', "has no data 'odd'"),
-        ('a <!--= tflops("cpu_naive", 4096) -->1<!--/-->', "cpu_naive at 4096 is skipped in cold.json"),
-        ('a <!--= constant("BM", "absent.cu") -->1<!--/-->', "there is no file absent.cu"),
-        ('a <!--= constant("XY", "kernels/05_coarse_1d.cu") -->1<!--/-->', "defines no number XY"),
-        ("a <!--= tflops(5 -->1<!--/-->", "it is no expression"),
-        ("a <!--= speed(5, 4096) -->1<!--/-->", "there is no speed; there are tflops"),
-        ("a <!--= tflops() -->1<!--/-->", "missing 2 required positional arguments"),
-        ("a <!--= __import__('os') -->1<!--/-->", "there is no __import__"),
-        ("a <!--= tflops.__class__ -->1<!--/-->", "an expression calls functions and computes, it has no Attribute"),
-        ("a <!--= 228 -->228<!--/-->", "it names no quantity"),
-        ('a <!--= times("4") -->228<!--/-->', "it names no quantity"),
-        ("a <!--= tflops(6, 4096) / tflops(5, 4096) -->1<!--/-->", "a plain number needs a form"),
-        ("a <!--= tflops -->1<!--/-->", "it is no number"),
-        ("a <!--= tflops(5, 4096) -->1", "a marker without its end"),
-        ("a <!--= tflops(5, 4096) 1<!--/-->", "a marker without -->"),
-        ("a <!--= tflops(5, 4096) -->1 <!--= tflops(6, 4096) -->1<!--/-->", "a marker without its end"),
+        ("a <!--= tflops.99_none.4096 -->1<!--/-->", "cold.json has no tflops.99_none.4096; it has "),
+        ("a <!--= tflops.99.4096 -->1<!--/-->", "cold.json has no tflops.99.4096; it has tflops."),
+        ("a <!--= tflops.5.31 -->1<!--/-->", "cold.json has no tflops.5.31; it has "),
+        ("a <!--= tflops.5.4096@hot -->1<!--/-->", "there is no hot.json"),
+        ("a <!--= joules.5.31 -->1<!--/-->", "energy.json has no joules.5.31"),
+        ("a <!--= joules.5.4096@cold -->1<!--/-->", "cold.json has no joules.5.4096"),
+        ("a <!--= sustained.7.8192.middle -->1<!--/-->", "sustained.json has no sustained.7.8192.middle"),
+        (
+            "a <!--= counter.7.dram_bites -->1<!--/-->",
+            "no counter.7.dram_bites; it has counter.7.dram_bytes",
+        ),
+        ("a <!--= counted.1.requests -->1<!--/-->", "counts_4096.json has no counted.1.requests; it has "),
+        ("a <!--= device.cores -->1<!--/-->", "cold.json has no device.cores"),
+        ("a <!--= relative.5.4096.odd -->1<!--/-->", "accuracy.json has no relative.5.4096.odd"),
+        ("a <!--= tflops.cpu_naive.4096 -->1<!--/-->", "cold.json has no tflops.cpu_naive.4096"),
+        ("a <!--= constant.BM@absent.cu -->1<!--/-->", "there is no file absent.cu"),
+        ("a <!--= constant.XY@kernels/05_coarse_1d.cu -->1<!--/-->", "defines no number XY"),
+        ("a <!--= speed.5.4096 -->1<!--/-->", "cold.json has no speed.5.4096"),
+        ("a <!--= tflops.5.4096 times -->1<!--/-->", "it is neither NAME nor NAME / NAME"),
+        ("a <!--= tflops.5.4096 * 2 -->1<!--/-->", "it is neither NAME nor NAME / NAME"),
+        ("a <!--= 228 -->228<!--/-->", "cold.json has no 228"),
+        ("a <!--= derived.nothing -->228<!--/-->", "there is no derived.nothing; there are schedulers, "),
+        ("a <!--= tflops.6.4096 / tflops.5.4096 -->1<!--/-->", "a ratio needs a form"),
+        ("a <!--= tflops.6.4096 as whole -->1<!--/-->", "whole is no form; times, .2f, "),
+        ("a <!--= tflops.5.4096 -->1", "a marker without its end"),
+        ("a <!--= tflops.5.4096 1<!--/-->", "a marker without -->"),
+        ("a <!--= tflops.5.4096 -->1 <!--= tflops.6.4096 -->1<!--/-->", "a marker without its end"),
         ("a 1<!--/-->", "an end <!--/--> without a marker"),
-        ("<!--= tflops(5, 4096) -->1<!--/--> is fast", "a line can not begin with a marker"),
-        ("- <!--= tflops(5, 4096) -->1<!--/--> is fast", "a line can not begin with a marker"),
+        ("<!--= tflops.5.4096 -->1<!--/--> is fast", "a line can not begin with a marker"),
+        ("- <!--= tflops.5.4096 -->1<!--/--> is fast", "a line can not begin with a marker"),
         ("a <!--~ guessed -->110 TFLOP/s<!--/-->", "'guessed' is no reason to exempt, predicted, source, arith"),
         ("a <!--~ -->110 TFLOP/s<!--/-->", "'' is no reason to exempt"),
         ("<!--~ guessed -->\na", "'guessed' is no reason to exempt"),
@@ -202,7 +197,7 @@ def test_markers_that_can_not_be_filled_in(tmp_path, capsys, line, message):
 
 def test_every_problem_of_a_page_is_told(tmp_path, capsys):
     page = tmp_path / "page.md"
-    page.write_text("a <!--= tflops(99, 1) -->1<!--/-->\n\nb <!--= odd -->1<!--/-->\n", encoding="utf-8")
+    page.write_text("a <!--= tflops.99.1 -->1<!--/-->\n\nb <!--= odd -->1<!--/-->\n", encoding="utf-8")
     with pytest.raises(SystemExit):
         tables.main([str(page), "--results", str(SYNTHETIC)])
     errors = capsys.readouterr().err
@@ -212,7 +207,7 @@ def test_every_problem_of_a_page_is_told(tmp_path, capsys):
 
 def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys):
     page = tmp_path / "page.md"
-    page.write_text("Text, <!--= tflops(5, 4096) -->?<!--/--> TFLOP/s.\n", encoding="utf-8")
+    page.write_text("Text, <!--= tflops.5.4096 -->?<!--/--> TFLOP/s.\n", encoding="utf-8")
     options = [str(page), "--results", str(synthetic), "--counts", str(synthetic)]
     assert tables.main([*options, "--check"]) == 1
     assert tables.main(options) == 0
@@ -223,8 +218,8 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
     page.write_text(page.read_text(encoding="utf-8").replace("17.0", "18.0"), encoding="utf-8")
     assert tables.main([*options, "--check"]) == 1
     output = capsys.readouterr()
-    assert f"{page}:1: tflops(5, 4096) is 17.0, the page says 18.0" in output.out
-    assert "page.md is stale: run scripts/tables.py" in output.err
+    assert f"{page}:1: tflops.5.4096 is 17.0, the page says 18.0" in output.out
+    assert "page.md is stale: run python -m tools.docs.tables" in output.err
     # The results have changed.
     tables.main(options)
     edited("cold.json", lambda document: case(document, "05_coarse_1d", 4096).update(gflops=12345.0))
@@ -234,18 +229,18 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
 @pytest.mark.parametrize(
     "text",
     [
-        "```\na <!--= odd( -->1<!--/--> 5 TFLOP/s\n```",
-        "~~~md\n```\na <!--= odd( -->1\n```\n~~~",
-        "- item\n\n  ```sh\n  <!--= odd( -->1 and 5 %\n  ```",
+        "```\na <!--= odd -->1<!--/--> 5 TFLOP/s\n```",
+        "~~~md\n```\na <!--= odd -->1\n```\n~~~",
+        "- item\n\n  ```sh\n  <!--= odd -->1 and 5 %\n  ```",
         "```\n5 %\n\n6 %\n```",
-        "written `<!--= odd( -->` and ``5 % of `it` ``",
+        "written `<!--= odd -->` and ``5 % of `it` ``",
         "a span `over\n5 % of lines`",
-        "<!-- a comment of 5 %\nand <!--= odd( -->",
-        "<!-- [[[cog sweep() ]]] -->\n\n| 5 % | <!--= odd( -->\n\n<!-- [[[end]]] -->",
+        "<!-- a comment of 5 %\nand <!--= odd -->",
+        "<!-- [[[cog sweep() ]]] -->\n\n| 5 % | <!--= odd -->\n\n<!-- [[[end]]] -->",
     ],
 )
-def test_code_comments_and_generated_blocks_are_no_prose(text, numbers):
-    assert prose.fill(text, numbers) == (text, [], [])
+def test_code_comments_and_generated_blocks_are_no_prose(text, values):
+    assert prose.fill(text, values) == (text, [], [])
     assert prose.typed_numbers(text) == []
 
 
@@ -274,8 +269,8 @@ def test_every_unit_of_measurement_is_found(unit):
     for text in (f"It takes 12 {unit} there.", f"It takes 12.5{unit}", f"From 3 to **12** {unit}.", f"(1 000 {unit})"):
         assert [problem.line for problem in prose.typed_numbers(f"# T\n\n{text}\n")] == [3], text
     assert prose.typed_numbers(f"It takes <!--~ predicted -->12 {unit}<!--/--> there.") == []
-    assert prose.typed_numbers(f"It takes <!--= time(5, 4096) -->12 {unit}<!--/--> there.") == []
-    assert prose.typed_numbers(f"It takes <!--= time(5, 4096) -->12<!--/--> {unit} there.") == []
+    assert prose.typed_numbers(f"It takes <!--= time.5.4096 -->12 {unit}<!--/--> there.") == []
+    assert prose.typed_numbers(f"It takes <!--= time.5.4096 -->12<!--/--> {unit} there.") == []
 
 
 @pytest.mark.parametrize(
@@ -311,9 +306,9 @@ def test_other_measured_numbers_are_found(text):
         "| a |\n| --- |\n| 12 % |",
         "| | TFLOP/s |\n| --- | --- |\n| a | 53.1 |",
         "| | a |\n| --- | --- |\n| time, ms | **2.5** |",
-        "a <!--= tflops(5, 4096) -->1<!--/--> to 12 TFLOP/s",
-        "12 to <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
-        "12.5 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
+        "a <!--= tflops.5.4096 -->1<!--/--> to 12 TFLOP/s",
+        "12 to <!--= tflops.5.4096 -->13<!--/--> TFLOP/s",
+        "12.5 and <!--= percent_of_peak.5.4096 -->13 %<!--/--> of it",
         "12 %<!-- a comment -->",
         "12 to <!--~ predicted -->13 %<!--/-->",
         "*12* %",
@@ -339,9 +334,9 @@ def test_hiding_places(text):
         "[ref]: page-5%",
         "version 1.5 xyz, 2.5 timesheets",
         "2 times as many, twice, 4 of 8",
-        "at 2048 and <!--= percent_of_peak(5, 4096) -->13 %<!--/--> of it",
-        "at 4096, <!--= tflops(5, 4096) -->13<!--/--> TFLOP/s",
-        "from <!--= tflops(5, 4096) -->13<!--/--> to <!--= tflops(6, 4096) -->14<!--/--> TFLOP/s",
+        "at 2048 and <!--= percent_of_peak.5.4096 -->13 %<!--/--> of it",
+        "at 4096, <!--= tflops.5.4096 -->13<!--/--> TFLOP/s",
+        "from <!--= tflops.5.4096 -->13<!--/--> to <!--= tflops.6.4096 -->14<!--/--> TFLOP/s",
         "<!--~ arithmetic -->\n5 % and\n6 % of it\n",
         "| | a |\n| --- | --- |\n| k-tiles | 16 |",
     ],

@@ -5,12 +5,12 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-import pages
-import pictures
 from conftest import SYNTHETIC, case
-from counts import load_counts
-from pictures import Access, Touched, distance, find, lane_label, ranges, shown_rows
-from plot import NoData
+from tools.counts import load_counts
+from tools.docs import pages
+from tools.plots import pictures
+from tools.plots.pictures import Access, Touched, distance, find, lane_label, ranges, shown_rows
+from tools.plots.plot import NoData
 
 COUNTS = SYNTHETIC / "counts_4096.json"
 NAIVE_A = Access("01_naive", "global_load", "A", "a")

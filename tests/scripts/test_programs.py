@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-import programs
-import prose
-import tables
-from results import NotMeasured, ResultsError
+from tools import programs
+from tools.docs import tables
+from tools.results import NotMeasured, ResultsError
 
 
 def call(by, ms, why, calls=2):
@@ -54,16 +53,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_sentences_may_name_the_gain_of_a_program(folder):
-    (folder / "programs").mkdir()
-    for path in folder.glob("*.json"):
-        path.rename(folder / "programs" / path.name)
-    numbers = prose.Numbers(tables.Folders(folder, folder))
-    assert numbers.program_gain("GPT: a step of the training", "normwise").text == "2.50"
+def test_the_gain_of_a_mode_is_a_ratio_of_times(folder):
+    assert programs.gain(folder, "normwise") == pytest.approx(2.5)
     with pytest.raises(ResultsError, match=r"gpt\.json has no run of tf32 beside cublas"):
-        numbers.program_gain("GPT: a step of the training", "tf32")
-    with pytest.raises(ResultsError, match="programs have no time 'GPT: loss of the last step'"):
-        numbers.program_gain("GPT: loss of the last step", "normwise")
+        programs.gain(folder, "tf32")
 
 
 def test_times_are_medians_beside_cublas(folder):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, SYNTHETIC, case, cpu_alone
-from fleet import folder_name
+from tools.fleet import folder_name
 
 pytest.importorskip("reframe")
 

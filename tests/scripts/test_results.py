@@ -6,7 +6,7 @@ import pytest
 
 import make_fixtures
 from conftest import ROOT, SYNTHETIC, add_layouts, case
-from results import (
+from tools.results import (
     ResultsError,
     crossover,
     device_of,
@@ -202,7 +202,7 @@ def test_counters_of_another_schema_are_refused(tmp_path):
     path.write_text('{"schema_version": 7, "kernels": {}}', encoding="utf-8")
     with pytest.raises(ResultsError, match="schema_version is 7"):
         load_counters(path)
-    with pytest.raises(ResultsError, match="not a file of scripts/counters"):
+    with pytest.raises(ResultsError, match="not a file of tools/counters"):
         load_counters(SYNTHETIC / "cold.json")
 
 

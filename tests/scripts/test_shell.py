@@ -355,7 +355,8 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
     root = tmp_path / "suite"
     shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "runner").symlink_to(ROOT / "runner")  # whose names of counters the scripts read
+    for folder in ("runner", "tools"):  # the scripts read the runner's names of counters
+        (root / folder).symlink_to(ROOT / folder)
     (root / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
     fake(root / "scripts", "python.sh", f"echo {sys.executable}")
     for folder in ("bin", "build"):

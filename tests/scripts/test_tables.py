@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import pages
-import tables
-import turns
 from conftest import ROOT, SYNTHETIC, case, of_file, slow_down, write_other_kernels
-from results import load, load_folder, one
+from tools import turns
+from tools.docs import pages, tables
+from tools.results import load, load_folder, one
 
 ALL_BLOCKS = (
     "ladder(4096)",
@@ -101,7 +100,7 @@ def test_check_prints_what_is_stale_and_writes_nothing(tmp_path, edited, synthet
     output = capsys.readouterr()
     assert re.search(r"^-.*05_coarse_1d.* 17\.0 ", output.out, re.M)
     assert re.search(r"^\+.*05_coarse_1d.* 12\.3 ", output.out, re.M)
-    assert "page.md is stale: run scripts/tables.py" in output.err
+    assert "page.md is stale: run python -m tools.docs.tables" in output.err
     assert page.read_text(encoding="utf-8") == before
 
 
@@ -644,9 +643,7 @@ def test_the_pages_state_tiles_and_not_the_scripts(tmp_path, monkeypatch):
 def test_no_script_lists_the_chapters():
     chapters = {path.stem for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu")}
     assert chapters
-    for script in (ROOT / "scripts").glob("*.py"):
-        if script.name == "drawings.py":  # drawn by hand, each from one chapter
-            continue
+    for script in (ROOT / "tools").rglob("*.py"):
         code = script.read_text(encoding="utf-8")
         named = {chapter for chapter in chapters if f'"{chapter}' in code}
         assert len(named) <= 2, f"{script.name} names {sorted(named)}"

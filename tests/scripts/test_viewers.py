@@ -1,7 +1,8 @@
-"""scripts/viewers.py: what it refuses, in one sentence that says why."""
+"""tools/viewers.py: what it refuses, in one sentence that says why."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,9 @@ done
 
 
 def viewers(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "scripts" / "viewers.py", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tools.viewers", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def refused(folder: Path, *arguments: str) -> str:

@@ -24,7 +24,7 @@
 
 /* The version of this header. sgemm_version() has the version of the library that is linked. */
 #define SGEMM_VERSION_MAJOR 0
-#define SGEMM_VERSION_MINOR 1
+#define SGEMM_VERSION_MINOR 2
 #define SGEMM_VERSION_PATCH 0
 #define SGEMM_VERSION (SGEMM_VERSION_MAJOR * 10000 + SGEMM_VERSION_MINOR * 100 + SGEMM_VERSION_PATCH)
 
@@ -139,12 +139,14 @@ SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_poi
  * takes a way that needs less, at last that of cuBLAS: it allocates nothing.
  *
  * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
- * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool of the handle. The pool keeps what
- * was freed for the next call, until sgemm_trim() or sgemm_destroy(). If there is no room, cuBLAS gets the call. */
+ * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
+ * share. The pool keeps some of what was freed for the next call, until sgemm_trim() or the end of the last handle. The
+ * environment variable SGEMM_MEMORY limits what is used and kept: "512M", "2G". If there is no room, cuBLAS gets the
+ * call. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
-/* Gives the memory that the handle keeps for its calls, and that no work uses, back to the system. */
+/* Gives the memory that is kept for calls of the device's handles, and that no work uses, back to the system. */
 SGEMM_API sgemm_status_t sgemm_trim(sgemm_handle_t handle);
 
 /* The device that the handle was made on, as cudaGetDevice() counts. */

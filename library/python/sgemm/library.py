@@ -8,7 +8,7 @@ import threading
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
 from pathlib import Path
 
-NAME = "libsgemm.so.0"
+NAME = "libsgemm.so.0.2"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3}

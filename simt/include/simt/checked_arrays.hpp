@@ -1,47 +1,25 @@
 #pragma once
 
+#include "simt/executor.hpp"
+#include "simt/global_array.hpp"
+#include "simt/launch_observer.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace simt {
 
-/// A matrix that kernels may use: rows of `row_bytes`, `stride` bytes apart.
-struct GlobalArray {
-  std::string name;
-  const void* begin = nullptr;
-  std::size_t rows = 0;
-  std::size_t row_bytes = 0;
-  std::size_t stride = 0;
-  bool writable = false;
-  /// Blocks pass data to each other in this array, by means that are not followed. So it is not known whether a block
-  /// waited for the data that another block wrote.
-  bool passed_between_blocks = false;
-  std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
-  bool undefined = false;            ///< a writable one that holds nothing until a launch writes it
-
-  /// From the first row's begin to the last one's end.
-  std::size_t bytes() const { return rows == 0 ? 0 : (rows - 1) * stride + row_bytes; }
-};
-
-/// The name of all memory from cudaMalloc among arrays.
-constexpr std::string_view WORKSPACE = "workspace";
-
-/// All memory from cudaMalloc. The host does not describe it any further.
-std::vector<GlobalArray> workspaces();
-
 /// While this object lives, launches of instrumented kernels are checked. The kernels may use these arrays and
 /// workspaces(), and no other global memory. Launches of other kernels are not affected. Only one such object may live
 /// at a time.
-class CheckedArrays {
+class CheckedArrays final : public LaunchObserver {
  public:
   /// Throws std::runtime_error if the program lacks the symbols of its shared variables.
   explicit CheckedArrays(std::vector<GlobalArray> arrays);
-  ~CheckedArrays();
+  ~CheckedArrays() override;
   CheckedArrays(const CheckedArrays&) = delete;
   CheckedArrays& operator=(const CheckedArrays&) = delete;
 
@@ -71,13 +49,14 @@ class CheckedArrays {
       observed_.store(true, std::memory_order_relaxed);
     }
   }
-  /// The host has written there, between launches.
-  void host_wrote(const void* begin, std::size_t bytes);
+
+  void launch(const Launch& launch) override;
+  void host_wrote(const void* begin, std::size_t bytes) override;
+
+ private:
   /// Forgets who wrote what: a launch waits for the ones before. Takes the workspaces and the variables in device
   /// memory that there are now.
   void begin_launch();
-
- private:
   void add(GlobalArray array);
 
   std::vector<Entry> entries_;

@@ -7,9 +7,10 @@
 // does the same as another one at another place is not executed, and the counts of the other one are moved there. Some
 // of these blocks are executed as well, as a check.
 
-#include "simt/checked_arrays.hpp"
 #include "simt/executor.hpp"
+#include "simt/global_array.hpp"
 #include "simt/l2_model.hpp"
+#include "simt/launch_observer.hpp"
 #include "simt/warp_access.hpp"
 #include "simt/warp_trace.hpp"
 
@@ -113,25 +114,20 @@ struct CountingLimits {
 
 /// While this object lives, launches of instrumented kernels are counted and not checked. Other kernels run as usual.
 /// Accesses to workspaces() are counted as well. Only one such object may live at a time.
-class Counting {
+class Counting final : public LaunchObserver {
  public:
   /// The requests of the warp `traced` of each launch are kept as well. Throws std::runtime_error if the program lacks
   /// the symbols of its shared variables.
   Counting(std::vector<CountedArray> arrays, L1Size l1_bytes, CountingLimits limits = {},
            std::optional<TracedWarp> traced = std::nullopt);
-  ~Counting();
-  Counting(const Counting&) = delete;
-  Counting& operator=(const Counting&) = delete;
-
-  /// The object that lives, or null.
-  static Counting* current();
+  ~Counting() override;
 
   /// The launches since the last call.
   std::vector<LaunchCounts> take() { return std::exchange(launches_, {}); }
 
-  /// Runs a launch, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable, and
+  /// Runs it, or enough of its blocks to know the counts of all. Throws what run() throws, NotCountable, and
   /// std::invalid_argument where there are more than MAX_ARRAYS arrays and workspaces.
-  void count(const Launch& launch);
+  void launch(const Launch& launch) override;
 
  private:
   std::unique_ptr<CountingContext> context_;  ///< of the latest launch; null before the first

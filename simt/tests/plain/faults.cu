@@ -188,8 +188,8 @@ void cublas(const float*, float*) {
 
 #include "../plain_features.hpp"
 
-extern "C" sgemm::test::Table<sgemm::test::PlainFault> plain_faults() {
-  using sgemm::test::PlainFault;
+extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
+  using simt::test::PlainFault;
   static const PlainFault faults[] = {
       {"shared_into_next", shared_into_next,
        "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},

@@ -1,6 +1,6 @@
 // Counts of chapters 11, 12 and 13, launch by launch, against the arithmetic of their pages.
 
-#include "counted_product.hpp"
+#include "counted_chapter.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "host/kernel.hpp"
 

@@ -1,6 +1,6 @@
 // Counts of the chapters: samples of their blocks tell the whole.
 
-#include "counted_product.hpp"
+#include "counted_chapter.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "host/kernel.hpp"
 

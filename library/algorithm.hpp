@@ -1,0 +1,38 @@
+#pragma once
+
+#include "gemm_problem.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace sgemm {
+
+/// An algorithm to compute a batch of products on the current device: a configuration of a chapter.
+struct Algorithm {
+  std::string kernel;         ///< "11_bf16x6"
+  std::string configuration;  ///< "128x256 stream-k"
+  std::size_t workspace_bytes = 0;
+  double microseconds = 0.0;  ///< predicted, for the batch
+  std::int64_t launches = 1;  ///< of the chapter, one after the other
+  int kernels = 1;            ///< in each of them
+  /// Enqueues a batch of the size, shapes and layouts that the algorithm was made for. The workspace may hold anything.
+  /// Throws CudaError.
+  std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
+};
+
+/// Algorithm::launch of a chapter that computes one product at a time, by `launch(problem, workspace, stream)`.
+template <class Launch>
+auto one_after_the_other(Launch launch) {
+  return [launch = std::move(launch)](const GemmBatch& batch, void* workspace, cudaStream_t stream) {
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      launch(batch.problem(i), workspace, stream);
+    }
+  };
+}
+
+}  // namespace sgemm

@@ -1,0 +1,31 @@
+#pragma once
+
+// The algorithms to compute a batch of products by a chapter, on the current device. Products have m, n and k from 1 to
+// 2^31 - 1 here. A list is empty if the chapter can not compute the batch on the device.
+
+#include "algorithm.hpp"
+#include "gemm_problem.hpp"
+
+#include <vector>
+
+namespace sgemm {
+
+/// Chapter 09. It computes in FP32, and the others in terms or digits of FP32 numbers.
+std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
+/// Why chapter 09 does not compute a batch on the current device. Empty: it does.
+const char* every_shape_refusal(const GemmBatch& batch);
+
+/// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
+/// Products come one after the other, so that their addresses have to be known on the host.
+std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
+std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors);
+std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors);
+
+/// Chapters 11 and 12 with many products in a launch, for batches of either kind.
+std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
+std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int multiprocessors);
+
+/// Chapter 11 for products whose C has at most 128 rows or columns, many in a launch, for batches of either kind.
+std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
+
+}  // namespace sgemm

@@ -1,0 +1,72 @@
+#include "algorithms.hpp"
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "host/kernel.hpp"
+#include "predicted_time.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+const Kernel& every_shape() {
+  static const Kernel& kernel = *std::find_if(
+      kernels().begin(), kernels().end(), [](const Kernel& each) { return each.number == 9 && each.variant.empty(); });
+  return kernel;
+}
+
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+Algorithm algorithm(Configuration configuration, std::int64_t count) {
+  Algorithm algorithm;
+  algorithm.kernel = "09_every_shape";
+  algorithm.configuration = configuration.name;
+  algorithm.workspace_bytes = configuration.workspace_bytes;
+  algorithm.microseconds = every_shape_microseconds(configuration.predicted_cycles, count);
+  algorithm.launches = count;
+  algorithm.launch = one_after_the_other(
+      [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
+        const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
+        if (zeroed > 0) {
+          CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
+        }
+        configuration.launch(p, workspace, stream);
+      });
+  return algorithm;
+}
+
+}  // namespace
+
+const char* every_shape_refusal(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  return compute_capability() < every_shape().min_compute_capability ? "no kernel of the library runs on this device"
+         : p.a_transposed || p.b_transposed                          ? "chapter 09 reads no transposed operands"
+         : p.scalars_on_device()                                     ? "chapter 09 reads no scalars on the GPU"
+         : batch.addresses_on_device()                               ? "chapter 09 reads no addresses on the GPU"
+                                                                     : "";
+}
+
+std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch) {
+  std::vector<Algorithm> algorithms;
+  if (*every_shape_refusal(batch) == '\0') {
+    for (Configuration& configuration : every_shape().build(TARGET).configurations(batch.first)) {
+      algorithms.push_back(algorithm(std::move(configuration), batch.count));
+    }
+  }
+  return algorithms;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,134 @@
+#pragma once
+
+// What the library's kernels of chapters 11, 12 and 13 have in common. Only kernels that split read A and B, in one of
+// two patterns: along k, as rows of A lie, or across k, as columns of B lie. A transposed operand is read in the other
+// one's pattern, so that all four layouts cost about the same.
+
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "gemm_problem.hpp"
+#include "gemm_scalars.cuh"
+#include "host/alignment.hpp"
+#include "host/cost_model.cuh"
+
+#include <cstdint>
+#include <limits>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+/// How an operand's lines are read.
+enum class Reading {
+  along_k_by_four,  ///< lines split into aligned groups of four
+  along_k,
+  across_k,
+};
+
+inline Reading reading(const float* data, std::int64_t stride, std::int64_t depth, bool along_k) {
+  return !along_k                                      ? Reading::across_k
+         : rows_split_into_float4(data, depth, stride) ? Reading::along_k_by_four
+                                                       : Reading::along_k;
+}
+
+/// How the lines of both operands are read.
+struct Readings {
+  Reading a;
+  Reading b;
+};
+
+inline Readings readings_of(const GemmProblem& p) {
+  return {reading(p.a, p.lda, p.k, !p.a_transposed), reading(p.b, p.ldb, p.k, p.b_transposed)};
+}
+
+/// A kernel for each pair of readings: KernelFor::get<READ_A, READ_B>(). Kernels have them as parameters of the
+/// template, so that nothing stands between the loads of a thread, and their code is short.
+template <class KernelFor, Reading READ_A>
+auto kernel_for(Reading read_b) {
+  return read_b == Reading::along_k_by_four ? KernelFor::template get<READ_A, Reading::along_k_by_four>()
+         : read_b == Reading::along_k       ? KernelFor::template get<READ_A, Reading::along_k>()
+                                            : KernelFor::template get<READ_A, Reading::across_k>();
+}
+template <class KernelFor>
+auto kernel_for(const Readings& read) {
+  return read.a == Reading::along_k_by_four ? kernel_for<KernelFor, Reading::along_k_by_four>(read.b)
+         : read.a == Reading::along_k       ? kernel_for<KernelFor, Reading::along_k>(read.b)
+                                            : kernel_for<KernelFor, Reading::across_k>(read.b);
+}
+
+/// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
+struct Operands {
+  Operand a;
+  Operand b;
+
+  __device__ __forceinline__ explicit Operands(const GemmProblem& p) {
+    const bool used = scalars_of(p).alpha != 0.0F;
+    a = {p.a, p.lda, used ? p.m : 0, p.k};
+    b = {p.b, p.ldb, used ? p.n : 0, p.k};
+  }
+};
+
+/// The flags of stream-k, which are 0 when the kernel that multiplies starts. It may find anything else in its
+/// workspace.
+struct Flags {
+  unsigned* at;
+  int count;
+
+  /// By all blocks of the kernel before.
+  __device__ __forceinline__ void lower() const {
+    if (blockIdx.x == 0) {
+      for (int i = static_cast<int>(threadIdx.x); i < count; i += SPLIT_THREADS) {
+        at[i] = 0;
+      }
+    }
+  }
+};
+
+/// Splits one operand tile for the kernels of chapters 11 and 12.
+template <class Scheme, Reading READING>
+__device__ __forceinline__ void split_lines(const Operand& lines, std::int64_t tile, std::int64_t k_tile,
+                                            unsigned char* terms, Scaling& scaling, uint4* shared) {
+  if constexpr (READING == Reading::across_k) {
+    split_columns<Scheme>(lines, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+  } else {
+    split_rows<Scheme, READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+        lines, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
+  }
+}
+
+/// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
+/// host/alignment.hpp, but not the addresses.
+template <int WIDTH>
+__device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
+         ld % WIDTH == 0;
+}
+
+/// split_lines() for lines that may be aligned or not.
+template <class Scheme, bool ALONG_K>
+__device__ __forceinline__ void split_lines_of_any_alignment(const Operand& lines, int tile, int k_tile,
+                                                             unsigned char* terms, Scaling& scaling, uint4* shared) {
+  if constexpr (!ALONG_K) {
+    split_lines<Scheme, Reading::across_k>(lines, tile, k_tile, terms, scaling, shared);
+  } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
+    split_lines<Scheme, Reading::along_k_by_four>(lines, tile, k_tile, terms, scaling, shared);
+  } else {
+    split_lines<Scheme, Reading::along_k>(lines, tile, k_tile, terms, scaling, shared);
+  }
+}
+
+/// Whether this build has code for the current device, and its grids and counters room for the problem.
+template <class Scheme>
+bool can_run(const Problem& p) {
+#ifndef SGEMM_CODE_FOR_SM_90A
+  if (TARGET == Target::for_gpu) {
+    return false;
+  }
+#endif
+  return current_device().compute_capability == 90 &&
+         Workspace<Scheme>(p, nullptr).count() <= std::numeric_limits<int>::max();
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,57 @@
+#include "bench/gpu/modes.hpp"
+#include "device/watch.hpp"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// The median of cuBLAS on its own, which is measured once for all kernels on the same operands.
+double cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
+  OnDevice& state = gpu.on_device(item.operands);
+  if (!state.cublas_alone_us) {
+    const Round round = gpu.round_of(item.operands, {{gpu.cublas_of(item.operands), Owner::cublas}});
+    const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
+    state.cublas_alone_us = median(take_samples(round, gpu.sampling(1), alone).kernel_us);
+  }
+  return *state.cublas_alone_us;
+}
+
+}  // namespace
+
+void measure(GpuSession& gpu, const GpuCase& item) {
+  const auto& [kernel, operands, observer, record] = item;
+  const double alone_us = cublas_alone_us(gpu, item);
+  const Prepared prepared = gpu.prepare(item);
+  gpu.run_verified(prepared, item);
+
+  Watch watch(gpu.telemetry());
+  Timings timings =
+      take_samples(gpu.round_of(operands, {{prepared, Owner::kernel}, {gpu.cublas_of(operands), Owner::cublas}}),
+                   gpu.sampling(2), observer);
+  if (gpu.telemetry() != nullptr) {
+    record.trace = watch.stop();
+    record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
+  }
+  if (gpu.protocol().verify) {
+    gpu.verify(item, timings.launches_per_sample - 1, "after timing: ");
+  }
+  if (gpu.protocol().energy) {
+    measure_energy(gpu, item, prepared);
+  }
+
+  gpu.note_resources(item);
+  Measurement measurement = measurement_of(std::move(timings), operands.size);
+  measurement.cublas_alone_us = alone_us;
+  measurement.vs_cublas_alone = alone_us / measurement.time_us.median;
+  const std::optional<double> peak = gpu.device().fp32_peak_gflops();
+  if (peak && kernel.accuracy == AccuracyClass::fp32) {
+    measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;
+  }
+  record.measurement = std::move(measurement);
+}
+
+}  // namespace sgemm

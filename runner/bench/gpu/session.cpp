@@ -1,0 +1,182 @@
+#include "bench/gpu/session.hpp"
+
+#include "base/outcome.hpp"
+#include "bench/configuration_choice.hpp"
+#include "common/cuda_check.hpp"
+#include "problem/batch.hpp"
+#include "verify/accuracy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+constexpr std::string_view RIVAL = "cublas";
+
+const Build& rival() {
+  const auto found =
+      std::find_if(kernels().begin(), kernels().end(), [](const Kernel& kernel) { return kernel.id() == RIVAL; });
+  return found->build(Target::for_gpu);
+}
+
+/// The most memory that a reference takes: two doubles per element, its value and the scale of its bound, and the
+/// workspace that it is computed in.
+double reference_bytes(const Shape& shape) {
+  const double elements = static_cast<double>(elements_of_c(shape));
+  const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
+  const double workspace = std::min(inputs * sizeof(double), static_cast<double>(Coverage{}.workspace_bytes));
+  return 2.0 * elements * sizeof(double) + workspace;
+}
+
+/// Throws CaseStopped where `bytes` of `what` have no room.
+void require_room(double bytes, std::string_view what) {
+  constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  if (bytes > static_cast<double>(free)) {
+    throw CaseStopped(Outcome::skipped, fmt::format("needs {:.1f} GiB of {}, {:.1f} GiB are free", bytes / GIB, what,
+                                                    static_cast<double>(free) / GIB));
+  }
+}
+
+double occupancy(const Resources& resources, int max_threads_per_sm) {
+  constexpr int WARP = 32;
+  const int warps_per_block = (resources.threads_per_block + WARP - 1) / WARP;
+  return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
+}
+
+}  // namespace
+
+GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning)
+    : device_(device),
+      protocol_(protocol),
+      stop_(stop),
+      tuning_(std::move(tuning)),
+      stream_(make_stream()),
+      flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
+      event_timer_(device, flush_.get(), stream_.get()),
+      end_to_end_timer_(flush_.get(), stream_.get()),
+      telemetry_(Telemetry::open(device.pci_bus_id)),
+      floor_(event_timer_.measure_floor()),
+      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt) {}
+
+GpuFacts GpuSession::facts() const {
+  return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
+          floor_.resolution_us};
+}
+
+OnDevice& GpuSession::on_device(OperandSet& operands) {
+  if (!operands.device) {
+    require_memory(operands);
+    operands.device = std::make_unique<OnDevice>(operands, protocol_.l2 == L2State::cold);
+  }
+  return static_cast<OnDevice&>(*operands.device);
+}
+
+void GpuSession::require_memory(const OperandSet& operands) const {
+  require_room(DeviceProblem::bytes_needed(operands.shape) + (protocol_.verify ? reference_bytes(operands.shape) : 0.0),
+               "device memory");
+}
+
+const Reference& GpuSession::reference(OperandSet& operands, const Observer& observer) {
+  OnDevice& state = on_device(operands);
+  if (!state.reference) {
+    stop_.check();
+    observer("computing the reference");
+    state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, protocol_.seed, {},
+                                         roundings_of(operands.data));
+  }
+  return *state.reference;
+}
+
+const Prepared& GpuSession::cublas_of(OperandSet& operands) {
+  OnDevice& state = on_device(operands);
+  if (!state.cublas) {
+    state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
+  }
+  return *state.cublas;
+}
+
+Prepared GpuSession::prepare(const GpuCase& item) {
+  const auto& [kernel, operands, observer, record] = item;
+  if (protocol_.verify) {
+    reference(operands, observer);
+  }
+  stop_.check();
+  observer("preparing");
+  const Problem problem = on_device(operands).problem.operands(Owner::kernel);
+  const std::vector<Configuration> all = kernel.build(Target::for_gpu).configurations(problem);
+  if (!kernel.tunable) {
+    describe_own_choice(kernel, all.front(), record);
+    return prepare(kernel, all.front());
+  }
+  const ConfigurationChoice choice = choose(all, tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
+  record.detail = choice.detail;
+  record.note = choice.note;
+  record.workspace_bytes = choice.configuration.workspace_bytes;
+  return prepare(kernel, choice.configuration);
+}
+
+Prepared GpuSession::prepare(const Kernel& kernel, const Configuration& configuration) {
+  require_room(static_cast<double>(configuration.workspace_bytes), "workspace");
+  return kernel.build(Target::for_gpu).prepare(configuration);
+}
+
+void GpuSession::run_once(const Prepared& kernel, OperandSet& operands, Owner owner) {
+  DeviceProblem& problem = on_device(operands).problem;
+  problem.restore(owner, 1, stream());
+  kernel(problem.operands(owner), stream());
+  CUDA_CHECK(cudaStreamSynchronize(stream()));
+}
+
+void GpuSession::run_verified(const Prepared& kernel, const GpuCase& item) {
+  if (protocol_.verify) {
+    run_once(kernel, item.operands, Owner::kernel);
+    verify(item, 0, "");
+  }
+}
+
+void GpuSession::verify(const GpuCase& item, int launch, std::string_view when) {
+  reference(item.operands, item.observer);
+  stop_.check();
+  item.observer("verifying");
+  compare(item, launch, when);
+}
+
+void GpuSession::compare(const GpuCase& item, int launch, std::string_view when) {
+  OnDevice& state = on_device(item.operands);
+  const Problem problem = state.problem.operands(Owner::kernel, launch);
+  item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta);
+}
+
+void GpuSession::note_resources(const GpuCase& item) const {
+  Record& record = item.record;
+  if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
+    record.resources = resources();
+  }
+  if (record.resources) {
+    record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+  }
+}
+
+Round GpuSession::round_of(OperandSet& operands, std::vector<Contender> contenders) {
+  DeviceProblem& problem = on_device(operands).problem;
+  if (protocol_.time == TimeMode::end_to_end) {
+    return
+        [this, &problem, &inputs = operands.host(), contenders = std::move(contenders)](
+            const std::vector<int>& order, int) { return end_to_end_timer_.round(contenders, problem, inputs, order); };
+  }
+  return [this, &problem, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
+    return event_timer_.round(contenders, problem, order, launches);
+  };
+}
+
+SamplingOptions GpuSession::sampling(int contenders) const {
+  return {contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
+}
+
+}  // namespace sgemm

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "bench/gpu_bench.hpp"
+#include "bench/operand_set.hpp"
+#include "device/cuda_handles.hpp"
+#include "device/device_problem.hpp"
+#include "device/l2_flush.hpp"
+#include "device/telemetry.hpp"
+#include "timing/gpu_timers.hpp"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// The state of one operand set on the device.
+struct OnDevice final : DeviceState {
+  OnDevice(OperandSet& operands, bool cold) : problem(operands.shape, operands.host(), cold) {}
+
+  DeviceProblem problem;
+  std::unique_ptr<Reference> reference;
+  std::optional<Prepared> cublas;
+  std::optional<double> cublas_alone_us;
+  std::optional<double> cublas_rel_err;
+};
+
+/// A case on its way to a filled record.
+struct GpuCase {
+  const Kernel& kernel;
+  OperandSet& operands;
+  const Observer& observer;
+  Record& record;
+};
+
+/// What the modes of the GPU's bench have in common: the stream, the flush buffer, the timers and the telemetry, which
+/// all cases share, and the steps that a mode is made of. Functions throw CaseStopped, std::bad_alloc, and the errors
+/// of CUDA and of libraries, which the bench turns into outcomes.
+class GpuSession {
+ public:
+  /// As GpuBench::open().
+  GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning);
+
+  GpuFacts facts() const;
+  const Device& device() const { return device_; }
+  const Protocol& protocol() const { return protocol_; }
+  const StopToken& stop() const { return stop_; }
+  cudaStream_t stream() const { return stream_.get(); }
+  const Telemetry* telemetry() const { return telemetry_.get(); }  ///< null where there is none
+  std::optional<int> idle_c() const { return idle_c_; }            ///< temperature before the first case
+
+  OnDevice& on_device(OperandSet& operands);
+  /// Throws CaseStopped (skipped) where the operands and their reference have no room.
+  void require_memory(const OperandSet& operands) const;
+  const Reference& reference(OperandSet& operands, const Observer& observer);
+  const Prepared& cublas_of(OperandSet& operands);
+
+  /// Prepares the configuration that the tuning file or the kernel chooses, after the reference, because a workspace
+  /// may take the memory that it needs.
+  Prepared prepare(const GpuCase& item);
+  static Prepared prepare(const Kernel& kernel, const Configuration& configuration);
+  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
+  void run_once(const Prepared& kernel, OperandSet& operands, Owner owner);
+  /// Runs the kernel and verifies it, where results are verified.
+  void run_verified(const Prepared& kernel, const GpuCase& item);
+  /// Compares the C of one launch with the reference; `when` begins the reason where it is wrong.
+  void verify(const GpuCase& item, int launch, std::string_view when);
+  /// As verify(), where a request to stop comes too late to matter.
+  void compare(const GpuCase& item, int launch, std::string_view when);
+  /// Notes what a block occupies, once the kernel has been launched.
+  void note_resources(const GpuCase& item) const;
+
+  /// All samples are taken by such rounds: operands are restored, the L2 is flushed, and the launches are timed.
+  Round round_of(OperandSet& operands, std::vector<Contender> contenders);
+  SamplingOptions sampling(int contenders) const;
+
+ private:
+  const Device device_;
+  const Protocol& protocol_;
+  const StopToken stop_;
+  const std::optional<TuningFile> tuning_;
+  Stream stream_;
+  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
+  EventTimer event_timer_;
+  EndToEndTimer end_to_end_timer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  EventTimer::Floor floor_;
+  std::optional<int> idle_c_;
+};
+
+}  // namespace sgemm

@@ -1,0 +1,62 @@
+// Turns: what a kernel and cuBLAS do for long, and the energy that a product takes then.
+
+#include "bench/gpu/modes.hpp"
+#include "timing/turn.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, Owner owner, double seconds) {
+  DeviceProblem& problem = gpu.on_device(item.operands).problem;
+  // What a kernel fails to write shows up as NaN, however often it was launched.
+  problem.restore(owner, 1, gpu.stream());
+  EventQueue queue(kernel, problem.operands(owner), gpu.stream());
+  return take_turn(queue, seconds, gpu.telemetry(), gpu.stop(), item.observer);
+}
+
+}  // namespace
+
+void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel) {
+  Turns turns;
+  turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, ENERGY_SECONDS);
+  turns.kernel = turn_of(gpu, item, kernel, Owner::kernel, ENERGY_SECONDS);
+  gpu.stop().check();
+  if (gpu.protocol().verify) {
+    gpu.verify(item, 0, "after the turn for energy: ");
+  }
+  item.record.energy = std::move(turns);
+}
+
+void sustain(GpuSession& gpu, const GpuCase& item) {
+  const Prepared prepared = gpu.prepare(item);
+  gpu.run_verified(prepared, item);
+
+  const auto idle = [&] {
+    const Pause pause = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
+    return cool_down(gpu.telemetry(), gpu.idle_c(), pause, gpu.stop(), item.observer);
+  };
+  Sustained result;
+  result.asked_s = gpu.protocol().sustain_s;
+  result.before_kernel = idle();
+  result.turns.kernel = turn_of(gpu, item, prepared, Owner::kernel, result.asked_s);
+  if (result.turns.kernel.batch_us.empty()) {
+    gpu.stop().check();
+  }
+  if (gpu.protocol().verify) {
+    item.observer("verifying");
+    gpu.compare(item, 0, "after its turn: ");  // an interrupted turn counts as well, so nothing asks to stop
+  }
+  if (!gpu.stop().requested()) {
+    result.before_cublas = idle();
+    result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, result.asked_s);
+  }
+  item.record.sustained = std::move(result);
+  item.record.outcome = Outcome::sustained;
+  gpu.note_resources(item);
+}
+
+}  // namespace sgemm

@@ -1,0 +1,67 @@
+// The functions that instrumented code calls. The compiler's thread sanitizer puts a call before every access, and its
+// coverage puts one at the begin of each basic block. The program is not linked to the sanitizer's runtime, so these
+// names can be defined here. The compiler gives them their meaning.
+
+#include "core/block.hpp"
+#include "core/code_runs.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code) {
+  if (simt::Block* const block = simt::Block::on_this_thread();
+      block != nullptr && block->watched() && !block->scheduler().on_stack(address)) {
+    block->access({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
+  }
+}
+
+}  // namespace
+
+#define SIMT_ACCESS(name, bytes, write, aligned) \
+  void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
+
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+
+SIMT_ACCESS(__tsan_read1, 1, false, true)
+SIMT_ACCESS(__tsan_read2, 2, false, true)
+SIMT_ACCESS(__tsan_read4, 4, false, true)
+SIMT_ACCESS(__tsan_read8, 8, false, true)
+SIMT_ACCESS(__tsan_read16, 16, false, true)
+SIMT_ACCESS(__tsan_write1, 1, true, true)
+SIMT_ACCESS(__tsan_write2, 2, true, true)
+SIMT_ACCESS(__tsan_write4, 4, true, true)
+SIMT_ACCESS(__tsan_write8, 8, true, true)
+SIMT_ACCESS(__tsan_write16, 16, true, true)
+SIMT_ACCESS(__tsan_unaligned_read2, 2, false, false)
+SIMT_ACCESS(__tsan_unaligned_read4, 4, false, false)
+SIMT_ACCESS(__tsan_unaligned_read8, 8, false, false)
+SIMT_ACCESS(__tsan_unaligned_read16, 16, false, false)
+SIMT_ACCESS(__tsan_unaligned_write2, 2, true, false)
+SIMT_ACCESS(__tsan_unaligned_write4, 4, true, false)
+SIMT_ACCESS(__tsan_unaligned_write8, 8, true, false)
+SIMT_ACCESS(__tsan_unaligned_write16, 16, true, false)
+
+void __tsan_read_range(void* address, std::size_t bytes) {
+  access(address, static_cast<unsigned>(bytes), false, false, __builtin_return_address(0));
+}
+void __tsan_write_range(void* address, std::size_t bytes) {
+  access(address, static_cast<unsigned>(bytes), true, false, __builtin_return_address(0));
+}
+void __tsan_vptr_update(void**, void*) {}
+
+// The host's side of a kernel may have atomics, such as the counts of std::shared_ptr. They are not watched.
+std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* address, std::uint32_t value, int) {
+  return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
+}
+
+void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
+
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "core/block_context.hpp"
+#include "core/copies.hpp"
+#include "core/mbarriers.hpp"
+#include "core/named_barriers.hpp"
+#include "core/tensor_operations.hpp"
+#include "core/warp_barriers.hpp"
+#include "core/watcher.hpp"
+#include "simt/executor.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Runs blocks one after the other on the OS thread it belongs to.
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  /// The block that runs on this OS thread, or null.
+  static Block* on_this_thread() { return current_block; }
+
+  /// Sets the launch of the blocks to come and their watcher, which may be null. Both outlive the blocks.
+  void begin(const Launch& launch, Watcher* watcher);
+  /// Runs a block. Throws what a thread throws, and Error if threads wait for ever. `number` counts the grid's blocks.
+  void run(const Index3& block, std::uint64_t number);
+
+  // For the thread whose turn it is:
+  Scheduler& scheduler() { return context_.scheduler; }
+  WarpBarriers& warp_barriers() { return warp_barriers_; }
+  NamedBarriers& named_barriers() { return named_barriers_; }
+  Mbarriers& mbarriers() { return mbarriers_; }
+  Copies& copies() { return copies_; }
+  TensorOperations& tensor_operations() { return tensor_operations_; }
+
+  /// Whether an instrumented kernel runs at the moment, and not the executor's own code. The linker may have given both
+  /// the same instrumented copy of an inline function.
+  bool watched() const { return context_.watched && in_kernel_; }
+  /// To be called where a kernel enters the executor's code (false) and comes back from it (true).
+  void set_in_kernel(bool in_kernel) { in_kernel_ = in_kernel; }
+  /// Tells that the instruction before `code` is about to access memory other than stacks. Ends the launch if the
+  /// access is wrong.
+  void access(const Access& access, const void* code);
+  /// The current thread is about to change this variable atomically; fails where it may not.
+  void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
+  /// Waits for all threads; returns how many of them brought a predicate that holds.
+  unsigned count_at_barrier(bool predicate, Site site);
+  [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
+  /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
+  void freeze(const std::string& what);
+  /// Ends the block, of which no more is wanted; never returns. For watchers.
+  void stop();
+
+ private:
+  static constinit thread_local Block* current_block;
+
+  /// The work of each thread of a block.
+  void run_thread();
+
+  bool is_argument(const void* address) const;
+
+  Watcher nobody_;
+  const Launch* launch_ = nullptr;
+  bool in_kernel_ = false;
+  bool stopped_ = false;
+  std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn
+  std::vector<std::uint8_t> counting_calls_;  ///< of each thread, which of them is its next
+  BlockContext context_;
+  WarpBarriers warp_barriers_;
+  NamedBarriers named_barriers_;
+  Mbarriers mbarriers_;
+  Copies copies_;
+  TensorOperations tensor_operations_;
+};
+
+/// Lasts while a thread of a kernel is in the executor's code.
+class InExecutor {
+ public:
+  InExecutor() { Block::on_this_thread()->set_in_kernel(false); }
+  ~InExecutor() { Block::on_this_thread()->set_in_kernel(true); }
+  InExecutor(const InExecutor&) = delete;
+  InExecutor& operator=(const InExecutor&) = delete;
+
+  Block* operator->() const { return Block::on_this_thread(); }
+};
+
+}  // namespace simt

@@ -1,0 +1,59 @@
+#include "core/copies.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <sstream>
+#include <string>
+
+namespace simt {
+
+void Copies::start(const Copy& copy, Site site) {
+  if (reinterpret_cast<std::uintptr_t>(copy.destination) % copy.bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(copy.source) % copy.bytes != 0) {
+    context_.fail("an asynchronous copy of " + std::to_string(copy.bytes) + " bytes is not aligned to them", site);
+  }
+  context_.check("an asynchronous copy ", context_.watcher->copy_starts(context_.current(), copy, site), site);
+  queue().start(copy);
+}
+
+void Copies::wait(unsigned pending) {
+  queue().wait(pending, [this](const Copy& copy) { check_arrival(copy, false); });
+  if (pending == 0) {
+    context_.watcher->copies_awaited(context_.current());
+  }
+}
+
+void Copies::check_arrival(const Copy& copy, bool at_mbarrier) const {
+  if (const Complaint complaint = context_.watcher->copy_arrives(context_.current(), copy, at_mbarrier)) {
+    throw Error(context_.place_of(context_.current()) + ": an asynchronous copy that arrives " + *complaint);
+  }
+}
+
+void Copies::arrive_at_mbarrier(unsigned address, Site site) {
+  Mbarrier& mbarrier = mbarriers_.at(address, site);
+  queue().arrive_all([this](const Copy& copy) { check_arrival(copy, true); });
+  mbarriers_.arrive(mbarrier, true, site);
+}
+
+void Copies::announce_at_mbarrier(unsigned address, Site site) {
+  mbarriers_.at(address, site);
+  queue().arrive_all([this](const Copy& copy) { check_arrival(copy, true); });
+  context_.watcher->mbarrier_arrive(context_.current(), address, true);
+}
+
+void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site site) {
+  constexpr unsigned UNIT = 16;
+  if ((destination | reinterpret_cast<std::uintptr_t>(copy.source) | copy.bytes) % UNIT != 0) {
+    std::ostringstream text;
+    text << "a bulk copy takes addresses and a size that are multiples of " << UNIT << ", not " << copy.bytes
+         << " bytes from " << copy.source << " to shared address 0x" << std::hex << destination;
+    context_.fail(text.str(), site);
+  }
+  Mbarrier& mbarrier = mbarriers_.at(address, site);
+  context_.check("a bulk copy ", context_.watcher->bulk_copy(context_.current(), copy, {address, mbarrier.phase}, site),
+                 site);
+  std::memcpy(copy.destination, copy.source, copy.bytes);
+  mbarriers_.receive(mbarrier, copy.bytes, site);
+}
+
+}  // namespace simt

@@ -1,0 +1,343 @@
+// The calls of CUDA's runtime that the hosts of kernels use.
+
+#include "core/block.hpp"
+#include "simt/device.hpp"
+#include "simt/device_memory.hpp"
+#include "simt/gpu_models.hpp"
+#include "simt/launch_observer.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+constinit thread_local uint3 threadIdx{};
+constinit thread_local uint3 blockIdx{};
+constinit thread_local dim3 blockDim{};
+constinit thread_local dim3 gridDim{};
+
+namespace {
+
+/// As set_multiprocessors() says; 0 before.
+int multiprocessors_set = 0;
+
+int multiprocessors() {
+  return multiprocessors_set > 0 ? multiprocessors_set : static_cast<int>(simt::find_gpu_model("h200")->sms);
+}
+
+/// What cudaGetLastError() returns.
+cudaError_t last_error = cudaSuccess;
+/// What cudaGetErrorString() says of cudaErrorInvalidValue: what was wrong in the last call that returned it.
+const char* invalid_value = "invalid argument";
+
+cudaError_t refuse(const char* what) {
+  invalid_value = what;
+  return last_error = cudaErrorInvalidValue;
+}
+
+/// What a launch of plain CUDA may have: more than this only after cudaFuncSetAttribute().
+std::size_t most_dynamic_smem = std::size_t{48} * 1024;
+
+/// Whether some of it lies in an allocation, and some beyond its end.
+bool leaves_allocation(const void* begin, std::size_t bytes) {
+  const std::vector<simt::Allocation> all = simt::allocations();
+  return std::ranges::any_of(all, [&](const simt::Allocation& memory) {
+    const auto offset =
+        static_cast<std::size_t>(static_cast<const std::byte*>(begin) - static_cast<const std::byte*>(memory.begin));
+    return offset < memory.bytes && bytes > memory.bytes - offset;
+  });
+}
+
+void tell_observer(const void* begin, std::size_t bytes) {
+  if (simt::LaunchObserver* const observer = simt::LaunchObserver::current()) {
+    observer->host_wrote(begin, bytes);
+  }
+}
+
+}  // namespace
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorNotSupported:
+      return "cudaErrorNotSupported";
+    case cudaErrorUnknown:
+      return "cudaErrorUnknown";
+  }
+  return "unrecognized error code";
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return invalid_value;
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorNotReady:
+      return "device not ready";
+    case cudaErrorNotSupported:
+      return "operation not supported";
+    case cudaErrorUnknown:
+      return "unknown error";
+  }
+  return "unrecognized error code";
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = multiprocessors();
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = simt::MAX_THREADS_PER_BLOCK;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = simt::MAX_STATIC_SMEM;
+      return cudaSuccess;
+    case cudaDevAttrWarpSize:
+      *value = simt::WARP;
+      return cudaSuccess;
+    case cudaDevAttrL2CacheSize:
+      *value = cudaDeviceProp().l2CacheSize;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(cudaDeviceProp().sharedMemPerMultiprocessor);
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = simt::MAX_DYNAMIC_SMEM;
+      return cudaSuccess;
+  }
+  return refuse("invalid argument: an attribute that the executor does not know");
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  constexpr int NOT_A_NUMBER = 0xFF;  // what holds nothing yet is not to pass for zeros
+  *memory = simt::allocate(bytes);
+  std::memset(*memory, NOT_A_NUMBER, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* memory) {
+  return memory == nullptr || simt::release(memory)
+             ? cudaSuccess
+             : refuse("invalid argument: cudaFree() of what is no allocation, or has been released before");
+}
+
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  if (leaves_allocation(memory, bytes)) {
+    return refuse("invalid argument: cudaMemset() beyond the end of an allocation");
+  }
+  std::memset(memory, value, bytes);
+  tell_observer(memory, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
+  if (leaves_allocation(destination, bytes) || leaves_allocation(source, bytes)) {
+    return refuse("invalid argument: cudaMemcpy() beyond the end of an allocation");
+  }
+  std::memmove(destination, source, bytes);
+  tell_observer(destination, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
+                         std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    const cudaError_t error = cudaMemcpy(static_cast<std::byte*>(destination) + row * destination_pitch,
+                                         static_cast<const std::byte*>(source) + row * source_pitch, row_bytes, kind);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  constexpr std::size_t GIB = std::size_t{1} << 30U;
+  *total = 80 * GIB;
+  *free = 80 * GIB;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : (last_error = cudaErrorInvalidDevice); }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) {
+    return last_error = cudaErrorInvalidDevice;
+  }
+  *properties = {};
+  std::strncpy(properties->name, "simt", sizeof properties->name);
+  properties->multiProcessorCount = multiprocessors();
+  return cudaSuccess;
+}
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description, const cudaResourceViewDesc*) {
+  if (resource->resType != cudaResourceTypeLinear || description->readMode != cudaReadModeElementType) {
+    return last_error = cudaErrorNotSupported;
+  }
+  *texture = reinterpret_cast<std::uintptr_t>(new cudaResourceDesc(*resource));
+  return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+  delete std::bit_cast<cudaResourceDesc*>(texture);
+  return cudaSuccess;
+}
+
+const void* simt::texel(unsigned long long texture, int index, std::size_t bytes) {
+  const auto& linear = std::bit_cast<const cudaResourceDesc*>(texture)->res.linear;
+  const bool inside = index >= 0 && (static_cast<std::size_t>(index) + 1) * bytes <= linear.sizeInBytes;
+  return inside ? static_cast<const std::byte*>(linear.devPtr) + static_cast<std::size_t>(index) * bytes : nullptr;
+}
+
+struct CUevent_st {
+  std::chrono::steady_clock::time_point when;
+};
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  event->when = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
+    return cudaSuccess;
+  }
+  if (value < 0 || static_cast<std::size_t>(value) > simt::MAX_DYNAMIC_SMEM) {
+    return refuse("invalid argument: cudaFuncSetAttribute() for more dynamic shared memory than a block may have");
+  }
+  most_dynamic_smem = std::max(most_dynamic_smem, static_cast<std::size_t>(value));
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaErrorNotSupported; }
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, std::size_t) {
+  return cudaErrorNotSupported;
+}
+
+namespace simt {
+
+void set_multiprocessors(int count) { multiprocessors_set = count; }
+
+cudaError_t check(const cudaLaunchConfig_t& config) {
+  constexpr unsigned MOST_BLOCKS_X = 0x7FFFFFFFU;
+  constexpr unsigned MOST_BLOCKS_YZ = 0xFFFFU;
+  constexpr unsigned MOST_THREADS_Z = 64;
+  const dim3& grid = config.gridDim;
+  const dim3& block = config.blockDim;
+  const auto within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
+  const bool valid = within(grid.x, MOST_BLOCKS_X) && within(grid.y, MOST_BLOCKS_YZ) &&
+                     within(grid.z, MOST_BLOCKS_YZ) && within(block.x, MAX_THREADS_PER_BLOCK) &&
+                     within(block.y, MAX_THREADS_PER_BLOCK) && within(block.z, MOST_THREADS_Z) &&
+                     block.x * block.y * block.z <= MAX_THREADS_PER_BLOCK;
+  if (!valid) {
+    return cudaErrorInvalidConfiguration;
+  }
+  return config.dynamicSmemBytes <= MAX_DYNAMIC_SMEM ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size) {
+  return offset <= size && bytes <= size - offset
+             ? cudaSuccess
+             : refuse("invalid argument: a copy beyond the end of a __device__ or __constant__ variable");
+}
+
+void check_launch(const cudaLaunchConfig_t& launch, Site site) {
+  if (Block::on_this_thread() != nullptr) {
+    const InExecutor in_executor;
+    throw NotSupported("the executor does not model launches by kernels (" + std::string(site.file_name()) + ':' +
+                       std::to_string(site.line()) + ')');
+  }
+  const auto fail = [&](const std::string& what) {
+    throw Error(std::string(site.file_name()) + ':' + std::to_string(site.line()) + ": a launch " + what);
+  };
+  const auto extents = [](const dim3& d) {
+    return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
+  };
+  const dim3& block = launch.blockDim;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads > MAX_THREADS_PER_BLOCK) {
+    fail("of " + std::to_string(threads) + " threads (" + extents(block) + ") in a block, which may have " +
+         std::to_string(MAX_THREADS_PER_BLOCK));
+  }
+  const std::size_t smem = launch.dynamicSmemBytes;
+  if (smem > MAX_DYNAMIC_SMEM) {
+    fail("with " + std::to_string(smem) + " bytes of dynamic shared memory, of which a block may have " +
+         std::to_string(MAX_DYNAMIC_SMEM));
+  }
+  if (smem > most_dynamic_smem) {
+    fail("with " + std::to_string(smem) + " bytes of dynamic shared memory, which takes a call of " +
+         "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before it above " +
+         std::to_string(most_dynamic_smem));
+  }
+  if (check(launch) != cudaSuccess) {
+    fail("of a grid of " + extents(launch.gridDim) + " blocks of " + extents(block) +
+         " threads: there has to be at least one of each, and at most 2147483647 x 65535 x 65535 blocks of 1024 x 1024 "
+         "x 64 threads");
+  }
+}
+
+}  // namespace simt

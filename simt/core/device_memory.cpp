@@ -1,0 +1,83 @@
+#include "simt/device_memory.hpp"
+
+#include "simt/global_array.hpp"
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace simt {
+namespace {
+
+/// Bytes by address. Host threads allocate and release at once, as they may with CUDA.
+struct LiveAllocations {
+  std::mutex mutex;
+  std::map<void*, std::size_t> bytes;
+};
+
+LiveAllocations& live() {
+  static LiveAllocations allocations;
+  return allocations;
+}
+
+std::vector<const DeviceVariable*>& variables() {
+  static std::vector<const DeviceVariable*> known;
+  return known;
+}
+
+}  // namespace
+
+DeviceVariable::DeviceVariable(const char* name, const volatile void* address, std::size_t bytes, bool writable)
+    : name_(name), address_(const_cast<const void*>(address)), bytes_(bytes), writable_(writable) {
+  variables().push_back(this);
+}
+
+DeviceVariable::~DeviceVariable() { std::erase(variables(), this); }
+
+const std::vector<const DeviceVariable*>& device_variables() { return variables(); }
+
+void* allocate(std::size_t bytes) {
+  void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});
+  const std::lock_guard lock(live().mutex);
+  live().bytes.emplace(memory, bytes);
+  return memory;
+}
+
+bool release(void* memory) {
+  {
+    const std::lock_guard lock(live().mutex);
+    if (live().bytes.erase(memory) == 0) {
+      return false;
+    }
+  }
+  ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
+  return true;
+}
+
+std::vector<Allocation> allocations() {
+  const std::lock_guard lock(live().mutex);
+  std::vector<Allocation> result;
+  for (const auto& [begin, bytes] : live().bytes) {
+    result.push_back({begin, bytes});
+  }
+  return result;
+}
+
+std::vector<GlobalArray> workspaces() {
+  std::vector<GlobalArray> arrays;
+  for (const Allocation& memory : allocations()) {
+    arrays.push_back({.name = std::string(WORKSPACE),
+                      .begin = memory.begin,
+                      .row_bytes = memory.bytes,
+                      .stride = memory.bytes,
+                      .unit = 1,
+                      .writable = true,
+                      .passed_between_blocks = true});
+  }
+  return arrays;
+}
+
+}  // namespace simt

@@ -1,0 +1,173 @@
+#include "simt/executor.hpp"
+
+#include "core/block.hpp"
+#include "core/workers.hpp"
+#include "simt/launch_observer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace simt {
+namespace {
+
+std::atomic<bool (*)()> stop{nullptr};
+std::atomic<bool> failed = false;  ///< a block of the launch under way
+
+LaunchObserver* observer = nullptr;
+
+bool asked_to_stop() {
+  bool (*const asked)() = stop;
+  return asked != nullptr && asked();
+}
+
+/// The OS threads that run blocks, for as long as the program lasts.
+class Workers {
+ public:
+  static Workers& instance() {
+    static Workers workers;
+    return workers;
+  }
+
+  Workers() {
+    const unsigned count = std::max(std::thread::hardware_concurrency(), 1U);
+    for (unsigned i = 0; i < count; ++i) {
+      threads_.emplace_back([this] { work(); });
+    }
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      quitting_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+
+  unsigned count() const { return static_cast<unsigned>(threads_.size()); }
+
+  /// Runs a launch. An empty `make` stands for no watcher, and an empty `done` for no call after a block.
+  void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+           const std::function<void(Watcher&, std::uint64_t)>& done) {
+    std::unique_lock lock(mutex_);
+    launch_ = &launch;
+    numbers_ = numbers;
+    make_watcher_ = &make;
+    block_done_ = &done;
+    blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+    next_block_ = 0;
+    error_ = nullptr;
+    failed = false;
+    busy_ = count();
+    ++launches_;
+    wake_.notify_all();
+    done_.wait(lock, [this] { return busy_ == 0; });
+    if (error_ != nullptr) {
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+  }
+
+ private:
+  void work() {
+    Block block;
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return quitting_ || launches_ != seen; });
+      if (quitting_) {
+        return;
+      }
+      seen = launches_;
+      const Launch launch = *launch_;
+      lock.unlock();
+      try {
+        run_blocks(block, launch);
+        lock.lock();
+      } catch (...) {
+        next_block_ = blocks_;
+        lock.lock();
+        if (error_ == nullptr) {
+          error_ = std::current_exception();
+          failed = true;  // errors of blocks that wait for this one are not the reason
+        }
+      }
+      if (--busy_ == 0) {
+        done_.notify_one();
+      }
+    }
+  }
+
+  void run_blocks(Block& block, const Launch& launch) {
+    const std::shared_ptr<Watcher> watcher = *make_watcher_ ? (*make_watcher_)(block) : nullptr;
+    block.begin(launch, watcher.get());
+    for (std::uint64_t position = next_block_++; position < blocks_; position = next_block_++) {
+      if (asked_to_stop()) {
+        throw Stopped("interrupted");
+      }
+      const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
+      const std::uint64_t row = number / launch.grid.x;
+      block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
+                 static_cast<unsigned>(row / launch.grid.y)},
+                number);
+      if (*block_done_) {
+        (*block_done_)(*watcher, position);
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  bool quitting_ = false;
+  std::uint64_t launches_ = 0;
+  unsigned busy_ = 0;  ///< workers that have not finished the launch
+  const Launch* launch_ = nullptr;
+  const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
+  const MakeWatcher* make_watcher_ = nullptr;
+  const std::function<void(Watcher&, std::uint64_t)>* block_done_ = nullptr;
+  std::uint64_t blocks_ = 0;
+  std::atomic<std::uint64_t> next_block_ = 0;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+bool launch_ends() { return failed || asked_to_stop(); }
+
+void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+                        const std::function<void(Watcher&, std::uint64_t)>& done) {
+  Workers::instance().run(launch, numbers, make, done);
+}
+
+void run(const Launch& launch) {
+  if (observer != nullptr) {
+    observer->launch(launch);
+  } else {
+    run_watched_blocks(launch, nullptr, {}, {});
+  }
+}
+
+LaunchObserver::LaunchObserver() : before_(std::exchange(observer, this)) {}
+
+LaunchObserver::~LaunchObserver() { observer = before_; }
+
+LaunchObserver* LaunchObserver::current() { return observer; }
+
+void stop_when(bool (*stopped)()) { stop = stopped; }
+
+unsigned workers() { return Workers::instance().count(); }
+
+}  // namespace simt

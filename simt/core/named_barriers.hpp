@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/block_context.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace simt {
+
+/// Barriers 0 to 15 of a block: __syncthreads, bar.sync and bar.arrive.
+class NamedBarriers final : public WaitingPlace {
+ public:
+  explicit NamedBarriers(BlockContext& context) : context_(context) {}
+
+  /// A block begins. Arrivals of the block before are forgotten.
+  void begin() { barriers_ = {}; }
+  void sync(unsigned id, unsigned threads, Site site) {
+    Barrier& barrier = at(id, threads, site);
+    Scheduler& scheduler = context_.scheduler;
+    context_.watcher->arrive(scheduler.current(), true);
+    if (barrier.size() + 1 == threads) {
+      complete(id, true);
+      return;
+    }
+    scheduler.append(barrier.waiting, scheduler.current());
+    scheduler.wait_at(*this, id, site);
+  }
+  void sync_block(Site site) { sync(0, context_.scheduler.threads(), site); }
+  void arrive(unsigned id, unsigned threads, Site site);
+
+  std::string describe(unsigned id) const override;
+
+ private:
+  static constexpr unsigned BARRIERS = 16;
+
+  struct Barrier {
+    ThreadList waiting;
+    unsigned expected = 0;
+    unsigned arrived = 0;      ///< threads that do not wait
+    ThreadNumber arriver = 0;  ///< the latest of them
+    std::uint64_t phase = 0;
+    unsigned size() const { return waiting.size + arrived; }
+  };
+
+  Barrier& at(unsigned id, unsigned threads, Site site) {
+    if (id >= BARRIERS || threads == 0 || threads % WARP != 0 || barriers_[id].expected != threads) {
+      refuse(id, threads, site);
+    }
+    barriers_[id].expected = threads;
+    return barriers_[id];
+  }
+  /// Fails, because the barrier can not be called like this.
+  [[gnu::noinline, gnu::cold]] void refuse(unsigned id, unsigned threads, Site site) const;
+  /// Completes a barrier. `synchronises`: the current thread is one of the threads that meet there.
+  void complete(unsigned id, bool synchronises);
+
+  BlockContext& context_;
+  std::array<Barrier, BARRIERS> barriers_;
+};
+
+}  // namespace simt

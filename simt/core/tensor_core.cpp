@@ -1,0 +1,195 @@
+#include "core/tensor_core.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace simt {
+namespace {
+
+/// 16 elements along k of rows of A or columns of B.
+template <std::size_t COUNT>
+using Operand = std::array<std::array<double, COUNT>, WGMMA_K>;
+/// 32 integers along k of them. Sums of 32 products are below 2^24, so that floats hold them exactly; compilers
+/// vectorise products of floats best.
+template <std::size_t COUNT>
+using IntegerOperand = std::array<std::array<float, COUNT>, WGMMA_INTEGER_K>;
+/// The operand B of a product. It is too large for a fiber's stack. It stands outside of the function because
+/// thread-local variables within functions count as `__shared__`.
+thread_local Operand<WGMMA_COLUMNS> columns_of_b;
+thread_local IntegerOperand<WGMMA_COLUMNS> integer_columns;
+
+double as_tf32(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0U << 13U); }
+
+/// The function has no branches, so that compilers can vectorise loops over it.
+float rounded_towards_zero(double x) {
+  const float nearest = static_cast<float>(x);
+  const double magnitude = std::fabs(static_cast<double>(nearest));
+  const bool away = (magnitude > std::fabs(x)) & (magnitude <= std::numeric_limits<float>::max());
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - (away ? 1U : 0U));
+}
+
+float as_float(HalfFormat format, std::uint16_t half) {
+  return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
+}
+
+/// The first `count` rows or columns.
+template <std::size_t COUNT>
+void read_operand(HalfFormat format, unsigned address, unsigned count, const std::byte* shared,
+                  Operand<COUNT>& operand) {
+  constexpr unsigned K_OF_PIECE = WGMMA_K / WGMMA_PIECES_OF_ROW;
+  for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
+    std::array<std::uint16_t, K_OF_PIECE> halves;
+    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
+    for (unsigned k = 0; k < K_OF_PIECE; ++k) {
+      const unsigned k_of_operand = piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k;
+      operand[k_of_operand][piece / WGMMA_PIECES_OF_ROW] = as_float(format, halves[k]);
+    }
+  }
+}
+
+template <std::size_t COUNT>
+void read_operand(unsigned address, const std::byte* shared, IntegerOperand<COUNT>& operand) {
+  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+    std::array<std::int8_t, WGMMA_PIECE> integers;
+    std::memcpy(integers.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof integers);
+    for (unsigned k = 0; k < WGMMA_PIECE; ++k) {
+      operand[piece % WGMMA_PIECES_OF_ROW * WGMMA_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = integers[k];
+    }
+  }
+}
+
+void multiply_half(HalfFormat format, const Operand<WGMMA_ROWS_OF_WARP>& rows, unsigned b, unsigned columns,
+                   const std::byte* shared, WgmmaRows<float>& d) {
+  read_operand(format, b, columns, shared, columns_of_b);
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
+    for (unsigned begin = 0; begin < columns; begin += AT_A_TIME) {
+      std::array<double, AT_A_TIME> sums;
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        sums[i] = d[row][begin + i];
+      }
+      for (unsigned k = 0; k < WGMMA_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * columns_of_b[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        d[row][begin + i] = rounded_towards_zero(sums[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]) {
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned half = i / 2;    // of the rows
+    const unsigned row = lane / 4;  // in it
+    const unsigned col = lane % 4 * 2 + i % 2;
+    double sum = c[i];
+    for (unsigned k = 0; k < 8; ++k) {
+      const double a = as_tf32(operands[row * 4 + k % 4].a[k / 4 * 2 + half]);
+      const double b = as_tf32(operands[col * 4 + k % 4].b[k / 4]);
+      sum += a * b;
+    }
+    d[i] = rounded_towards_zero(sum);
+  }
+}
+
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
+                                        unsigned lane, const std::array<float, 4>& c) {
+  const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
+  const auto element = [&](std::uint32_t bits, unsigned number) -> double {
+    if (format == MmaFormat::tf32) {
+      return as_tf32(std::bit_cast<float>(bits));
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<std::uint16_t>(bits >> 16U * number));
+  };
+  // Of rows a register of A holds neighbouring k, of columns one of B does: of four groups of lanes one after the
+  // other. The next register of A is eight rows further down, and the one after the next 4 * per_register k further.
+  std::array<float, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    const unsigned half = i / 2;    // of the rows
+    const unsigned row = lane / 4;  // in it
+    const unsigned col = lane % 4 * 2 + i % 2;
+    double sum = c[i];
+    for (unsigned at = 0; at < k; ++at) {
+      const unsigned group = at / (4 * per_register);
+      const unsigned q = at / per_register % 4;
+      sum += element(operands[row * 4 + q].a[group * 2 + half], at % per_register) *
+             element(operands[col * 4 + q].b[group], at % per_register);
+    }
+    d[i] = rounded_towards_zero(sum);
+  }
+  return d;
+}
+
+void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
+                        const std::array<const void*, WARP>& b, unsigned lane, float* c) {
+  const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {
+    const void* const elements = of[number % WARP];
+    const unsigned index = number / WARP;
+    if (format == MmaFormat::tf32) {
+      return as_tf32(static_cast<const float*>(elements)[index]);
+    }
+    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
+                    static_cast<const std::uint16_t*>(elements)[index]);
+  };
+  for (unsigned number = lane; number < extents.m * extents.n; number += WARP) {
+    const unsigned row = number / extents.n;
+    const unsigned column = number % extents.n;
+    double sum = c[number / WARP];
+    for (unsigned k = 0; k < extents.k; ++k) {
+      sum += element(a, row * extents.k + k) * element(b, k * extents.n + column);
+    }
+    c[number / WARP] = rounded_towards_zero(sum);
+  }
+}
+
+void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d) {
+  Operand<WGMMA_ROWS_OF_WARP> rows;
+  read_operand(format, a, WGMMA_ROWS_OF_WARP, shared, rows);
+  multiply_half(format, rows, b, WGMMA_COLUMNS, shared, d);
+}
+
+void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
+                   const std::byte* shared, WgmmaRows<float>& d) {
+  Operand<WGMMA_ROWS_OF_WARP> rows;
+  for (unsigned k = 0; k < WGMMA_K; ++k) {
+    for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+      const std::uint32_t pair = a[row % 8 * 4 + k / 2 % 4].a[k / 8 * 2 + row / 8];
+      rows[k][row] = as_float(format, static_cast<std::uint16_t>(pair >> 16U * (k % 2)));
+    }
+  }
+  multiply_half(format, rows, b, columns, shared, d);
+}
+
+void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d) {
+  IntegerOperand<WGMMA_ROWS_OF_WARP> rows;
+  read_operand(a, shared, rows);
+  read_operand(b, shared, integer_columns);
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 16;  // sums that stay in registers
+    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+      std::array<float, AT_A_TIME> sums{};
+      for (unsigned k = 0; k < WGMMA_INTEGER_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * integer_columns[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        std::int32_t& sum = d[row][begin + i];
+        sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) +
+                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i])));
+      }
+    }
+  }
+}
+
+}  // namespace simt

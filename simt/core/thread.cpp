@@ -1,0 +1,195 @@
+// The functions of thread.hpp. Each calls the part of the block that does the work.
+
+#include "simt/thread.hpp"
+#include "simt/ptx_instructions.hpp"
+
+#include "core/atomics.hpp"
+#include "core/block.hpp"
+#include "core/global_flags.hpp"
+#include "core/shared_memory.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+
+namespace simt {
+
+void barrier(unsigned id, unsigned threads, Site site) { InExecutor()->named_barriers().sync(id, threads, site); }
+
+void barrier_arrive(unsigned id, unsigned threads, Site site) {
+  InExecutor()->named_barriers().arrive(id, threads, site);
+}
+
+void block_barrier(Site site) { InExecutor()->named_barriers().sync_block(site); }
+
+void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync(mask, site); }
+
+void give_way() { InExecutor()->scheduler().give_way(); }
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
+  return InExecutor()->warp_barriers().exchange(mask, value, source, site);
+}
+
+std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site site) {
+  return InExecutor()->warp_barriers().gather(mask, value, site);
+}
+
+unsigned block_barrier_count(bool predicate, Site site) {
+  const InExecutor in_executor;
+  return in_executor->count_at_barrier(predicate, site);
+}
+
+unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
+
+void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
+  InExecutor()->tensor_operations().mma(operands, c, d, site);
+}
+
+std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
+                         Site site) {
+  return InExecutor()->tensor_operations().mma(format, k, operands, c, site);
+}
+
+void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {
+  InExecutor()->tensor_operations().warp_product(format, extents, a, b, c, site);
+}
+
+void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma(format, d, a, b, accumulate, site);
+}
+
+void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma(format, d, columns, a, b, accumulate, site);
+}
+
+void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma(d, a, b, accumulate, site);
+}
+
+void wgmma_fence(Site) {}
+
+void wgmma_commit(Site) { InExecutor()->tensor_operations().wgmma_commit(); }
+
+void wgmma_wait(unsigned pending, void* d, Site site) {
+  InExecutor()->tensor_operations().wgmma_wait(pending, d, site);
+}
+
+void copy_async(unsigned destination, const void* source, unsigned bytes, Site site) {
+  InExecutor()->copies().start({in_shared_memory(destination), source, bytes}, site);
+}
+
+namespace ptx {
+
+void cp_async(unsigned destination, const void* source, unsigned bytes, unsigned source_bytes, Site site) {
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    InExecutor()->fail("cp.async copies 4, 8 or 16 bytes, not " + std::to_string(bytes), site);
+  }
+  if (source_bytes != 0 && source_bytes != bytes) {
+    throw NotSupported("the executor does not model cp.async of which a part is zeros");
+  }
+  copy_async(destination, source_bytes == 0 ? nullptr : source, bytes, site);
+}
+
+}  // namespace ptx
+
+void commit_copies() { InExecutor()->copies().commit(); }
+
+void wait_for_copies(unsigned pending) { InExecutor()->copies().wait(pending); }
+
+void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site) {
+  InExecutor()->copies().bulk({in_shared_memory(destination), source, bytes}, destination, mbarrier, site);
+}
+
+void mbarrier_init(unsigned address, unsigned arrivals, Site site) {
+  InExecutor()->mbarriers().init(address, arrivals, site);
+}
+
+void mbarrier_arrive(unsigned address, Site site) { InExecutor()->mbarriers().arrive(address, site); }
+
+void mbarrier_arrive_after_copies(unsigned address, Site site) {
+  InExecutor()->copies().arrive_at_mbarrier(address, site);
+}
+
+void mbarrier_announce_copies(unsigned address, Site site) {
+  InExecutor()->copies().announce_at_mbarrier(address, site);
+}
+
+unsigned mbarrier_parity(unsigned address, Site site) {
+  return static_cast<unsigned>(InExecutor()->mbarriers().at(address, site).phase % 2);
+}
+
+void mbarrier_arrive_expecting(unsigned address, unsigned bytes, Site site) {
+  InExecutor()->mbarriers().arrive_expecting(address, bytes, site);
+}
+
+void mbarrier_wait(unsigned address, unsigned parity, Site site) {
+  InExecutor()->mbarriers().wait(address, parity, site);
+}
+
+void raise_flag(unsigned* flag) {
+  const InExecutor in_executor;
+  raise_global_flag(flag);
+}
+
+void wait_for_flag(unsigned* flag) {
+  const InExecutor in_executor;
+  wait_for_global_flag(flag, in_executor->scheduler());
+}
+
+std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
+                     std::uint64_t expected, Site site) {
+  const InExecutor in_executor;
+  in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
+  return change_atomically(operation, type, address, operand, expected);
+}
+
+void* place_of(SharedVariable& variable, Site site) {
+  const InExecutor in_executor;
+  void* const place = place_variable(variable);
+  if (place == nullptr) {
+    in_executor->fail("static shared memory has " + std::to_string(MAX_STATIC_SMEM) + " bytes, and with " +
+                          variable.name + " the block's variables take " + std::to_string(static_bytes()),
+                      site);
+  }
+  return place;
+}
+
+bool is_shared(const void* pointer) {
+  return placed_variable_at(pointer) != nullptr ||
+         static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - in_shared_memory(0)) < MAX_DYNAMIC_SMEM;
+}
+
+long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+void fail(const char* what, Site site) {
+  const InExecutor in_executor;
+  in_executor->fail(what, site);
+}
+
+void fail_about_local(const char* variable, bool before) {
+  // What unwinds the thread's frames has a reason of its own, which comes first.
+  if (std::uncaught_exceptions() == 0) {
+    const InExecutor in_executor;
+    in_executor->freeze(std::string("has written ") + (before ? "before" : "beyond the end of") +
+                        " its local variable " + variable);
+  }
+}
+
+void fail_about_launch_bounds(std::size_t most_threads, Site site) {
+  const InExecutor in_executor;
+  in_executor->fail("the block has " + std::to_string(std::size_t{blockDim.x} * blockDim.y * blockDim.z) +
+                        " threads, and __launch_bounds__ of the kernel promises at most " +
+                        std::to_string(most_threads),
+                    site);
+}
+
+void not_supported(const char* what) {
+  std::optional<InExecutor> in_executor;
+  if (Block::on_this_thread() != nullptr) {  // and not the host
+    in_executor.emplace();
+  }
+  throw NotSupported(std::string("the executor does not model ") + what);
+}
+
+}  // namespace simt

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "core/thread_list.hpp"
+#include "simt/executor.hpp"
+#include "simt/thread.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace simt {
+
+/// One access of a thread, about to happen.
+struct Access {
+  const std::byte* address = nullptr;
+  unsigned bytes = 0;
+  bool write = false;
+  bool aligned = true;  ///< whether CUDA asks for an address that is a multiple of `bytes`
+  bool atomic = false;  ///< reads and writes, in order with all other atomic accesses
+};
+
+/// A copy to shared memory by cp.async or cp.async.bulk.
+struct Copy {
+  std::byte* destination;
+  const void* source;  ///< null for zeros
+  unsigned bytes;
+};
+
+/// A phase of an mbarrier: the current one, or one that a thread waits for.
+struct Phase {
+  unsigned address = 0;  ///< of the mbarrier
+  std::uint64_t number = 0;
+};
+
+/// The reason why a thread may not do its next step, or nothing.
+using Complaint = std::optional<std::string>;
+
+/// Follows the threads of one block after the other, all on one OS thread. The executor calls it just before each
+/// event. A complaint ends the launch.
+class Watcher {
+ public:
+  Watcher() = default;
+  virtual ~Watcher() = default;
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  /// A block of the launch, by its number, begins.
+  virtual void begin(const Launch& /*launch*/, std::uint64_t /*block*/) {}
+  /// The thread has finished.
+  virtual void finish(ThreadNumber) {}
+
+  /// An access to memory other than stacks and the kernel's arguments. `code` is the address behind the instruction.
+  virtual Complaint access(ThreadNumber, const Access&, const void* /*code*/) { return {}; }
+
+  // ---- Barriers ----
+
+  /// The thread has reached a barrier of the block, or else a warp-level operation, and waits for others.
+  virtual void arrive(ThreadNumber, bool /*of_block*/) {}
+  /// Lanes of a warp have met: what they did so far comes before everything that they do from now on.
+  virtual void meet(const Threads&) {}
+  /// bar.arrive: the thread goes on. `phase` counts how often the barrier has been completed.
+  virtual void arrive_without_waiting(ThreadNumber, unsigned /*barrier*/, std::uint64_t /*phase*/) {}
+  /// The barrier is complete with the threads that waited there. `others` says whether some arrived without waiting.
+  virtual void complete(unsigned /*barrier*/, const Threads& /*waiting*/, bool /*others*/) {}
+
+  // ---- Mbarriers ----
+
+  virtual Complaint mbarrier_init(ThreadNumber, unsigned /*address*/) { return {}; }
+  /// Comes before each of the following events.
+  virtual Complaint mbarrier_use(ThreadNumber, unsigned /*address*/) { return {}; }
+  /// `copies` says whether the arrival announces the thread's copies instead of all else.
+  virtual void mbarrier_arrive(ThreadNumber, unsigned /*address*/, bool /*copies*/) {}
+  /// The current phase has ended. These threads waited for it.
+  virtual void mbarrier_complete(unsigned /*address*/, const Threads& /*waiting*/) {}
+  /// `ended` says whether the thread goes on at once.
+  virtual void mbarrier_wait(ThreadNumber, const Phase&, bool /*ended*/) {}
+
+  // ---- Copies to shared memory ----
+
+  virtual Complaint copy_starts(ThreadNumber, const Copy&, Site) { return {}; }
+  /// A copy's bytes are there. `at_mbarrier` says whether an arrival at an mbarrier announces them.
+  virtual Complaint copy_arrives(ThreadNumber, const Copy&, bool /*at_mbarrier*/) { return {}; }
+  /// The thread has waited for all its copies.
+  virtual void copies_awaited(ThreadNumber) {}
+  /// A bulk copy is done at once, in the current phase of its mbarrier.
+  virtual Complaint bulk_copy(ThreadNumber, const Copy&, const Phase&, Site) { return {}; }
+
+  // ---- Tensor cores ----
+
+  /// The thread's warp computes a product of so many operations, of which it tells its share.
+  virtual void tensor_product(ThreadNumber, std::uint64_t /*flops*/) {}
+
+  // ---- wgmma ----
+
+  /// A product of the thread's warp reads 16 bytes of shared memory from now on, in this group.
+  virtual Complaint product_reads(ThreadNumber, const std::byte*, std::uint32_t /*group*/) { return {}; }
+  /// The thread has waited for its groups up to this one.
+  virtual void products_awaited(ThreadNumber, std::uint32_t /*group*/) {}
+};
+
+}  // namespace simt

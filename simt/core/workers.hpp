@@ -1,0 +1,35 @@
+#pragma once
+
+// The OS threads that run blocks, for code that runs only some blocks of a launch or asks each block something.
+
+#include "core/block.hpp"
+#include "core/watcher.hpp"
+#include "simt/executor.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace simt {
+
+/// Makes an OS thread's watcher at the begin of a launch, on that thread. The watcher will watch the given block.
+using MakeWatcher = std::function<std::shared_ptr<Watcher>(Block&)>;
+
+/// Runs the blocks `numbers` in this order, or all blocks if it is null. After each block, the OS thread that ran it
+/// calls `done` with its watcher and the position in `numbers`. Throws as run() does.
+void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
+                        const std::function<void(Watcher&, std::uint64_t position)>& done);
+
+/// run_watched_blocks() by a kind of watcher.
+template <class Kind, class Make, class Done>
+void run_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const Make& make, const Done& done) {
+  run_watched_blocks(launch, numbers, make,
+                     [&](Watcher& watcher, std::uint64_t position) { done(static_cast<Kind&>(watcher), position); });
+}
+
+/// Whether a block of the current launch has failed, or stop_when() asks to stop. Blocks must not wait for other blocks
+/// then.
+bool launch_ends();
+
+}  // namespace simt

@@ -1,0 +1,32 @@
+#pragma once
+
+// How plain CUDA is compiled while a program runs: to a shared object that the program loads. The program links all of
+// the executor and shows it to what it loads (in CMake: LINK_LIBRARY_OVERRIDE_simt WHOLE_ARCHIVE and ENABLE_EXPORTS).
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+/// Whether this build's compiler can compile with every access observed.
+bool can_compile_checks();
+
+/// The folder of the executor's headers: that of the package which the program was installed with, or the sources'.
+std::filesystem::path include_folder();
+
+/// The text of a translation unit: the file with what it includes, translated into `folder`, and behind it `more`,
+/// plain CUDA that is named as the file is. Throws as translate_with_includes() does.
+std::string translation_unit(const std::filesystem::path& file,
+                             const std::vector<std::filesystem::path>& include_folders,
+                             const std::filesystem::path& folder, const std::string& more);
+
+/// A compiler's words for such a unit. The first depend on no folder.
+std::vector<std::string> unit_flags(bool checked);
+std::vector<std::string> header_flags();
+
+/// The same for making the shared object from one object. This is a step of its own: with the flags of checks, one
+/// would link the thread sanitizer's library.
+std::vector<std::string> link_flags();
+
+}  // namespace simt

@@ -1,0 +1,397 @@
+#include "simt/source.hpp"
+
+#include "translate/tokens.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace simt {
+namespace {
+
+using Tokens = std::span<const Token>;
+
+constexpr std::size_t NOWHERE = static_cast<std::size_t>(-1);
+
+bool is_word(const Token& token) { return token.kind == TokenKind::identifier; }
+
+/// 1 for a bracket that opens, -1 for one that closes. Angle brackets are among them where `angles` says so.
+int depth_of(std::string_view token, bool angles) {
+  return token == "(" || token == "[" || token == "{" || (angles && token == "<")   ? 1
+         : token == ")" || token == "]" || token == "}" || (angles && token == ">") ? -1
+                                                                                    : 0;
+}
+
+std::string joined(const std::vector<std::string_view>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string_view part : parts) {
+    text.append(text.empty() ? "" : between).append(part);
+  }
+  return text;
+}
+
+/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines.
+std::vector<Token> code_of(const std::vector<Token>& tokens) {
+  std::vector<Token> code;
+  bool in_macro = false;
+  for (const Token& token : tokens) {
+    if (token.kind == TokenKind::directive) {
+      in_macro = is_definition(token);
+    } else if (token.kind == TokenKind::end_of_macro) {
+      in_macro = false;
+    } else if (!in_macro &&
+               (is_word(token) || token.kind == TokenKind::number || token.kind == TokenKind::punctuation)) {
+      code.push_back(token);
+    }
+  }
+  return code;
+}
+
+std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
+  std::vector<Comment> comments;
+  for (const Token& token : tokens) {
+    std::string_view text = token.text;
+    if (token.kind == TokenKind::directive && text.find('\n') == text.npos) {
+      text.remove_prefix(std::min(text.find("//"), text.size()));
+    } else if (token.kind != TokenKind::space) {
+      continue;
+    }
+    if (text.starts_with("//") || text.starts_with("/*")) {
+      text.remove_suffix(text.starts_with("/*") && text.ends_with("*/") ? 2 : 0);
+      comments.push_back(
+          {std::string(text.substr(std::min(text.size(), std::size_t{2}))), static_cast<int>(token.line)});
+    }
+  }
+  return comments;
+}
+
+/// The index of the bracket that closes the one at `open`, or NOWHERE. Among angle brackets, parentheses may hold signs
+/// that are none, and "<<" is none.
+std::size_t closing(Tokens tokens, std::size_t open, std::string_view opens, std::string_view closes) {
+  int depth = 0;
+  for (std::size_t i = open; i < tokens.size(); ++i) {
+    const bool shift = i + 1 < tokens.size() && tokens[i].text == "<" &&
+                       std::string_view(tokens[i].text.data(), 2) == "<<" && tokens[i + 1].text == "<";
+    if (opens == "<" && (shift || tokens[i].text == "(")) {
+      i = shift ? i + 1 : closing(tokens, i, "(", ")");
+      if (i == NOWHERE) {
+        return NOWHERE;
+      }
+      continue;
+    }
+    depth += tokens[i].text == opens ? 1 : tokens[i].text == closes ? -1 : 0;
+    if (depth == 0) {
+      return i;
+    }
+  }
+  return NOWHERE;
+}
+
+/// The parameter that these tokens declare. In a template's list, `typename T` has the type `typename`.
+Parameter parameter_of(Tokens tokens) {
+  Parameter parameter;
+  std::vector<std::string_view> words;
+  for (const Token& token : tokens) {
+    if (token.text == "=") {
+      parameter.has_default = true;
+      break;
+    }
+    words.push_back(token.text);
+  }
+  constexpr std::array TYPE_WORDS{"int",  "float", "double", "unsigned", "long", "short",
+                                  "char", "bool",  "const",  "size_t",   "auto", "__restrict__"};
+  while (words.size() > 2 && words.back() == "]") {  // float A[]: a pointer
+    words.erase(std::find(words.rbegin(), words.rend(), "[").base() - 1, words.end());
+    words.insert(words.end() - 1, "*");
+  }
+  if (words.size() > 1 && is_word(tokens_of(words.back()).front()) &&
+      std::ranges::find(TYPE_WORDS, words.back()) == TYPE_WORDS.end()) {
+    parameter.name = words.back();
+    words.pop_back();
+  }
+  parameter.type = joined(words, " ");
+  return parameter;
+}
+
+/// Those between the brackets.
+std::vector<Parameter> parameters_of(Tokens tokens) {
+  std::vector<Parameter> parameters;
+  int depth = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i <= tokens.size(); ++i) {
+    const bool end = i == tokens.size();
+    depth += end ? 0 : depth_of(tokens[i].text, true);
+    if (end || (tokens[i].text == "," && depth == 0)) {
+      if (i > first && !(i == first + 1 && tokens[first].text == "void")) {
+        parameters.push_back(parameter_of(tokens.subspan(first, i - first)));
+      }
+      first = i + 1;
+    }
+  }
+  return parameters;
+}
+
+/// Words that a bracket may follow without being a function's list of parameters.
+bool is_attribute(std::string_view word) {
+  constexpr std::array ATTRIBUTES{"__launch_bounds__", "__attribute__", "__align__",  "alignas",
+                                  "decltype",          "noexcept",      "__declspec", "__cluster_dims__"};
+  return std::ranges::find(ATTRIBUTES, word) != ATTRIBUTES.end();
+}
+
+/// The function whose head these tokens are, up to its brace, or nothing.
+std::optional<Function> function_of(Tokens head, const std::vector<std::string>& namespaces) {
+  Function function;
+  while (head.size() > 1 && head[0].text == "template" && head[1].text == "<") {
+    const std::size_t close = closing(head, 1, "<", ">");
+    if (close == NOWHERE) {
+      return std::nullopt;
+    }
+    function.template_parameters = parameters_of(head.subspan(2, close - 2));
+    head = head.subspan(close + 1);
+  }
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    function.is_kernel = function.is_kernel || head[i].text == "__global__";
+    if (head[i].text == "=" || head[i].text == "operator") {
+      return std::nullopt;
+    }
+    if (head[i].text != "(") {
+      continue;
+    }
+    const std::size_t close = closing(head, i, "(", ")");
+    if (i == 0 || close == NOWHERE) {
+      return std::nullopt;
+    }
+    const Token& name = head[i - 1];
+    if (is_attribute(name.text)) {
+      i = close;
+      continue;
+    }
+    if (!is_word(name) || i < 2) {
+      return std::nullopt;
+    }
+    std::vector<std::string_view> path(namespaces.begin(), namespaces.end());
+    std::size_t first = i - 1;
+    while (first > 2 && head[first - 1].text == "::" && is_word(head[first - 2])) {
+      first -= 2;  // a member that is defined outside of its class
+    }
+    for (; first < i; first += 2) {
+      path.push_back(head[first].text);
+    }
+    function.name = joined(path, "::");
+    function.line = static_cast<int>(name.line);
+    function.parameters = parameters_of(head.subspan(i + 1, close - i - 1));
+    return function;
+  }
+  return std::nullopt;
+}
+
+/// The functions of the file whose text begins at `text`.
+std::vector<Function> functions_in(Tokens tokens, const char* text) {
+  std::vector<Function> functions;
+  std::vector<bool> scopes;  ///< that are open, and whether they have a name
+  std::vector<std::string> namespaces;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].text == "}") {
+      if (!scopes.empty()) {
+        if (scopes.back()) {
+          namespaces.pop_back();
+        }
+        scopes.pop_back();
+      }
+    } else if (tokens[i].text == "{") {
+      const Tokens head = tokens.subspan(begin, i - begin);
+      const auto word = std::ranges::find(head, std::string_view("namespace"), &Token::text);
+      if (word != head.end()) {
+        std::vector<std::string_view> name;
+        std::ranges::transform(word + 1, head.end(), std::back_inserter(name), &Token::text);
+        scopes.push_back(!name.empty());
+        if (!name.empty()) {
+          namespaces.push_back(joined(name, ""));
+        }
+      } else if (head.size() == 1 && head[0].text == "extern") {  // extern "C" {
+        scopes.push_back(false);
+      } else {
+        const std::size_t close = closing(tokens, i, "{", "}");
+        const Token& last = close == NOWHERE ? tokens.back() : tokens[close];
+        if (std::optional<Function> function = function_of(head, namespaces)) {
+          function->begin = static_cast<std::size_t>(head.front().text.data() - text);
+          function->end = static_cast<std::size_t>(last.text.data() + last.text.size() - text);
+          functions.push_back(*std::move(function));
+        }
+        if (close == NOWHERE) {
+          return functions;
+        }
+        i = close;
+      }
+    } else if (tokens[i].text != ";") {
+      continue;
+    }
+    begin = i + 1;
+  }
+  return functions;
+}
+
+/// Parentheses that are open at the end of `text`.
+std::ptrdiff_t open_parentheses(std::string_view text) {
+  return std::ranges::count(text, '(') - std::ranges::count(text, ')');
+}
+
+}  // namespace
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view SPACES = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(SPACES);
+  return first == std::string_view::npos ? ""
+                                         : std::string(text.substr(first, text.find_last_not_of(SPACES) - first + 1));
+}
+
+bool Function::needs_template_arguments() const {
+  return !std::ranges::all_of(template_parameters, &Parameter::has_default);
+}
+
+std::string Function::signature() const {
+  std::string list;
+  for (const Parameter& parameter : parameters) {
+    list += (list.empty() ? "" : ", ") + parameter.type + (parameter.name.empty() ? "" : " " + parameter.name);
+  }
+  return name + "(" + list + ")";
+}
+
+bool Source::has_word(std::string_view word) const { return std::ranges::binary_search(words, word); }
+
+std::vector<Comment> Source::directives(std::string_view word) const {
+  std::vector<Comment> found;
+  for (std::size_t i = 0; i < comments.size(); ++i) {
+    const std::string text = trimmed(comments[i].text);
+    const std::string head = std::string(word) + ":";
+    if (!text.starts_with(head)) {
+      continue;
+    }
+    Comment directive{trimmed(std::string_view(text).substr(head.size())), comments[i].line};
+    while (open_parentheses(directive.text) > 0 && i + 1 < comments.size() &&
+           comments[i + 1].line == comments[i].line + 1) {
+      ++i;
+      directive.text.append(" ").append(trimmed(comments[i].text));
+    }
+    found.push_back(std::move(directive));
+  }
+  return found;
+}
+
+Source read_source(std::string_view text) {
+  const std::vector<Token> tokens = tokens_of(text);
+  const std::vector<Token> code = code_of(tokens);
+  Source source{functions_in(code, text.data()), comments_of(tokens), {}, {}};
+  for (const Token& token : code) {
+    if (is_word(token)) {
+      source.words.emplace_back(token.text);
+    }
+  }
+  std::ranges::sort(source.words);
+  source.words.erase(std::ranges::unique(source.words).begin(), source.words.end());
+  for (const Token& token : tokens) {
+    if (const std::optional<Include> include = include_of(token)) {
+      source.includes.emplace_back(include->name);
+    }
+  }
+  return source;
+}
+
+std::string without_main(std::string_view source) {
+  const std::vector<Token> tokens = tokens_of(source);
+  std::string text(source);
+  for (const Function& function : functions_in(code_of(tokens), source.data())) {
+    const bool clear = std::ranges::none_of(tokens, [&](const Token& token) {
+      const auto at = static_cast<std::size_t>(token.text.data() - source.data());
+      return token.kind == TokenKind::directive && at >= function.begin && at < function.end;
+    });
+    if (function.name == "main" && clear) {
+      std::replace_if(
+          text.begin() + static_cast<std::ptrdiff_t>(function.begin),
+          text.begin() + static_cast<std::ptrdiff_t>(function.end), [](char c) { return c != '\n'; }, ' ');
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> split_arguments(std::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += depth_of(text.substr(i, 1), true);
+    if (text[i] == ',' && depth == 0) {
+      parts.push_back(trimmed(text.substr(first, i - first)));
+      first = i + 1;
+    }
+  }
+  parts.push_back(trimmed(text.substr(first)));
+  return parts;
+}
+
+std::vector<std::string> split_statements(std::string_view text) {
+  std::vector<std::string> statements;
+  int depth = 0;
+  std::size_t first = 0;
+  const std::vector<Token> tokens = tokens_of(text);
+  for (const Token& token : code_of(tokens)) {
+    depth += depth_of(token.text, false);
+    if (token.text == ";" && depth == 0) {
+      const std::size_t end = static_cast<std::size_t>(token.text.data() - text.data()) + 1;
+      statements.emplace_back(text.substr(first, end - first));
+      first = end;
+    }
+  }
+  if (first < text.size()) {
+    statements.emplace_back(text.substr(first));
+  }
+  return statements;
+}
+
+std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
+  const std::vector<Token> all = tokens_of(statement);
+  std::vector<Token> code = code_of(all);
+  const auto at = [&](std::size_t token) {
+    return static_cast<std::size_t>(code[token].text.data() - statement.data());
+  };
+  while (!code.empty() && code.back().text == ";") {
+    code.pop_back();
+  }
+  // ns::name<T, 8>
+  std::size_t launch = 0;
+  launch += !code.empty() && code[0].text == "::" ? 1 : 0;
+  while (launch + 1 < code.size() && is_word(code[launch]) && code[launch + 1].text == "::") {
+    launch += 2;
+  }
+  if (launch >= code.size() || !is_word(code[launch])) {
+    return std::nullopt;
+  }
+  ++launch;
+  if (launch < code.size() && code[launch].text == "<") {
+    launch = closing(code, launch, "<", ">");
+    launch += launch == NOWHERE ? 0 : 1;
+  }
+  if (launch >= code.size() || code[launch].text != "<<<") {
+    return std::nullopt;
+  }
+  // <<<grid, block>>>(arguments)
+  std::size_t end = launch + 1;
+  for (int depth = 0; end + 3 < code.size(); ++end) {
+    depth += depth_of(code[end].text, false);
+    if (depth == 0 && code[end].text == ">" && code[end + 1].text == ">" && code[end + 2].text == ">" &&
+        code[end + 3].text == "(") {
+      break;
+    }
+  }
+  if (end + 3 >= code.size() || closing(code, end + 3, "(", ")") != code.size() - 1) {
+    return std::nullopt;
+  }
+  LaunchParts parts{trimmed(statement.substr(0, at(launch))),
+                    split_arguments(statement.substr(at(launch) + 3, at(end) - at(launch) - 3)),
+                    std::string(statement.substr(at(end + 3), at(code.size() - 1) + 1 - at(end + 3)))};
+  return parts.configuration.size() < 2 ? std::nullopt : std::optional(std::move(parts));
+}
+
+}  // namespace simt

@@ -1,0 +1,296 @@
+#include "translate/tokens.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace simt {
+namespace {
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view source) : source_(source) {}
+
+  std::vector<Token> run() {
+    while (at_ < source_.size()) {
+      if (in_macro_ && source_[at_] == '\n') {
+        add(TokenKind::end_of_macro, at_);
+        in_macro_ = false;
+        line_begins_ = true;
+      }
+      next();
+    }
+    if (in_macro_) {
+      add(TokenKind::end_of_macro, at_);
+    }
+    return std::move(tokens_);
+  }
+
+ private:
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
+  bool starts(std::string_view text) const { return source_.substr(at_).starts_with(text); }
+
+  void add(TokenKind kind, std::size_t end) {
+    const std::string_view text = source_.substr(at_, end - at_);
+    tokens_.push_back({kind, text, line_});
+    line_ += static_cast<unsigned>(std::ranges::count(text, '\n'));
+    if (text.ends_with('\n')) {
+      line_begins_ = !in_macro_;
+    } else if (kind != TokenKind::space || text.find('\n') != text.npos) {
+      line_begins_ = kind == TokenKind::space && !in_macro_;
+    }
+    at_ = end;
+  }
+
+  void next() {
+    const char c = peek();
+    if (is_blank(c) || starts("//") || starts("/*") || starts("\\\n") || starts("\\\r\n")) {
+      add(TokenKind::space, end_of_space());
+    } else if (c == '#' && line_begins_) {
+      directive();
+    } else if (is_letter(c)) {
+      word();
+    } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
+      number();
+    } else if (c == '"') {
+      add(TokenKind::string, end_of_quoted(at_));
+    } else if (c == '\'') {
+      add(TokenKind::character, end_of_quoted(at_));
+    } else {
+      const bool three = starts("<<<");
+      const bool two = starts("::") || starts("->");
+      add(TokenKind::punctuation, at_ + (three ? 3 : two ? 2 : 1));
+    }
+  }
+
+  /// One piece of it: a comment, or blanks up to one or to the end of the line.
+  std::size_t end_of_space() const {
+    if (starts("//")) {
+      std::size_t end = source_.find('\n', at_);
+      while (end != source_.npos && source_[end - 1] == '\\') {
+        end = source_.find('\n', end + 1);
+      }
+      return std::min(end, source_.size());
+    }
+    if (starts("/*")) {
+      return end_behind("*/", at_ + 2);
+    }
+    if (peek() == '\\') {
+      return source_.find('\n', at_) + 1;
+    }
+    std::size_t end = at_ + 1;
+    while (source_[end - 1] != '\n' && end < source_.size() && is_blank(source_[end]) &&
+           (source_[end] != '\n' || !in_macro_)) {
+      ++end;
+    }
+    return end;
+  }
+
+  void word() {
+    std::size_t end = at_;
+    while (end < source_.size() && (is_letter(source_[end]) || is_digit(source_[end]))) {
+      ++end;
+    }
+    const std::string_view text = source_.substr(at_, end - at_);
+    const bool prefix = text == "u8" || text == "u" || text == "U" || text == "L";
+    if (end < source_.size() && source_[end] == '"') {
+      if (text.ends_with('R') && text.size() <= 3) {
+        add(TokenKind::string, end_of_raw(end));
+        return;
+      }
+      if (prefix) {
+        add(TokenKind::string, end_of_quoted(end));
+        return;
+      }
+    }
+    if (prefix && end < source_.size() && source_[end] == '\'') {
+      add(TokenKind::character, end_of_quoted(end));
+      return;
+    }
+    add(TokenKind::identifier, end);
+  }
+
+  void number() {
+    std::size_t end = at_;
+    while (end < source_.size()) {
+      const char c = source_[end];
+      const char before = end > at_ ? source_[end - 1] : '\0';
+      const bool exponent = (c == '+' || c == '-') &&
+                            (before == 'e' || before == 'E' || before == 'p' || before == 'P') &&
+                            !(source_.substr(at_, 2) == "0x" && (before == 'e' || before == 'E'));
+      const bool separator =
+          c == '\'' && end + 1 < source_.size() && std::isalnum(static_cast<unsigned char>(source_[end + 1])) != 0;
+      if (!is_letter(c) && !is_digit(c) && c != '.' && !exponent && !separator) {
+        break;
+      }
+      ++end;
+    }
+    add(TokenKind::number, end);
+  }
+
+  /// Behind the next `text`; what has no end goes on to the source's.
+  std::size_t end_behind(std::string_view text, std::size_t from) const {
+    const std::size_t found = source_.find(text, from);
+    return found == source_.npos ? source_.size() : found + text.size();
+  }
+
+  /// Of the literal whose quote is at `quote`; behind the quote where the line has no other one.
+  std::size_t end_of_quoted(std::size_t quote) const {
+    std::size_t end = quote + 1;
+    while (end < source_.size() && source_[end] != source_[quote]) {
+      if (source_[end] == '\n') {
+        break;
+      }
+      end += source_[end] == '\\' ? 2 : 1;
+    }
+    return end < source_.size() && source_[end] == source_[quote] ? end + 1 : quote + 1;
+  }
+
+  std::size_t end_of_raw(std::size_t quote) const {
+    const std::size_t open = source_.find('(', quote);
+    if (open != source_.npos) {
+      std::string close(1, ')');
+      close.append(source_.substr(quote + 1, open - quote - 1)).push_back('"');
+      return end_behind(close, open);
+    }
+    return source_.size();
+  }
+
+  /// The end of a line that others may continue.
+  std::size_t end_of_line(std::size_t from) const {
+    std::size_t end = from;
+    while (end < source_.size() && source_[end] != '\n') {
+      if (source_[end] == '/' && end + 1 < source_.size() && source_[end + 1] == '*') {
+        end = end_behind("*/", end + 2);
+      } else if (source_[end] == '\\' && source_.substr(end + 1).starts_with("\r\n")) {
+        end += 3;
+      } else {
+        end += source_[end] == '\\' ? 2 : 1;
+      }
+    }
+    return std::min(end, source_.size());
+  }
+
+  /// What an `#if 0` leaves out may be no C++. Up to the line that ends it.
+  std::size_t end_of_skipped() const {
+    unsigned depth = 0;
+    std::size_t begin = at_;
+    while (begin < source_.size()) {
+      std::string_view line = source_.substr(begin, source_.find('\n', begin) - begin);
+      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+      if (line.starts_with('#')) {
+        line.remove_prefix(1);
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        if (line.starts_with("if")) {
+          ++depth;
+        } else if (depth == 0 && (line.starts_with("el") || line.starts_with("endif"))) {
+          return begin;
+        } else if (line.starts_with("endif")) {
+          --depth;
+        }
+      }
+      begin = end_behind("\n", begin);
+    }
+    return begin;
+  }
+
+  void directive() {
+    std::size_t end = at_ + 1;
+    const auto skip_blanks = [&] {
+      while (end < source_.size() && (source_[end] == ' ' || source_[end] == '\t')) {
+        ++end;
+      }
+    };
+    const auto skip_word = [&] {
+      while (end < source_.size() && (is_letter(source_[end]) || is_digit(source_[end]))) {
+        ++end;
+      }
+    };
+    skip_blanks();
+    const std::size_t name = end;
+    skip_word();
+    const std::string_view word = source_.substr(name, end - name);
+    if (word != "define") {
+      const std::size_t end_of_this = end_of_line(end);
+      skip_blanks();
+      const bool never = word == "if" && source_[std::min(end, source_.size() - 1)] == '0' &&
+                         (end + 1 >= end_of_this || is_blank(source_[end + 1]));
+      add(TokenKind::directive, end_of_this);
+      if (never) {
+        add(TokenKind::directive, end_of_skipped());
+      }
+      return;
+    }
+    skip_blanks();
+    skip_word();
+    if (end < source_.size() && source_[end] == '(') {
+      end = std::min(source_.find(')', end), source_.size() - 1) + 1;
+    }
+    add(TokenKind::directive, end);
+    in_macro_ = true;
+  }
+
+  const std::string_view source_;
+  std::size_t at_ = 0;
+  unsigned line_ = 1;
+  bool line_begins_ = true;  ///< nothing but space stands before on this line
+  bool in_macro_ = false;    ///< in the body of a #define
+  std::vector<Token> tokens_;
+};
+
+}  // namespace
+
+std::vector<Token> tokens_of(std::string_view source) { return Lexer(source).run(); }
+
+namespace {
+
+/// The text behind "#word" and the blanks around it; nothing where it is another directive.
+std::optional<std::string_view> behind(std::string_view directive, std::string_view word) {
+  for (const std::string_view expected : {std::string_view("#"), word, std::string_view()}) {
+    directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
+    if (!directive.starts_with(expected)) {
+      return std::nullopt;
+    }
+    directive.remove_prefix(expected.size());
+  }
+  return directive;
+}
+
+}  // namespace
+
+bool is_definition(const Token& directive) { return behind(directive.text, "define").has_value(); }
+
+std::optional<Include> include_of(const Token& token) {
+  const std::optional<std::string_view> text =
+      token.kind == TokenKind::directive ? behind(token.text, "include") : std::nullopt;
+  if (!text || text->empty() || (text->front() != '"' && text->front() != '<')) {
+    return std::nullopt;
+  }
+  const bool quoted = text->front() == '"';
+  const std::size_t end = text->find(quoted ? '"' : '>', 1);
+  return end == text->npos ? std::nullopt
+                           : std::optional(Include{text->substr(1, end - 1), quoted, text->substr(end + 1)});
+}
+
+std::string text_of_literal(std::string_view literal) {
+  const std::size_t quote = literal.find('"');
+  if (literal.substr(0, quote).ends_with('R')) {
+    const std::size_t open = literal.find('(');
+    return std::string(literal.substr(open + 1, literal.rfind(')') - open - 1));
+  }
+  std::string text;
+  for (std::size_t i = quote + 1; i + 1 < literal.size(); ++i) {
+    if (literal[i] != '\\') {
+      text += literal[i];
+      continue;
+    }
+    ++i;
+    text += literal[i] == 'n' ? '\n' : literal[i] == 't' || literal[i] == '\n' ? ' ' : literal[i];
+  }
+  return text;
+}
+
+}  // namespace simt

@@ -1,0 +1,53 @@
+#pragma once
+
+// A source's tokens, of which the translator rewrites some. Together they are the source, character by character.
+//
+// Boost.Wave's lexer would do, but it comes with a preprocessor's libraries (threads, file systems, serialization) that
+// nothing else here needs, takes longer to compile than all of the executor, and gives `<<<` as two tokens. What the
+// translator has to tell apart is little: this is 100 lines.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simt {
+
+enum class TokenKind {
+  space,       ///< blanks, ends of lines, comments
+  identifier,  ///< keywords as well
+  number,
+  string,  ///< literals of strings with their prefix, raw ones too
+  character,
+  punctuation,  ///< one character each, but for `<<<`, `::` and `->`
+  directive,    ///< a line for the preprocessor; of #define only the name and parameters, whose body follows
+  end_of_macro  ///< the end of the line that a #define's body ends with; empty
+};
+
+struct Token {
+  TokenKind kind = TokenKind::space;
+  std::string_view text;
+  unsigned line = 0;  ///< where it begins, counted from 1
+
+  bool is(std::string_view expected) const { return text == expected && kind != TokenKind::string; }
+};
+
+/// What no compiler takes, such as a literal without an end, is left for it to complain about.
+std::vector<Token> tokens_of(std::string_view source);
+
+/// Whether it is the begin of a #define.
+bool is_definition(const Token& directive);
+
+/// The file that a directive includes.
+struct Include {
+  std::string_view name;
+  bool quoted;            ///< "name", and not <name>
+  std::string_view rest;  ///< of the line
+};
+/// Nothing where the token is no #include, or one of a macro's name.
+std::optional<Include> include_of(const Token& token);
+
+/// What a string literal means; empty for prefixes and escapes that no inline assembly has.
+std::string text_of_literal(std::string_view literal);
+
+}  // namespace simt

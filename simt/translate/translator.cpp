@@ -1,0 +1,640 @@
+#include "simt/plain_cuda.hpp"
+
+#include "translate/inline_assembly.hpp"
+#include "translate/tokens.hpp"
+#include "translate/translator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace simt {
+namespace {
+
+using Position = std::size_t;
+
+/// For a string literal.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  }
+  return result;
+}
+
+/// Rewrites tokens where they stand: no end of a line is lost or moved, so that lines stay what they are.
+class Translator {
+ public:
+  Translator(std::string_view source, std::string path, const IncludeName& include_name)
+      : path_(std::move(path)), tokens_(tokens_of(source)), include_name_(include_name) {
+    for (const Token& token : tokens_) {
+      texts_.emplace_back(token.text);
+    }
+    before_.resize(tokens_.size() + 1);
+  }
+
+  std::string run() {
+    for (Position at = 0; at < tokens_.size(); ++at) {
+      follow_scopes(at);
+      if (tokens_[at].kind == TokenKind::identifier && in_device_code() && !scopes_.back().of_switch &&
+          begins_after_another(at)) {
+        guard_local(at);
+      }
+      at = rewrite(at);
+    }
+    std::string result;
+    for (Position at = 0; at < tokens_.size(); ++at) {
+      result += before_[at] + texts_[at];
+    }
+    return result + before_.back();
+  }
+
+ private:
+  [[noreturn]] void fail(Position at, const std::string& what) const {
+    throw TranslationError(place(at) + ": " + what);
+  }
+  std::string place(Position at) const { return path_ + ':' + std::to_string(tokens_[at].line); }
+
+  void follow_scopes(Position at) {
+    const Token& token = tokens_[at];
+    if (token.kind == TokenKind::directive) {
+      directive(at);
+    } else if (token.kind == TokenKind::end_of_macro) {
+      in_macro_ = false;
+    } else if (token.is("{") && !in_macro_) {
+      scopes_.push_back(
+          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
+      if (in_device_code()) {
+        check_launch_bounds(at);
+      }
+    } else if (token.is("}") && !in_macro_ && !scopes_.empty()) {
+      scopes_.pop_back();
+    }
+  }
+
+  /// Rewrites what begins here. Returns its last token, or this one.
+  Position rewrite(Position at) {
+    const Token& token = tokens_[at];
+    if (token.is("<<<")) {
+      launch(at);
+    } else if (token.is("__shared__")) {
+      return shared_variable(at);
+    } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
+      device_variable(at);
+    } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
+      return assembly(at);
+    } else if (token.is("__noinline__") && !is(before(at), "(")) {
+      // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
+      texts_[at] = "__attribute__((__noinline__))";
+    } else if (token.is("__restrict__") || token.is("__restrict")) {
+      texts_[at].clear();  // lambdas do not take such pointers over, and nothing here depends on it
+    }
+    return at;
+  }
+
+  // ---- Walking ----
+
+  bool is_space(Position at) const { return tokens_[at].kind == TokenKind::space; }
+  /// Whether a statement or a macro's body ends before this token at the latest.
+  bool ends(Position at) const {
+    return at >= tokens_.size() || tokens_[at].kind == TokenKind::directive ||
+           tokens_[at].kind == TokenKind::end_of_macro;
+  }
+  bool is(Position at, std::string_view text) const { return at < tokens_.size() && tokens_[at].is(text); }
+  bool is_identifier(Position at) const { return at < tokens_.size() && tokens_[at].kind == TokenKind::identifier; }
+
+  /// The first token from here on that is no space.
+  Position solid(Position at) const {
+    while (at < tokens_.size() && is_space(at)) {
+      ++at;
+    }
+    return at;
+  }
+  /// The last token before this one that is no space; none is tokens_.size().
+  Position before(Position at) const {
+    while (at > 0 && is_space(at - 1)) {
+      --at;
+    }
+    return at == 0 ? tokens_.size() : at - 1;
+  }
+
+  static bool opens(const Token& token) { return token.is("(") || token.is("[") || token.is("{"); }
+  static bool closes(const Token& token) { return token.is(")") || token.is("]") || token.is("}"); }
+
+  /// 1 where template arguments begin, -1 where they end, 0 elsewhere, as in "<<".
+  int angle(Position at) const {
+    if (is(at, "<")) {
+      return is(at + 1, "<") || (at > 0 && is(at - 1, "<")) ? 0 : 1;
+    }
+    return is(at, ">") ? -1 : 0;
+  }
+
+  /// The bracket that closes the one at `open`.
+  Position closing(Position open) const {
+    int depth = 0;
+    for (Position at = open; at < tokens_.size() && tokens_[at].kind != TokenKind::end_of_macro; ++at) {
+      depth += opens(tokens_[at]) ? 1 : closes(tokens_[at]) ? -1 : 0;
+      if (depth == 0) {
+        return at;
+      }
+    }
+    fail(open, "this bracket is never closed");
+  }
+  /// The bracket that opens the one at `close`.
+  Position opening(Position close) const {
+    int depth = 0;
+    for (Position at = close + 1; at-- > 0;) {
+      depth += closes(tokens_[at]) ? 1 : opens(tokens_[at]) ? -1 : 0;
+      if (depth == 0) {
+        return at;
+      }
+    }
+    fail(close, "this bracket is never opened");
+  }
+
+  /// Behind `[[attributes]]`, alignments and the like that begin here; else where it is.
+  Position behind_attribute(Position at) const {
+    if (is(at, "__align__") || is(at, "alignas") || is(at, "__attribute__") || is(at, "__launch_bounds__")) {
+      const Position open = solid(at + 1);
+      return is(open, "(") ? closing(open) + 1 : at;
+    }
+    if (is(at, "[") && is(at + 1, "[")) {
+      return closing(at) + 1;
+    }
+    return at;
+  }
+
+  bool in_namespace() const {
+    return !in_macro_ && std::ranges::find(scopes_, false, &Scope::of_namespace) == scopes_.end();
+  }
+  bool in_device_code() const { return !in_macro_ && !scopes_.empty() && scopes_.back().device_code; }
+
+  /// The first token of the statement or declaration that this one belongs to.
+  Position statement_begin(Position at) const {
+    Position begin = at;
+    for (Position previous = before(at); previous < tokens_.size(); previous = before(previous)) {
+      const Token& token = tokens_[previous];
+      if (token.is(")") || token.is("]")) {
+        previous = opening(previous);
+        begin = previous;
+        continue;
+      }
+      if (token.kind == TokenKind::directive || token.kind == TokenKind::end_of_macro || token.is(";") ||
+          token.is("{") || token.is("}") || token.is(":") || token.is("(") || token.is("[")) {
+        break;
+      }
+      begin = previous;
+    }
+    return begin;
+  }
+
+  bool opens_namespace(Position brace) const {
+    for (Position at = statement_begin(brace); at < brace; ++at) {
+      if (is(at, "namespace")) {
+        return true;
+      }
+      if (is(at, "extern") && tokens_[solid(at + 1)].kind == TokenKind::string) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether statements follow that a GPU would run. Those of a function that the compiler may evaluate do not count.
+  bool opens_device_code(Position brace) const {
+    bool device = in_device_code();
+    int angles = 0;  // in which "class" names a template's parameter
+    for (Position at = statement_begin(brace); at < brace; ++at) {
+      angles += angle(at);
+      const bool of_type = is(at, "struct") || is(at, "class") || is(at, "union") || is(at, "enum");
+      if (is(at, "(")) {
+        at = std::min(closing(at), brace);
+      } else if ((of_type && angles == 0) || (is(at, "constexpr") && !is(before(at), "if"))) {
+        return false;
+      }
+      device = device || is(at, "__global__") || is(at, "__device__");
+    }
+    return device;
+  }
+
+  /// Whether another statement ends before this token, or a block of them begins.
+  bool begins_after_another(Position at) const {
+    const Position previous = before(at);
+    return previous < tokens_.size() && (is(previous, ";") || is(previous, "{") || is(previous, "}") ||
+                                         tokens_[previous].kind == TokenKind::directive);
+  }
+
+  bool begins_statement(Position at) const {
+    const Position previous = before(at);
+    return previous >= tokens_.size() || tokens_[previous].kind != TokenKind::identifier || is(previous, "else") ||
+           is(previous, "do");
+  }
+
+  // ---- Directives ----
+
+  void directive(Position at) {
+    in_macro_ = is_definition(tokens_[at]);
+    const std::optional<Include> include = include_name_ ? include_of(tokens_[at]) : std::nullopt;
+    if (!include) {
+      return;
+    }
+    if (const std::optional<std::string> other = include_name_(std::string(include->name), include->quoted)) {
+      texts_[at] = "#include \"" + *other + '"' + std::string(include->rest);
+    }
+  }
+
+  // ---- kernel<T><<<grid, block>>>(arguments) ----
+
+  void launch(Position at) {
+    const Position callee = callee_begin(at);
+    const Position end = end_of_configuration(at);
+    const Position open = solid(end + 3);
+    const Position close = closing(open);
+    const bool arguments = solid(open + 1) != close;
+    for (Position argument = open + 1; argument < close; ++argument) {
+      if (is(argument, "NULL")) {
+        texts_[argument] = "nullptr";
+      }
+    }
+    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] const auto&... simt_arguments) { ";
+    texts_[at] = "(simt_arguments...); }, simt::Configuration(";
+    texts_[end].assign(1, ')');
+    texts_[end + 1].clear();
+    texts_[end + 2].clear();
+    texts_[open] = arguments ? ", " : "";
+  }
+
+  /// The first token of "ns::kernel<int, (A > B)>" and the like before a launch.
+  Position callee_begin(Position launch) const {
+    Position begin = launch;
+    Position at = before(launch);
+    while (at < tokens_.size()) {
+      if (is(at, ">")) {
+        int depth = 0;
+        for (;; --at) {
+          if (closes(tokens_[at])) {
+            at = opening(at);
+          } else {
+            depth -= angle(at);
+          }
+          if (depth == 0) {
+            break;
+          }
+          if (at == 0 || ends(at)) {
+            fail(launch, "what is launched here has no template arguments that begin");
+          }
+        }
+        at = before(at);
+        if (!is_identifier(at)) {
+          fail(launch, "template arguments without a kernel's name are launched here");
+        }
+        begin = at;
+      } else if (is(at, ")") || is(at, "]")) {
+        begin = opening(at);
+        at = before(begin);
+        if (is_identifier(at) && !is(at, "return") && !is(at, "else") && !is(at, "do")) {
+          continue;
+        }
+        break;
+      } else if (is_identifier(at)) {
+        begin = at;
+      } else {
+        break;
+      }
+      Position link = before(at);
+      if (is(link, "template")) {
+        link = before(link);
+      }
+      if (is(link, "::") || is(link, "->") || is(link, ".")) {
+        begin = link;
+        at = before(link);
+        if (!is_identifier(at) && !is(at, ">") && !is(at, ")") && !is(at, "]")) {
+          break;  // "::kernel"
+        }
+        if (is(at, "return") || is(at, "else") || is(at, "do")) {
+          break;
+        }
+        continue;
+      }
+      break;
+    }
+    if (begin == launch) {
+      fail(launch, "no kernel stands before <<<");
+    }
+    return begin;
+  }
+
+  /// The first of the three that close it.
+  Position end_of_configuration(Position launch) const {
+    for (Position at = launch + 1; !ends(at); ++at) {
+      if (opens(tokens_[at])) {
+        at = closing(at);
+      } else if (is(at, ";")) {
+        break;
+      } else if (is(at, ">") && is(at + 1, ">") && is(at + 2, ">") && is(solid(at + 3), "(")) {
+        return at;
+      }
+    }
+    fail(launch, "this launch has no >>>( that ends its configuration");
+  }
+
+  /// At the brace that opens a kernel with __launch_bounds__: has each thread compare the block with them.
+  void check_launch_bounds(Position brace) {
+    for (Position at = statement_begin(brace); at < brace; ++at) {
+      if (is(at, "__launch_bounds__") && is(solid(at + 1), "(")) {
+        const Position open = solid(at + 1);
+        std::string threads;
+        int depth = 0;
+        for (Position argument = open + 1; argument < closing(open) && (depth > 0 || !is(argument, ",")); ++argument) {
+          const Token& token = tokens_[argument];
+          depth += angle(argument) + (opens(token) ? 1 : closes(token) ? -1 : 0);
+          threads += is_space(argument) ? " " : token.text;
+        }
+        texts_[brace] += " simt::launch_bounds(" + threads + ");";
+        return;
+      }
+    }
+  }
+
+  // ---- __shared__ ----
+
+  /// Returns the last token of the declaration.
+  Position shared_variable(Position at) {
+    const Position begin = statement_begin(at);
+    Position end = at;
+    while (!ends(end) && !is(end, ";")) {
+      end = opens(tokens_[end]) ? closing(end) + 1 : end + 1;
+    }
+    if (ends(end)) {
+      fail(at,
+           "__shared__ is understood where a whole declaration stands, up to its semicolon; not as a part of a macro");
+    }
+    bool dynamic = false;
+    for (Position token = begin; token < end; ++token) {
+      dynamic = dynamic || is(token, "extern");
+      if (is(token, "extern") || is(token, "static") || is(token, "__shared__")) {
+        texts_[token] = "";
+      }
+    }
+    const std::vector<Position> names = declared_names(begin, end);
+    if (names.empty()) {
+      fail(at, "this __shared__ declaration names no variable");
+    }
+    const std::string type = "simt_shared_" + std::string(tokens_[names.front()].text);
+    if (dynamic) {
+      declare_dynamic(begin, names.front(), end, type);
+      return end;
+    }
+    if (in_namespace()) {
+      fail(at, "a __shared__ variable outside of functions is not supported; declare it in the kernel");
+    }
+    before_[begin] += "struct " + type + " { ";
+    texts_[end] = "; };";
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string text(tokens_[names[i]].text);
+      texts_[end].append(" auto& ").append(text).append(" = simt::shared_variable<decltype(").append(type);
+      texts_[end].append("::").append(text).append("), ").append(type).append(", ").append(std::to_string(i));
+      texts_[end].append(">(\"").append(text).append("\");");
+    }
+    return end;
+  }
+
+  /// extern __shared__ T name[]; as a reference to the block's dynamic shared memory.
+  void declare_dynamic(Position begin, Position name, Position end, const std::string& type) {
+    for (Position token = begin; token < end; ++token) {
+      for (const Position behind = behind_attribute(token); token < behind; ++token) {
+        if (tokens_[token].text.find('\n') == std::string_view::npos) {
+          texts_[token] = "";
+        }
+      }
+    }
+    if (!is(solid(name + 1), "[")) {
+      fail(name, "dynamic shared memory is declared as an array: extern __shared__ float " +
+                     std::string(tokens_[name].text) + "[];");
+    }
+    before_[begin] += "using " + type + " = ";
+    const std::string text(tokens_[name].text);
+    if (in_namespace()) {
+      texts_[name] = "; inline constexpr simt::DynamicSharedMemory<" + type;
+      texts_[end] = "> " + text + ";";
+    } else {
+      texts_[name] = "; auto& " + text + " = *static_cast<" + type + "(*)";
+      texts_[end] = ">(simt::dynamic_shared_memory());";
+    }
+  }
+
+  /// The positions of "a" and "b" in "T<int, 2> a[4], b".
+  std::vector<Position> declared_names(Position begin, Position end) const {
+    std::vector<Position> names;
+    int angles = 0;
+    Position last = end;  // the latest identifier outside of brackets
+    bool initialised = false;
+    for (Position at = begin; at <= end; ++at) {
+      if (const Position behind = behind_attribute(at); behind != at) {
+        at = behind - 1;
+        continue;
+      }
+      if (is(at, ",") || is(at, ";")) {
+        if (angles == 0) {
+          if (last != end) {
+            names.push_back(last);
+          }
+          last = end;
+          initialised = false;
+        }
+      } else if (opens(tokens_[at])) {
+        at = closing(at);
+      } else if (is(at, "=") && angles == 0) {
+        initialised = true;
+      } else if (!initialised && (is(at, "<") || is(at, ">"))) {
+        angles += angle(at);
+      } else if (!initialised && angles == 0 && is_identifier(at)) {
+        last = at;
+      }
+    }
+    return names;
+  }
+
+  // ---- Local variables ----
+
+  /// Puts guards around the array or the vector that is declared here, so that the checks notice writes beyond it.
+  /// Declarations of several variables and types with template arguments are left as they are.
+  void guard_local(Position begin) {
+    static constexpr std::array<std::string_view, 26> NO_TYPES{
+        "return", "delete",   "throw",   "else",      "case",       "goto", "new",      "using",    "typedef",
+        "static", "extern",   "struct",  "constexpr", "if",         "for",  "while",    "do",       "switch",
+        "break",  "continue", "default", "template",  "__shared__", "asm",  "register", "namespace"};
+    Position name = tokens_.size();
+    unsigned words = 0;
+    Position at = begin;
+    for (; is_identifier(at) || is(at, "::") || is(at, "*"); at = solid(at + 1)) {
+      if (std::ranges::find(NO_TYPES, tokens_[at].text) != NO_TYPES.end()) {
+        return;
+      }
+      words += is_identifier(at) && !is(name, "::") ? 1 : 0;
+      name = at;
+    }
+    if (words < 2 || !is_identifier(name) || is(before(name), "::")) {
+      return;
+    }
+    const bool array = is(at, "[");
+    for (; is(at, "["); at = solid(closing(at) + 1)) {
+      if (solid(at + 1) == closing(at)) {
+        return;  // as many as the initialiser has
+      }
+    }
+    const Position initialiser = is(at, "=") || is(at, "{") ? at : tokens_.size();
+    if (initialiser == at) {
+      if (array && is(at, "=") && !is(solid(at + 1), "{")) {
+        return;
+      }
+      while (!ends(at) && !is(at, ";") && !is(at, ",")) {
+        at = opens(tokens_[at]) ? closing(at) + 1 : at + 1;
+      }
+    }
+    if (!is(at, ";") || (!array && !(address_is_taken(name, at) && (is_vector(begin) || is_template_type(begin))))) {
+      return;
+    }
+    const std::string text(tokens_[name].text);
+    const std::string guarded =
+        "simt::Guarded<simt_type_" + text + ", \"" + text + " (" + escaped(place(name)) + ")\"> simt_guarded_" + text;
+    before_[begin] += "typedef ";
+    texts_[name] = "simt_type_" + text;
+    if (initialiser < tokens_.size()) {
+      const std::string_view braces = is(initialiser, "{") ? "{" : "";
+      texts_[initialiser] = "; " + guarded + " = {.value =" + std::string(braces);
+      texts_[at] = "};";
+    } else {
+      texts_[at] = "; " + guarded + ";";
+    }
+    texts_[at] += " auto& " + text + " = simt_guarded_" + text + ".value;";
+  }
+
+  bool is_vector(Position type) const {
+    static constexpr std::array<std::string_view, 9> VECTORS{"float2", "float3", "float4",  "int2", "int4",
+                                                             "uint2",  "uint4",  "double2", "half2"};
+    return std::ranges::find(VECTORS, tokens_[type].text) != VECTORS.end();
+  }
+
+  /// Whether a template has a parameter of this name that stands for a type, which may be a vector.
+  bool is_template_type(Position type) const {
+    for (Position at = 0; at < type; ++at) {
+      if ((is(at, "typename") || is(at, "class")) && is(solid(at + 1), tokens_[type].text)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether "&name" follows in the scope that is open behind `from`.
+  bool address_is_taken(Position name, Position from) const {
+    int depth = 0;
+    for (Position at = from; at < tokens_.size() && depth >= 0; ++at) {
+      depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
+      if (is(at, "&") && is(solid(at + 1), tokens_[name].text)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- __device__ and __constant__ ----
+
+  /// Tells the executor of a variable in device memory. Functions and class members are left as they are.
+  void device_variable(Position at) {
+    if (!in_namespace()) {
+      return;
+    }
+    const Position begin = statement_begin(at);
+    int angles = 0;
+    Position here = begin;
+    for (; !ends(here); ++here) {
+      if (const Position behind = behind_attribute(here); behind != here) {
+        here = behind - 1;
+      } else if (is(here, "decltype")) {
+        here = closing(solid(here + 1));
+      } else if (is(here, "extern") || is(here, "template") || is(here, "operator") || is(here, "struct") ||
+                 is(here, "class") || is(here, "union") || is(here, "using") ||
+                 (angles == 0 && (is(here, "(") || is(here, "{")))) {
+        return;
+      } else if (is(here, "<") || is(here, ">")) {
+        angles += angle(here);
+      } else if (angles == 0 && (is(here, ";") || is(here, "=") || is(here, "["))) {
+        break;
+      }
+    }
+    Position end = here;
+    while (!ends(end) && !is(end, ";")) {
+      end = opens(tokens_[end]) ? closing(end) + 1 : end + 1;
+    }
+    if (ends(end) || end == registered_) {
+      return;
+    }
+    registered_ = end;
+    bool constant = false;
+    for (Position token = begin; token < end; ++token) {
+      constant = constant || is(token, "__constant__") || is(token, "constexpr") || is(token, "const");
+    }
+    texts_[end] = ";";
+    for (const Position name : declared_names(begin, end)) {
+      const std::string text(tokens_[name].text);
+      texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
+      texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);
+      texts_[end].append(constant ? ", false);" : ", true);");
+    }
+  }
+
+  // ---- asm ----
+
+  /// Returns the last token of the statement, before its semicolon.
+  Position assembly(Position at) {
+    Position open = solid(at + 1);
+    while (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile")) {
+      open = solid(open + 1);
+    }
+    if (!is(open, "(")) {
+      fail(at, "inline assembly has its text in parentheses");
+    }
+    const Position close = closing(open);
+    texts_[at] = translate_assembly(std::span(tokens_).subspan(open + 1, close - open - 1), place(at));
+    for (Position token = at + 1; token <= close; ++token) {
+      std::string ends_of_lines;
+      for (Position i = 0; i < static_cast<Position>(std::ranges::count(tokens_[token].text, '\n')); ++i) {
+        ends_of_lines += in_macro_ ? "\\\n" : "\n";
+      }
+      texts_[token] = ends_of_lines;
+    }
+    return close;
+  }
+
+  const std::string path_;
+  const std::vector<Token> tokens_;
+  const IncludeName& include_name_;
+  std::vector<std::string> texts_;   ///< of the tokens
+  std::vector<std::string> before_;  ///< what is put before them
+  struct Scope {
+    bool of_namespace = false;
+    bool device_code = false;  ///< of a kernel or a __device__ function
+    bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
+  };
+  std::vector<Scope> scopes_;  ///< of open braces
+  bool in_macro_ = false;
+  Position registered_ = 0;  ///< the end of the latest declaration of variables in device memory
+};
+
+}  // namespace
+
+std::string translate_file(std::string_view source, const std::string& path, const IncludeName& include_name) {
+  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
+  source.remove_prefix(source.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
+  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
+         Translator(source, path, include_name).run();
+}
+
+std::string translate(std::string_view source, const std::string& path) { return translate_file(source, path, {}); }
+
+}  // namespace simt

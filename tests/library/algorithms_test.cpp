@@ -1,0 +1,731 @@
+// The kernels of chapters 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
+// library would call cuBLAS.
+
+#include "algorithms.hpp"
+#include "gemm_batch.hpp"
+#include "gemm_case.hpp"
+#include "host/kernel.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+constexpr int MULTIPROCESSORS = 132;
+
+/// The algorithms of the accuracy's own chapter, one product after the other.
+std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_algorithms(batch)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, MULTIPROCESSORS)
+                                                            : int8x6_algorithms(batch, MULTIPROCESSORS);
+}
+
+/// Those with many products in a launch. So few multiprocessors have tiles of several products each.
+std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const GemmBatch& batch) {
+  constexpr int FEW = 4;
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_algorithms(batch, FEW)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_algorithms(batch, FEW)
+                                                          : std::vector<Algorithm>{};
+}
+
+using Change = std::function<void(GemmOperands&)>;
+using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
+
+/// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
+/// results, and the memory of C as it was.
+void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change,
+                     const Look& look) {
+  for (const Algorithm& algorithm : algorithms) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
+    GemmOperands operands(product);
+    change(operands);
+    operands.upload();
+    const Expected expected(operands);
+    const std::vector<float> before = operands.c.memory().host();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    expected.check(operands);
+    look(operands, before);
+  }
+}
+
+/// In every configuration of the accuracy's chapter.
+void expect_right_in_every_algorithm(
+    const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 1
+                               : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
+                                                                            : 4);
+  expect_right_in(algorithms, product, change, look);
+}
+
+/// In every configuration with many products in a launch.
+void expect_right_stacked(
+    const GemmCase& product, const Change& change = [](auto&) {}) {
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
+  EXPECT_EQ(algorithms.size(), product.by_address && product.batch > 1 ? 8 : 4);  // one by one as well
+  expect_right_in(algorithms, product, change, [](auto&, auto&) {});
+}
+
+class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmCase product;
+    std::tie(product.accuracy, product.order, product.transa, product.transb) = GetParam();
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    return product;
+  }
+};
+
+TEST_P(LayoutTest, SizesOnBothSidesOfTiles) {
+  GemmCase product = with(131, 259, 67);
+  product.alpha = -1.5F;
+  product.beta = 0.5F;
+  expect_right_in_every_algorithm(product);
+}
+
+TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
+  expect_right_in_every_algorithm(with(128, 64, 128));
+  GemmCase padded = with(129, 66, 132);
+  padded.padding = 3;
+  padded.offset = 1;
+  expect_right_in_every_algorithm(padded);
+}
+
+TEST_P(LayoutTest, ScalarsOnTheDevice) {
+  GemmCase product = with(33, 35, 70);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_in_every_algorithm(product);
+  }
+}
+
+TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
+  expect_right_in_every_algorithm(with(40, 50, 130), [](GemmOperands& operands) {
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 11, 100) = NAN_FLOAT;
+    operands.op_b(0, 20, 9) = -INF;
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      operands.op_a(0, 30, k) *= 0x1p-60F;  // beyond what tensor cores are used for
+      operands.op_b(0, k, 41) *= 0x1p70F;
+    }
+  });
+}
+
+/// Gives rows of op(A) and columns of op(B) a number that chapter 13 has no scale for. It is multiplied by zeros alone.
+void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& rows,
+                    const std::vector<std::int64_t>& columns) {
+  for (std::int64_t column = 0; column < operands.of.n; ++column) {
+    operands.op_b(0, 0, column) = 0.0F;
+  }
+  for (std::int64_t row = 0; row < operands.of.m; ++row) {
+    operands.op_a(0, row, 1) = 0.0F;
+  }
+  for (const std::int64_t row : rows) {
+    operands.op_a(0, row, 0) = FLT_MAX;
+  }
+  for (const std::int64_t column : columns) {
+    operands.op_b(0, 1, column) = FLT_MAX;
+  }
+}
+
+/// Elements that tensor cores can not compute are sums of plain products in the order of k, in panels with few such
+/// rows, with many, with a column, and with both.
+TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+  GemmCase product = with(150, 270, 170);
+  product.beta = 0.5F;
+  std::vector<std::int64_t> rows{130};
+  for (std::int64_t row = 0; row < 128; row += 3) {
+    if (row / 16 != 3) {
+      rows.push_back(row);
+    }
+  }
+  const std::vector<std::int64_t> columns{140, 141, 269};
+  expect_right_in_every_algorithm(
+      product,
+      [&](GemmOperands& operands) {
+        if (product.accuracy == SGEMM_ACCURACY_ROWWISE) {
+          put_unscalable(operands, rows, columns);
+          return;
+        }
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          for (const std::int64_t row : rows) {
+            operands.op_a(0, row, k) *= 0x1p-60F;
+          }
+          for (const std::int64_t column : columns) {
+            operands.op_b(0, k, column) *= 0x1p-70F;
+          }
+        }
+      },
+      [&](GemmOperands& operands, const std::vector<float>& before) {
+        const auto expect_plain_sum = [&](std::int64_t row, std::int64_t column) {
+          float sum = 0.0F;
+          for (std::int64_t k = 0; k < product.k; ++k) {
+            sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
+          }
+          const std::size_t index = operands.c.index(0, row, column);
+          ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
+        };
+        for (const std::int64_t row : rows) {
+          for (std::int64_t column = 0; column < product.n; ++column) {
+            expect_plain_sum(row, column);
+          }
+        }
+        for (const std::int64_t column : columns) {
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            expect_plain_sum(row, column);
+          }
+        }
+      });
+}
+
+const Kernel& chapter_13() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& each) { return each.id() == "13_int8x6"; });
+}
+
+/// C in rows, as chapter 13 computes it in whole tiles from row-major copies of op(A) and op(B).
+std::vector<float> by_chapter_13(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  StoredMatrix a(SGEMM_ORDER_ROW_MAJOR, of.m, of.k, 0, 0, 1, 0.0F);
+  StoredMatrix b(SGEMM_ORDER_ROW_MAJOR, of.k, of.n, 0, 0, 1, 0.0F);
+  StoredMatrix c(SGEMM_ORDER_ROW_MAJOR, of.m, of.n, 0, 0, 1, 0.0F);
+  for (std::int64_t k = 0; k < of.k; ++k) {
+    for (std::int64_t row = 0; row < of.m; ++row) {
+      a.at(0, row, k) = operands.op_a(0, row, k);
+    }
+    for (std::int64_t column = 0; column < of.n; ++column) {
+      b.at(0, k, column) = operands.op_b(0, k, column);
+    }
+  }
+  a.memory().upload();
+  b.memory().upload();
+  Problem p;
+  p.m = of.m;
+  p.n = of.n;
+  p.k = of.k;
+  p.a = a.data();
+  p.lda = a.ld();
+  p.b = b.data();
+  p.ldb = b.ld();
+  p.c = c.data();
+  p.ldc = c.ld();
+  const Build& build = chapter_13().build(Target::for_executor);
+  const std::vector<Configuration> all = build.configurations(p);
+  build.prepare (*std::find_if(all.begin(), all.end(),
+                               [](const Configuration& each) { return each.name == "128x128"; }))(p, nullptr);
+  c.memory().download();
+  const float* const first = &c.at(0, 0, 0);
+  return {first, first + of.m * of.n};
+}
+
+/// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
+void expect_bits_of_chapter_13(const GemmCase& product) {
+  if (!chapter_13().build(Target::for_executor)) {
+    GTEST_SKIP() << "this build has no chapter 13 for the executor";
+  }
+  SCOPED_TRACE(product.describe());
+  GemmOperands operands(product);
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t k = 0; k < product.k; ++k) {
+      operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
+    }
+  }
+  operands.upload();
+  const std::vector<float> expected = by_chapter_13(operands);
+  const Expected within_bounds(operands);
+  const GemmBatch batch = batch_of(operands);
+  const Algorithm whole = algorithms_of(product, batch).front();
+  ASSERT_EQ(whole.configuration, "128x128");
+  Mirrored<float> workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+  whole.launch(batch, workspace.device(), nullptr);
+  within_bounds.check(operands);
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t column = 0; column < product.n; ++column) {
+      ASSERT_EQ(operands.c.at(0, row, column), expected[static_cast<std::size_t>(row * product.n + column)])
+          << row << ", " << column;
+    }
+  }
+}
+
+class RowwiseTest : public LayoutTest {};
+
+/// Up to k = 4096 one kernel finds the digits of whole lines, fewer lines in each block where k is larger. Above that
+/// the maxima are in the workspace.
+TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
+  for (const auto& [m, n, k] :
+       {std::tuple{140, 270, 203}, {9, 18, 2000}, {3, 12, 4096}, {20, 12, 4100}, {5, 7, 4101}}) {
+    GemmCase product = with(m, n, k);
+    product.padding = k == 203 ? 1 : 0;
+    expect_bits_of_chapter_13(product);
+  }
+}
+
+std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
+  const auto& [accuracy, order, transa, transb] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                     : accuracy == SGEMM_ACCURACY_NORMWISE    ? "normwise"
+                                                              : "rowwise") +
+         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
+                                                          SGEMM_ACCURACY_ROWWISE),
+                                          testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         layout_name);
+
+INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         layout_name);
+
+TEST(LengthyAlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
+  GemmCase product{2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+  product.accuracy = SGEMM_ACCURACY_ROWWISE;
+  expect_bits_of_chapter_13(product);
+}
+
+TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
+  GemmCase product{200, 150, 1000};
+  product.accuracy = SGEMM_ACCURACY_FP32;
+  expect_right_in_every_algorithm(product);
+}
+
+TEST(AlgorithmsTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = p.n = p.k = 300;
+  p.lda = p.ldb = p.ldc = 300;
+  EXPECT_FALSE(every_shape_algorithms(batch).empty());
+  p.a_transposed = true;
+  EXPECT_TRUE(every_shape_algorithms(batch).empty());
+  p.a_transposed = false;
+  const float scalar = 1.0F;
+  p.alpha_at = p.beta_at = &scalar;
+  EXPECT_TRUE(every_shape_algorithms(batch).empty());
+}
+
+/// Batches with strides and with addresses.
+class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, bool>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) const {
+    GemmCase product{m, n, k};
+    std::tie(product.accuracy, product.by_address) = GetParam();
+    product.batch = batch;
+    return product;
+  }
+};
+
+using LengthyBatchTest = BatchTest;
+
+/// The second tile of each product is one panel wide where tiles are two.
+TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
+  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+      GemmCase product = with(131, 259, 67, 2);
+      product.order = transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+      product.transa = transa;
+      product.transb = transb;
+      product.alpha = -1.5F;
+      product.beta = 0.5F;
+      product.padding = 1;
+      expect_right_stacked(product);
+    }
+  }
+}
+
+TEST_P(LengthyBatchTest, AlignedLines) {
+  for (const std::int64_t padding : {0, 4}) {
+    GemmCase product = with(20, 12, 64, 5);
+    product.padding = padding;
+    expect_right_stacked(product);
+    product.transa = product.transb = SGEMM_OP_T;
+    expect_right_stacked(product);
+  }
+}
+
+TEST_P(BatchTest, ScalarsOnTheDevice) {
+  for (const auto& [alpha, beta] : {std::pair{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    GemmCase product = with(33, 35, 70, 2);
+    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_stacked(product);
+  }
+}
+
+/// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
+TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
+  GemmCase product = with(140, 270, 70, 3);
+  product.beta = 0.5F;
+  expect_right_stacked(product, [](GemmOperands& operands) {
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_b(1, 50, 200) = NAN_FLOAT;
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      operands.op_a(1, 130, k) *= 0x1p-60F;
+      operands.op_b(2, k, 269) *= 0x1p-70F;
+    }
+  });
+}
+
+TEST_P(BatchTest, OfOne) { expect_right_stacked(with(30, 140, 65, 1)); }
+
+std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
+  const auto& [accuracy, by_address] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
+         (by_address ? "_addresses" : "_strides");
+}
+
+INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Bool()),
+                         batch_name);
+INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Bool()),
+                         batch_name);
+
+/// Rows split into aligned groups, but only the first matrix begins at one.
+TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
+  constexpr std::int64_t BATCH = 4;
+  constexpr std::int64_t STRIDE_A = 5 * 8 + 1;
+  constexpr std::int64_t STRIDE_C = 5 * 6 + 1;
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = 5;
+  p.n = p.ldb = p.ldc = 6;
+  p.k = p.lda = 8;
+  batch.count = BATCH;
+  batch.stride_a = STRIDE_A;
+  batch.stride_b = 8 * 6;
+  batch.stride_c = STRIDE_C;
+  Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
+  Mirrored<float> b(BATCH * 8 * 6, 2.0F);
+  for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    p.a = a.device();
+    p.b = b.device();
+    p.c = c.device();
+    algorithm.launch(batch, workspace.device(), nullptr);
+    const std::vector<float>& result = c.download();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << algorithm.configuration << ' ' << i;
+    }
+  }
+}
+
+TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{30, 20, 70};
+    product.accuracy = accuracy;
+    product.batch = 3;
+    product.padding = 1;
+    product.beta = 1.0F;
+    expect_right_in_every_algorithm(product);
+    product.by_address = true;
+    GemmOperands operands(product);
+    EXPECT_TRUE(algorithms_of(product, batch_of(operands)).empty()) << "the addresses are not known on the host";
+  }
+}
+
+/// 1001 products of 1024 x 1024 x 1024 need 12 GB in chapter 11.
+TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1024;
+  batch.count = 1001;
+  for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    EXPECT_LE(algorithm.workspace_bytes, std::size_t{1} << 30U) << algorithm.configuration;
+    EXPECT_GE(algorithm.launches, 20) << algorithm.configuration;
+    EXPECT_LE(algorithm.launches, 30) << algorithm.configuration;
+    EXPECT_GT(algorithm.microseconds, 1001 * 2 * 1024.0 * 1024.0 * 1024.0 / 150e6);  // at 150 TFLOP/s
+  }
+  for (const Algorithm& algorithm : bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+    EXPECT_EQ(algorithm.launches, 1001);
+  }
+}
+
+/// Sums are added in a fixed order, so that a second launch gives the same bits.
+TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{200, 130, 700};
+    product.accuracy = accuracy;
+    GemmOperands operands(product);
+    const GemmBatch batch = batch_of(operands);
+    for (const Algorithm& algorithm : algorithms_of(product, batch)) {
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch, workspace.device(), nullptr);
+      const std::vector<float> first = operands.c.memory().download();
+      algorithm.launch(batch, workspace.device(), nullptr);
+      EXPECT_EQ(operands.c.memory().download(), first) << algorithm.kernel << ' ' << algorithm.configuration;
+    }
+  }
+}
+
+/// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
+TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
+  for (const int below : {90, 110, 130}) {
+    expect_right_in_every_algorithm({140, 40, 200}, [&](GemmOperands& operands) {
+      const GemmCase& of = operands.of;
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        const bool large = k % 2 == 0;  // in A, and 0 in B
+        for (std::int64_t row = 0; row < of.m; ++row) {
+          operands.op_a(0, row, k) *= large ? 0x1p60F : std::ldexp(1.0F, 60 - below);
+        }
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          operands.op_b(0, k, column) *= large ? 0.0F : 0x1p60F;
+        }
+      }
+    });
+  }
+}
+
+/// Operand tiles grow along k, so that the sums of the first ones are scaled down again and again. Every fifth row has
+/// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
+/// bound. Where one step is too large for accumulators, all is computed again.
+TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const auto& [tiles, growth_of_a, growth_of_b] :
+         {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
+      GemmCase product{140, 40, 64 * tiles};
+      product.accuracy = accuracy;
+      product.far_apart = tiles == 6;
+      expect_right_in_every_algorithm(product, [&, a = growth_of_a, b = growth_of_b](GemmOperands& operands) {
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          const auto tile = static_cast<int>(k / 64);
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            operands.op_a(0, row, k) *= row % 5 == 2 && tile > 0 ? 0.0F : std::ldexp(1.0F, tile * a - 60);
+          }
+          for (std::int64_t column = 0; column < product.n; ++column) {
+            operands.op_b(0, k, column) *= std::ldexp(1.0F, tile * b - 40);
+          }
+        }
+      });
+    }
+  }
+}
+
+/// Products of few rows or columns, in one kernel that splits the other operand while it multiplies.
+class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  /// C has `lines` rows and `width` columns, or is the transposed of such a C.
+  GemmCase with(std::int64_t lines, std::int64_t width, std::int64_t k) const {
+    GemmCase product;
+    bool flat = false;
+    std::tie(flat, product.order, product.transa, product.transb) = GetParam();
+    product.m = flat ? width : lines;
+    product.n = flat ? lines : width;
+    product.k = k;
+    return product;
+  }
+
+  /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
+  static void expect_right_tall(
+      const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
+    GemmOperands measure(product);
+    for (const int multiprocessors : {3, MULTIPROCESSORS}) {
+      SCOPED_TRACE(multiprocessors);
+      const std::vector<Algorithm> algorithms = tall_bf16x6_algorithms(batch_of(measure), multiprocessors);
+      EXPECT_EQ(algorithms.size(), 1U);
+      expect_right_in(algorithms, product, change, look);
+    }
+  }
+};
+
+using LengthyTallTest = TallTest;
+
+TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
+  for (const std::int64_t width : {1, 32, 63, 66, 128}) {
+    GemmCase product = with(275, width, 67);
+    product.alpha = -1.5F;
+    product.beta = 0.5F;
+    expect_right_tall(product);
+  }
+}
+
+TEST_P(LengthyTallTest, LongSums) {
+  expect_right_tall(with(140, 20, 900));
+  expect_right_tall(with(140, 33, 900));
+  expect_right_tall(with(140, 70, 900));
+}
+
+TEST_P(LengthyTallTest, AlignedLinesAndLinesWithPadding) {
+  expect_right_tall(with(256, 64, 128));
+  GemmCase padded = with(132, 68, 132);
+  padded.padding = 3;
+  padded.offset = 1;
+  expect_right_tall(padded);
+}
+
+TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
+  GemmCase product = with(133, 35, 70);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_tall(product);
+  }
+}
+
+/// Denormal numbers keep all of their digits beside large ones. Numbers so large that products overflow before their
+/// scaling is undone are computed again.
+TEST_P(TallTest, NumbersOfAnySize) {
+  for (const std::int64_t width : {21, 40, 100}) {
+    expect_right_tall(with(150, width, 200), [](GemmOperands& operands) {
+      const GemmCase& of = operands.of;
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        for (std::int64_t row = 0; row < of.m; row += 5) {
+          operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
+        }
+        for (std::int64_t column = 0; column < of.n; ++column) {
+          operands.op_b(0, k, column) *= column % 7 == 3 && k < 140 ? 0x1p-20F : 0x1p40F;
+        }
+        operands.op_a(0, 1, k) *= 0x1p-130F;
+      }
+      operands.op_a(0, 2, 100) = 0x1p86F;
+      operands.op_a(0, 3, 7) = INF;
+      operands.op_a(0, 11, 100) = NAN_FLOAT;
+      operands.op_b(0, 20, 9) = -INF;
+    });
+  }
+}
+
+/// The long operand has no scale of its own, and may be tiny where the other one is large in some places and small in
+/// others: along k, and from column to column.
+TEST_P(TallTest, TinyNumbersBesideASpreadOperand) {
+  expect_right_tall(with(140, 40, 200), [](GemmOperands& operands) {
+    const GemmCase& of = operands.of;
+    const bool tall = of.m > of.n;
+    const auto scale_long = [&](std::int64_t line, std::int64_t k, float factor) {
+      (tall ? operands.op_a(0, line, k) : operands.op_b(0, k, line)) *= factor;
+    };
+    const auto scale_narrow = [&](std::int64_t line, std::int64_t k, float factor) {
+      (tall ? operands.op_b(0, k, line) : operands.op_a(0, line, k)) *= factor;
+    };
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      for (std::int64_t line = 0; line < std::max(of.m, of.n); ++line) {
+        scale_long(line, k, line % 3 == 0 ? 0x1p-130F : 0x1p-110F);
+      }
+      const bool odd_tile = k / 64 % 2 == 1;
+      for (std::int64_t line = 0; line < std::min(of.m, of.n); ++line) {
+        const bool odd = line % 2 == 1;
+        scale_narrow(line, k, odd_tile ? (odd ? 0x1p10F : 0x1p50F) : odd ? 0.0F : 0x1p90F);
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+/// Elements that are computed again are sums of plain products in the order of k.
+TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+  for (const bool flat : {false, true}) {
+    GemmCase product{flat ? 60 : 300, flat ? 300 : 60, 170};
+    product.beta = 0.5F;
+    for (const Algorithm& algorithm : [&] {
+           GemmOperands measure(product);
+           return tall_bf16x6_algorithms(batch_of(measure), 5);
+         }()) {
+      GemmOperands operands(product);
+      for (std::int64_t k = 0; k < product.k; ++k) {
+        operands.op_a(0, 50, k) *= 0x1p95F;
+      }
+      operands.upload();
+      const std::vector<float> before = operands.c.memory().host();
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < product.k; ++k) {
+        sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
+      }
+      const std::size_t index = operands.c.index(0, 50, 7);
+      EXPECT_EQ(operands.c.memory().download()[index], sum + 0.5F * before[index]);
+    }
+  }
+}
+
+TEST(LengthyTallAlgorithmsTest, Batches) {
+  for (const bool by_address : {false, true}) {
+    for (const bool flat : {false, true}) {
+      for (const std::int64_t width : {30, 50, 120}) {
+        for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+          GemmCase product{flat ? width : 200, flat ? 200 : width, 140};
+          product.transa = transa;
+          product.transb = transb;
+          product.batch = 3;
+          product.by_address = by_address;
+          product.beta = 1.0F;
+          GemmOperands measure(product);
+          const auto change = [](GemmOperands& operands) {
+            operands.op_a(1, 3, 7) = INF;
+            operands.op_b(2, 5, 1) = NAN_FLOAT;
+          };
+          for (const int multiprocessors : {2, MULTIPROCESSORS}) {
+            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change,
+                            [](auto&, auto&) {});
+          }
+        }
+      }
+    }
+  }
+}
+
+/// All six products of terms are there: without one of the smallest the error would be twenty times as large.
+TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
+  for (const std::int64_t width : {32, 64, 128}) {
+    GemmOperands operands({130, width, 500});
+    const Algorithm algorithm = tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    operands.c.memory().download();
+    double error = 0.0;
+    double size = 0.0;
+    for (std::int64_t row = 0; row < operands.of.m; ++row) {
+      for (std::int64_t column = 0; column < width; ++column) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < operands.of.k; ++k) {
+          sum += static_cast<double>(operands.op_a(0, row, k)) * operands.op_b(0, k, column);
+        }
+        error += std::pow(operands.c.at(0, row, column) - sum, 2);
+        size += sum * sum;
+      }
+    }
+    EXPECT_LT(std::sqrt(error / size), 1.5e-7) << width;
+  }
+}
+
+TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 129;
+  EXPECT_TRUE(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).empty());
+  p.n = 128;
+  EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,117 @@
+// The kernels of chapters 11, 12 and 13 for operands of any layout, with every access observed: none is outside of the
+// matrices and the workspace, and none races with another one.
+
+#include "algorithms.hpp"
+#include "gemm_batch.hpp"
+#include "gemm_case.hpp"
+#include "simt/checked_arrays.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// Operands of which tensor cores can not multiply all: rows and columns that are far apart from the others, and some
+/// that chapter 13 has no scale for.
+void spread(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  const float factor = of.accuracy == SGEMM_ACCURACY_ROWWISE ? 0x1p-127F : 0x1p-60F;
+  for (std::int64_t k = 0; k < of.k; ++k) {
+    for (std::int64_t row = 0; row < of.m; row += row < 120 ? 3 : 25) {
+      operands.op_a(0, row, k) *= factor;
+    }
+    operands.op_b(0, k, of.n - 1) *= 0x1p-70F;
+  }
+}
+
+std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
+  const bool stacked = product.batch > 1;
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
+             ? (stacked ? stacked_bf16x6_algorithms : bf16x6_algorithms)(batch, 132)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE
+             ? (stacked ? stacked_fp16x3_algorithms : fp16x3_algorithms)(batch, 132)
+             : int8x6_algorithms(batch, 132);
+}
+
+void expect_right_while_watched(const GemmCase& product,
+                                std::vector<Algorithm> (*algorithms)(const GemmCase&,
+                                                                     const GemmBatch&) = algorithms_of) {
+  GemmOperands measured(product);
+  for (const Algorithm& algorithm : algorithms(product, batch_of(measured))) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+    GemmOperands operands(product);
+    spread(operands);
+    operands.upload();
+    const Expected expected(operands);
+    void* workspace = nullptr;
+    ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
+    {
+      const simt::CheckedArrays arrays(
+          {simt::input("A", operands.a.memory().device(), operands.a.memory().host().size()),
+           simt::input("B", operands.b.memory().device(), operands.b.memory().host().size()),
+           simt::in_out("C", operands.c.memory().device(), operands.c.memory().host().size())});
+      algorithm.launch(batch_of(operands), workspace, nullptr);
+    }
+    cudaFree(workspace);
+    expected.check(operands);
+  }
+}
+
+TEST(WatchedAlgorithmsTest, LayoutsAndElementsThatAreComputedAgain) {
+  for (const sgemm_accuracy_t accuracy :
+       {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{145, 270, 170, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.accuracy = accuracy;
+      expect_right_while_watched(product);
+    }
+  }
+}
+
+TEST(WatchedAlgorithmsTest, ManyProductsInALaunch) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{145, 270, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.accuracy = accuracy;
+      product.batch = 2;
+      expect_right_while_watched(product);
+    }
+  }
+}
+
+TEST(WatchedAlgorithmsTest, TallProducts) {
+  // Lines that split into groups of four, and others. Neither fills its last tile.
+  for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 148}, {272, 60, 148}, {100, 270, 150}}) {
+    for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+      GemmCase product{m, n, k, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+      product.batch = 2;
+      expect_right_while_watched(product, [](const GemmCase&, const GemmBatch& batch) {
+        std::vector<Algorithm> algorithms;
+        for (const int multiprocessors : {2, 132}) {
+          const std::vector<Algorithm> more = tall_bf16x6_algorithms(batch, multiprocessors);
+          algorithms.insert(algorithms.end(), more.begin(), more.end());
+        }
+        return algorithms;
+      });
+    }
+  }
+}
+
+/// Chapter 13 has kernels of their own for these.
+TEST(WatchedAlgorithmsTest, RowwiseOnLongSums) {
+  for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+    GemmCase product{7, 10, 4101, SGEMM_ORDER_ROW_MAJOR, transa, transb};
+    product.accuracy = SGEMM_ACCURACY_ROWWISE;
+    expect_right_while_watched(product);
+  }
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,356 @@
+"""Checks a folder of results before it is accepted: results/README.md.
+
+    scripts/check_results.py results/nvidia-h200
+
+Each line of the output names a file, the rule that it breaks, and how. The rules are the functions below with their
+descriptions. A folder is read with the folders in it; charts are not looked at.
+
+Exit status: 0 no rule is broken, 1 some rule is, 2 bad input or a missing Python package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import jsonschema
+
+from tools import ROOT, needs
+from tools.fleet import folder_name, slug
+from tools.results import (
+    ACCURACY_FILE,
+    ENERGY_FILE,
+    OTHER_BOARD_FILE,
+    SUSTAINED_FILE,
+    ResultsError,
+    load_counters,
+    protocol_differences,
+    read_json,
+)
+
+RESULTS_SCHEMA = "runner/record/results.schema.json"
+TUNING_SCHEMA = "runner/bench/tuning.schema.json"
+COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
+SHOWN = 3  # messages of one rule and file; the others are counted
+
+# The protocol of the files that pages and charts are made from.
+PROTOCOL = {"alpha": 1.0, "beta": 0.0, "seed": 42, "data": "uniform", "verify": True}
+BURSTS = {**PROTOCOL, "time": "kernel", "energy": False, "sustain": False}
+PROTOCOLS = {
+    "cold.json": {**BURSTS, "l2": "cold"},
+    "warm.json": {**BURSTS, "l2": "warm"},
+    "shapes*.json": {**BURSTS, "l2": "cold"},
+    OTHER_BOARD_FILE: {**BURSTS, "l2": "cold"},
+    ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
+    SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
+    "end-to-end.json": {**PROTOCOL, "time": "end-to-end"},
+    ACCURACY_FILE: {"accuracy": True, "verify": True},
+}
+LEAST_SECONDS = 1.0  # sampling budget of a case in these files
+LEAST_SAMPLES = 7
+
+# Reasons for a lower clock that say something is wrong with the machine. A power cap is how some GPUs work.
+FAULTS = {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
+
+# FP32 units of a multiprocessor, by compute capability.
+LANES = dict.fromkeys(("8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1"), 128)
+LANES |= dict.fromkeys(("7.0", "7.2", "7.5", "8.0"), 64)
+# Tensor cores multiply FP16 at some 30 times the speed of FP32 units at most. TF32 takes twice as long, and INT8 half
+# as long. An FP32 product takes three or six of theirs.
+FASTER = {
+    "fp32": 1,
+    "fp32_split": 15 / 3,
+    "bf16_split": 30 / 6,
+    "fp16_split": 30 / 3,
+    "int8_split": 60 / 6,
+    "tf32": 15,
+}
+ROUNDING = 1.01  # clocks are whole MHz, and samples have three decimals
+NOISE = 0.1  # how far cuBLAS may be from itself, timed in turns
+
+# Rules that files broke which were accepted before there was a rule: by the date in the file. Results are not edited.
+ACCEPTED = {
+    ("2026-11-22T21:44:36+00:00", "paths"),  # nvidia-h200-x2/one-gpu.json
+    ("2026-11-22T21:46:47+00:00", "paths"),  # nvidia-h200-x2/two-gpus.json
+    ("2026-11-22T21:48:05+00:00", "paths"),  # nvidia-h200-x2/two-gpus-49152.json
+}
+
+
+class Fault(NamedTuple):
+    path: Path
+    rule: str
+    message: str
+    accepted: bool = False
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that the runner wrote."""
+
+    path: Path
+    folder: Path  # that is checked, of a device
+    document: dict
+
+    @property
+    def context(self) -> dict:
+        return self.document["context"]
+
+    @property
+    def protocol(self) -> dict:
+        return self.context["protocol"]
+
+    @property
+    def device(self) -> dict | None:
+        return self.context["device"]
+
+    @property
+    def records(self) -> list[dict]:
+        return self.document["benchmarks"]
+
+    @cached_property
+    def measured(self) -> list[dict]:
+        return [record for record in self.records if record["outcome"] == "measured"]
+
+    @property
+    def timed_on_gpu(self) -> list[dict]:
+        """Cases whose time is that of the GPU alone."""
+        return [r for r in self.measured if r["platform"] == "gpu" and self.protocol["time"] == "kernel"]
+
+
+Rule = Callable[[File], Iterator[str]]
+
+
+def names(file: File) -> Iterator[str]:
+    """Files have plain names, and the folder has that of the device."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*\.json", file.path.name):
+        yield "a file's name has small letters, digits, - and _ alone"
+    wanted = folder_name(file.context)
+    if not file.device and (file.protocol["count"] or file.protocol["check"]):
+        wanted = COUNTS_FOLDER
+    if not re.fullmatch(rf"{wanted}(-x[0-9]+)?", file.folder.name):
+        yield f"results of this device belong into a folder {wanted}, or {wanted}-xN for N of them"
+
+
+def finished(file: File) -> Iterator[str]:
+    """The run went to its end, with the code of a commit, and has cases."""
+    if file.document["interrupted"]:
+        yield "the run was interrupted"
+    if not file.records:
+        yield "it holds no case"
+    if file.context["git_commit"] == "unknown" or file.context["git_dirty"]:
+        yield "files differed from the commit, or there was none: commit first, then measure"
+
+
+def verified(file: File) -> Iterator[str]:
+    """Every case was verified. Files of other people may be wrong; that is a result."""
+    for record in file.records:
+        if record["outcome"] in ("incorrect", "failed") and "path" not in record:
+            yield f"{record['name']} is {record['outcome']}: {record['reason']}"
+        promised = record.get("accuracy", {}).get("promised", True)
+        if (
+            record["outcome"] in ("measured", "sustained", "executed", "compared")
+            and promised
+            and not record["verified"]
+        ):
+            yield f"{record['name']} was not verified"
+        if record["verified"] and record.get("max_bound_ratio", 0) > 1:
+            yield f"{record['name']} is verified, and its error is {record['max_bound_ratio']:.3g} times its bound"
+
+
+def protocols(file: File) -> Iterator[str]:
+    """Files that pages are made from have one protocol; accesses are not checked while time is measured."""
+    if file.measured and file.protocol["check"]:
+        yield "accesses to memory were checked"
+    for pattern, wanted in PROTOCOLS.items():
+        if not fnmatchcase(str(file.path.relative_to(file.folder)), pattern):
+            continue
+        yield from protocol_differences({"needed": wanted, file.path.name: file.protocol}, wanted)
+        if file.protocol["max_seconds"] < LEAST_SECONDS or file.protocol["min_samples"] < LEAST_SAMPLES:
+            yield f"a case takes at least {LEAST_SAMPLES} samples, and {LEAST_SECONDS} s if it needs them"
+    if file.device and file.timed_on_gpu and file.protocol["l2"] == "cold":
+        flushed, size = file.protocol["flush_bytes"], file.device["l2_bytes"]
+        if flushed < size:
+            yield f"the L2 was not cold: {flushed} bytes were written between samples, and it has {size}"
+
+
+def throttling(file: File) -> Iterator[str]:
+    """No case ran on a GPU that was too hot or whose power supply failed it."""
+    for record in file.records:
+        states = (record["telemetry"] or {}).values()
+        turns = [turn for kind in ("energy", "sustained") for turn in record.get(kind, {}).values()]
+        traces = [record.get("trace"), *(turn.get("trace") for turn in turns if isinstance(turn, dict))]
+        seen = {reason for state in states for reason in state["throttle_reasons"]}
+        seen |= {reason for trace in traces if trace for reason in trace["throttle_shares"]}
+        if reasons := FAULTS & seen:
+            yield f"{record['name']} was throttled by {', '.join(sorted(reasons))}"
+
+
+def close(a: float, b: float) -> bool:
+    return a <= ROUNDING * b and b <= ROUNDING * a
+
+
+def peaks(file: File) -> Iterator[str]:
+    """The device's peaks follow from its multiprocessors, bus and clocks."""
+    device = file.device or {}
+    if lanes := LANES.get(device.get("compute_capability", "")):
+        fp32 = 2 * device["multiprocessors"] * lanes * device["max_sm_clock_mhz"] / 1e3
+        if "fp32_peak_gflops" in device and not close(device["fp32_peak_gflops"], fp32):
+            yield f"fp32_peak_gflops is {device['fp32_peak_gflops']:.6g}, and SMs and clock give {fp32:.6g}"
+    if device:
+        dram = 2 * device["max_memory_clock_mhz"] * device["memory_bus_bits"] / 8e3
+        if not close(device["dram_peak_gbytes_s"], dram):
+            yield f"dram_peak_gbytes_s is {device['dram_peak_gbytes_s']:.6g}, and bus and clock give {dram:.6g}"
+
+
+def statistics(file: File) -> Iterator[str]:
+    """Medians, speeds and ratios follow from the samples."""
+    for record in file.measured:
+        samples, rivals = record["samples_us"], record.get("cublas_samples_us", [])
+        middle = median(samples)
+        if not middle > 0:
+            yield f"{record['name']} took no time"
+            continue
+        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
+        values = {"time_us.median": (record["time_us"]["median"], middle)}
+        values["gflops"] = (record["gflops"], flops / middle / 1e3)
+        if rivals and len(rivals) != len(samples):
+            yield f"{record['name']} has {len(samples)} samples and {len(rivals)} of cuBLAS"
+        elif rivals:
+            ratio = median(rival / own for rival, own in zip(rivals, samples, strict=True))
+            values["vs_cublas"] = (record["vs_cublas"], ratio)
+        for name, (written, computed) in values.items():
+            if not close(written, computed):
+                yield f"{record['name']}: {name} is {written:.6g}, and the samples give {computed:.6g}"
+        if record["kernel"] == "cublas" and rivals and abs(record["vs_cublas"] - 1) > NOISE:
+            yield f"{record['name']} is at {record['vs_cublas']:.3f} of itself: something disturbed the GPU"
+
+
+def plausible(file: File) -> Iterator[str]:
+    """Nothing is faster than the FP32 units, the tensor cores or DRAM of the device can be, nor larger than memory."""
+    device = file.device
+    if file.timed_on_gpu and not device:
+        yield "GPU kernels have times, and there is no device"
+    for record in file.timed_on_gpu if device else []:
+        gpus = (record.get("spread") or {}).get("gpus", 1)
+        m, n, k, batch = record["m"], record["n"], record["k"], record.get("batch", 1)
+        if peak := device.get("fp32_peak_gflops"):
+            limit = peak * FASTER[record["accuracy_class"]] * gpus
+            if record["gflops"] > ROUNDING * limit:
+                yield f"{record['name']} has {record['gflops']:.6g} GFLOP/s, and at most {limit:.6g} are possible"
+        if file.protocol["l2"] == "cold" and not record.get("spread"):  # A and B come from DRAM
+            speed = 4.0 * batch * (m * k + k * n) / record["time_us"]["median"] / 1e3
+            if speed > ROUNDING * device["dram_peak_gbytes_s"]:
+                yield f"{record['name']} reads A and B at {speed:.6g} GB/s, DRAM has {device['dram_peak_gbytes_s']:.6g}"
+        if 4.0 * batch * (m * k + k * n + m * n) > gpus * device["memory_bytes"]:
+            yield f"{record['name']} needs more memory than the device has"
+        clocks = [state["sm_clock_mhz"] for state in (record["telemetry"] or {}).values()]
+        if max(clocks, default=0) > device["max_sm_clock_mhz"]:
+            yield f"{record['name']} ran at {max(clocks)} MHz, and {device['max_sm_clock_mhz']} is the maximum"
+
+
+def texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+        yield from texts(part)
+
+
+def paths_in(document: object) -> Iterator[str]:
+    for text in dict.fromkeys(texts(document)):
+        for found in re.finditer(r"(?<![\w.])(/(?!usr/|opt/)|~/|[A-Z]:\\)[\w.-]+[/\\][\w./\\-]+", text):
+            yield f"it holds the path {found[0]}"
+
+
+def paths(file: File) -> Iterator[str]:
+    """No text names a folder of the machine, other than those of installed programs: start ./runner in its folder, with
+    a relative --out."""
+    return paths_in([file.context, file.records])
+
+
+def schema(document: object, name: str) -> Iterator[str]:
+    """The first difference from a schema of the repository, if there is one."""
+    rules = read_json(ROOT / name)
+    for error in list(jsonschema.Draft202012Validator(rules).iter_errors(document))[:1]:
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (names, finished, verified, protocols, throttling, peaks, statistics, plausible, paths)
+}
+
+
+def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
+    """Each broken rule of a file, and how it is broken."""
+    try:
+        document = read_json(path)
+        if isinstance(document, list) and all({"id", "variants"} <= set(entry) for entry in document):
+            return  # the list of kernels
+        if isinstance(document, dict) and "kernels" in document:
+            load_counters(path)
+            name = slug(document["context"]["device"])
+            if not re.fullmatch(rf"{name}(-x[0-9]+)?", folder.name):
+                yield Fault(path, "names", f"results of this device belong into a folder {name}")
+            return
+        if isinstance(document, dict) and "runs" in document:  # programs, by examples/measure.py
+            yield from (Fault(path, "paths", message) for message in paths_in(document))
+            return
+    except (ResultsError, KeyError, TypeError) as error:
+        yield Fault(path, "schema", str(error))
+        return
+    is_tuning = path.name == "tuning.json"
+    broken = [*schema(document, TUNING_SCHEMA if is_tuning else RESULTS_SCHEMA)]
+    yield from (Fault(path, "schema", message) for message in broken)
+    if not is_tuning and not broken:
+        file = File(path, folder, document)
+        for name, rule in RULES.items():
+            accepted = (file.context["date"], name) in ACCEPTED
+            yield from (Fault(path, name, message, accepted) for message in rule(file))
+
+
+def faults_of_folder(folder: Path) -> Iterator[Fault]:
+    """Raises ResultsError for a folder without results."""
+    if not folder.is_dir():
+        raise ResultsError(f"{folder} is no folder")
+    files = sorted(folder.rglob("*.json"))
+    if not files:
+        raise ResultsError(f"{folder} holds no results")
+    for path in files:
+        yield from faults_of(path, folder)
+    if not re.search("-x[0-9]+$", folder.name) and folder.name != COUNTS_FOLDER and not (folder / "cold.json").exists():
+        yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
+
+
+def report(faults: Iterable[Fault]) -> None:
+    """Prints a line for each rule that a file breaks."""
+    grouped: dict[tuple, list[str]] = {}
+    for fault in faults:
+        grouped.setdefault((fault.accepted, fault.path, fault.rule), []).append(fault.message)
+    for (accepted, path, rule), messages in grouped.items():
+        more = f"; and {len(messages) - SHOWN} more" if len(messages) > SHOWN else ""
+        print(f"{'accepted: ' if accepted else ''}{path}: {rule}: {'; '.join(messages[:SHOWN])}{more}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of a device")
+    options = parser.parse_args(arguments)
+    broken = False
+    try:
+        for folder in options.folders:
+            faults = [*faults_of_folder(folder.resolve())]
+            report(faults)
+            if any(not fault.accepted for fault in faults):
+                broken = True
+            else:
+                print(f"{folder}: every rule is kept")
+    except ResultsError as error:
+        needs.stop(error)
+    return 1 if broken else 0

@@ -1,0 +1,385 @@
+"""Compares results files case by case and prints Markdown tables.
+
+    scripts/compare.py OLD NEW --fail-below 0.97
+    scripts/compare.py results NEW... --fail-below 0.95
+    scripts/compare.py --across FILE...
+    scripts/compare.py --agreement 0.5,5 SWEEP OTHER_SWEEP
+
+OLD is a file, or a folder of results/. A folder holds the references of each device: those for a file NEW are the cases
+in OLD/<device of NEW>/ that were measured under its protocol, of several boards the slowest.
+
+The ratio is the new speed over the old one: above 1 is faster. Its interval is the central 95 % of a bootstrap: the raw
+samples of both files are drawn anew, with replacement, and the ratio of the medians is taken each time. The interval
+knows the scatter within a run, not the drift from run to run, so a threshold should leave room for that. Fewer than 6
+samples support no interval of 95 %: such a case shows the range of all ratios of two samples, and says how many there
+are.
+
+A case is slower only when its whole interval lies below --fail-below; one whose ratio is below while its interval
+reaches the threshold is listed as unclear and does not fail. A case that is incorrect or failed in NEW fails, whatever
+the threshold and whatever OLD says of it.
+
+With --fail-below a case also fails that was done in OLD and is not in NEW: it is missing, skipped or not supported
+there. --partial lets NEW lack cases, as a sweep of fewer sizes does; where OLD is a folder, NEW always may. A NEW that
+was interrupted fails as a whole. Without --fail-below all this is a warning.
+
+--across prints a table for each kernel with a column for each device. Results do not name their board, so each file
+stands for one: where a device has several, its column shows the median over the boards and the range.
+
+--agreement tells how far two sweeps of the same kernels agree, on two boards or on one: by how many per cent a case's
+ratio to cuBLAS (vs_cublas) differs, in the median over the cases and in the worst one. It fails where one of them is
+above its limit, where a sweep lacks a case of the other one, and where one was interrupted.
+
+Files of different protocols are bad input: another state of L2, other operands. --despite l2 compares them all the
+same. Another driver or number of samples is a warning.
+
+Exit status: 0 nothing fails, 1 some case or file fails, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import gt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tools import needs
+from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references, spreads, titles
+from tools.results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_differences, size_text
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+SEED = 1  # the same files always give the same intervals
+BROKEN = ("incorrect", "failed")
+UNDONE = (*BROKEN, "not_supported", "skipped")
+SHOWN = 5  # of the cases in which two sweeps differ most
+
+# Context that may move a ratio, and where it stands.
+COMPARED_CONTEXT = {
+    "device": lambda context: (context["device"] or {}).get("name"),
+    "driver": lambda context: (context["device"] or {}).get("driver"),
+    "CPU": lambda context: context.get("cpu"),
+    "cuBLAS version": lambda context: context.get("cublas_version"),
+    **{
+        name: lambda context, name=name: context["protocol"].get(name)
+        for name in ("max_seconds", "min_samples", "max_samples", "target_ci")
+    },
+}
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    case: str
+    verdict: str
+    fails: bool = False
+    old: float | None = None
+    new: float | None = None
+    ratio: float | None = None
+    interval: Interval | None = None
+    few_samples: int | None = None  # then the interval is a range
+
+
+def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    draws = rng.integers(0, len(samples), (RESAMPLES, len(samples)))
+    return np.median(samples[draws], axis=1)
+
+
+def central(values: np.ndarray) -> Interval:
+    tail = 100 * (1 - CONFIDENCE) / 2
+    return Interval(*map(float, np.percentile(values, [tail, 100 - tail])))
+
+
+def compared_values(row: Row, metric: str) -> np.ndarray:
+    """Samples of what is compared: times in microseconds, or ratios to the cuBLAS sample beside each time."""
+    times = np.array(row.samples_us, dtype=float)
+    if metric == "time":
+        return times
+    rivals = np.array(row.cublas_samples_us if isinstance(row.cublas_samples_us, list) else [], dtype=float)
+    return rivals / times if len(rivals) == len(times) else np.array([])
+
+
+def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name: str) -> Comparison:
+    before, after = compared_values(old, metric), compared_values(new, metric)
+    if not len(before) or not len(after):
+        return Comparison(name, f"no {metric} in both files")
+    rng = np.random.default_rng(SEED)
+
+    def speed_ratio(old_value, new_value):
+        return old_value / new_value if metric == "time" else new_value / old_value
+
+    samples = min(len(before), len(after))
+    few = samples if interval_level(samples, CONFIDENCE) is None else None
+    if few:
+        ratios = speed_ratio(before[:, None], after[None, :])
+        interval = Interval(float(ratios.min()), float(ratios.max()))
+    else:
+        interval = central(speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)))
+    medians = float(np.median(before)), float(np.median(after))
+    ratio = speed_ratio(*medians)
+    verdict, fails = "same", False
+    if threshold is not None and interval.high < threshold:
+        verdict, fails = f"slower than {threshold:g}", True
+    elif threshold is not None and ratio < threshold:
+        verdict = f"below {threshold:g}, unclear"
+    elif interval.low > 1:
+        verdict = "faster"
+    elif interval.high < 1:
+        verdict = "slower"
+    return Comparison(name, verdict, fails, *medians, ratio, interval, few)
+
+
+def absences(rows: pd.DataFrame, where: str) -> list[str]:
+    """One line for each kernel that has cases in one file alone."""
+    sizes = rows["shape"].map(size_text).groupby(rows.kernel, sort=False)
+    return [f"missing in {where}: {kernel} at {', '.join(missing)}" for kernel, missing in sizes]
+
+
+def case_name(row: Row) -> str:
+    """ "06_coarse_2d/4096x4096x4096", with the number of GPUs where several shared the product."""
+    on = f" on {row.gpus} GPUs" if row.gpus > 1 else ""
+    return f"{row.kernel}/{size_text(row.shape)}{on}"
+
+
+def why(row: Row) -> str:
+    return row.reason or "no reason given"
+
+
+def compare(
+    old: pd.DataFrame, new: pd.DataFrame, metric: str, threshold: float | None, partial: bool = False
+) -> tuple[list[Comparison], list[str]]:
+    """The cases of OLD against NEW's, in OLD's order, then those that went wrong in NEW; and warnings about cases that
+    only one file has. With a threshold, cases that NEW lost fail; `partial` lets it lack them."""
+    old, new = (rows.set_index(PRODUCT, drop=False) for rows in (old, new))
+    gate = threshold is not None
+    is_missing = ~old.index.isin(new.index)
+    lost = is_missing & ~old.outcome.isin(UNDONE) & (gate and not partial)
+    others = {row.Index: row for row in new.itertuples()}
+    comparisons, warnings = [], []
+    for row in old[~is_missing | lost].itertuples():
+        name, other = case_name(row), others.get(row.Index)
+        if other is None:
+            comparisons.append(Comparison(name, "missing in NEW", fails=True))
+        elif row.measured and other.measured:
+            comparisons.append(compare_case(row, other, metric, threshold, name))
+        elif other.measured:
+            warnings.append(f"{name} was {row.outcome} in OLD and is measured in NEW")
+        elif other.outcome not in BROKEN and (row.measured or (other.outcome in UNDONE and row.outcome not in UNDONE)):
+            comparisons.append(Comparison(name, f"{other.outcome}: {why(other)}", fails=gate))
+            if not gate:
+                warnings.append(f"{name} was {row.outcome} in OLD and is {other.outcome} in NEW: {why(other)}")
+    broken = new[new.outcome.isin(BROKEN)]
+    comparisons += [Comparison(case_name(row), f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
+    warnings += absences(old[is_missing & ~lost], "NEW")
+    return comparisons, warnings + absences(new[~new.index.isin(old.index)], "OLD")
+
+
+def context_warnings(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
+    pairs = {name: (of(old.context.iloc[0]), of(new.context.iloc[0])) for name, of in COMPARED_CONTEXT.items()}
+    return [f"different {name}: {before} against {after}" for name, (before, after) in pairs.items() if before != after]
+
+
+def referred(folder: Path, path: Path, new: pd.DataFrame) -> pd.DataFrame:
+    """The references in a folder of results/ for the cases of a file. Raises ResultsError where there is none."""
+    context = new.context.iloc[0]
+    tables = [references(folder / folder_name(context, gpus), context["protocol"]) for gpus in new.gpus.unique()]
+    places = {case: place for place, case in enumerate(new[PRODUCT].itertuples(index=False, name=None))}
+    old = pd.concat(tables)
+    old = old.assign(place=[places.get(case) for case in old[PRODUCT].itertuples(index=False, name=None)])
+    old = old.dropna(subset=["place"]).sort_values("place")
+    if old.empty:
+        raise ResultsError(f"{folder} holds no case of {path} measured on {device_name(context)} under its protocol")
+    return old
+
+
+def pair(old_path: Path, path: Path, despite: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cases of OLD and of NEW. Raises ResultsError where their protocols differ in more than `despite`."""
+    new = load([path])
+    if new.empty:
+        raise ResultsError(f"{path} holds no case")
+    if old_path.is_dir():
+        return referred(old_path, path, new), new
+    old = load([old_path])
+    protocols = {
+        str(name): rows.context.iloc[0]["protocol"] for name, rows in ((old_path, old), (path, new)) if len(rows)
+    }
+    if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in despite]):
+        raise ResultsError(
+            f"results of different protocols are not compared: {'; '.join(differences)} (--despite: what may differ)"
+        )
+    return old, new
+
+
+def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
+    unit = {"time": "µs", "vs_cublas": "of cuBLAS"}[metric]
+    lines = [f"| case | old, {unit} | new, {unit} | new / old speed | 95 % interval | verdict |"]
+    lines.append("| --- | ---: | ---: | ---: | :---: | --- |")
+    for c in comparisons:
+        numbers = ["", "", "", ""]
+        if c.interval:
+            numbers = [f"{value:.0f}" if value >= 1e4 else f"{value:.4g}" for value in (c.old, c.new)]
+            few = f" (range of {c.few_samples} samples)" if c.few_samples else ""
+            numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
+        lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
+    lines += ["", f"Failing cases: {sum(c.fails for c in comparisons)}."]
+    if ratios := [c.ratio for c in comparisons if c.ratio]:
+        lines[-1] = f"Geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.3f}. {lines[-1]}"
+    return "\n".join(lines)
+
+
+def across(boards: Sequence[Board], metric: str) -> str:
+    """A table for each kernel: its cases, and a column for each device."""
+    column, unit, form = {
+        "time": ("tflops", "TFLOP/s", lambda value: f"{value:#.3g}".rstrip(".")),
+        "vs_cublas": ("vs_cublas", "of cuBLAS", lambda value: f"{100 * value:.1f} %"),
+    }[metric]
+    columns = titles(boards)
+    tables: dict[str, list[str]] = {}
+    found = spreads(boards, column)
+    for (kernel, *shape, gpus), values in found.items():
+        title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
+        heading = [f"## {title}, {unit}", "", f"| M x N x K | {' | '.join(columns.values())} |"]
+        lines = tables.setdefault(title, [*heading, f"| --- |{' ---: |' * len(columns)}"])
+        cells = [size_text(shape).replace("x", " x ")]
+        for device in columns:
+            if (value := values.get(device)) is None:
+                cells.append("")
+                continue
+            dagger = " †" if value.throttled else ""
+            spread = (
+                f" ({form(value.low)} to {form(value.high)}, {100 * value.relative:.1f} %)" if value.boards > 1 else ""
+            )
+            cells.append(f"{form(value.median)}{dagger}{spread}")
+        lines.append(f"| {' | '.join(cells)} |")
+    note = "In parentheses the range over the boards, and its size relative to the median."
+    daggers = " †: throttled on a board." if any(v.throttled for case in found.values() for v in case.values()) else ""
+    return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers])
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two sweeps agree: per cent by which the ratio to cuBLAS of each case differs, the largest first."""
+
+    differences: list[tuple[str, float]]
+    missing: list[str]
+
+    @property
+    def median(self) -> float:
+        return float(np.median([difference for _, difference in self.differences]))
+
+    @property
+    def worst(self) -> float:
+        return self.differences[0][1]
+
+    def text(self, limits: tuple[float, float]) -> str:
+        lines = ["| case | differs by |", "| --- | ---: |"]
+        lines += [f"| {name} | {difference:.2f} % |" for name, difference in self.differences[:SHOWN]]
+        lines += ["", f"Of {len(self.differences)} cases the median differs by {self.median:.2f} %,"]
+        lines[-1] += f" the worst by {self.worst:.2f} % (limits: {limits[0]:g} % and {limits[1]:g} %)."
+        return "\n".join([*lines, *self.missing])
+
+
+def agreement(old: pd.DataFrame, new: pd.DataFrame) -> Agreement:
+    """Raises ResultsError where no case was measured beside cuBLAS in both."""
+    ratios = [
+        {f"{row.kernel}/{size_text(row.shape)}": row.vs_cublas for row in rows[rows.vs_cublas.notna()].itertuples()}
+        for rows in (old, new)
+    ]
+    common = [name for name in ratios[0] if name in ratios[1]]
+    if not common:
+        raise ResultsError("no case was measured beside cuBLAS in both files")
+    differences = {name: 100 * abs(ratios[1][name] / ratios[0][name] - 1) for name in common}
+    missing = [f"in one file alone: {name}" for name in sorted(ratios[0].keys() ^ ratios[1].keys())]
+    return Agreement(sorted(differences.items(), key=lambda item: -item[1]), missing)
+
+
+def two_limits(text: str) -> tuple[float, float]:
+    median, worst = map(float, text.split(","))
+    if not 0 < median <= worst:
+        raise ValueError
+    return median, worst
+
+
+def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:
+    """Whether one of the files was interrupted; a warning names each."""
+    names = [name for name, rows in files if rows.interrupted.any()]
+    for name in names:
+        print(f"warning: {name} is of a run that was interrupted, so cases may be missing", file=sys.stderr)
+    return bool(names)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
+    parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
+    parser.add_argument(
+        "--agreement",
+        type=two_limits,
+        metavar="MEDIAN,WORST",
+        help="how far two sweeps agree in their ratios to cuBLAS, and the per cent that they may differ by",
+    )
+    parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
+    parser.add_argument("--partial", action="store_true", help="with --fail-below: NEW may lack cases of OLD")
+    parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")
+    parser.add_argument("--despite", metavar="NAMES", default="", help=f"of {','.join(PROTOCOL)}: what may differ")
+    options = parser.parse_args(arguments)
+    options.despite = [name for name in options.despite.split(",") if name]
+    if unknown := sorted(set(options.despite) - set(PROTOCOL)):
+        parser.error(f"--despite takes names among {','.join(PROTOCOL)}, not {','.join(unknown)}")
+    if options.fail_below is not None and not options.fail_below > 0:
+        parser.error("--fail-below takes a ratio above 0")
+    if options.partial and options.fail_below is None:
+        parser.error("--partial goes with --fail-below")
+    if options.across and (options.fail_below or options.despite):
+        parser.error("--across takes neither --fail-below nor --despite")
+    if options.agreement and (options.across or options.fail_below or len(options.files) != 2):
+        parser.error("--agreement takes two files, and neither --across nor --fail-below")
+    if len(options.files) < 2 and not options.across:
+        parser.error("OLD and NEW are needed")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    failed = False
+    try:
+        if options.across:
+            boards = load_boards(options.files)
+            interrupted([(board.name, board.rows) for board in boards])
+            print(across(boards, options.metric))
+            return 0
+        old_path, *paths = options.files
+        if options.agreement:
+            old, new = pair(old_path, paths[0], options.despite)
+            failed = interrupted([(old_path, old), (paths[0], new)])
+            found = agreement(old, new)
+            print(found.text(options.agreement))
+            over = any(map(gt, (found.median, found.worst), options.agreement))
+            return 1 if failed or found.missing or over else 0
+        for path in paths:
+            old, new = pair(old_path, path, options.despite)
+            comparisons, warnings = compare(old, new, options.metric, options.fail_below, options.partial)
+            interrupted([(old_path, old)])
+            fails = interrupted([(path, new)]) and options.fail_below is not None
+            if not comparisons:
+                raise ResultsError("no case measured in OLD is in NEW")
+            for warning in [*context_warnings(old, new), *warnings]:
+                print(f"warning: {warning}", file=sys.stderr)
+            if len(paths) > 1:
+                print(f"## {path}\n")
+            print(markdown(comparisons, options.metric), flush=True)
+            if fails:
+                print("\nThe run was interrupted, so the file fails.")
+            failed |= fails or any(comparison.fails for comparison in comparisons)
+    except (ResultsError, OSError) as error:
+        needs.stop(error)
+    return 1 if failed else 0

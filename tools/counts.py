@@ -1,0 +1,269 @@
+"""What the executor counted (`runner --device cpu --count`), and the same quantities as Nsight Compute measured them.
+
+The counts are those of the source: every access that it makes is one. The GPU executes what nvcc made of it, which may
+join accesses to neighbouring addresses. `Case.explanation` says where it does, so that a difference is either explained
+or wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
+from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
+
+USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
+FLOAT_BYTES = 4
+SCHEDULES = ("in_step", "in_turn")
+GLOBAL_BAR = 0.02  # how far a count of global memory may be from the measured one
+SHARED_BAR = 0.02  # above, a difference of accesses to shared memory is explained
+DRAM_BAR = 0.25  # how far the bytes from DRAM may be, where the matrices are larger than the L2
+
+
+def counts_file(size: int) -> str:
+    return f"counts_{size}.json"
+
+
+def counters_file(size: int) -> str:
+    return COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json"
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+class Pair(NamedTuple):
+    counted: float | None
+    measured: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Of the counted from the measured one, as a fraction of it."""
+        if self.counted is None or self.measured is None:
+            return None
+        if self.measured == 0:
+            return 0.0 if self.counted == 0 else None
+        return self.counted / self.measured - 1
+
+    def within(self, bar: float) -> bool | None:
+        """None where there is nothing to compare with."""
+        if self.counted is None or self.measured is None:
+            return None
+        return self.difference is not None and abs(self.difference) <= bar
+
+
+class Quantity(NamedTuple):
+    """A field of the counts, summed over kinds of access, and the metric that measures the same."""
+
+    kinds: tuple[str, ...]
+    field: str
+    metric: str
+    factor: int = 1  # from what is measured to what is counted
+
+
+LSU = "l1tex__{}_pipe_lsu_mem_global_op_{}.sum"
+LOADS = ("global_loads", "async_copies")  # as Nsight Compute counts them
+GLOBAL = {
+    "global load requests": Quantity(LOADS, "requests", LSU.format("t_requests", "ld")),
+    "global load sectors": Quantity(LOADS, "sectors", LSU.format("t_sectors", "ld")),
+    "global store requests": Quantity(("global_stores",), "requests", LSU.format("t_requests", "st")),
+    "global store sectors": Quantity(("global_stores",), "sectors", LSU.format("t_sectors", "st")),
+}
+# Kinds of access to shared memory: what each is called, and the metrics of its requests, wavefronts and conflicts.
+SHARED = {
+    kind: (
+        what,
+        Quantity((kind,), "requests", executed),
+        Quantity((kind,), "wavefronts", f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum"),
+        Quantity((kind,), "conflicts", f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{operation}.sum"),
+    )
+    for kind, what, operation, executed in (
+        ("shared_loads", "shared load", "ld", "smsp__sass_inst_executed_op_shared_ld.sum"),
+        ("shared_stores", "shared store", "st", "smsp__sass_inst_executed_op_shared_st.sum"),
+        ("async_copies", "asynchronous copy", "ldgsts", "sm__sass_inst_executed_op_ldgsts.sum"),
+    )
+}
+FLOPS = Quantity((), "flops", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2)
+L2_TO_SM_METRIC = "l1tex__m_xbar2l1tex_read_bytes.sum"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel on one problem: what was counted, and the metrics of Nsight Compute where it was measured."""
+
+    row: Row
+    metrics: Mapping[str, Mapping]
+
+    @property
+    def kernel(self) -> str:
+        return self.row.kernel
+
+    @property
+    def counts(self) -> dict:
+        if not isinstance(self.row.counts, dict):
+            raise ResultsError(f"{self.row.name} has no counts")
+        return self.row.counts
+
+    @property
+    def launches(self) -> list[dict]:
+        """The counts of each launch; those of the kernel where it makes only one."""
+        return self.counts.get("launches", [self.counts])
+
+    @property
+    def lines(self) -> list[dict]:
+        """The counts of source lines, of one launch after the other."""
+        return [line for launch in self.launches for line in launch["lines"]]
+
+    @property
+    def exceeds_l2(self) -> bool:
+        m, n, k = self.row.shape
+        return FLOAT_BYTES * (m * k + k * n + m * n) > self.counts["gpu_model"]["l2_bytes"]
+
+    def of(self, *kinds: str, field: str) -> float:
+        """The sum of a field of several kinds of access."""
+        return sum(self.counts[kind][field] for kind in kinds)
+
+    def measured(self, *metrics: str) -> float | None:
+        """The sum of those that are there, None where none is."""
+        known = [self.metrics[metric]["value"] for metric in metrics if metric in self.metrics]
+        return sum(known) if known else None
+
+    def pair(self, quantity: Quantity) -> Pair:
+        counted = self.of(*quantity.kinds, field=quantity.field) if quantity.kinds else self.counts.get(quantity.field)
+        measured = self.measured(quantity.metric)
+        return Pair(counted, None if measured is None else measured * quantity.factor)
+
+    def per_request(self, kind: str, quantity: Quantity) -> Pair:
+        """Wavefronts or conflicts of an access to shared memory, each side by its own requests."""
+        requests, of_all = self.pair(SHARED[kind][1]), self.pair(quantity)
+        return Pair(*map(ratio, of_all, requests))
+
+    @property
+    def l2_to_sm(self) -> Pair:
+        """What its blocks ask the L2 for does not depend on when they run."""
+        return Pair(self.counts["l2"]["in_step"]["read_bytes"], self.measured(L2_TO_SM_METRIC))
+
+    def dram_bytes(self, schedule: str) -> float:
+        traffic = self.counts["l2"][schedule]
+        return traffic["dram_read_bytes"] + traffic["dram_written_bytes"]
+
+    def dram(self, schedule: str) -> Pair:
+        return Pair(self.dram_bytes(schedule), self.measured("dram__bytes_read.sum", "dram__bytes_write.sum"))
+
+    @property
+    def nearest_dram(self) -> Pair:
+        """The schedule of the two that is nearer to what was measured."""
+        return min(map(self.dram, SCHEDULES), key=lambda pair: abs(pair.difference or 0))
+
+    @property
+    def dram_lies_between(self) -> bool:
+        """Whether what was measured is more than one schedule's and less than the other's."""
+        (first, measured), (second, _) = map(self.dram, SCHEDULES)
+        return measured is not None and min(first, second) <= measured <= max(first, second)
+
+    def accesses(self) -> list[str]:
+        """The kinds of access to shared memory that it makes."""
+        return [kind for kind in SHARED if self.counts[kind]["requests"]]
+
+    def explanation(self, kind: str) -> str:
+        """Why its accesses to shared memory were counted and measured differently, as far as the numbers bear it out;
+        nothing where they do not differ."""
+        requests, wavefronts = (self.pair(quantity) for quantity in SHARED[kind][1:3])
+        if requests.within(SHARED_BAR) and wavefronts.within(SHARED_BAR):
+            return ""
+        if requests.measured is None:
+            return ""
+        if 1 + SHARED_BAR < (ratio(*requests) or 0) <= 4:
+            return "nvcc joins reads of neighbouring addresses, up to four to one of 128 bits"
+        if requests.within(SHARED_BAR) and wavefronts.measured is None:
+            return "no counter of wavefronts"
+        waves, conflicts = (self.per_request(kind, quantity) for quantity in SHARED[kind][2:])
+        if requests.within(SHARED_BAR) and conflicts.measured is not None and waves.measured > waves.counted:
+            waited = conflicts.measured - conflicts.counted
+            if abs(waves.measured - waves.counted - waited) <= SHARED_BAR * waves.measured:
+                return "measured: waits for banks that other traffic holds, too"
+        return ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All kernels at one size."""
+
+    size: int
+    cases: tuple[Case, ...]
+    counters_context: dict | None
+
+    @property
+    def context(self) -> dict:
+        return self.cases[0].row.context
+
+    def case(self, kernel: str) -> Case:
+        for case in self.cases:
+            if case.kernel == kernel:
+                return case
+        raise ResultsError(f"nothing was counted of {kernel} at {self.size}")
+
+
+def load_counts(path: Path, counters: dict | None = None) -> tuple[Case, ...]:
+    """The counted kernels of a results file, in the order of the chapters, beside their counters."""
+    if not path.exists():
+        raise ResultsError(f"there is no {path}")
+    kernels = counters["kernels"] if counters else {}
+    rows = pick(load([path]), "counted").itertuples()
+    if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
+        raise ResultsError(f"{path} holds no counted kernel")
+    return cases
+
+
+def counted_in(folder: Path) -> tuple[Case, ...]:
+    """Everything that was counted, of all files; nothing where there is no such folder."""
+    return tuple(case for path in sorted(folder.glob("counts_*.json")) for case in load_counts(path))
+
+
+def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
+    document = counters_of_folder(counters_folder, counters_file(size))
+    cases = load_counts(counts_folder / counts_file(size), document)
+    squares = tuple(case for case in cases if case.row.side == size)
+    return Comparison(size, squares, document["context"] if document else None)
+
+
+def quantities(case: Case) -> dict[str, tuple[Pair, Form]]:
+    """What was counted and measured of a kernel, by title, each with how it is written."""
+    found: dict[str, tuple[Pair, Form]] = {}
+
+    def add(title: str, pair: Pair, form: Form = significant) -> None:
+        found[title] = pair, form
+
+    for array in ("a", "b"):
+        times = case.counts["reads_per_element"][array]
+        add(f"times each element of {array.upper()} is read", Pair(times, None), plain_count)
+    asked = case.of("global_loads", "global_stores", "async_copies", field="bytes")
+    m, n, _ = case.row.shape
+    add("bytes asked of global memory per element of C", Pair(asked / (m * n), None), plain_count)
+    for what in ("global load", "global store"):
+        requests, sectors = (case.pair(GLOBAL[f"{what} {field}"]) for field in ("requests", "sectors"))
+        add(f"{what} requests", requests, count)
+        add(f"sectors per {what} request", Pair(*map(ratio, sectors, requests)))
+    for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
+        made, none = kind in case.accesses(), Pair(None, None)
+        add(f"{what} requests", case.pair(requests) if made else none, count)
+        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
+        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
+    add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
+    flops = case.pair(FLOPS)
+    add("FLOP", flops, count)
+    add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
+    for schedule in SCHEDULES:
+        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
+    add("FLOP per byte asked of global memory", Pair(ratio(flops.counted, asked), None))
+    return found
+
+
+def expected_reads(tile: tuple[int, int], m: int, n: int) -> dict[str, int]:
+    """How often each element of A and of B is read, worked out by hand: once for each tile in its rows or columns of
+    C. A tile is given by the rows and columns of C for which an element is read once."""
+    rows, columns = tile
+    return {"a": -(-n // columns), "b": -(-m // rows)}

@@ -1,0 +1,81 @@
+"""The pages of the documentation, README.md and docs/*.md, and the blocks in them that cog fills:
+
+    <!-- [[[cog ladder(4096) ]]] -->
+    ...
+    <!-- [[[end]]] -->
+
+A block is a call of a function; what the function returns stands between the markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cogapp import Cog
+from cogapp.cogapp import CogError
+
+from tools import ROOT
+from tools.results import ResultsError
+
+Functions = Mapping[str, Callable[..., str]]
+
+
+class Call(NamedTuple):
+    page: Path
+    arguments: Sequence
+    options: Mapping
+
+
+def all_pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def all_drawings() -> list[Path]:
+    """Which hold measured numbers as the pages do."""
+    return sorted((ROOT / "docs" / "drawings").glob("*.svg"))
+
+
+def has_page(kernel: str | int) -> bool:
+    """Whether docs/ has a page of the kernel, which is given by its id or its number."""
+    pattern = f"{kernel:02}_*.md" if isinstance(kernel, int) else f"{kernel.partition(':')[0]}.md"
+    return any((ROOT / "docs").glob(pattern))
+
+
+def run_cog(page: Path, functions: Functions, check: bool = True, diff: bool = False) -> bool:
+    """Runs the blocks of a page and writes it unless `check`; returns whether the page changes."""
+    cog = Cog()
+    cog.options.check, cog.options.replace, cog.options.diff = check, not check, diff
+    cog.options.verbosity = 0
+    cog.options.print_output = True
+
+    def printed(function: Callable[..., str]) -> Callable[..., None]:
+        def block(*arguments, **options) -> None:
+            try:
+                print(f"\n{function(*arguments, **options)}\n")
+            except ResultsError as error:
+                raise CogError(str(error), str(page), cog.cogmodule.firstLineNum) from None
+
+        return block
+
+    cog.options.defines = {name: printed(function) for name, function in functions.items()}
+    before = page.read_text(encoding="utf-8")
+    try:
+        cog.process_one_file(str(page))
+    except CogError as error:
+        raise ResultsError(str(error)) from None
+    return cog.check_failed or page.read_text(encoding="utf-8") != before
+
+
+def calls(name: str, names: Iterable[str], pages: Iterable[Path] = ()) -> list[Call]:
+    """Every call of one block in the pages; `names` are those of all blocks."""
+    found: list[Call] = []
+    for page in pages or all_pages():
+
+        def record(*arguments, page: Path = page, **options) -> str:
+            found.append(Call(page, arguments, options))
+            return ""
+
+        run_cog(page, {**dict.fromkeys(names, lambda *_, **__: ""), name: record})
+    return found

@@ -1,0 +1,1042 @@
+"""Writes the tables in README.md and docs/*.md from the results, into blocks that cog fills, and the numbers in prose:
+
+    <!-- [[[cog ladder(4096) ]]] -->
+    ...
+    <!-- [[[end]]] -->
+    12 runs at <!--= tflops.12.4096 -->228<!--/--> TFLOP/s.
+
+    python -m tools.docs.tables           writes the blocks and the numbers
+    python -m tools.docs.tables --check   writes nothing, prints what is stale, and numbers that were typed (prose.py)
+
+The methods of Blocks are the blocks. A kernel is given by its id ("05_coarse_1d", "06_coarse_2d:vectorized") or by a
+chapter's number, which stands for all its variants. Where a kernel has a page and is not in the results yet, a block
+says that it was not measured.
+
+Exit status: 0 fine, 1 stale or typed numbers (with --check), 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, wraps
+from itertools import count as integers
+from itertools import product
+from pathlib import Path
+from statistics import geometric_mean
+
+import pandas as pd
+
+from tools import compare, counts, needs, programs, turns
+from tools.counts import SHARED, Pair
+from tools.docs import claims, listing, pages, prose
+from tools.docs.values import Values
+from tools.fleet import load_boards
+from tools.forms import (
+    COUNTER_ROWS,
+    Form,
+    count,
+    duration,
+    error_size,
+    hundredths,
+    in_bytes,
+    joules,
+    maybe,
+    mebibytes,
+    percent,
+    shape_text,
+    share,
+    significant,
+    whole,
+)
+from tools.results import (
+    ACCURACY_FILE,
+    CONFIDENCE,
+    COUNTERS_FILE,
+    ENERGY_FILE,
+    OTHER_BOARD_FILE,
+    RESOURCES,
+    SHAPES_FILE,
+    SUSTAINED_FILE,
+    TENSOR_SHAPES_FILE,
+    NotMeasured,
+    ResultsError,
+    Row,
+    beta_of,
+    counters_of_folder,
+    interval_level,
+    is_of_file,
+    library_products,
+    load,
+    load_folder,
+    load_if_there,
+    one,
+    other_kernels,
+    pick,
+    read_json,
+    require_measured,
+    short_name,
+)
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+Kernel = str | int
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, text_last: bool = False) -> str:
+    """A Markdown table; the first `left` columns are text and, with `text_last`, the last one, the others numbers."""
+    is_text = [column < left or (text_last and column == len(head) - 1) for column in range(len(head))]
+    rule = ["---" if text else "---:" for text in is_text]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def table_by_mode(head: str, rows: Sequence[Sequence[str]]) -> str:
+    """Rows with a cell for each of programs.MODES. A mode that no program ran has no column."""
+    ran = [column for column in range(1, len(programs.MODES) + 1) if any(row[column] for row in rows)]
+    names = ["", *programs.MODES.values()]
+    return table([head, *(names[i] for i in ran)], [[row[0], *(row[i] for i in ran)] for row in rows])
+
+
+def tflops(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return significant(row.tflops) if row.measured else row.outcome.replace("_", " ")
+
+
+THROTTLED = "†"
+
+
+def speed(row: Row | None) -> str:
+    """TFLOP/s, with marks that `notes` explains."""
+    text = tflops(row)
+    if row is None or not row.measured:
+        return text
+    if not pd.isna(row.few_samples):
+        text += f" ({row.few_samples:.0f} samples)"
+    return f"{text} {THROTTLED}" if row.throttled is True else text
+
+
+def notes(rows: Iterable[Row]) -> list[str]:
+    """What the marks in a table's speeds mean, those that occur."""
+    measured, lines = [row for row in rows if row.measured], []
+    if throttled := [row for row in measured if row.throttled is True]:
+        ends = [row.telemetry["end"] for row in throttled if isinstance(row.telemetry, dict)]
+        reasons = dict.fromkeys(f"`{reason}`" for end in ends for reason in end["throttle_reasons"])
+        why = f" ({', '.join(reasons)})" if reasons else ""
+        lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
+    if few := [row for row in measured if not pd.isna(row.few_samples)]:
+        level = few[0].context["protocol"].get("confidence", CONFIDENCE)
+        enough = next(n for n in integers(1) if interval_level(n, level))
+        lines.append(
+            f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
+            "median."
+        )
+    return lines
+
+
+def resources_line(row: Row) -> str:
+    text = (
+        f"{row.threads_per_block:.0f} threads a block, {row.registers:.0f} registers a thread, "
+        f"{row.smem_bytes:.0f} B of shared memory, {row.blocks_per_sm:.0f} blocks an SM"
+    )
+    text += maybe(lambda value: f" (occupancy {share(value)})", row.occupancy)
+    return text + (f", {row.spill_bytes:.0f} B of local memory a thread." if row.spill_bytes else ", no spills.")
+
+
+def difference(pair: Pair, bar: float | None = None) -> str:
+    """Of a count from a measurement, bold where it misses the bar."""
+    if pair.difference is None:
+        return "" if None in pair else "**only counted**"
+    if pair.difference == 0:
+        return "exact"
+    text = f"{100 * pair.difference:+.1f}".replace("-", "−")
+    text = f"{'0' if text in ('+0.0', '−0.0') else text} %"
+    return text if bar is None or pair.within(bar) else f"**{text}**"
+
+
+def both(pair: Pair, form: Form) -> list[str]:
+    return [maybe(form, value) for value in pair]
+
+
+def verdict(what: str, missed: dict[str, str], known: int) -> str:
+    if not known:
+        return f"- {what}: nothing was measured."
+    if not missed:
+        return f"- {what}: all {known} measured kernels."
+    names = "; ".join(f"`{kernel}` ({items})" for kernel, items in missed.items())
+    return f"- {what}: {known - len(missed)} of {known} measured kernels, not {names}."
+
+
+VERDICTS = {"executed": "right", "incorrect": "wrong", "failed": "wrong", "not_supported": "not supported"}
+
+
+def maybe_verdict(row: Row | None) -> str:
+    """What became of a checked case, in a word."""
+    return "" if row is None else VERDICTS.get(row.outcome, row.outcome)
+
+
+def complaint(row: Row | None) -> str:
+    """What a check reported, with its line, but without what differs from run to run: which thread came first, and
+    where it was."""
+    if row is None:
+        return ""
+    if local := re.search(r"thread \S+ (has written .*) \((?:.*/)?(.*:\d+)\)", row.reason):
+        return f"`{local[2]}`: {local[1]}"
+    place = re.search(r"([^/\s]+:\d+) in .*?\)( \[with .*?\])?: (.*)", row.reason)
+    text = place[3] if place else row.reason
+    text = re.sub(r" at row -?\d+, column -?\d+ of", " of", text)
+    text = re.sub(r" at 0x[0-9a-f]+,? ", " ", text)
+    text = re.sub(r", which \d+ of \d+ threads reach.*", ", which not all threads reach", text)
+    text = re.sub(r", which has \d+ rows of \d+", "", text).partition(";")[0].replace("|", "or")
+    return f"`{place[1]}`: {text}" if place else text
+
+
+def error_cell(row: Row | None, measure: str) -> str:
+    if row is None:
+        return ""
+    if not isinstance(row.accuracy, dict):
+        return row.outcome.replace("_", " ")
+    value = row.rel_err if measure == "relative" else row.accuracy.get("componentwise_err")
+    if row.data in ("inf", "nan"):  # the places of Inf and NaN are told instead of an error
+        wrong = row.accuracy["non_finite_wrong"]
+        text = f"{wrong} differ" if wrong else "match"
+    elif value is None or pd.isna(value):
+        text = "infinite"
+    else:
+        text = error_size(value) if value else "0"
+    if row.verified:
+        return text
+    return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
+
+
+ERROR_FILES = ("cold.json", SHAPES_FILE, TENSOR_SHAPES_FILE, ACCURACY_FILE)
+LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
+RATIOS = ("vs_cublas", "vs_cublas_alone")
+KINDS = {
+    "global_load": "global load",
+    "global_store": "global store",
+    "shared_load": "shared load",
+    "shared_store": "shared store",
+    "async_copy": "asynchronous copy",
+    "flops": "arithmetic",
+}
+
+
+def errors_of(row: Row | None) -> dict[str, float]:
+    """The errors of a case that have a value, by measure."""
+    if row is None:
+        return {}
+    compared = row.accuracy if isinstance(row.accuracy, dict) else {}
+    found = {"relative": row.rel_err, "componentwise": compared.get("componentwise_err")}
+    return {measure: value for measure, value in found.items() if value is not None and not pd.isna(value)}
+
+
+def noise_line(cold: pd.DataFrame) -> str:
+    """How far cuBLAS is from itself."""
+    own = pick(cold, kernel="cublas").dropna(subset=list(RATIOS))
+    if own.empty:
+        return ""
+    paired, alone = (f"{100 * own[field].min():.1f} to {100 * own[field].max():.1f} %" for field in RATIOS)
+    sizes = f"squares from {own.side.min()} to {own.side.max()}"
+    return f"cuBLAS against itself is at {paired} in pairs, and at {alone} of cuBLAS alone ({sizes})"
+
+
+@cache
+def chapters() -> dict[str, dict]:
+    """What ladder.toml says about each chapter, by id."""
+    return tomllib.loads(Path(__file__).with_name("ladder.toml").read_text(encoding="utf-8"))
+
+
+class Folders:
+    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
+    accuracy.json, shapes.json and kernels.json (what `runner --list=json` prints); and the folder of what was
+    counted. Each is read when a block asks for it."""
+
+    def __init__(self, results: Path, counted: Path):
+        self.path, self.counted = results, counted
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        return load_folder(self.path)
+
+    @cached_property
+    def cold(self) -> pd.DataFrame:
+        """The cold sweep, every outcome, CPU kernels among them."""
+        cold = pick(self.results, None, l2="cold", time="kernel").dropna(subset="side")
+        if cold.empty:
+            raise ResultsError(f"{self.path} holds no cold measurement")
+        return cold.astype({"side": int})
+
+    @cache  # noqa: B019 (there is one for each run of the script)
+    def file(self, name: str) -> pd.DataFrame:
+        """One results file, every outcome."""
+        return load([self.path / name])
+
+    @cached_property
+    def summaries(self) -> dict[str, str]:
+        """One line about each kernel, by id."""
+        path = self.path / "kernels.json"
+        chapters = read_json(path) if path.exists() else []
+        return {kernel["id"]: kernel["summary"] for chapter in chapters for kernel in chapter["variants"]}
+
+    @cache  # noqa: B019 (there is one for each run of the script)
+    def comparison(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
+        return counts.compare(self.counted, self.path, size)
+
+
+class Blocks:
+    """The blocks of one page: its public methods."""
+
+    def __init__(self, folders: Folders, page: Path):
+        self._folders, self._page = folders, page
+
+    def _ids(self, kernels: Sequence[Kernel]) -> list[str]:
+        """The kernels that a block's arguments name."""
+        cold = self._folders.cold
+        found: list[str] = []
+        for kernel in kernels:
+            matches = cold.kernel[cold.number == kernel if isinstance(kernel, int) else cold.kernel == kernel]
+            if matches.empty:
+                kind = NotMeasured if pages.has_page(kernel) else ResultsError
+                known = ", ".join(cold.kernel.unique())
+                raise kind(f"there is no kernel {kernel} in {self._folders.path}; it has {known}")
+            found += matches.to_list()
+        if not found:
+            raise ResultsError("the block names no kernel")
+        return list(dict.fromkeys(found))
+
+    def _demand(self, kernels: Sequence[str], known: Sequence[str], file: str) -> None:
+        if missing := [kernel for kernel in kernels if kernel not in known]:
+            kind = NotMeasured if all(map(pages.has_page, missing)) else ResultsError
+            raise kind(f"{file} holds nothing about {', '.join(missing)}; it has {', '.join(known)}")
+
+    def _linked(self, kernel: str) -> str:
+        """The kernel's name, as a link to its chapter's page where there is one that is not this page."""
+        target = pages.ROOT / "docs" / f"{kernel.partition(':')[0]}.md"
+        if not target.exists() or target == self._page:
+            return f"`{kernel}`"
+        inside = target.name if self._page.parent == target.parent else f"docs/{target.name}"
+        return f"[`{kernel}`]({inside})"
+
+    def _at(self, size: int) -> pd.DataFrame:
+        rows = pick(self._folders.cold, None, side=size)
+        if rows.empty:
+            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
+        return rows
+
+    def ladder(self, size: int) -> str:
+        """A row for each chapter at one size, with what ladder.toml says about it, and cuBLAS."""
+        about = chapters()
+        shown = [row for row in self._at(size).itertuples() if row.kernel == "cublas" or row.is_chapter]
+        shown = [row for row in shown if not row.variant]
+        rows = []
+        for row in shown:
+            words = about.get(row.kernel, {})
+            rows.append(
+                [
+                    self._linked(row.kernel) + (" (detour)" if words.get("detour") else ""),
+                    words.get("idea", self._folders.summaries.get(row.kernel, "")),
+                    speed(row),
+                    share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
+                    words.get("why", ""),
+                ]
+            )
+        head = ["chapter", "idea", "TFLOP/s", "of cuBLAS", "why"]
+        return "\n\n".join([table(head, rows, left=2, text_last=True), *notes(shown)])
+
+    def all_variants(self, size: int) -> str:
+        """Every kernel at one size."""
+        shown = list(self._at(size).itertuples())
+        rows = [
+            [
+                self._linked(row.kernel),
+                self._folders.summaries.get(row.kernel, ""),
+                speed(row),
+                share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
+                maybe(error_size, row.rel_err),
+                maybe(whole, row.registers),
+            ]
+            for row in shown
+        ]
+        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"]
+        return "\n\n".join([table(head, rows, left=2), *notes(shown)])
+
+    def across_boards(self, kernel: str, files: Sequence[str]) -> str:
+        """Speeds of a kernel on several boards, one for each file, at the squares of the first file."""
+        boards = [
+            board._replace(rows=pick(board.rows, kernel=kernel).dropna(subset=["side"]))
+            for board in load_boards(require_measured(self._folders.path, file) for file in files)
+        ]
+        sides = boards[0].rows.side
+        same = [board._replace(rows=board.rows[board.rows.side.isin(sides)]) for board in boards]
+        return compare.across(same, "time").partition("\n\n")[2]
+
+    def sweep(self, *kernels: Kernel) -> str:
+        """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""
+        cold = self._folders.cold
+        names = self._ids(kernels) if kernels else list(cold.kernel.unique())
+        sides = sorted(cold.side.unique())
+        cases = {(row.kernel, row.side): row for row in cold.itertuples()}
+        rows = [[self._linked(name), *(speed(cases.get((name, side))) for side in sides)] for name in names]
+        marked = [row for row in cases.values() if row.kernel in names]
+        return "\n\n".join([table(["TFLOP/s", *map(str, sides)], rows), *notes(marked)])
+
+    def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:
+        """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
+        ratios of the others; before there is that file, a line that says so."""
+        results = load_if_there(self._folders.path / file)
+        if results is None:
+            return f"Not measured yet: `scripts/measure_device.sh` writes `{file}`."
+        self._demand([kernel, *others], list(results.kernel.unique()), file)
+        rows = []
+        # Squares first, by their size.
+        for shape in sorted(results["shape"].unique(), key=lambda shape: (len(set(shape)) > 1, shape)):
+            cases = {row.kernel: row for row in results[results["shape"] == shape].itertuples()}
+            row, library = cases.get(kernel), cases.get("cublaslt_best")
+            cells = [""] * 5
+            if row is None or not row.measured:
+                cells[2] = tflops(row)
+            else:
+                lead = library.microseconds / row.microseconds if library and library.measured else None
+                cells = [row.detail, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
+            rows.append([shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)])
+        head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
+        head += [f"{self._linked(name)}, of cuBLAS" for name in others]
+        context = results[results.kernel == kernel].context.iloc[0]
+        source = (
+            f"`{kernel}`, {context['protocol']['l2']} L2, commit {context.get('git_commit', 'unknown')[:12]}. One "
+            "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
+            "ratios of median times."
+        )
+        own = results[results.kernel == kernel].itertuples()
+        return "\n\n".join([table(head, rows, left=2), *notes(own), source])
+
+    def chapter(self, *kernels: Kernel) -> str:
+        """Every size of the kernels, each in a table of its own, with its resources."""
+        return "\n\n".join(self._sizes(name) for name in self._ids(kernels))
+
+    def _sizes(self, kernel: str) -> str:
+        records = pick(self._folders.cold, None, kernel=kernel)
+        head = ["M = N = K", "time", "TFLOP/s", "of FP32 peak", "of cuBLAS, paired", "of cuBLAS, alone"]
+        head += ["relative error"]
+        rows = []
+        for row in records.itertuples():
+            cells = [str(row.side), maybe(duration, row.microseconds), speed(row), maybe(percent, row.percent_of_peak)]
+            ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
+            rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
+        # A kernel that does not multiply on the FP32 units has no share of their peak.
+        if not any(row[3] for row in rows):
+            for cells in (head, *rows):
+                del cells[3]
+        title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
+        resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
+        return "\n\n".join([title, table(head, rows, left=0), *notes(records.itertuples()), *resources])
+
+    def resources(self, *kernels: Kernel) -> str:
+        """What a block of each kernel takes."""
+        rows = []
+        for name in self._ids(kernels):
+            known = pick(self._folders.cold, None, kernel=name).dropna(subset="registers")
+            if known.empty:
+                raise ResultsError(f"the records of {name} hold no resources")
+            *cells, occupancy = known.iloc[0][RESOURCES]
+            rows.append([self._linked(name), *(maybe(whole, cell) for cell in cells), share(occupancy)])
+        head = ["kernel", "threads a block", "registers", "shared memory, B", "spills, B", "blocks an SM", "occupancy"]
+        return table(head, rows)
+
+    def environment(self) -> str:
+        """The machine, the build and the protocol."""
+        context = self._folders.cold.context.iloc[0]
+        device, build, protocol = context["device"] or {}, context.get("build", {}), context["protocol"]
+        commit = context.get("git_commit", "unknown")[:12] + (" with changes" if context.get("git_dirty") else "")
+        rows = {"measured": f"{context.get('date', 'unknown')}, commit {commit}, {context.get('library', 'unknown')}"}
+        if device:
+            rows["GPU"] = (
+                f"{device['name']}, compute capability {device.get('compute_capability')}, "
+                f"{device.get('multiprocessors')} SMs, L2 {mebibytes(device.get('l2_bytes', 0))}, "
+                f"memory {mebibytes(device.get('memory_bytes', 0))}"
+            )
+            rows["driver, CUDA, cuBLAS"] = (
+                f"{device.get('driver', 'unknown')}, {context.get('cuda_runtime')}, "
+                f"{context.get('cublas_version')} ({context.get('cublas_math_mode')})"
+            )
+        if peak := device.get("fp32_peak_gflops"):
+            rows["FP32 peak"] = f"{peak / 1e3:.1f} TFLOP/s ({device.get('fp32_peak_basis')})"
+        if peak := device.get("dram_peak_gbytes_s"):
+            rows["DRAM peak"] = f"{peak / 1e3:.2f} TB/s ({device.get('dram_peak_basis')})"
+        rows["host"] = f"{context.get('cpu', 'unknown')}, {context.get('num_cpus', '?')} logical CPUs"
+        rows["build"] = (
+            f"{build.get('cxx_compiler')}, nvcc {build.get('nvcc')}, architectures {build.get('cuda_architectures')}, "
+            f"{build.get('build_type')}, `{build.get('nvcc_flags')}`"
+        )
+        rows["protocol"] = (
+            f"{protocol['l2']} L2, {protocol.get('data')} data (seed {protocol.get('seed')}), "
+            f"alpha {protocol.get('alpha'):g}, beta {protocol.get('beta'):g}, "
+            f"{protocol.get('min_samples')} to {protocol.get('max_samples')} samples, until the median's "
+            f"{100 * protocol.get('confidence', 0):g} % interval is within {100 * protocol.get('target_ci', 0):g} %; "
+            f"fewer where {protocol.get('max_seconds'):g} s are used up"
+        )
+        if noise := noise_line(self._folders.cold):
+            rows["noise"] = noise
+        rows["verified"] = "yes" if protocol.get("verify") else "no"
+        return table(["", ""], list(rows.items()), left=2)
+
+    def noise(self, file: str = "cold.json") -> str:
+        """cuBLAS against itself, which should be 100 %."""
+        own = pick(self._folders.file(file), kernel="cublas").dropna(subset=list(RATIOS))
+        if own.empty:
+            raise ResultsError(f"{file} does not hold cuBLAS against itself")
+        rows = [
+            [shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
+            for row in own.itertuples()
+        ]
+        head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
+        return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
+
+    def _of_turns(self, file: str) -> pd.DataFrame:
+        """The cases of a file of --energy or --sustain, squares of each kernel by their size."""
+        require_measured(self._folders.path, file)
+        return self._folders.file(file).dropna(subset="side").astype({"side": int})
+
+    def energy(self, size: int) -> str:
+        """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
+        beside it."""
+        rows, unknown = [], {}
+        cases = pick(self._of_turns(ENERGY_FILE), side=size)
+        for row in cases.itertuples():
+            own, rival = row.energy["kernel"], row.energy["cublas"]
+            trace = own["trace"]
+            cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(whole, own.get("watts"))]
+            cells += [maybe(whole, trace.get("mean_sm_clock_mhz")), share(trace["throttled_share"])]
+            if "no_energy" in own or "no_energy" in rival:
+                unknown[own.get("no_energy", rival.get("no_energy"))] = None
+                rows.append([*cells, "", "", ""])
+                continue
+            product_j = own["joules_per_product"]
+            cells += [joules(product_j), significant(own["gflops_per_watt"])]
+            rows.append([*cells, share(product_j / rival["joules_per_product"])])
+        if not rows:
+            raise ResultsError(f"{ENERGY_FILE} holds nothing at {size}")
+        head = ["kernel", "TFLOP/s", "W", "SM clock, MHz", "time with a lower clock", "a product", "GFLOP/J"]
+        reasons = [f"Without energy: {reason}." for reason in unknown]
+        return "\n\n".join([table([*head, "energy, of cuBLAS's"], rows), *reasons, self._turns_source(cases)])
+
+    def energies(self) -> str:
+        """GFLOP/J over the sizes of energy.json, with the energy of a product in per cent of cuBLAS's."""
+        cases = self._of_turns(ENERGY_FILE)
+        cases = cases[cases.measured]
+        sides = sorted(cases.side.unique())
+
+        def cell(row: Row | None) -> str:
+            if row is None or "no_energy" in row.energy["kernel"] or "no_energy" in row.energy["cublas"]:
+                return ""
+            own, rival = (row.energy[of]["gflops_per_watt"] for of in ("kernel", "cublas"))
+            return f"{significant(own)} ({100 * rival / own:.0f}\u00a0%)"  # which does not break
+
+        of_case = {(row.kernel, row.side): row for row in cases.itertuples()}
+        names = dict.fromkeys(cases.kernel)
+        rows = [[self._linked(name), *(cell(of_case.get((name, side))) for side in sides)] for name in names]
+        head = ["GFLOP/J (energy, of cuBLAS's)", *map(str, sides)]
+        return f"{table(head, rows)}\n\n{self._turns_source(cases)}"
+
+    def sustained(self, burst: str = "warm.json") -> str:
+        """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
+        burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
+        cases = pick(self._of_turns(SUSTAINED_FILE), "sustained")
+        cases = cases[cases.side == cases.side.max()]
+        bursts = {row.kernel: row for row in pick(self._folders.file(burst), side=cases.side.max()).itertuples()}
+        flops = 2.0 * cases.side.max() ** 3
+        named = [(row.kernel, row.sustained["kernel"], row.sustained.get("cublas")) for row in cases.itertuples()]
+        if "cublas" not in set(cases.kernel):
+            named.append(("cublas", named[0][2], None))
+        rows = []
+        for kernel, turn, rival in named:
+            if turn is None:
+                continue
+            first, last = turns.ends_of(turn, flops)
+            short = bursts.get(kernel)
+            moment = turns.moments(turn, flops, max(1, round(turn["seconds"])))[-1]
+            cells = [self._linked(kernel), tflops(short), significant(first), significant(last)]
+            cells.append("" if short is None else share(last / short.tflops))
+            cells.append(share(1.0) if rival is None else share(last / turns.ends_of(rival, flops)[1]))
+            cells += [maybe(whole, moment.get("mhz")), maybe(whole, moment.get("watts"))]
+            rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
+        head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
+        asked = cases.context.iloc[0]["protocol"]["sustain_s"]
+        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`. "
+        text += "MHz, W and °C are of the last second."
+        return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
+
+    def _turns_source(self, cases: pd.DataFrame) -> str:
+        context = cases.context.iloc[0]
+        return f"Back to back, with a warm L2; {context['device']['name']}, commit {context['git_commit'][:12]}."
+
+    def agreement(self, median: float, worst: float, file: str = OTHER_BOARD_FILE) -> str:
+        """How far the sweep of another board agrees with cold.json in the ratios to cuBLAS; limits in per cent."""
+        paths = [require_measured(self._folders.path, name) for name in ("cold.json", file)]
+        return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
+
+    def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+        """Nsight Compute's counters of the kernels."""
+        document = counters_of_folder(self._folders.path, file)
+        if document is None:
+            raise ResultsError(f"{self._folders.path} has no {file}")
+        names, derived = self._ids(kernels), document["derived"]
+        self._demand(names, list(derived), file)
+        rows = [[title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in COUNTER_ROWS]
+        context = document["context"]
+        tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
+        source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
+        head = [" ", *(f"`{name}`" for name in names)]
+        return f"{table(head, [row for row in rows if any(row[1:])])}\n\n{source}"
+
+    def launches(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+        """A row for each launch of products that take several, in their order, from Nsight Compute."""
+        document = counters_of_folder(self._folders.path, file)
+        if document is None:
+            raise ResultsError(f"{self._folders.path} has no {file}")
+        names, launches = self._ids(kernels), document.get("launches", {})
+        if missing := [name for name in names if name not in launches]:
+            raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
+        rows = []
+        for name in names:
+            whole_time = sum(launch["derived"]["time_us"] or 0 for launch in launches[name])
+            for launch in launches[name]:
+                derived, function = launch["derived"], launch["function"].partition("<")[0].rpartition("::")[2]
+                time = derived["time_us"]
+                cells = [self._linked(name), f"`{function}`", maybe(duration, time)]
+                cells += ["" if time is None else share(time / whole_time), maybe(in_bytes, derived.get("dram_bytes"))]
+                cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
+                rows.append([*cells, maybe(percent, derived.get("tensor_pipe_percent"))])
+        head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
+        source = (
+            f"Nsight Compute {document['context'].get('ncu', 'unknown')}, M = N = K = {document['context']['size']}."
+        )
+        return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
+
+    def claims(self) -> str:
+        """The claims of the source documents beside what was found."""
+        evidence = claims.Evidence(
+            self._folders.results,
+            counters_of_folder(self._folders.path) or {},
+            counts.counted_in(self._folders.counted),
+        )
+        return claims.markdown(evidence, table)
+
+    def errors(self, size: int, measure: str = "relative") -> str:
+        """Relative or componentwise errors by kernel and distribution, from accuracy.json; before there is that
+        file, a line that says so."""
+        if measure not in ("relative", "componentwise"):
+            raise ResultsError(f"errors are relative or componentwise, not {measure}")
+        accuracy = load_if_there(self._folders.path / ACCURACY_FILE)
+        if accuracy is None:
+            return f"Not measured yet: `scripts/measure_device.sh --steps accuracy` writes `{ACCURACY_FILE}`."
+        records = pick(accuracy, None, side=size)
+        if records.empty:
+            raise ResultsError(f"{ACCURACY_FILE} holds nothing at {size}")
+        compared = records.dropna(subset="accuracy")
+        context, kinds = records.context.iloc[0], records.context.iloc[0]["protocol"]["data"]
+        cells = {
+            kernel: [error_cell(one(own, None, data=kind), measure) for kind in kinds]
+            for kernel, own in records.groupby("kernel", sort=False)
+            if kernel in set(compared.kernel)
+        }
+        shown = [name for name in cells if ":" not in name or cells[name] != cells.get(name.partition(":")[0])]
+        rows = [[self._linked(name), *cells[name]] for name in shown]
+        known = zip(compared.data, compared.accuracy, strict=True)
+        conditions = {kind: accuracy["condition"] for kind, accuracy in known if accuracy.get("condition")}
+        rows.append(["condition", *(maybe(significant, conditions.get(kind)) for kind in kinds)])
+        device = context["device"]["name"] if context["device"] else f"{context['cpu']} (executed)"
+        sampled = any(accuracy.get("full") is False for accuracy in compared.accuracy)
+        source = (
+            f"M = N = K = {size}, {device}, cuBLAS {context.get('cublas_version') or 'none'}, "
+            f"seed {context['protocol']['seed']}, commit {context.get('git_commit', 'unknown')[:12]}; "
+            f"over {'sampled rows and columns' if sampled else 'all elements'}."
+        )
+        if len(shown) < len(cells):
+            source += " Variants that are not listed have the errors of their chapter's default."
+        return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
+
+    def code(self, file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
+        """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
+        end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
+        return listing.code(file, start, end, marks or {})
+
+    def less_accurate(self, *kernels: Kernel) -> str:
+        """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
+        names, rows = self._ids(kernels), []
+        files = [name for name in ERROR_FILES if (self._folders.path / name).exists()]
+        cases: dict[tuple, dict[str, Row]] = {}
+        for file in files:
+            for row in self._folders.file(file).itertuples():
+                data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
+                if data not in ("inf", "nan"):
+                    cases.setdefault((data, len(set(row.shape)) > 1, row.shape, file), {})[row.kernel] = row
+        for name, ((data, _, shape, _), case) in product(names, sorted(cases.items(), key=lambda item: item[0])):
+            library = errors_of(case.get("cublas"))
+            for measure, error in errors_of(case.get(name)).items():
+                if error > LESS_ACCURATE * library.get(measure, float("inf")):
+                    text = error_size(error) + ("" if case[name].verified else " (not promised)")
+                    cells = [self._linked(name), shape_text(shape), data, measure]
+                    rows.append((*cells, text, error_size(library[measure])))
+        rule = f"Errors above {LESS_ACCURATE:g} times cuBLAS's, of all cases in {', '.join(f'`{f}`' for f in files)}."
+        head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
+        return f"{table(head, list(dict.fromkeys(rows)), left=4)}\n\n{rule}" if rows else f"None. {rule}"
+
+    def many_gpus(self, *files: str) -> str:
+        """A row for each product that was spread over GPUs, of files given as "FOLDER/FILE" below results/."""
+        shown: dict[tuple, Row] = {}
+        for file in files:
+            for row in load([self._folders.path.parent / file]).itertuples():
+                if isinstance(getattr(row, "spread", None), dict) and row.measured:
+                    shown[row.kernel, row.shape, row.spread["gpus"]] = row
+        if not shown:
+            raise ResultsError(f"no file of {', '.join(files)} holds a product on several GPUs")
+        rows = []
+        for (kernel, shape, gpus), row in sorted(shown.items(), key=lambda item: (item[0][0], item[0][1], item[0][2])):
+            spread, alone = row.spread, shown.get((kernel, shape, 1))
+            faster = "" if alone is None else hundredths(alone.microseconds / row.microseconds)
+            received = maybe(in_bytes, spread["received_bytes"] or None)
+            cells = [f"`{kernel}`", shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
+            rows.append([*cells, share(spread["of_ceiling"]), received, error_size(row.rel_err)])
+        head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
+        return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
+
+    def exchanges(self, **files: str) -> str:
+        """The speed of products on several GPUs with each exchange, given as NAME="FOLDER/FILE" below results/.
+        Underscores in names stand for spaces."""
+        of_file = [load([self._folders.path.parent / file]).itertuples() for file in files.values()]
+        columns = [{(row.kernel, row.shape): row for row in rows if row.measured} for rows in of_file]
+
+        def cell(row: Row | None) -> str:
+            return "" if row is None else f"{speed(row)} ({share(row.spread['of_ceiling'])})"
+
+        lines = [
+            [f"`{kernel}`", shape_text(shape), *(cell(column.get((kernel, shape))) for column in columns)]
+            for kernel, shape in sorted({product for column in columns for product in column})
+        ]
+        head = ["TFLOP/s (of the ceiling)", "M x N x K", *(name.replace("_", " ") for name in files)]
+        return "\n\n".join([table(head, lines, left=2), *notes([row for of in columns for row in of.values()])])
+
+    def other_kernels(self, *sizes: int) -> str:
+        """A row for each kernel of a public repository, below its repository, with its speed and its part of cuBLAS at
+        each size; before them those of the ladder that ran beside the first repository's. Where a kernel ran with
+        several values of beta, the largest counts."""
+        repositories = other_kernels(self._folders.path)
+        beside = [row for row in next(iter(repositories.values()), []) if not is_of_file(row)]
+        groups = {"the ladder": beside, **{name: list(filter(is_of_file, rows)) for name, rows in repositories.items()}}
+        lines, shown = [], []
+
+        def cell(row: Row | None) -> str:
+            return speed(row) + (f" ({share(row.vs_cublas)})" if row is not None and row.measured else "")
+
+        for group, cases in groups.items():
+            betas = sorted({beta_of(row) for row in cases})
+            lines.append([f"**{group}**, beta = {' and '.join(f'{beta:g}' for beta in betas)}", *[""] * len(sizes)])
+            for name in dict.fromkeys(row.kernel for row in cases):
+                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name and row.side in sizes]
+                by_size = {row.side: row for row in own}
+                shown += by_size.values()
+                lines.append([self._short(own[0]), *(cell(by_size.get(size)) for size in sizes)])
+        return "\n\n".join([table(["TFLOP/s", *map(str, sizes)], lines), *notes(shown)])
+
+    def _short(self, row: Row) -> str:
+        """The kernel's name, for kernels of files without the file where a function was chosen."""
+        return f"`{short_name(row)}`" if is_of_file(row) else self._linked(row.kernel)
+
+    def checks(self) -> str:
+        """What the executor said of each kernel of a public repository, checked: a row for each kernel, a column for
+        each size, one for beta = 0, and what was found first."""
+        repositories = other_kernels(self._folders.counted)
+        shapes = list(dict.fromkeys(row.shape for rows in repositories.values() for row in rows))
+        shapes.sort(key=lambda shape: len(set(shape)))
+        lines = []
+        for repository, cases in repositories.items():
+            lines.append([f"**{repository}**", *[""] * (len(shapes) + 2)])
+            for name in dict.fromkeys(row.kernel for row in cases):
+                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name]
+                by_shape = {row.shape: row for row in own}
+                without_beta = next((row for row in own if beta_of(row) == 0 and row.shape == shapes[0]), None)
+                found = next(
+                    (row for row in [*by_shape.values(), without_beta] if row and row.outcome == "failed"), None
+                )
+                cells = [maybe_verdict(by_shape.get(shape)) for shape in shapes]
+                lines.append([self._short(own[0]), *cells, maybe_verdict(without_beta), complaint(found)])
+        head = ["kernel", *map(shape_text, shapes), "beta = 0", "what is found first"]
+        return table(head, lines, left=len(head))
+
+    def programs(self) -> str:
+        """What programs gain from the drop-in: times and errors by mode, of the files below programs/."""
+        return table_by_mode("", programs.program_rows(self._folders.path / "programs"))
+
+    def training(self) -> str:
+        """How close the losses of long trainings are to those of cuBLAS, of the files programs/curves*.json."""
+        on_average = f"on average, last {programs.LAST_STEPS} steps"
+        head = ["products by", "seed", "steps", "loss of the last step", "furthest from cuBLAS", on_average]
+        return table(head, programs.curve_rows(self._folders.path / "programs"))
+
+    def library_products(self) -> str:
+        """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
+        products = library_products(self._folders.path)
+        accuracies = list(dict.fromkeys(products.accuracy))
+
+        def line(title: str, group: pd.DataFrame) -> list[str]:
+            speeds = [group[group.accuracy == accuracy].speed for accuracy in accuracies]
+            cells = [f"{hundredths(geometric_mean(speed))} ({hundredths(speed.min())})" for speed in speeds]
+            return [title, str(len(speeds[0])), *cells]
+
+        kinds = [line(kind, group) for kind, group in products.groupby("name", sort=False)]
+        head = ["kind", "products", *(f"`{accuracy}`" for accuracy in accuracies)]
+        return table(head, [*kinds, line("all", products)])
+
+    def program_errors(self) -> str:
+        """The errors of PyTorch's calls by mode."""
+        return table_by_mode("call", programs.error_rows(self._folders.path / "programs"))
+
+    def program_calls(self, **files: str) -> str:
+        """Who computed the calls of programs, given as FILE="name" without its ending."""
+        named = {f"{file}.json": name for file, name in files.items()}
+        rows = [
+            [taker.program, f"`{taker.mode}`", self._linked(taker.by), str(taker.calls), share(taker.part), taker.why]
+            for taker in programs.takers(self._folders.path / "programs", named)
+        ]
+        head = ["program", "accuracy", "computed by", "calls", "of their time", "why, for most of that time"]
+        return table(head, rows, left=3, text_last=True)
+
+    def chart(self, name: str, text: str) -> str:
+        """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
+        path = self._folders.path / "charts" / f"{name}.png"
+        if not path.exists():
+            return f"The chart `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the results."
+        return f"![{text}]({os.path.relpath(path, self._page.parent)})"
+
+    def picture(self, name: str, text: str, title: str, *panels: Sequence) -> str:
+        """What a warp touches at some accesses, which tools/plots/pictures.py draws as it says here."""
+        path = self._folders.counted / "charts" / f"{name}.png"
+        if not path.exists():
+            return f"The picture `{path.name}` is not drawn yet: `tools/plots/pictures.py` draws it from the counts."
+        return textwrap.fill(f"![{text}]({os.path.relpath(path, self._page.parent)})", 120, break_on_hyphens=False)
+
+    # What the executor counted, from the files counts_SIZE.json.
+
+    def _source(self, comparison: counts.Comparison) -> tuple[str, str]:
+        """Where the counts and the measurements come from."""
+        gpu = comparison.cases[0].counts["gpu_model"]["name"]
+        commit = comparison.context.get("git_commit", "unknown")[:12]
+        text = f"M = N = K = {comparison.size}. Counted for {gpu} at commit {commit}"
+        if (measured := comparison.counters_context) is None:
+            return text, f"{text}; not measured."
+        return text, f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."
+
+    def validation(self, size: int) -> str:
+        """The counts of every kernel beside Nsight Compute's counters, and which bars they meet."""
+        comparison = self._folders.comparison(size)
+        return "\n\n".join(
+            [
+                self._source(comparison)[1],
+                self._verdicts(comparison),
+                f"**Global memory**\n\n{self._global_memory(comparison)}",
+                f"**Shared memory**\n\n{self._shared_memory(comparison)}",
+                f"**From the L2 and from DRAM**\n\n{self._dram(comparison)}",
+            ]
+        )
+
+    def _verdicts(self, comparison: counts.Comparison) -> str:
+        known = [case for case in comparison.cases if case.dram("in_step").measured is not None]
+        of_global, of_dram = {}, {}
+        for case in known:
+            pairs = {name: case.pair(quantity) for name, quantity in counts.GLOBAL.items()}
+            if missed := [name for name, pair in pairs.items() if pair.within(counts.GLOBAL_BAR) is False]:
+                of_global[case.kernel] = ", ".join(missed)
+            if not case.nearest_dram.within(counts.DRAM_BAR):
+                between = ", between the two" if case.dram_lies_between else ""
+                of_dram[case.kernel] = difference(case.nearest_dram) + between
+        bar = f"Global requests and sectors within {100 * counts.GLOBAL_BAR:g} % of those measured"
+        lines = [verdict(bar, of_global, len(known))]
+        if comparison.cases[0].exceeds_l2:
+            bar = f"DRAM bytes of the nearer schedule within {100 * counts.DRAM_BAR:g} %"
+            lines.append(verdict(bar, of_dram, len(known)))
+        else:
+            lines.append("- DRAM: no bar, as the matrices fit in the L2.")
+        return "\n".join(lines)
+
+    def _global_memory(self, comparison: counts.Comparison) -> str:
+        rows = []
+        for case in comparison.cases:
+            pairs = [case.pair(quantity) for quantity in counts.GLOBAL.values()]
+            known = [pair for pair in pairs if None not in pair]
+            known.sort(key=lambda pair: float("inf") if pair.difference is None else abs(pair.difference))
+            worst = difference(known[-1], counts.GLOBAL_BAR) if known else ""
+            rows.append([self._linked(case.kernel), *(cell for pair in pairs for cell in both(pair, count)), worst])
+        names = [f"{name.removeprefix('global ')}, counted" for name in counts.GLOBAL]
+        head = ["kernel", *(text for name in names for text in (name, "measured")), "largest difference"]
+        return table(head, rows)
+
+    def _shared_memory(self, comparison: counts.Comparison) -> str:
+        rows = []
+        for case in comparison.cases:
+            for kind in case.accesses():
+                what, requests, wavefronts, conflicts = SHARED[kind]
+                cells = [self._linked(case.kernel), what.removeprefix("shared ")]
+                for pair in (case.pair(requests), case.pair(wavefronts)):
+                    cells += [*both(pair, count), difference(pair)]
+                rows.append([*cells, *both(case.per_request(kind, conflicts), hundredths), case.explanation(kind)])
+        head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]
+        head += ["difference", "conflicts a request, counted", "measured", "why"]
+        return table(head, rows, left=2)
+
+    def _dram(self, comparison: counts.Comparison) -> str:
+        rows = []
+        for case in comparison.cases:
+            schedules = [case.dram(schedule) for schedule in counts.SCHEDULES]
+            bytes_ = [*(pair.counted for pair in schedules), schedules[0].measured]
+            cells = [self._linked(case.kernel), *both(case.l2_to_sm, in_bytes), difference(case.l2_to_sm)]
+            cells += [maybe(in_bytes, value) for value in bytes_] + [difference(pair) for pair in schedules]
+            rows.append([*cells, difference(case.nearest_dram, counts.DRAM_BAR if case.exceeds_l2 else None)])
+        head = ["kernel", "L2 to SMs, counted", "measured", "difference", "DRAM, in step", "in turn", "measured"]
+        return table([*head, "in step differs by", "in turn by", "the nearer by"], rows)
+
+    def counts(self, *kernels: Kernel, **tiles: tuple[int, int]) -> str:
+        """The counts of single kernels beside the counters, with what can only be counted. `tiles` are the rows and
+        columns of C for which an element of A or B is read once, in all variants (`tile`) or by variant; `reads`
+        compares what follows from them."""
+        comparison = self._folders.comparison()
+        cases = [comparison.case(name) for name in self._ids(kernels)]
+        columns = [counts_of_case(case) for case in cases]
+        titles = dict.fromkeys(title for column in columns for title in column)
+        rows = [[title, *(cell for column in columns for cell in column.get(title, ("", "")))] for title in titles]
+        head = [" ", *(text for case in cases for text in (f"{self._linked(case.kernel)} counted", "measured"))]
+        executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
+        shown = table(head, [row for row in rows if any(row[1:])])
+        return f"{shown}\n\n{self._source(comparison)[1]} Blocks executed: {executed}."
+
+    def lines(self, *kernels: Kernel) -> str:
+        """What each source line asks for, of single kernels."""
+        comparison = self._folders.comparison()
+        head = ["line", "what it does", "where", "requests", "sectors a request", "wavefronts a request"]
+        head += ["conflicts a request", "FLOP"]
+        parts = []
+        for case in map(comparison.case, self._ids(kernels)):
+            rows = []
+            for line in case.lines:
+                requests = line.get("requests") or None
+                ratios = [counts.ratio(line.get(f) or None, requests) for f in ("sectors", "wavefronts", "conflicts")]
+                place = [f"`{line['file']}:{line['line']}`", KINDS[line["kind"]]]
+                place.append(f"`{line['array']}`" if line.get("array") else "")
+                cells = [maybe(count, requests), *(maybe(significant, value) for value in ratios)]
+                rows.append([*place, *cells, maybe(count, line.get("flops") or None)])
+            parts.append((f"`{case.kernel}`", table(head, rows, left=3)))
+        texts = [parts[0][1]] if len(parts) == 1 else [text for part in parts for text in part]
+        return "\n\n".join([*texts, f"{self._source(comparison)[0]}."])
+
+    def reads(self) -> str:
+        """How often each element is read, counted, and worked out by hand from the tiles that chapters' pages state."""
+        comparison, tiles = self._folders.comparison(), tiles_on_pages()
+        rows = []
+        for case in comparison.cases:
+            if (tile := tiles(case.row)) is None:
+                continue
+            m, n, _ = case.row.shape
+            expected = counts.expected_reads(tile, m, n)
+            cells = [self._linked(case.kernel)]
+            for array, letter, extent, length in (("a", "N", n, tile[1]), ("b", "M", m, tile[0])):
+                by_hand = letter if length == 1 else f"{letter} / {length}"
+                rounded = ", rounded up," if extent % length else ""
+                read = case.counts["reads_per_element"][array]
+                cells += [f"{by_hand}{rounded} = {expected[array]}", f"{read:g}"]
+            rows.append(cells)
+        head = ["kernel", "an element of A, by hand", "counted", "an element of B, by hand", "counted"]
+        return f"{table(head, rows)}\n\nM = N = K = {comparison.size}."
+
+
+def counts_of_case(case: counts.Case) -> dict[str, tuple[str, str]]:
+    """What was counted and measured of a kernel, by title."""
+    return {title: tuple(both(pair, form)) for title, (pair, form) in counts.quantities(case).items()}
+
+
+BLOCKS = [name for name in vars(Blocks) if not name.startswith("_")]
+
+
+def tiles_on_pages() -> Callable[[Row], tuple[int, int] | None]:
+    """The tile of a kernel, as the block `counts` on its chapter's page states it."""
+    stated = {call.arguments[0]: call.options for call in pages.calls("counts", BLOCKS)}
+
+    def tile(row: Row) -> tuple[int, int] | None:
+        options = stated.get(row.number, {})
+        return options.get(row.variant, options.get("tile"))
+
+    return tile
+
+
+def or_not_measured(block: Callable[..., str], results: Path) -> Callable[..., str]:
+    @wraps(block)
+    def wrapped(*arguments, **options) -> str:
+        try:
+            return block(*arguments, **options)
+        except NotMeasured as reason:
+            return f"Not measured yet: {str(reason).partition(';')[0].replace(str(results), 'the results')}."
+
+    return wrapped
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
+    results = pages.ROOT / "results"
+    parser.add_argument("--results", type=Path, default=results / "nvidia-h200", help="folder of the results")
+    parser.add_argument(
+        "--counts", type=Path, default=results / "cpu-executor", help="folder of what the executor counted"
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
+    return parser.parse_args(arguments)
+
+
+def update(page: Path, folders: Folders, values: Values, options: argparse.Namespace) -> bool:
+    """Writes a page, or checks it; returns whether it is stale or has typed numbers. Raises ResultsError for all that
+    is wrong with its markers."""
+    blocks = Blocks(folders, page)
+    functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
+    stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
+    text = page.read_text(encoding="utf-8")
+    filled = prose.fill(text, values)
+    if filled.problems:
+        raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
+    if not options.check:
+        if filled.text != text:
+            page.write_text(filled.text, encoding="utf-8")
+        if stale or filled.text != text:
+            print(f"wrote {page}", file=sys.stderr)
+        return False
+    for line, change in filled.changes:
+        print(f"{page}:{line}: {change}")
+    if stale or filled.changes:
+        print(f"{page} is stale: run python -m tools.docs.tables", file=sys.stderr)
+    typed = prose.typed_numbers(text)
+    for line, number in typed:
+        print(f"{page}:{line}: a number that nothing measured or exempts: {number}")
+    return bool(stale or filled.changes or typed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    folders = Folders(options.results.resolve(), options.counts.resolve())
+    values, wrong, problems = Values(folders), False, []
+    for page in [page.resolve() for page in options.pages] or [*pages.all_pages(), *pages.all_drawings()]:
+        try:
+            wrong |= update(page, folders, values, options)
+        except (ResultsError, OSError) as error:
+            problems.append(str(error))
+    if problems:
+        needs.stop("\n".join(problems))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

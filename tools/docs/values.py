@@ -1,0 +1,397 @@
+"""The measured numbers that a page may name: a dictionary of plain names for each file of results.
+
+    tflops.12.4096                       of cold.json; 12 is the default variant of the chapter
+    of_cublas.9.128x4096x4096@shapes     of shapes.json
+    counter.05_coarse_1d.dram_bytes      of counters.json
+
+Each number has a form in which it is written. A page may name another one, or the ratio of two numbers:
+
+    of_cublas.12.4096 as times               4.45 times
+    tflops.7.4096 / tflops.6.4096 as +.1%    by how much the ratio is above 1; -.1% is how much it is below
+
+`.2f` has two decimals, `.3g` three significant digits, and `.1%` is a ratio in per cent. Anything that takes more than
+a division has a name of its own, in DERIVED.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pandas as pd
+
+from tools import compare, counts, programs, turns
+from tools.docs import pages
+from tools.forms import (
+    COUNTER_ROWS,
+    Form,
+    duration,
+    error_size,
+    in_bytes,
+    joules,
+    percent,
+    plain,
+    share,
+    significant,
+    tenths,
+    whole,
+)
+from tools.results import (
+    ACCURACY_FILE,
+    COUNTERS_FILE,
+    ENERGY_FILE,
+    OTHER_BOARD_FILE,
+    SUSTAINED_FILE,
+    NotMeasured,
+    ResultsError,
+    counters_of_folder,
+    require_measured,
+    size_text,
+)
+
+COLD_FILE = "cold.json"
+NOT_MEASURED = "not measured"
+
+
+class Value(NamedTuple):
+    number: float
+    form: Form
+
+
+Dictionary = Mapping[str, Value]
+
+# Of a case: its column, and how it is written.
+OF_CASES: dict[str, tuple[str, Form]] = {
+    "tflops": ("tflops", significant),
+    "time": ("microseconds", duration),
+    "of_cublas": ("of_cublas", share),  # the smaller of paired and alone; 1 is as fast
+    "vs_cublas": ("vs_cublas", share),
+    "vs_cublas_alone": ("vs_cublas_alone", share),
+    "percent_of_peak": ("percent_of_peak", percent),
+    "error": ("rel_err", error_size),
+}
+OF_KERNELS: dict[str, tuple[str, Form]] = {
+    "registers": ("registers", whole),
+    "smem": ("smem_bytes", whole),
+    "spills": ("spill_bytes", whole),
+    "blocks_per_sm": ("blocks_per_sm", whole),
+    "occupancy": ("occupancy", share),
+}
+PEAKS = {"fp32_peak_gflops": "fp32", "dram_peak_gbytes_s": "dram"}  # in TFLOP/s and TB/s
+COUNTER_FORMS = {field: form for _, field, form in COUNTER_ROWS}
+
+# The file of a quantity where a page names none.
+FILES = dict.fromkeys(("relative", "componentwise", "roundings"), ACCURACY_FILE)
+FILES |= dict.fromkeys(("joules", "watts", "gflops_per_joule", "energy_of_cublas", "clock", "throttled"), ENERGY_FILE)
+FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), SUSTAINED_FILE)
+FILES |= dict.fromkeys(("counter", "launch"), COUNTERS_FILE) | {"counted": counts.counts_file(counts.USUAL_SIZE)}
+
+
+class Folders(Protocol):
+    """What tables.Folders offers."""
+
+    path: Path
+    counted: Path
+
+    def file(self, name: str) -> pd.DataFrame: ...
+    def comparison(self, size: int) -> counts.Comparison: ...
+
+
+def names_of(kernel: str) -> tuple[str, ...]:
+    """The id, and the chapter's number for its default variant."""
+    chapter = re.match(r"(\d\d)_[^:]*$", kernel)
+    return (kernel, str(int(chapter[1]))) if chapter else (kernel,)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not pd.isna(value)
+
+
+def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
+    """What a kernel took back to back: quantity, rest of the name, value."""
+    turn = row.sustained if row.outcome == "sustained" else row.energy
+    if not isinstance(turn, dict):
+        return
+    own, rival = turn["kernel"], turn.get("cublas")
+    if "joules_per_product" in own:
+        yield "joules", shape, Value(own["joules_per_product"], joules)
+        yield "watts", shape, Value(own["watts"], lambda v: f"{v:.0f} W")
+        yield "gflops_per_joule", shape, Value(own["gflops_per_watt"], significant)
+        if rival and "joules_per_product" in rival:
+            yield "energy_of_cublas", shape, Value(own["joules_per_product"] / rival["joules_per_product"], share)
+    if (clock := own["trace"].get("mean_sm_clock_mhz")) is not None:
+        yield "clock", shape, Value(clock, lambda v: f"{v:.0f} MHz")
+    yield "throttled", shape, Value(own["trace"]["throttled_share"], share)
+    if row.outcome != "sustained":
+        return
+    flops = 2.0 * row.m * row.n * row.k
+    for quantity, of in (("sustained", own), ("sustained_cublas", rival)):
+        if of:
+            for end, speed in zip(("first", "last"), turns.ends_of(of, flops), strict=True):
+                yield quantity, f"{shape}.{end}", Value(speed, significant)
+    if (celsius := turns.last_temperature(own)) is not None:
+        yield "celsius", shape, Value(celsius, lambda v: f"{v:.0f} °C")
+
+
+def of_case(row) -> Iterator[tuple[str, str, Value]]:
+    shape = f"{row.m}" if row.side == row.m else size_text(row.shape)
+    if row.measured:
+        for quantity, (column, form) in OF_CASES.items():
+            if is_number(value := getattr(row, column)):
+                yield quantity, shape, Value(value, form)
+        if isinstance(row.samples_us, list):
+            yield "samples", shape, Value(len(row.samples_us), whole)
+    if isinstance(row.accuracy, dict) and isinstance(row.data, str):
+        for quantity, error in (("relative", row.rel_err), ("componentwise", row.accuracy.get("componentwise_err"))):
+            if is_number(error):
+                yield quantity, f"{shape}.{row.data}", Value(error, error_size)
+                if quantity == "componentwise":
+                    yield "roundings", f"{shape}.{row.data}", Value(2**24 * error, tenths)
+    yield from of_turn(row, shape)
+
+
+def of_results(rows: pd.DataFrame) -> Dictionary:
+    found: dict[str, Value] = {}
+    for row in rows.itertuples():
+        of_kernel = {q: Value(getattr(row, column), form) for q, (column, form) in OF_KERNELS.items()}
+        for kernel in names_of(row.kernel):
+            found |= {f"{q}.{kernel}": value for q, value in of_kernel.items() if is_number(value.number)}
+            for quantity, rest, value in of_case(row):
+                found[f"{quantity}.{kernel}.{rest}"] = value
+                for extreme, wins in (("least", float.__lt__), ("most", float.__gt__)):
+                    best = found.setdefault(f"{extreme}.{quantity}.{kernel}", value)
+                    if wins(float(value.number), float(best.number)):
+                        found[f"{extreme}.{quantity}.{kernel}"] = value
+    context = rows.context.iloc[0]
+    for part in ("device", "protocol"):
+        for field, number in (context.get(part) or {}).items():
+            if is_number(number):
+                found[f"{part}.{field}"] = Value(number, plain)
+                if field in PEAKS:
+                    found[f"peak.{PEAKS[field]}"] = Value(number / 1e3, significant)
+    return found
+
+
+def of_fields(fields: Mapping, prefix: str) -> Iterator[tuple[str, Value]]:
+    """Derived counters; those of stalls are "stalls.long_scoreboard"."""
+    for field, number in fields.items():
+        if isinstance(number, dict):
+            yield from of_fields(number, f"{prefix}.{field}")
+        elif is_number(number):
+            other = percent if field.endswith("_percent") else in_bytes if field.endswith("_bytes") else significant
+            yield f"{prefix}.{field}", Value(number, COUNTER_FORMS.get(field, other))
+
+
+def of_counters(document: Mapping) -> Dictionary:
+    """Of a product with several launches, `counter` is of the longest one, and `launch` counts them from 0 on."""
+    found: dict[str, Value] = {}
+    for id_, fields in document["derived"].items():
+        for kernel in names_of(id_):
+            found |= of_fields(fields, f"counter.{kernel}")
+            for number, launch in enumerate(document.get("launches", {}).get(id_, [])):
+                found |= of_fields(launch["derived"], f"launch.{kernel}.{number}")
+    return found
+
+
+def of_counted(comparison: counts.Comparison) -> Dictionary:
+    """By the titles of the block `counts`: "DRAM bytes, blocks in step" is dram_bytes_blocks_in_step."""
+    return {
+        f"counted.{kernel}.{re.sub('[^a-z0-9]+', '_', title.lower())}": Value(pair.counted, form)
+        for case in comparison.cases
+        for kernel in names_of(case.kernel)
+        for title, (pair, form) in counts.quantities(case).items()
+        if pair.counted is not None
+    }
+
+
+def constant(name: str, file: str) -> Value:
+    """What a source file defines, `NAME = 0.25;`: settings of the runner, sizes of tiles."""
+    path = pages.ROOT / file
+    if not path.is_file():
+        raise ResultsError(f"there is no file {file}")
+    found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
+    if found is None:
+        raise ResultsError(f"{file} defines no number {name}")
+    return Value(float(found[1]), plain)
+
+
+class Values:
+    """The numbers of a folder of results, and of what was counted, by name."""
+
+    def __init__(self, folders: Folders):
+        self.folders = folders
+
+    @cache  # noqa: B019 (there is one for each run)
+    def of_file(self, file: str) -> Dictionary:
+        if size := re.fullmatch(r"counts_(\d+)\.json", file):
+            return of_counted(self.folders.comparison(int(size[1])))
+        require_measured(self.folders.path, file)
+        if Path(file).name.startswith("counters"):
+            return of_counters(counters_of_folder(self.folders.path, file) or {})
+        return of_results(self.folders.file(file))
+
+    def value(self, name: str) -> Value:
+        base, _, file = name.partition("@")
+        quantity, _, rest = base.partition(".")
+        if quantity == "constant":
+            return constant(rest, file)
+        if quantity == "derived":
+            if rest not in DERIVED:
+                raise ResultsError(f"there is no {name}; there are {', '.join(DERIVED)}")
+            return Value(DERIVED[rest](self), significant)
+        if quantity == "wavefronts_per_fma":
+            return Value(wavefronts_per_fma(self, rest), significant)
+        file = f"{file}.json" if file else FILES.get(quantity, COLD_FILE)
+        known = self.of_file(file)
+        if base in known:
+            return known[base]
+        kernel = rest.partition(".")[0]
+        is_known = any(kernel in key.split(".") for key in known)
+        if quantity == "launch" or (not is_known and pages.has_page(int(kernel) if kernel.isdecimal() else kernel)):
+            raise NotMeasured(f"{file} holds nothing about {kernel}")
+        near = get_close_matches(base, known, 5) or list(known)[:5]
+        raise ResultsError(f"{file} has no {base}; it has {', '.join(near)}")
+
+    def __getitem__(self, name: str) -> float:
+        return self.value(name).number
+
+    def written(self, expression: str) -> str:
+        """What stands on the page for a name, or for the ratio of two, in a form."""
+        parts = re.fullmatch(r"\s*(?P<name>\S+)(?:\s+/\s+(?P<over>\S+))?(?:\s+as\s+(?P<form>\S+))?\s*", expression)
+        if parts is None:
+            raise ResultsError("it is neither NAME nor NAME / NAME, with `as FORM` or without")
+        try:
+            value = self.value(parts["name"])
+            if parts["over"]:
+                if not parts["form"]:
+                    raise ResultsError("a ratio needs a form: `as times`, say")
+                value = value._replace(number=value.number / self[parts["over"]])
+        except NotMeasured:
+            return NOT_MEASURED
+        return in_form(value.number, parts["form"]) if parts["form"] else value.form(value.number)
+
+
+def in_form(number: float, form: str) -> str:
+    if form == "times":
+        return f"{significant(number)} times"
+    if (found := re.fullmatch(r"([+-]?)\.(\d)([fg%])", form)) is None:
+        raise ResultsError(f"{form} is no form; times, .2f, .3g, .1%, +.1% and -.1% are some")
+    sign, digits, kind = found[1], int(found[2]), found[3]
+    number = number - 1 if sign == "+" else 1 - number if sign == "-" else number
+    if kind == "g":
+        return significant(number, digits)
+    return f"{100 * number:.{digits}f} %" if kind == "%" else f"{number:.{digits}f}"
+
+
+# Numbers that follow from several others. Each is a plain number, so a page names its form.
+
+
+def wavefronts_per_fma(v: Values, name: str) -> float:
+    """How many wavefronts the data pipe takes for a multiply-add of a warp, at 4096."""
+    kernel = f"counter.{name}"
+    cycles = v[f"{kernel}.time_us"] * v[f"{kernel}.sm_clock_mhz"] * v["device.multiprocessors"]
+    return v[f"{kernel}.shared_pipe_percent"] / 100 * cycles * 32 / 4096**3
+
+
+def ffma_share(v: Values, kernel: str, with_work: float) -> float:
+    """The part of the FP32 units' peak that remains after the part of instructions that are no multiply-add, idle
+    issue slots, and SMs without a block: `with_work` of them have one on average."""
+    slots = v[f"counter.{kernel}.issue_slots_busy_percent"]
+    return v[f"counter.{kernel}.ffma_percent_of_instructions"] * slots / 10000 * with_work
+
+
+def tensor_ceiling(v: Values, kernel: str, products: int) -> float:
+    """TFLOP/s of 132 SMs at the clock that was measured, each with 4096 FLOP a cycle, for so many products."""
+    return 4096 * 132 * v[f"counter.{kernel}.sm_clock_mhz@counters_8192"] / 1e6 / products
+
+
+def tensor_busy(v: Values, kernel: str, products: int) -> float:
+    return tensor_ceiling(v, kernel, products) * v[f"counter.{kernel}.tensor_pipe_percent@counters_8192"] / 100
+
+
+def first_of_launches(v: Values, kernel: str, file: str) -> float:
+    first, longest = v[f"launch.{kernel}.0.time_us@{file}"], v[f"counter.{kernel}.time_us@{file}"]
+    return first / (first + longest)
+
+
+def of_issue_slots(v: Values, kernel: str, stall: str) -> float:
+    """Warps that wait for this reason in a cycle."""
+    return v[f"counter.{kernel}.stalls.{stall}"] * v[f"counter.{kernel}.issue_slots_busy_percent"] / 100
+
+
+def over_sizes(choose: Callable, v: Values, name: str, sizes: str, file: str) -> float:
+    return choose(v[f"{name}.{size}@{file}"] for size in sizes.split())
+
+
+def agreement(v: Values, of: str, file: str) -> float:
+    """By how much the ratios to cuBLAS of a file differ from those of cold.json, as a fraction."""
+    paths = [require_measured(v.folders.path, name) for name in (COLD_FILE, file)]
+    return getattr(compare.agreement(*compare.pair(*paths, [])), of) / 100
+
+
+def l2_to_sm_tb_s(v: Values) -> float:
+    return v["counter.12.l2_to_sm_bytes"] / v["counter.12.time_us"] / 1e6
+
+
+SQUARES = "2048 3001 3072 4096 5120 6144 8192"
+NO_SQUARES = "128x4096x4096 4096x128x4096 1024x1024x16384 8192x8192x512 16384x16384x64"
+OTHER = OTHER_BOARD_FILE.removesuffix(".json")
+SMALL = "libsgemm:componentwise.512"
+
+DERIVED: dict[str, Callable[[Values], float]] = {
+    # The GPU of chapter 00, and what it allows chapter 05.
+    "schedulers": lambda v: 4 * v["device.multiprocessors"],
+    "fp32_lanes": lambda v: 128 * v["device.multiprocessors"],
+    "sm_memory_mib": lambda v: v["device.multiprocessors"] // 4,
+    "l2_mib": lambda v: v["device.l2_bytes"] / 2**20,
+    "memory_gib": lambda v: v["device.memory_bytes"] / 2**30,
+    "l1_tb_s": lambda v: 128 * v["device.multiprocessors"] * v["device.max_sm_clock_mhz"] / 1e6,
+    "l2_to_sm_tb_s": l2_to_sm_tb_s,
+    "dram_limit.5": lambda v: v["counter.5.flop_per_dram_byte"] * v["peak.dram"],
+    "l2_limit.5": lambda v: v["counter.5.flop_per_l2_to_sm_byte"] * l2_to_sm_tb_s(v),
+    "pipe_limit.5": lambda v: 64 / 47 / 4 * v["peak.fp32"],
+    # Instructions and cycles.
+    "instructions_per_fma.3": lambda v: 100 / v["counter.3.ffma_percent_of_instructions"],
+    "cycles_per_instruction.3": lambda v: 1600 / v["counter.3.issue_slots_busy_percent"],
+    "ffma_share.5": lambda v: ffma_share(v, "5", 4096 / 528 / 4 / 2),
+    "ffma_share.6": lambda v: ffma_share(v, "6", 1024 / 264 / 4),
+    "ffma_share.6_vectorized": lambda v: ffma_share(v, "06_coarse_2d:vectorized", 1024 / 264 / 4),
+    "ffma_share.7": lambda v: ffma_share(v, "7", 512 / 132 / 4),
+    "ffma_share.8": lambda v: ffma_share(v, "8", 0.97),
+    "cycles_per_fma.8": lambda v: 100 / v["counter.8.fma_pipe_percent"],
+    "cycles_per_fma.8_serpentine": lambda v: 100 / v["counter.08_warp_specialized:serpentine.fma_pipe_percent"],
+    "instructions_per_cycle.8": lambda v: v["counter.8.issue_slots_busy_percent"] / 100,
+    "waits.10": lambda v: of_issue_slots(v, "10", "wait"),
+    "waits_for_tensor_cores.10": lambda v: of_issue_slots(v, "10", "math_pipe_throttle"),
+    # The tensor cores of chapters 10 to 12.
+    "of_the_rest.10": lambda v: v["tflops.10.4096"] / (323 / 3 * 0.97),
+    "ceiling.11": lambda v: tensor_ceiling(v, "11", 6),
+    "busy.11": lambda v: tensor_busy(v, "11", 6),
+    "busy_with_tiles.11": lambda v: tensor_busy(v, "11", 6) * 128 / 132,
+    "ceiling.12": lambda v: tensor_ceiling(v, "12", 3),
+    "busy.12": lambda v: tensor_busy(v, "12", 3),
+    "busy_with_tiles.12": lambda v: tensor_busy(v, "12", 3) * 128 / 132,
+    "twice.11": lambda v: 2 * v["counter.11.tflops@counters_8192"],
+    "dram_share.12": lambda v: v["counter.12.dram_gbytes_s@counters_8192"] / 1000 / v["peak.dram"],
+    "first_launch.12.4096": lambda v: first_of_launches(v, "12", "counters"),
+    "first_launch.12.8192": lambda v: first_of_launches(v, "12", "counters_8192"),
+    # Over several sizes.
+    "least_of_large.8": lambda v: over_sizes(min, v, "of_cublas.8", "2048 4096 8192", "cold"),
+    "most_of_large.8": lambda v: over_sizes(max, v, "of_cublas.8", "2048 4096 8192", "cold"),
+    "least_of_squares.9": lambda v: over_sizes(min, v, "of_cublas.9", SQUARES, "shapes"),
+    "most_of_squares.9": lambda v: over_sizes(max, v, "of_cublas.9", SQUARES, "shapes"),
+    "least_of_others.9": lambda v: over_sizes(min, v, "of_cublas.9", NO_SQUARES, "shapes"),
+    "most_of_others.9": lambda v: over_sizes(max, v, "of_cublas.9", NO_SQUARES, "shapes"),
+    # Other files and boards.
+    "seconds_with_copies.1": lambda v: v["time.1.10000@end-to-end"] / 1e6,
+    "cublas_us.512": lambda v: v[f"time.{SMALL}"] * v[f"vs_cublas.{SMALL}"],
+    "cublas_us_of_other_board.512": lambda v: v[f"time.{SMALL}@{OTHER}"] * v[f"vs_cublas.{SMALL}@{OTHER}"],
+    "agreement.median": lambda v: agreement(v, "median", "shapes.json"),
+    "agreement.worst": lambda v: agreement(v, "worst", "shapes.json"),
+    "training.componentwise": lambda v: programs.gain(v.folders.path / "programs", "componentwise"),
+    "training.normwise": lambda v: programs.gain(v.folders.path / "programs", "normwise"),
+}

@@ -1,0 +1,127 @@
+"""Results of several devices and boards: which folder holds a device's results, what its cases are compared with, and
+tables across devices.
+
+A board is one piece of hardware, and a device is a model. Results do not name their board, so each file that is given
+stands for one board.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from tools.results import CASE, OTHER_BOARD_FILE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
+
+PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
+
+
+def slug(name: str) -> str:
+    """ "NVIDIA H200" -> "nvidia-h200", as the runner names the folder of a device."""
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "unknown"
+
+
+def device_name(context: dict) -> str:
+    """The GPU, or the CPU where there is none."""
+    return context["device"]["name"] if context["device"] else context["cpu"]
+
+
+def folder_name(context: dict, gpus: int = 1) -> str:
+    """Of the folder in results/ that holds results of so many GPUs: "nvidia-h200", "nvidia-h200-x2"."""
+    return slug(device_name(context)) + (f"-x{gpus}" if gpus > 1 else "")
+
+
+def is_results(path: Path) -> bool:
+    """Whether the file comes from the runner: not from tools/counters.py, `runner --list` or `runner --tune`."""
+    document = read_json(path)
+    return isinstance(document, dict) and {"context", "benchmarks"} <= document.keys()
+
+
+def references(folder: Path, protocol: dict) -> pd.DataFrame:
+    """What cases of a device are compared with: the measured cases of the files in its folder that were taken under
+    this protocol. Of several boards the slowest counts, since no board has to beat another one.
+
+    The table is empty where there is none. Raises ResultsError for a file that can not be used.
+    """
+    tables = []
+    for path in [*sorted(folder.glob("*.json")), *sorted(folder.glob(OTHER_BOARD_FILE))]:
+        if not is_results(path) or (rows := pick(load([path]))).empty:
+            continue
+        if not protocol_differences({"here": protocol, path.name: rows.context.iloc[0]["protocol"]}):
+            tables.append(rows)
+    if not tables:
+        return pd.DataFrame(columns=[*CASE, "microseconds"])
+    slowest = pd.concat(tables).sort_values("microseconds", ascending=False, kind="stable")
+    return slowest.drop_duplicates(PRODUCT).sort_index()
+
+
+class Board(NamedTuple):
+    name: str  # of its file
+    device: str
+    rows: pd.DataFrame  # measured cases of one protocol
+
+
+def load_boards(paths: Iterable[Path]) -> list[Board]:
+    """A board for each file. Raises ResultsError for files of different protocols: they are not compared."""
+    boards = []
+    for path in paths:
+        rows = pick(load([path]))
+        device = device_name(rows.context.iloc[0]) if len(rows) else ""
+        rows = rows[rows.is_gpu] if rows.is_gpu.any() else rows  # the CPU beside a GPU is no part of its board
+        boards.append(Board(str(path), device, rows))
+    require_one_protocol(boards)
+    return boards
+
+
+def require_one_protocol(boards: Iterable[Board]) -> None:
+    """Raises ResultsError for a board without measured cases, and for boards of different protocols."""
+    protocols = {}
+    for board in boards:
+        if board.rows.empty:
+            raise ResultsError(f"{board.name} holds no measured case")
+        protocols[board.name] = board.rows.context.iloc[0]["protocol"]
+    if differences := protocol_differences(protocols):
+        raise ResultsError(f"results of different protocols are not compared: {'; '.join(differences)}")
+
+
+class Spread(NamedTuple):
+    """A value over the boards of a device."""
+
+    median: float
+    low: float
+    high: float
+    boards: int
+    throttled: bool  # on any board
+
+    @property
+    def relative(self) -> float:
+        """The range relative to the median."""
+        return (self.high - self.low) / self.median
+
+
+def spreads(boards: Sequence[Board], value: str) -> dict[tuple, dict[str, Spread]]:
+    """A column's Spread by case, a tuple of PRODUCT, and by device. Kernels and devices keep the order of the files,
+    and cases of a kernel are in the order of their work."""
+    rows = pd.concat([board.rows.assign(of=board.device) for board in boards]).dropna(subset=[value])
+    found: dict[tuple, dict[str, Spread]] = {}
+    for (*case, device), group in rows.groupby([*PRODUCT, "of"], sort=False):
+        values = group[value]
+        spread = Spread(values.median(), values.min(), values.max(), len(group), bool(group.throttled.any()))
+        found.setdefault(tuple(case), {})[device] = spread
+    kernels = list(dict.fromkeys(case[0] for case in found))
+    return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]) * item[0][5])))
+
+
+def count(number: int, what: str) -> str:
+    """ "1 board", "2 boards"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def titles(boards: Sequence[Board]) -> dict[str, str]:
+    """Each device with its number of boards: "NVIDIA H200, 3 boards"."""
+    devices = [board.device for board in boards]
+    return {device: f"{device}, {count(devices.count(device), 'board')}" for device in devices}

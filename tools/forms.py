@@ -1,0 +1,123 @@
+"""How numbers are written, in tables and in prose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from tools import ROOT
+from tools.results import size_text
+
+Form = Callable[[float], str]
+
+STALLS_SHOWN = 4
+
+
+def maybe(form: Form, value: float | None) -> str:
+    return "" if value is None or pd.isna(value) else form(value)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Fixed notation with so many significant digits, all digits before the point."""
+    if value == 0:
+        return "0"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        text = f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}f}"
+    return text.rstrip(".")
+
+
+def share(value: float | None) -> str:
+    return maybe(lambda v: f"{100 * v:.1f} %", value)
+
+
+def percent(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def plain(value: float) -> str:
+    return whole(value) if value == int(value) else f"{value:g}"
+
+
+def tenths(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def hundredths(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def error_size(value: float) -> str:
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def in_units(value: float, units: Sequence[tuple[float, str]], digits: int = 3) -> str:
+    for limit, unit in units:
+        if abs(value) >= limit:
+            return f"{significant(value / limit, digits)} {unit}"
+    return significant(value, digits)
+
+
+def duration(microseconds: float) -> str:
+    return in_units(microseconds, ((1e6, "s"), (1e3, "ms"), (1, "µs")), 4)
+
+
+def joules(value: float) -> str:
+    return in_units(value, ((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
+
+
+def count(value: float) -> str:
+    """1234567 as 1.23 M."""
+    return in_units(value, ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")))
+
+
+def plain_count(value: float) -> str:
+    """Few as they are, many in short."""
+    return f"{value:g}" if value < 10_000 and value == int(value) else count(value)
+
+
+def in_bytes(value: float) -> str:
+    return f"{count(value)}B"
+
+
+def mebibytes(bytes_: float) -> str:
+    return f"{bytes_ / 2**20:,.0f} MiB".replace(",", " ")
+
+
+def shape_text(shape: tuple) -> str:
+    """ "4096", "4096 x 128 x 64", "96 x 512 x 512 x 64:tn"."""
+    return f"{shape[0]}" if len(set(shape)) == 1 else size_text(shape).replace("x", " x ")
+
+
+def stalls(warps: dict[str, float]) -> str:
+    """The reasons for which most warps wait, most first as in the file; "selected" is none."""
+    waiting = [item for item in warps.items() if item[0] != "selected"][:STALLS_SHOWN]
+    return ", ".join(f"{reason.replace('_', ' ')} {significant(value, 2)}" for reason, value in waiting)
+
+
+# The forms that the runner's rows of counters name.
+NAMED_FORMS: dict[str, Callable] = {
+    "duration": duration,
+    "significant": significant,
+    "percent": percent,
+    "count": count,
+    "bytes": in_bytes,
+    "MHz": lambda v: f"{v:.0f} MHz",
+    "GB/s": lambda v: f"{significant(v)} GB/s",
+    "stalls": stalls,
+}
+
+COUNTER_ROWS_FILE = ROOT / "runner" / "profile" / "counter_rows.json"
+
+# Titles, fields of counters.json and forms.
+COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(
+    (title, field, NAMED_FORMS[form])
+    for title, field, form in json.loads(COUNTER_ROWS_FILE.read_text(encoding="utf-8"))["rows"]
+)

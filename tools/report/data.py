@@ -1,0 +1,510 @@
+"""What a report shows: the cases of results files as plain values, what they are compared with, and simple tables for
+what is no sweep. Figures come from results.py, compare.py and fleet.py; nothing is defined anew here."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+
+from tools import turns
+from tools.compare import case_name, compare
+from tools.fleet import device_name, is_results
+from tools.forms import error_size, shape_text, share, significant
+from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
+from tools.report import charts as report_charts
+from tools.results import (
+    MODES,
+    PROTOCOL,
+    ResultsError,
+    Row,
+    as_the_schema_has_it,
+    is_counters,
+    is_of_file,
+    load,
+    load_counters,
+    protocol_differences,
+    read_json,
+    short_name,
+)
+
+MOST_PAIRS = 10  # of files that are compared with each other
+MOST_MOMENTS = 200  # of a turn
+TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
+CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
+# What a ratio of two files has of the newer one's case.
+ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
+
+CARDS = {"light": "#ffffff", "dark": "#161b22"}
+INKS = {"light": "#1f2328", "dark": "#e6edf3"}
+GRIDS = {"light": "#e3e6ea", "dark": "#30363d"}
+GREYS = {"light": "#59636e", "dark": "#9198a1"}
+CONTRAST = 3.0  # of a point or a line against the card, which WCAG 2 asks of graphics
+# Markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
+SHAPES = {"o": "circle", "s": "square", "D": "diamond", "^": "triangle-up", "v": "triangle-down", "P": "cross"}
+SHAPES |= {"<": "triangle-left", ">": "triangle-right"}
+SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.4,1L-1,0.4L-0.6,0Z"
+SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
+SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
+SHAPES["H"] = "M-1,0L-0.5,-0.87L0.5,-0.87L1,0L0.5,0.87L-0.5,0.87Z"
+SHAPES["d"] = "M0,-1L0.6,0L0,1L-0.6,0Z"
+SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
+# For kernels that have no colour of their own, such as those of a .cu file.
+OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A simple view: rows of texts and numbers under a title."""
+
+    title: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass
+class Report:
+    """What the page shows. `cases` are rows of the charts, in plain JSON values."""
+
+    files: list[dict] = field(default_factory=list)
+    protocols: list[str] = field(default_factory=list)
+    cases: list[dict] = field(default_factory=list)
+    pairs: list[dict] = field(default_factory=list)
+    roofs: list[dict] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    looks: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def plain(value: Any) -> Any:
+    """A value of a table as JSON has it: None for what is missing, floats with six digits."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.6g}")
+    return value
+
+
+def present(fields: Mapping[str, Any]) -> dict:
+    """Without the fields that are missing."""
+    return {name: value for name, value in ((n, plain(v)) for n, v in fields.items()) if value is not None}
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """As many of the last parts of each path as tell it from the others."""
+    names = []
+    for path in paths:
+        parts = path.with_suffix("").parts
+        for length in range(1, len(parts) + 1):
+            tail = parts[-length:]
+            if sum(other.with_suffix("").parts[-length:] == tail for other in paths) == 1:
+                break
+        names.append("/".join(tail))
+    return names
+
+
+def names_of(rows: Iterable[Row]) -> dict[tuple[str, int], str]:
+    """What a kernel on so many GPUs is called: as in the charts of plot.py, or in full where two share a name."""
+    kernels = {(row.kernel, row.gpus): row for row in rows}
+    short = {key: short_name(row) if is_of_file(row) else title_of(row) for key, row in kernels.items()}
+    of_name: dict[str, set[str]] = {}
+    for (kernel, _), name in short.items():
+        of_name.setdefault(name, set()).add(kernel)
+    return {
+        (kernel, gpus): (name if len(of_name[name]) == 1 else kernel) + (f" on {gpus} GPUs" if gpus > 1 else "")
+        for (kernel, gpus), name in short.items()
+    }
+
+
+def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
+    return protocol.get(name, False if name in MODES else None)
+
+
+def protocol_key(context: dict) -> tuple:
+    """Files with the same key may be compared."""
+    return tuple(str(protocol_value(context["protocol"], name)) for name in PROTOCOL)
+
+
+VERIFIED = {True: "verified", False: "not verified", None: "verified or not"}
+WORDS = {
+    "check": "accesses checked",
+    "count": "counted",
+    "accuracy": "errors compared",
+    "sustain": "sustained",
+}  # for modes that are on
+
+
+def protocol_titles(protocols: Sequence[dict]) -> list[str]:
+    """ "cold L2, kernel time, uniform data, beta 0" for each, and what else they differ in."""
+    always = ("l2", "time", "data", "beta", *MODES)
+    numbered = {str(number): protocol for number, protocol in enumerate(protocols)}
+    more = [name for name in PROTOCOL if name not in always and protocol_differences(numbered, [name])]
+    titles = []
+    for protocol in protocols:
+        data = protocol.get("data", "unknown")
+        parts = [f"{protocol['l2']} L2", f"{protocol['time']} time"]
+        parts += [f"{data if isinstance(data, str) else 'all kinds of'} data", f"beta {protocol.get('beta', 0):g}"]
+        parts += [WORDS.get(name, name) for name in MODES if protocol_value(protocol, name)]
+        parts += [VERIFIED[protocol.get(name)] if name == "verify" else f"{name} {protocol.get(name)}" for name in more]
+        titles.append(", ".join(parts))
+    return titles
+
+
+def turns_of(row: Row) -> dict:
+    """What the turns of a case told, of runner --energy or --sustain: the kernel's, and cuBLAS's beside it. Empty where
+    the file has none. A sustained case has its moments as well."""
+    both = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
+    own, rival = both.get("kernel"), both.get("cublas") or {}
+    if not own:
+        return {}
+    flops, trace = 2 * math.prod(row.shape), own["trace"]
+    shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
+    case = {
+        "joules": own.get("joules_per_product"),
+        "gflop_per_joule": own.get("gflops_per_watt"),
+        "rival_joules": rival.get("joules_per_product"),
+        "no_energy": own.get("no_energy"),
+        "turn_watts": own.get("watts", trace.get("mean_power_w")),
+        "turn_mhz": trace.get("mean_sm_clock_mhz"),
+        "turn_seconds": own["seconds"],
+        "turn_tflops": own["gflops"] / 1e3,
+        "rival_tflops": rival["gflops"] / 1e3 if rival else None,
+        "turn_of": 100 * own["gflops"] / rival["gflops"] if rival else None,
+        "turn_throttled": trace["throttled_share"] > 0,
+        "throttle_shares": ", ".join(f"{reason} {share(part)}" for reason, part in shares.items()) or None,
+    }
+    if row.outcome == "sustained":
+        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
+        temperatures = [c for c in trace["samples"].get("temperature_c", ()) if c is not None]
+        case["celsius"] = temperatures[-1] if temperatures else None
+        case["cut_short"] = own["cut_short"] or None
+        found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
+        case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
+    return case
+
+
+def telemetry_of(row: Row) -> dict:
+    """Power and clock as the GPU reported them once, after the samples."""
+    end = row.telemetry["end"] if isinstance(row.telemetry, dict) else {}
+    reasons = ", ".join(end.get("throttle_reasons", ())).replace("_", " ")
+    return {
+        "watts": end.get("power_w"),
+        "mhz": end.get("sm_clock_mhz"),
+        "why_throttled": reasons if row.throttled is True else None,
+    }
+
+
+def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
+    """A case as the page has it. Ratios to cuBLAS are in percent, and fields that are missing are absent.
+
+    The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
+    """
+    m, n, k = row.shape[:3]
+    case = {
+        "file": file,
+        "source": source,
+        "protocol": protocol,
+        "device": device_name(row.context) if row.is_gpu else row.context["cpu"],
+        "case": case_name(row),
+        "kernel": row.kernel,
+        "name": name,
+        "default": not (row.is_chapter and row.variant),
+        "platform": row.platform,
+        "m": m,
+        "n": n,
+        "k": k,
+        "side": row.side,
+        "problem": shape_text(row.shape),
+        "data": row.data if isinstance(row.data, str) else None,
+        "outcome": row.outcome,
+        "charted": row.outcome in CHARTED,
+        "reason": row.reason or None,
+        "detail": row.detail or None,
+        "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
+        "verified": row.verified,
+        "throttled": row.throttled is True,
+        "few": row.few_samples,
+    }
+    case["group"] = f"{row.kernel} {row.gpus} {file}"
+    case |= telemetry_of(row) | turns_of(row)
+    if row.measured:
+        time = row.time_us
+        case |= {
+            "us": row.microseconds,
+            "tflops": row.tflops,
+            "tflops_low": row.tflops * row.microseconds / time["ci_high"],
+            "tflops_high": row.tflops * row.microseconds / time["ci_low"],
+            "written_speed": f"{significant(row.tflops)} TFLOP/s",
+            "samples": row.samples_us,
+            "rivals": row.cublas_samples_us if isinstance(row.cublas_samples_us, list) else None,
+        }
+        if case["err"]:
+            case["written_err"] = error_size(case["err"])
+        if case["watts"] is not None:
+            case["power"] = f"{case['watts']:.0f} W at {case['mhz']} MHz"
+        if not pd.isna(row.vs_cublas):
+            low, high = row.vs_cublas_ci
+            case |= {
+                "of": 100 * row.vs_cublas,
+                "of_low": 100 * low,
+                "of_high": 100 * high,
+                "of_least": 100 * row.of_cublas,
+                "written_ratio": f"{share(row.vs_cublas)} ({share(low)} to {share(high)})",
+            }
+        if not pd.isna(row.tflops) and row.is_gpu:
+            # Each matrix once: what any kernel has to move, so the roof is one that none exceeds.
+            case["intensity"] = 2 * m * n * k / (4.0 * (m * k + k * n + m * n))
+    return present(case)
+
+
+def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
+    """The ends of a device's slope, of its DRAM, and of its flat part, of its FP32 units."""
+    device = context["device"] or {}
+    peak, bandwidth = (device.get(name) for name in ("fp32_peak_gflops", "dram_peak_gbytes_s"))
+    xs = [case[name] for case in cases for name in ("intensity", "counted_intensity") if name in case]
+    if not peak or not bandwidth or not xs:
+        return
+    ridge = peak / bandwidth
+    for limit, ends in (("DRAM", (min(*xs, ridge), ridge)), ("FP32 units", (ridge, max(*xs, ridge)))):
+        for x in ends:
+            y = min(x * bandwidth, peak) / 1e3
+            yield {"device": device["name"], "limit": limit, "intensity": plain(x), "tflops": plain(y)}
+
+
+def seen_on(color: Any, theme: str) -> str:
+    """The colour moved towards the ink of a theme, where it must be, until it has enough contrast to the card."""
+    rgb, card, ink = (np.array(matplotlib.colors.to_rgb(c)) for c in (color, CARDS[theme], INKS[theme]))
+    while contrast(np.round(255 * rgb) / 255, card) < CONTRAST:
+        rgb = rgb + 0.05 * (ink - rgb)
+    return matplotlib.colors.to_hex(rgb)
+
+
+def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
+    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
+    first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
+    others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
+    for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
+        color, shape = color_of(row), SHAPES[marker_of(row)]
+        if not row.is_chapter and row.kernel not in LIBRARIES:
+            color, shape = next(others), next(shapes)
+        elif row.variant:
+            variants[row.number] = variants.get(row.number, 0) + 1
+            weight = 1 - 0.75 ** variants[row.number]
+            ends = (matplotlib.colors.to_rgb(c) for c in (color, MUTED))
+            color = tuple(a + weight * (b - a) for a, b in zip(*ends, strict=True))
+        inks = INKS if color == CUBLAS else {theme: seen_on(color, theme) for theme in CARDS}
+        found[name] = inks | {"shape": shape}
+    return found
+
+
+def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Sequence[str]) -> Iterator[dict]:
+    """For every two files of one protocol that measured a case in common: the ratio of their speeds for each case, with
+    the interval, as compare.py has them."""
+    measured = {(case["file"], case["case"]): case for case in cases if case["outcome"] == "measured"}
+    for old, new in itertools.combinations(tables, 2):
+        if protocol_key(tables[old].context.iloc[0]) != protocol_key(tables[new].context.iloc[0]):
+            continue
+        compared = []
+        for found in compare(tables[old], tables[new], "time", None)[0]:
+            if found.ratio:
+                ratio = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
+                case = {name: value for name, value in measured[new, found.case].items() if name in ABOUT}
+                compared.append(present(case | ratio | {"verdict": found.verdict, "few": found.few_samples}))
+        if compared:
+            yield {"title": f"{titles[old]} → {titles[new]}", "cases": compared}
+
+
+COUNTS = {
+    "global load sectors": lambda c: c["global_loads"]["sectors"] + c["async_copies"]["sectors"],
+    "sectors a request": lambda c: per(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
+    "global store sectors": lambda c: c["global_stores"]["sectors"],
+    "bank conflicts": lambda c: sum(c[kind]["conflicts"] for kind in ("shared_loads", "shared_stores", "async_copies")),
+    "barriers": lambda c: c["barriers"],
+    "L2 hits, model": lambda c: share(c["l2"]["in_step"]["hit_rate"]) if "l2" in c else None,
+    "DRAM bytes read, model": lambda c: c["l2"]["in_step"]["dram_read_bytes"] if "l2" in c else None,
+}
+
+
+def per(value: float, of: float) -> float | None:
+    return value / of if of else None
+
+
+def counts_table(source: str, counted: Sequence[Row]) -> Table:
+    body = [[row.kernel, shape_text(row.shape), *(plain(of(row.counts)) for of in COUNTS.values())] for row in counted]
+    text = "What the CPU executor counted of one product: requests of warps, and an L2 model. Nothing was timed."
+    return Table(f"Counts: {source}", text, ["kernel", "M × N × K", *COUNTS], body)
+
+
+def derived_table(title: str, text: str, heads: Sequence[str], rows: Sequence[tuple[Sequence, dict]]) -> Table:
+    """Derived counters that are single numbers: each row has the texts of `heads`, and its counters by name."""
+    names = dict.fromkeys(n for _, derived in rows for n, value in derived.items() if not isinstance(value, dict))
+    used = [name for name in names if any(derived.get(name) is not None for _, derived in rows)]
+    body = [[*texts, *(plain(derived.get(name)) for name in used)] for texts, derived in rows]
+    return Table(title, text, [*heads, *(name.replace("_", " ") for name in used)], body)
+
+
+def counters_table(source: str, document: dict) -> Table:
+    size = (document.get("context") or {}).get("size", "an unknown size")
+    rows = [([kernel], of) for kernel, of in (document.get("derived") or {}).items()]
+    return derived_table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", ["kernel"], rows)
+
+
+def profiles_table(source: str, profiled: Sequence[Row]) -> Table:
+    text = "What Nsight Compute read of each launch of a product, with the caches emptied before each of its passes."
+    rows = [
+        ([row.kernel, shape_text(row.shape), launch["function"]], launch["derived"])
+        for row in profiled
+        for launch in row.profile["launches"]
+    ]
+    return derived_table(f"Profiles: {source}", text, ["kernel", "M × N × K", "launch"], rows)
+
+
+def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
+    """Adds the FLOP per byte of DRAM that Nsight Compute counted to the cases of its device, kernels and size."""
+    context = document.get("context") or {}
+    for case in cases:
+        counted = document.get("derived", {}).get(case["kernel"]) or {}
+        if case["device"] == context.get("device") and case.get("side") == context.get("size") and "intensity" in case:
+            case |= present({"counted_intensity": counted.get("flop_per_dram_byte")})
+
+
+def program_table(source: str, document: dict) -> Table:
+    fields = {"round": "round", "mode": "mode", "exit status": "status", "seconds": "seconds"}
+    rows = [[plain(run.get(name)) for name in fields.values()] for run in document["runs"]]
+    text = f"{document.get('example', 'A program')} with cuBLAS and with libsgemm in front of it; whole runs."
+    return Table(f"Program: {source}", text, list(fields), rows)
+
+
+def tuning_table(source: str, entries: list[dict]) -> Table:
+    columns = [name for name, value in entries[0].items() if not isinstance(value, (dict, list))]
+    rows = [[plain(entry.get(name)) for name in columns] for entry in entries]
+    text = "The configurations that a tuning stored."
+    return Table(f"Tuning: {source}", text, [name.replace("_", " ") for name in columns], rows)
+
+
+def other_table(path: Path, source: str) -> Table | str:
+    """The view of a file that the runner's sweeps did not write, or why it has none. Raises ResultsError for a file
+    that nothing in the suite writes."""
+    document = read_json(path)
+    if is_counters(path):
+        return counters_table(source, load_counters(path))
+
+    def are_objects(value: Any) -> bool:
+        return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+    if are_objects(document) and all("variants" in each for each in document):
+        return f"{source}{path.suffix} is a list of kernels (runner --list), which holds no results."
+    if isinstance(document, dict) and are_objects(document.get("runs")):
+        return program_table(source, document)
+    if isinstance(document, dict) and are_objects(document.get("entries")):
+        return tuning_table(source, document["entries"])
+    raise ResultsError(f"can not use {path}: it is not a results file of this suite")
+
+
+def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[str, str]]:
+    """What a reader has to know of a file before its numbers: what it is, and of how many of its cases it holds."""
+    if document.get("interrupted"):
+        yield "Interrupted, so that cases are missing", source
+    if rows.empty:
+        yield "Without any case", source
+        return
+    if rows.context.iloc[0].get("git_dirty"):
+        yield "Measured with code that no commit has", source
+    timed = rows[rows.outcome.isin(CHARTED)]
+    without = timed.apply(lambda row: turns_of(row).get("no_energy"), axis="columns")
+    for what, found in (
+        ("On a throttled GPU, hollow points", timed.throttled.eq(True)),
+        ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
+        *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
+        ("Not verified", ~timed.verified.eq(True)),
+        ("Incorrect or failed, in the table of all cases alone", rows.outcome.isin(["incorrect", "failed"])),
+    ):
+        if found.any():
+            yield what, f"{source} ({found.sum()} of {len(found)})"
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """Raises ResultsError for a folder without results."""
+    found: list[Path] = []
+    for path in paths:
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise ResultsError(f"{path} holds no *.json")
+        found += files
+    return list(dict.fromkeys(found))
+
+
+def gather(paths: Sequence[Path]) -> Report:
+    """Raises ResultsError for a file that can not be used, and where no file has anything to show."""
+    report = Report()
+    notes: dict[str, list[str]] = {}  # what is to be known, of which files
+    tables: dict[int, pd.DataFrame] = {}
+    sources = short_names(paths)
+    for index, (path, source) in enumerate(zip(paths, sources, strict=True)):
+        if is_results(path):
+            tables[index] = load([path])
+            with as_the_schema_has_it(path):
+                for what, where in notes_of(source, tables[index], read_json(path)):
+                    notes.setdefault(what, []).append(where)
+        else:
+            found = other_table(path, source)
+            (report.notes if isinstance(found, str) else report.tables).append(found)
+    report.notes += (f"{what}: {', '.join(where)}." for what, where in notes.items())
+    tables = {index: rows for index, rows in tables.items() if len(rows)}
+    if not tables and not report.tables:
+        raise ResultsError(f"there is nothing to show: {' '.join(report.notes)}")
+
+    contexts = {index: rows.context.iloc[0] for index, rows in tables.items()}
+    keys = {protocol_key(context): context["protocol"] for context in contexts.values()}
+    report.protocols = protocol_titles(list(keys.values()))
+    names = names_of(row for rows in tables.values() for row in rows.itertuples())
+    report.looks = looks_of((row for rows in tables.values() for row in rows.itertuples()), names)
+    for index, rows in tables.items():
+        with as_the_schema_has_it(paths[index]):
+            protocol = list(keys).index(protocol_key(contexts[index]))
+            report.files.append({"file": sources[index]} | file_facts(contexts[index], rows))
+            for row in rows.itertuples():
+                case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
+                beside_gpu = {"beside_gpu": True} if rows.is_gpu.any() and not row.is_gpu else {}
+                report.cases.append(case | beside_gpu | {"id": len(report.cases)})
+            if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
+                report.tables.append(counts_table(sources[index], counted))
+            if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
+                report.tables.append(profiles_table(sources[index], profiled))
+    report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
+    for path in paths:
+        if not is_results(path) and is_counters(path):
+            add_counted_intensity(report.cases, load_counters(path))
+    for device, context in {device_name(context): context for context in contexts.values()}.items():
+        report.roofs += roofs_of(context, [case for case in report.cases if case["device"] == device])
+    if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
+        report.notes.append("The files were measured under several protocols; charts show one at a time.")
+    return report
+
+
+def file_facts(context: dict, rows: pd.DataFrame) -> dict:
+    """What the page tells of a file, by the heading of the column."""
+    protocol = context["protocol"]
+    facts = {
+        "device": device_name(context),
+        "measured on": context.get("date"),
+        "commit": (context.get("git_commit") or "")[:12],
+        "CPU": context.get("cpu"),
+        "driver": (context["device"] or {}).get("driver"),
+        "cuBLAS": context.get("cublas_version"),
+        "protocol": ", ".join(f"{name} {protocol.get(name)}" for name in PROTOCOL if name not in MODES),
+        "cases": ", ".join(f"{number} {outcome}" for outcome, number in rows.outcome.value_counts().items()),
+    }
+    return {name: value for name, value in facts.items() if value}

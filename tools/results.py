@@ -1,0 +1,369 @@
+"""Reads the runner's results files: the one place that knows their layout.
+
+A results file holds a context (the machine, the build, the protocol) and one record for each case. `load` joins the
+files of one device into a table with one row for each case; everything drawn or tabulated is picked from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import exp, log
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
+SCHEMA = "runner/record/results.schema.json"
+COUNTERS_VERSION = 1
+OUTCOMES = (
+    "measured",
+    "sustained",
+    "executed",
+    "compared",
+    "counted",
+    "profiled",
+    "incorrect",
+    "failed",
+    "not_supported",
+    "skipped",
+)
+PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
+SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
+CONFIDENCE = 0.95  # of intervals, where a file does not say
+
+# What results/<device>/ holds; all but cold may be missing.
+SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
+COUNTERS_FILE = "counters.json"
+ACCURACY_FILE = "accuracy.json"
+SHAPES_FILE = "shapes.json"
+TENSOR_SHAPES_FILE = "shapes_tensor.json"
+ENERGY_FILE = "energy.json"
+SUSTAINED_FILE = "sustained.json"
+OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board
+# What scripts/measure_device.sh writes, and may not have written yet.
+LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
+LATER_FILES += (OTHER_BOARD_FILE,)
+LIBRARY_FILE = "library_shapes.csv"  # of tests/benchmarks/library_benchmark
+OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
+REPOSITORIES = (
+    "siboehm/SGEMM_CUDA",
+    "leimao/CUDA-GEMM-Optimization",
+    "xlite-dev/LeetCUDA",
+    "salykova/sgemm.cu",
+    "lawmurray/gpu-gemm",
+)
+
+REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
+MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
+RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
+OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
+OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
+OPTIONAL += ["energy", "sustained", "trace", "ops", "batch"]
+DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
+DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus", "interrupted"]
+SHAPE = ["m", "n", "k", "ops", "batch"]
+CASE = ["kernel", *SHAPE, "gpus", "l2", "time", "data"]  # what tells cases apart
+
+# The parts of the protocol that decide what a time means. The others decide how many samples there are.
+MODES = ("check", "count", "accuracy", "energy", "sustain")  # off in files older than the mode
+PROTOCOL = ("l2", "time", "data", "alpha", "beta", "seed", "verify", *MODES)
+
+Row = Any  # a row of the table, as itertuples gives it
+
+
+class ResultsError(Exception):
+    """A file that can not be used, or a question its records can not answer; the message is one line."""
+
+
+class NotMeasured(ResultsError):
+    """The results hold nothing about a kernel that has a page, or lack a file that belongs to them: it was not measured
+    yet."""
+
+
+@contextmanager
+def as_the_schema_has_it(path: Path | str) -> Iterator[None]:
+    """For code that reads a results file: what the file lacks, or has as something else, becomes a ResultsError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"it is not as {SCHEMA} has it ({type(error).__name__}: {error})"
+        raise ResultsError(f"can not use {path}: {reason}") from None
+
+
+def read_json(path: Path | str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultsError(f"can not read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ResultsError(f"{path} is not JSON: {error}") from None
+
+
+def _problem(document: object) -> str | None:
+    """What keeps a parsed JSON document from being a results file this code understands."""
+    context = document.get("context") if isinstance(document, dict) else None
+    if not isinstance(context, dict) or not isinstance(document.get("benchmarks"), list):
+        return "it is not a results file of the runner (no context and benchmarks)"
+    if (version := context.get("schema_version")) not in SCHEMA_VERSIONS:
+        return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
+    if not {"l2", "time"} <= context.get("protocol", {}).keys() or "device" not in context:
+        return "its context names no device or protocol"
+    if not isinstance(context["device"], (dict, type(None))):
+        return "its device is no object"
+    for index, record in enumerate(document["benchmarks"]):
+        if missing := sorted(REQUIRED - record.keys()):
+            return f"benchmark {index} lacks {', '.join(missing)}"
+        if not all(isinstance(record[name], int) for name in ("number", "m", "n", "k")):
+            return f"{record['name']} has a size or a number that is no integer"
+        if record["outcome"] not in OUTCOMES:
+            return f"{record['name']} has the unknown outcome {record['outcome']!r}"
+        if record["outcome"] == "measured" and not record.keys() >= MEASURED:
+            return f"{record['name']} is measured and lacks its times"
+        if not all(isinstance(record.get(name, []), list) for name in ("samples_us", "cublas_samples_us")):
+            return f"{record['name']} has samples that are no list"
+    return None
+
+
+def size_text(shape: tuple) -> str:
+    """ "4096x128x64", or "96x512x512x64:tn" for a batch with A transposed: as the runner's --sizes takes it."""
+    m, n, k, *layout = shape
+    ops, batch = layout or PLAIN
+    return f"{batch}x" * (batch > 1) + f"{m}x{n}x{k}" + f":{ops}" * (ops != "nn")
+
+
+def parse_size(text: str) -> tuple:
+    """The shape of one size, which size_text writes; "4096" is short for "4096x4096x4096". Raises ResultsError for
+    anything else, as for a range of sizes."""
+    if not (found := SIZE.fullmatch(text)):
+        raise ResultsError(f"{text!r} is no size: 4096, 4096x128x64, 4096:nt and 96x512x512x64:tn are some")
+    numbers = [int(number) for number in found["numbers"].split("x")]
+    *batch, m, n, k = numbers * 3 if len(numbers) == 1 else numbers
+    return shape_of({"m": m, "n": n, "k": k, "ops": found["ops"] or PLAIN[0], "batch": (batch or PLAIN[1:])[0]})
+
+
+def shape_of(record: dict) -> tuple:
+    """What size_text writes of a record. A product of transposed operands or a batch has its layout behind the sizes,
+    so that no plain one equals it."""
+    layout = record.get("ops", PLAIN[0]), record.get("batch", PLAIN[1])
+    return record["m"], record["n"], record["k"], *(() if layout == PLAIN else layout)
+
+
+def interval_level(samples: int, confidence: float) -> float | None:
+    """The confidence of a median's interval, which comes from order statistics; None where there are too few samples.
+
+    An interval from the smallest to the largest of n samples misses the median when all of them lie on one side of it:
+    once in 2^(n - 1). So it covers at most 1 - 2^(1 - n), which is 0.75 for 3 samples, and 0.95 takes 6.
+    """
+    return confidence if samples > 0 and 1 - 2.0 ** (1 - samples) >= confidence else None
+
+
+def _order(case: dict) -> tuple:
+    """Chapters by number, the default variant first; then cuBLAS, other GPU kernels and CPU kernels."""
+    if case["number"] > 0:
+        return 0, case["number"], case["variant"], case["shape"]
+    return 1, case["platform"] != "gpu", case["kernel"] != "cublas", case["kernel"], case["shape"]
+
+
+def _cases(path: Path | str, file: int) -> Iterator[dict]:
+    """The records of a file, each with what is derived from it and with the context of the file."""
+    document = read_json(path)
+    if problem := _problem(document):
+        raise ResultsError(f"can not use {path}: {problem}")
+    context = document["context"]
+    for data in document["benchmarks"]:
+        shape = shape_of(data)
+        samples = len(data.get("samples_us") or ())
+        level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
+        ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
+        yield data | {
+            "file": file,
+            "context": context,
+            "l2": context["protocol"]["l2"],
+            "time": context["protocol"]["time"],
+            "ops": data.get("ops", PLAIN[0]),
+            "batch": data.get("batch", PLAIN[1]),
+            "shape": shape,
+            "side": shape[0] if len(set(shape)) == 1 else None,  # of a square problem
+            "is_gpu": data["platform"] == "gpu",
+            "is_chapter": data["number"] > 0,
+            # In FP32, or in several products of a lower precision that are as accurate together.
+            "has_fp32_accuracy": data["accuracy_class"]
+            in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"),
+            "measured": data["outcome"] == "measured",
+            "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
+            "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,
+            "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
+            "interval_level": level,
+            "few_samples": samples if samples and level is None else None,  # too few for an interval
+            "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
+            "interrupted": document.get("interrupted", False),  # the run of the file: cases may be missing
+        }
+
+
+def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = PROTOCOL) -> list[str]:
+    """One text for each part of the protocol that is not the same in all files: "beta is 0.0 (a.json), 1.0 (b.json)".
+
+    `protocols` maps the name of a file to the protocol in its context.
+    """
+    found = []
+    for name in names:
+        files: dict[str, list[str]] = {}
+        for file, protocol in protocols.items():
+            files.setdefault(str(protocol.get(name, False if name in MODES else None)), []).append(file)
+        if len(files) > 1:
+            values = (f"{value} ({', '.join(of)})" for value, of in files.items())
+            found.append(f"{name} is {', '.join(values)}")
+    return found
+
+
+def load(paths: Iterable[Path | str]) -> pd.DataFrame:
+    """Joins results files into a table with one row for each case, in the order of the chapters.
+
+    The median repetition of a case in a file stands for it, or one that went wrong. Where several files hold a case
+    under one protocol, the last file counts. Raises ResultsError for a file that can not be used, and for files of
+    different devices or with different operands. Cold and warm files, say, may be joined: their cases stay apart.
+    """
+    paths = list(paths)
+    placed = []
+    for file, path in enumerate(paths):
+        with as_the_schema_has_it(path):
+            placed += [(_order(case), case) for case in _cases(path, file)]
+    cases = [case for _, case in sorted(placed, key=itemgetter(0))]
+    names = {case["context"]["device"]["name"] for case in cases if case["context"]["device"]}
+    if len(names) > 1:
+        raise ResultsError(f"files of different devices can not be joined: {', '.join(sorted(names))}")
+    protocols = {str(paths[case["file"]]): case["context"]["protocol"] for case in cases}
+    if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in CASE]):
+        raise ResultsError(f"files of different protocols can not be joined: {'; '.join(differences)}")
+    columns = dict.fromkeys([*(key for case in cases for key in case), *sorted(REQUIRED), *OPTIONAL, *DERIVED])
+    table = pd.DataFrame(cases, columns=list(columns))
+    if table.empty:
+        return table
+    ranked = table.sort_values(["measured", "microseconds"], kind="stable")
+    repetitions = ranked.groupby([*CASE, "file"], dropna=False, sort=False).measured
+    middle = repetitions.transform("all") * ((repetitions.transform("size") - 1) // 2)
+    chosen = ranked[repetitions.cumcount() == middle]
+    return chosen.sort_values("file", kind="stable").drop_duplicates(CASE, keep="last").sort_index()
+
+
+def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.DataFrame:
+    """The rows whose columns equal `fields`; `outcome=None` picks every outcome."""
+    fields |= {"outcome": outcome} if outcome else {}
+    for name, value in fields.items():
+        cases = cases[cases[name] == value]
+    return cases
+
+
+def one(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> Row | None:
+    return next(pick(cases, outcome, **fields).itertuples(), None)
+
+
+def device_of(cases: pd.DataFrame) -> dict:
+    """The GPU; empty where only CPU kernels ran."""
+    return next((context["device"] for context in cases.context if context["device"]), {})
+
+
+def load_folder(folder: Path) -> pd.DataFrame:
+    """The sweeps in a folder of one device: cold.json, and the others that exist."""
+    first, *others = (folder / name for name in SWEEP_FILES)
+    return load([first, *(path for path in others if path.exists())])
+
+
+def load_if_there(path: Path) -> pd.DataFrame | None:
+    """Results that stand apart from the sweeps: of `runner --accuracy`, or over shapes of all kinds."""
+    return load([path]) if path.exists() else None
+
+
+def other_kernels(folder: Path) -> dict[str, list[Row]]:
+    """The cases of each public repository that a folder of one device has a file of, with those of the chapters that
+    ran beside them, kernels in the order of the files."""
+    found: dict[str, list[Row]] = {}
+    for repository in REPOSITORIES:
+        for path in sorted((folder / OTHER_KERNELS).glob(f"{repository.partition('/')[0]}*.json")):
+            order = [case["kernel"] for case in read_json(path)["benchmarks"]]
+            rows = sorted(load([path]).itertuples(), key=lambda row, order=order: order.index(row.kernel))
+            found.setdefault(repository, []).extend(rows)
+    return found
+
+
+def library_products(folder: Path) -> pd.DataFrame:
+    """What library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
+    has no such file."""
+    path = folder / LIBRARY_FILE
+    if not path.exists():
+        raise NotMeasured(f"there is no {LIBRARY_FILE} in {folder.name}")
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def is_of_file(row: Row) -> bool:
+    """Whether the kernel is of a .cu file, and no chapter or baseline."""
+    return isinstance(getattr(row, "path", None), str)
+
+
+def short_name(row: Row) -> str:
+    """The name of a .cu file's kernel: the function's where one was chosen, or the file's, cut in the middle where it
+    is long."""
+    name = row.variant or row.kernel.removesuffix(".cu").removesuffix(".cuh")
+    head, tail = 3, 40
+    return name if len(name) <= head + 1 + tail else f"{name[:head]}…{name[-tail:].partition('_')[2]}"
+
+
+def beta_of(row: Row) -> float:
+    return row.context["protocol"]["beta"]
+
+
+def is_of_mode(path: Path | str, mode: str) -> bool:
+    """Whether the file comes from the runner with that flag: one of MODES, `--accuracy` for "accuracy"."""
+    document = read_json(path)
+    return isinstance(document, dict) and document.get("context", {}).get("protocol", {}).get(mode) is True
+
+
+def load_counters(path: Path | str) -> dict:
+    """Reads a file that tools/counters.py wrote."""
+    document = read_json(path)
+    if not isinstance(document, dict) or not isinstance(document.get("kernels"), dict):
+        raise ResultsError(f"can not use {path}: it is not a file of tools/counters.py")
+    if (version := document.get("schema_version")) != COUNTERS_VERSION:
+        raise ResultsError(
+            f"can not use {path}: its schema_version is {version!r}, this script reads {COUNTERS_VERSION}"
+        )
+    return document
+
+
+def require_measured(folder: Path, file: str) -> Path:
+    """The path of a file of the folder. Raises NotMeasured where scripts/measure_device.sh has still to write it."""
+    if not (folder / file).exists():
+        kind = NotMeasured if file in LATER_FILES else ResultsError
+        raise kind(f"there is no {file} in {folder.name}")
+    return folder / file
+
+
+def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
+    return load_counters(folder / file) if (folder / file).exists() else None
+
+
+def is_counters(path: Path | str) -> bool:
+    """Whether the file comes from tools/counters.py and not from the runner."""
+    document = read_json(path)
+    return isinstance(document, dict) and "kernels" in document and "benchmarks" not in document
+
+
+def crossover(slow_start: dict[int, float], fast_start: dict[int, float]) -> float | None:
+    """The size from which on the first of two times is the smaller one, e.g. GPU against CPU; None if there is none.
+
+    Both map sizes to times. Between two measured sizes the times are taken as straight lines on logarithmic axes.
+    """
+    sizes = sorted(slow_start.keys() & fast_start.keys())
+    gaps = [log(slow_start[size] / fast_start[size]) for size in sizes]
+    if not gaps or gaps[-1] >= 0:
+        return None
+    for i in range(len(sizes) - 1, 0, -1):
+        if gaps[i - 1] >= 0:
+            weight = gaps[i - 1] / (gaps[i - 1] - gaps[i])
+            return exp(log(sizes[i - 1]) + weight * (log(sizes[i]) - log(sizes[i - 1])))
+    return None

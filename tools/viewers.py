@@ -1,0 +1,141 @@
+"""Writes the pages to play with, each in one file that loads nothing.
+
+    $(scripts/python.sh) -m tools.viewers FOLDER                          the order of tiles and the L2: tiles.html
+    $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter
+    ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
+
+The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
+Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools import ROOT, needs
+
+TILES = ROOT / "tools" / "tiles" / "tiles.html"
+GPU_MODELS = ROOT / "simt" / "count" / "gpu_models.cpp"
+GPU_MODEL = re.compile(r'model\("([^"]+)", "([^"]+)", CC_\d+, (\d+), (\d+) \* MB, (\d+)\)')
+STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
+NOT_COUNTED = 3  # the runner's exit status
+SCRIPT = re.compile(r'<script src="([^"]+)"></script>')
+
+
+class ViewersError(Exception):
+    """A page can not be made; the message says why."""
+
+
+def gpu_models() -> list[dict]:
+    """The GPUs of simt/count/gpu_models.cpp, in its order."""
+    found = GPU_MODEL.findall(GPU_MODELS.read_text(encoding="utf-8"))
+    if not found:
+        raise ViewersError(f"there is no model of a GPU in {GPU_MODELS}")
+    return [
+        {"id": gpu, "name": name, "sms": int(sms), "l2Bytes": int(l2) << 20, "partitions": int(partitions)}
+        for gpu, name, sms, l2, partitions in found
+    ]
+
+
+def in_one_file(page: Path, data: object) -> str:
+    """The page with its style sheets, scripts and data in it."""
+
+    def content(name: str) -> str:
+        return (page.parent / name).read_text(encoding="utf-8")
+
+    html = page.read_text(encoding="utf-8")
+    html = STYLE.sub(lambda match: f"<style>\n{content(match[1])}</style>", html)
+    html = SCRIPT.sub(lambda match: f"<script>\n{content(match[1])}</script>", html)
+    return html.replace(">DATA<", f">{json.dumps(data)}<")
+
+
+def run(runner: Path, what: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The runner's finished run, done for `what`. Its exit status is 0 or NOT_COUNTED."""
+    try:
+        done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise ViewersError(f"{runner} can not be started: {error.strerror}. --runner takes a built runner") from error
+    if done.returncode not in (0, NOT_COUNTED):
+        said = (done.stderr or done.stdout).strip()
+        raise ViewersError(f"{what}: {said or f'{runner} ended with status {done.returncode} and said nothing'}")
+    return done
+
+
+@contextlib.contextmanager
+def read_from(runner: Path) -> Iterator[None]:
+    """Errors in here mean that what the runner wrote is missing, no JSON or not what this script expects."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ViewersError(f"{runner} is not the runner of this version: build it from this checkout") from error
+
+
+def chapters(runner: Path) -> list[str]:
+    """The default variants of the chapters."""
+    listed = run(runner, "the list of kernels", "--list=json").stdout
+    with read_from(runner):
+        return [kernel["id"] for kernel in json.loads(listed) if (kernel["number"] or 0) > 0]
+
+
+def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments: str) -> int:
+    """Writes the page and returns how many launches the kernel makes; 0 where it can not be counted."""
+    options = "--count", "--kernel", kernel, "--trace", page, "--out", results, *arguments
+    if run(runner, kernel, *options).returncode == NOT_COUNTED:
+        return 0
+    with read_from(runner):
+        counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
+        return len(counts.get("launches", [counts]))
+
+
+def write_traces(runner: Path, kernel: str, folder: Path) -> list[Path]:
+    """The pages of a kernel, that of its last launch first; none where it can not be counted."""
+    page = folder / f"warp_{re.sub('[:/]+', '-', kernel)}.html"
+    with tempfile.TemporaryDirectory() as temporary:
+        results = Path(temporary) / "results.json"
+        launches = write_trace(runner, kernel, page, results)
+        pages = [page] if launches else []
+        for number in range(launches - 1):
+            pages.append(page.with_stem(f"{page.stem}_launch_{number}"))
+            write_trace(runner, kernel, pages[-1], results, "--trace-launch", str(number))
+    return pages
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the pages go")
+    parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
+    parser.add_argument("--kernels", help="ids of kernels, or files of them, separated by commas [the chapters]")
+    arguments = parser.parse_args()
+    try:
+        kernels = list(dict.fromkeys(filter(None, (arguments.kernels or "").split(","))))
+        if arguments.kernels is not None and not kernels:
+            raise ViewersError("--kernels names no kernel")
+        if kernels and not arguments.runner:
+            raise ViewersError("--kernels needs --runner, which counts their accesses")
+        needs.make_folder(arguments.folder, "the pages")
+        tiles = in_one_file(TILES, gpu_models())
+        (arguments.folder / "tiles.html").write_text(tiles, encoding="utf-8")
+        if arguments.runner:
+            runner = arguments.runner.resolve()
+            for kernel in kernels or chapters(runner):
+                pages = write_traces(runner, kernel, arguments.folder.resolve())
+                for page in pages:
+                    print(arguments.folder / page.name)
+                if not pages:
+                    print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
+    except (ViewersError, OSError) as error:
+        needs.stop(error)
+    print(arguments.folder / "tiles.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
