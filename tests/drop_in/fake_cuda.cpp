@@ -130,6 +130,9 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  if (properties->maxSize > 0 && !fake_cuda()->knows_limits) {
+    return result(cudaErrorInvalidValue);
+  }
   auto made = std::make_unique<FakePool>();
   made->most = properties->maxSize;
   *pool = reinterpret_cast<cudaMemPool_t>(made.get());

@@ -40,6 +40,7 @@ struct FakeCuda {
   std::size_t of_others = 0;  ///< that others have
   std::vector<std::unique_ptr<FakePool>> pools;
   std::map<void*, std::pair<FakePool*, std::size_t>> allocations;
+  bool knows_limits = true;  ///< of pools, as drivers from 12.2 on
   int refused_allocations = 0;
   int memory_nodes = 0;  ///< allocations that were captured
   int questions = 0;     ///< for the memory that is free

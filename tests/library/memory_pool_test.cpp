@@ -33,6 +33,7 @@ class MemoryPoolTest : public testing::Test {
     cuda.of_others = 0;
     cuda.captured = {};
     cuda.graph_refuses = false;
+    cuda.knows_limits = true;
     cuda.broken_captures = cuda.memory_nodes = cuda.refused_allocations = cuda.questions = 0;
     cuda.error = cudaSuccess;
     unsetenv("SGEMM_MEMORY");
@@ -176,6 +177,14 @@ TEST_F(MemoryPoolTest, SgemmMemoryLimitsWhatAllHandlesUse) {
   wait_for_the_next_look();
   EXPECT_TRUE(works(pool, GIB));
   EXPECT_EQ(of_device().threshold, GIB);
+}
+
+TEST_F(MemoryPoolTest, WithAnOlderDriverItLimitsEachCall) {
+  setenv("SGEMM_MEMORY", "1G", 1);
+  cuda.knows_limits = false;
+  MemoryPool pool;
+  EXPECT_FALSE(works(pool, GIB + 1));
+  EXPECT_TRUE(works(pool, GIB));
 }
 
 TEST_F(MemoryPoolTest, ASgemmMemoryOfNothingTakesNothing) {
