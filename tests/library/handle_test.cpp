@@ -299,7 +299,8 @@ TEST_F(HandleTest, CublasComputesABatchThatNothingWasAddedTo) {
   batch.count = 3;
   batch.first.alpha = 1.0F;
   FailingAlgorithm failing;
-  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr)) << "C is not read, so that it can be computed again";
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr))
+      << "C is not read, so that it can be computed again";
   EXPECT_EQ(failing.enqueued, 1);
   batch.first.beta = 1.0F;
   failing.algorithm.launches = 1;
