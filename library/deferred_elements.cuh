@@ -9,6 +9,8 @@
 
 #include "common/epilogue.cuh"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -31,66 +33,69 @@ constexpr int CONSUMERS = 2 * WARPGROUP;  // threads of a block that multiply
 constexpr int CONSUMER_WARPS = CONSUMERS / WARP;
 constexpr int CONSUMERS_BARRIER = 1;  // number 0 is that of __syncthreads()
 
-/// How many panels of PANEL x PANEL elements C has.
-SGEMM_HOST_DEVICE inline std::int64_t panels_of_c(const Problem& p) { return panels_of(p.m) * panels_of(p.n); }
+/// How many tiles of TILE_ROWS x TILE_ROWS elements C has: an operand tile of A by one of B.
+SGEMM_HOST_DEVICE inline std::int64_t tiles_of_c(const Problem& p) { return tiles_along(p.m) * tiles_along(p.n); }
 
 /// The notes, in global memory.
-struct Postponed {
-  unsigned* warps;  ///< for each panel of C and consumer warp, whether the warp has postponed some of it
-  unsigned* pairs;  ///< for each panel of C and consumer, a bit for each postponed pair, if its warp has postponed some
+struct Deferred {
+  unsigned* warps;  ///< for each tile of C and consumer warp, whether the warp has deferred some of it
+  unsigned* pairs;  ///< for each tile of C and consumer, a bit for each deferred pair, if its warp has deferred some
 
-  /// The places for so many panels of C, in memory that is aligned to 4 bytes.
-  Postponed(std::int64_t panels, void* memory)
-      : warps(static_cast<unsigned*>(memory)), pairs(warps + panels * CONSUMER_WARPS) {}
+  /// The places for so many tiles of C, in memory that is aligned to 4 bytes.
+  Deferred(std::int64_t tiles, void* memory)
+      : warps(static_cast<unsigned*>(memory)), pairs(warps + tiles * CONSUMER_WARPS) {}
 
-  /// The places from panel number `first` on.
-  __device__ Postponed(const Postponed& all, std::int64_t first)
+  /// The places from tile number `first` on.
+  __device__ Deferred(const Deferred& all, std::int64_t first)
       : warps(all.warps + first * CONSUMER_WARPS), pairs(all.pairs + first * CONSUMERS) {}
 
-  static std::size_t bytes(std::int64_t panels) {
-    return sizeof(unsigned) * static_cast<std::size_t>(panels) * (CONSUMER_WARPS + CONSUMERS);
+  static std::size_t bytes(std::int64_t tiles) {
+    return sizeof(unsigned) * static_cast<std::size_t>(tiles) * (CONSUMER_WARPS + CONSUMERS);
   }
 };
 
-/// For each consumer warp of the block, 1 if it has postponed elements. It lies in shared memory, so that a block that
+/// For each consumer warp of the block, 1 if it has deferred elements. It lies in shared memory, so that a block that
 /// has none ends at once.
-using PostponedByWarp = unsigned[CONSUMER_WARPS];
-__device__ __forceinline__ PostponedByWarp& postponed_by_warp() {
-  __shared__ PostponedByWarp words;
+using DeferredByWarp = unsigned[CONSUMER_WARPS];
+__device__ __forceinline__ DeferredByWarp& deferred_by_warp() {
+  __shared__ DeferredByWarp words;
   return words;
 }
 
-/// Before the first tile: nothing is postponed. A barrier of the block has to follow.
-__device__ __forceinline__ void postpone_nothing() {
+/// Before the first tile: nothing is deferred. A barrier of the block has to follow.
+__device__ __forceinline__ void defer_nothing() {
   if (threadIdx.x < CONSUMER_WARPS) {
-    postponed_by_warp()[threadIdx.x] = 0;
+    deferred_by_warp()[threadIdx.x] = 0;
   }
 }
 
 /// What the multiplying kernel gets.
-struct PostponingProblem : GemmProblem {
-  SGEMM_HOST_DEVICE PostponingProblem(const GemmProblem& p, const Postponed& notes)
-      : GemmProblem(p), postponed(notes) {}
+struct DeferringProblem : GemmProblem {
+  SGEMM_HOST_DEVICE DeferringProblem(const GemmProblem& p, const Deferred& notes) : GemmProblem(p), deferred(notes) {}
 
-  Postponed postponed;
+  Deferred deferred;
+
+  __device__ __forceinline__ float& element_of_c(std::int64_t row, std::int64_t column) const {
+    return c[row * ldc + column];
+  }
 };
 
-/// Notes the pairs that a thread has a bit for. All threads of a warp call it, also for a panel beyond the right edge
+/// Notes the pairs that a thread has a bit for. All threads of a warp call it, also for a tile beyond the right edge
 /// of C, which has none. No branch comes before the vote: from a branch on, the compiler would take the warp for
 /// divided, and would keep the places in the rings in each thread's registers instead of uniform ones.
-__device__ __forceinline__ void compute_again(const PostponingProblem& p, std::int64_t first_row,
-                                              std::int64_t first_col, unsigned not_finite, const Scalars&) {
+__device__ __forceinline__ void defer(const DeferringProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                      unsigned not_finite) {
   const bool any = __any_sync(~0U, not_finite != 0 ? 1 : 0) != 0;
   const unsigned warp = threadIdx.x / WARP;
-  const std::int64_t panel = first_row / PANEL * panels_of(p.n) + first_col / PANEL;
+  const std::int64_t c_tile = first_row / TILE_ROWS * tiles_along(p.n) + first_col / TILE_ROWS;
   if (threadIdx.x % WARP == 0 && first_col < p.n) {
-    p.postponed.warps[panel * CONSUMER_WARPS + warp] = any ? 1 : 0;
+    p.deferred.warps[c_tile * CONSUMER_WARPS + warp] = any ? 1 : 0;
     if (any) {
-      postponed_by_warp()[warp] = 1;
+      deferred_by_warp()[warp] = 1;
     }
   }
   if (any) {
-    p.postponed.pairs[panel * CONSUMERS + threadIdx.x] = not_finite;
+    p.deferred.pairs[c_tile * CONSUMERS + threadIdx.x] = not_finite;
   }
 }
 
@@ -111,34 +116,34 @@ constexpr int PLAIN_SLOTS = 4;
 constexpr int PLAIN_COLUMNS = 4;                // of a thread: lines of the operand that is read whole
 constexpr int PLAIN_GROUPS = CONSUMERS / WARP;  // of threads that have the same lines of the other operand
 
-/// The lines of an operand: rows of op(A) or columns of op(B), from a panel's first one on.
-struct PanelLines {
+/// The lines of an operand: rows of op(A) or columns of op(B), from an operand tile's first one on.
+struct LinesOfTile {
   const float* data;
   std::int64_t line_step;
   std::int64_t k_step;
-  int count;           ///< lines of the matrix from there on, PANEL at most
+  int count;           ///< lines of the matrix from there on, TILE_ROWS at most
   std::int64_t depth;  ///< k
 
-  __device__ static PanelLines of(const float* data, bool along_k, std::int64_t ld, std::int64_t lines,
-                                  std::int64_t depth, std::int64_t first) {
+  __device__ static LinesOfTile of(const float* data, bool along_k, std::int64_t ld, std::int64_t lines,
+                                   std::int64_t depth, std::int64_t first) {
     const std::int64_t line_step = along_k ? ld : 1;
     const std::int64_t left = lines - first;
-    return {data + first * line_step, line_step, along_k ? 1 : ld, static_cast<int>(left < PANEL ? left : PANEL),
-            depth};
+    return {data + first * line_step, line_step, along_k ? 1 : ld,
+            static_cast<int>(left < TILE_ROWS ? left : TILE_ROWS), depth};
   }
 };
 
-/// Shared memory of a panel of C that is computed again. Its ring takes less than those of the tensor cores.
+/// Shared memory of a tile of C that is computed again. Its ring takes less than those of the tensor cores.
 struct PlainMemory {
   unsigned pairs[CONSUMERS];
-  unsigned rows[PANEL / 32];     ///< a bit for each row that has elements to compute
-  unsigned columns[PANEL / 32];  ///< the same for columns
-  int lines[PANEL];              ///< the numbers of these rows or columns in the panel
-  float4 ring[PLAIN_SLOTS * PLAIN_K * (PANEL / 2 + 4 + PANEL + 4) / 4];
+  unsigned rows[TILE_ROWS / 32];     ///< a bit for each row that has elements to compute
+  unsigned columns[TILE_ROWS / 32];  ///< the same for columns
+  int lines[TILE_ROWS];              ///< the numbers of these rows or columns in the tile
+  float4 ring[PLAIN_SLOTS * PLAIN_K * (TILE_ROWS / 2 + 4 + TILE_ROWS + 4) / 4];
 };
-static_assert(sizeof(PlainMemory) <= static_cast<std::size_t>(2 * 3 * 2 * PANEL * WGMMA_ROW_BYTES));
+static_assert(sizeof(PlainMemory) <= static_cast<std::size_t>(2 * 3 * 2 * TILE_ROWS * WGMMA_ROW_BYTES));
 
-__device__ __forceinline__ int set_bits(const unsigned (&words)[PANEL / 32]) {
+__device__ __forceinline__ int set_bits(const unsigned (&words)[TILE_ROWS / 32]) {
   int count = 0;
 #pragma unroll
   for (const unsigned word : words) {
@@ -150,7 +155,7 @@ __device__ __forceinline__ int set_bits(const unsigned (&words)[PANEL / 32]) {
 /// Starts copying PLAIN_K numbers of LINES lines, which become columns of a slot whose rows are STRIDE floats apart.
 /// `line_at(i)` is the number of line i, or at least `lines.count` where zeros have to stand.
 template <int LINES, int STRIDE, class LineAt>
-__device__ __forceinline__ void copy_lines(unsigned slot, const PanelLines& lines, std::int64_t first_k,
+__device__ __forceinline__ void copy_lines(unsigned slot, const LinesOfTile& lines, std::int64_t first_k,
                                            const LineAt& line_at) {
   const auto thread = static_cast<int>(threadIdx.x);
   const bool along_k = lines.k_step == 1;  // neighbouring threads read neighbouring numbers
@@ -169,13 +174,13 @@ __device__ __forceinline__ void copy_lines(unsigned slot, const PanelLines& line
 }
 
 /// The products of up to PLAIN_GROUPS * LISTED lines of one operand, those listed from `first` on, with all lines of
-/// the other one. `store(listed, other, sum)` gets the numbers of both lines in their panels.
+/// the other one. `store(listed, other, sum)` gets the numbers of both lines in their tiles.
 template <int LISTED, class Store>
-__device__ __forceinline__ void multiply_lines(PlainMemory& memory, const PanelLines& listed, int first, int count,
-                                               const PanelLines& whole, const Store& store) {
+__device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesOfTile& listed, int first, int count,
+                                               const LinesOfTile& whole, const Store& store) {
   constexpr int LINES = PLAIN_GROUPS * LISTED;
   constexpr int LISTED_STRIDE = LINES + 4;  // the padding spares bank conflicts of copies along k
-  constexpr int WHOLE_STRIDE = PANEL + 4;
+  constexpr int WHOLE_STRIDE = TILE_ROWS + 4;
   constexpr int FLOAT_BYTES = sizeof(float);
   constexpr int SLOT_BYTES = PLAIN_K * (LISTED_STRIDE + WHOLE_STRIDE) * FLOAT_BYTES;
   static_assert(PLAIN_SLOTS * SLOT_BYTES <= sizeof(PlainMemory::ring));
@@ -186,9 +191,9 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const PanelL
       const unsigned slot = ring + chunk % PLAIN_SLOTS * SLOT_BYTES;
       const std::int64_t first_k = static_cast<std::int64_t>(chunk) * PLAIN_K;
       copy_lines<LINES, LISTED_STRIDE>(slot, listed, first_k,
-                                       [&](int i) { return first + i < count ? memory.lines[first + i] : PANEL; });
-      copy_lines<PANEL, WHOLE_STRIDE>(slot + PLAIN_K * LISTED_STRIDE * FLOAT_BYTES, whole, first_k,
-                                      [](int i) { return i; });
+                                       [&](int i) { return first + i < count ? memory.lines[first + i] : TILE_ROWS; });
+      copy_lines<TILE_ROWS, WHOLE_STRIDE>(slot + PLAIN_K * LISTED_STRIDE * FLOAT_BYTES, whole, first_k,
+                                          [](int i) { return i; });
     }
     cp_async_commit_group();
   };
@@ -242,14 +247,14 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const PanelL
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);  // before the ring and the lines are used again
 }
 
-/// Whether an element of a panel of C is one of the pairs noted by its thread. The places are those of first_row() and
+/// Whether an element of a tile of C is one of the pairs noted by its thread. The places are those of first_row() and
 /// first_column().
 __device__ __forceinline__ bool is_noted(const unsigned (&pairs)[CONSUMERS], int row, int column) {
   const int thread = row / 16 * WARP + row % 8 * 4 + column % 8 / 2;
   return (pairs[thread] >> static_cast<unsigned>(column / 8 * 2 + row % 16 / 8) & 1U) != 0;
 }
 
-/// Lists the rows and columns of a panel of C that have noted elements inside of C, or the shorter of both lists.
+/// Lists the rows and columns of a tile of C that have noted elements inside of C, or the shorter of both lists.
 /// Returns whether these are rows.
 __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* warps, const unsigned* pairs, int rows,
                                            int columns, int& count) {
@@ -257,7 +262,7 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   unsigned noted = warps[thread / WARP] != 0 ? pairs[thread] : 0;
   const int row = first_row(threadIdx.x);
   const int column = first_column(threadIdx.x);
-  if (thread < PANEL / 32) {
+  if (thread < TILE_ROWS / 32) {
     memory.rows[thread] = 0;
     memory.columns[thread] = 0;
   }
@@ -274,9 +279,9 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   }
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
   const bool by_rows = set_bits(memory.rows) <= set_bits(memory.columns);
-  const unsigned(&chosen)[PANEL / 32] = by_rows ? memory.rows : memory.columns;
+  const unsigned(&chosen)[TILE_ROWS / 32] = by_rows ? memory.rows : memory.columns;
   count = set_bits(chosen);
-  if (thread < PANEL && (chosen[thread / 32] >> static_cast<unsigned>(thread % 32) & 1U) != 0) {
+  if (thread < TILE_ROWS && (chosen[thread / 32] >> static_cast<unsigned>(thread % 32) & 1U) != 0) {
     int place = __popc(chosen[thread / 32] & ((1U << static_cast<unsigned>(thread % 32)) - 1));
     for (int word = 0; word < thread / 32; ++word) {
       place += __popc(chosen[word]);
@@ -287,37 +292,32 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   return by_rows;
 }
 
-/// An element of C. Other types of problems have overloads.
-__device__ __forceinline__ float& element_of_c(const PostponingProblem& p, std::int64_t row, std::int64_t column) {
-  return p.c[row * p.ldc + column];
-}
-
-/// Computes the noted elements of a panel of C.
+/// Computes the noted elements of a tile of C. P is a DeferringProblem, or derived from it.
 template <class P>
-__device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_panel) {
-  const std::int64_t panel = a_panel * panels_of(p.n) + b_panel;
-  const unsigned* const warps = p.postponed.warps + panel * CONSUMER_WARPS;
+__device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile) {
+  const std::int64_t c_tile = a_tile * tiles_along(p.n) + b_tile;
+  const unsigned* const warps = p.deferred.warps + c_tile * CONSUMER_WARPS;
   if (!any_warp(warps)) {
     return;
   }
   PlainMemory& memory = *reinterpret_cast<PlainMemory*>(dynamic_smem());
-  const std::int64_t first_row = static_cast<std::int64_t>(a_panel) * PANEL;
-  const std::int64_t first_col = static_cast<std::int64_t>(b_panel) * PANEL;
-  const PanelLines rows = PanelLines::of(p.a, !p.a_transposed, p.lda, p.m, p.k, first_row);
-  const PanelLines columns = PanelLines::of(p.b, p.b_transposed, p.ldb, p.n, p.k, first_col);
+  const std::int64_t first_row = static_cast<std::int64_t>(a_tile) * TILE_ROWS;
+  const std::int64_t first_col = static_cast<std::int64_t>(b_tile) * TILE_ROWS;
+  const LinesOfTile rows = LinesOfTile::of(p.a, !p.a_transposed, p.lda, p.m, p.k, first_row);
+  const LinesOfTile columns = LinesOfTile::of(p.b, p.b_transposed, p.ldb, p.n, p.k, first_col);
   int count = 0;
   const bool by_rows =
-      list_lines(memory, warps, p.postponed.pairs + panel * CONSUMERS, rows.count, columns.count, count);
+      list_lines(memory, warps, p.deferred.pairs + c_tile * CONSUMERS, rows.count, columns.count, count);
   const Scalars scalars = scalars_of(p);
   const auto store = [&](int listed, int other, float sum) {
     const int row = by_rows ? listed : other;
     const int column = by_rows ? other : listed;
     if (row < rows.count && column < columns.count && is_noted(memory.pairs, row, column)) {
-      update(element_of_c(p, first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
+      update(p.element_of_c(first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
     }
   };
-  const PanelLines listed = by_rows ? rows : columns;
-  const PanelLines whole = by_rows ? columns : rows;
+  const LinesOfTile listed = by_rows ? rows : columns;
+  const LinesOfTile whole = by_rows ? columns : rows;
   constexpr int FEW = 4;
   constexpr int MANY = 8;
   int first = 0;
@@ -333,14 +333,16 @@ __device__ __forceinline__ void compute_panel(const P& p, int a_panel, int b_pan
   }
 }
 
-/// Calls `compute(a_panel, b_panel)` for the panels of C of a block that has postponed something. All consumers call it
+/// Calls `compute(a_tile, b_tile)` for the tiles of C of a block that has deferred something. All consumers call it
 /// when they have stored their last tile.
-template <class Shape, class P, class Compute>
-__device__ __forceinline__ void compute_postponed(const P& p, const Schedule& schedule, const Compute& compute) {
+template <class Policy, class Compute>
+__device__ __forceinline__ void compute_deferred(const typename Policy::Problem& p, const Schedule& schedule,
+                                                 const Compute& compute) {
+  using Shape = typename Policy::Shape;
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
   static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
-  if (!any_warp(postponed_by_warp())) {
+  if (!any_warp(deferred_by_warp())) {
     return;
   }
   Work work(schedule);
@@ -348,20 +350,41 @@ __device__ __forceinline__ void compute_postponed(const P& p, const Schedule& sc
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     if (segment.first == 0) {
-      const Tile tile = tile_at<Shape>(p, segment.tile);
+      const Tile tile = Policy::tile_at(p, segment.tile);
 #pragma unroll 1
-      for (int panel = 0; panel < tile.b_panels; ++panel) {
-        compute(tile.a_panel, tile.b_panel + panel);
+      for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
+        compute(tile.a, tile.b + b_tile);
       }
     }
   }
 }
 
-/// Computes what the block has postponed.
-template <class Shape>
-__device__ __forceinline__ void after_last_tile(const PostponingProblem& p, const Schedule& schedule) {
-  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) { compute_panel(p, a_panel, b_panel); });
-}
+/// The policy of kernels that compute one product of the library's. Its scalars may be on the GPU. float2: rows of C
+/// split into aligned pairs.
+template <class Shape, Access ACCESS>
+struct OneGemm : OneProduct<Shape, ACCESS> {
+  using Problem = DeferringProblem;
+
+  __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }
+
+  template <int VALUES>
+  __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                               const float (&sums)[VALUES]) {
+    store_sums<OneGemm, ACCESS>(p, first_row, first_col, sums);
+  }
+
+  __device__ __forceinline__ static Scalars scalars_of(const Problem& p) { return sgemm::scalars_of(p); }
+
+  /// The block computes them after its last tile.
+  __device__ __forceinline__ static void recompute(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                                   unsigned not_finite, const Scalars&) {
+    defer(p, first_row, first_col, not_finite);
+  }
+
+  __device__ __forceinline__ static void after_last_tile(const Problem& p, const Schedule& schedule) {
+    compute_deferred<OneGemm>(p, schedule, [&](int a_tile, int b_tile) { compute_tile(p, a_tile, b_tile); });
+  }
+};
 
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
