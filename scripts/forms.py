@@ -102,7 +102,7 @@ NAMED_FORMS: dict[str, Callable] = {
     "stalls": stalls,
 }
 
-COUNTER_ROWS_FILE = Path(__file__).resolve().parent.parent / "runner" / "profile" / "counter_rows.json"
+COUNTER_ROWS_FILE = Path(__file__).resolve().parent.parent / "runner" / "count" / "counter_rows.json"
 
 # Titles, fields of counters.json and forms.
 COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(

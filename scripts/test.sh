@@ -95,9 +95,9 @@ base_commit() {
 # files. The short run leaves the analyzer out, and checks the files that changed.
 files_to_tidy() {
   if [ -n "$all" ]; then
-    git ls-files 'runner/*.cpp' 'simt/*.cpp'
+    git ls-files 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
   else
-    git diff --name-only --diff-filter=d "$(base_commit)" -- 'runner/*.cpp' 'simt/*.cpp'
+    git diff --name-only --diff-filter=d "$(base_commit)" -- 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
   fi
 }
 
@@ -191,7 +191,7 @@ else
   skip "pytest of pages in a browser" "$no_browser"
 fi
 step "ruff" "$python" -m ruff check scripts library examples tests
-mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
+mapfile -t sources < <(find benchmarks examples kernels library many_gpus runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
@@ -210,7 +210,7 @@ else
   if [ ${#sources[@]} -gt 0 ]; then
     step "clang-tidy" tidy "${sources[@]}"
   else
-    skip "clang-tidy" "no file of runner/ or simt/ has changed since $(base_commit)"
+    skip "clang-tidy" "no file of many_gpus/, runner/ or simt/ has changed since $(base_commit)"
   fi
 fi
 step "generated tables" "$python" scripts/tables.py --check

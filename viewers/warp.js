@@ -1,6 +1,6 @@
 "use strict";
 
-// Steps through the accesses of one warp. runner/trace/trace_page.cpp writes the data.
+// Steps through the accesses of one warp. runner/count/trace_page.cpp writes the data.
 
 const LANES = 32;
 const SECTOR = 32; // bytes of global memory
