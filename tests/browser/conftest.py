@@ -38,8 +38,8 @@ def chromium() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
-    """open_page(FILE, width="phone", dark=True, touch=True) opens a file, or its address, and waits until it is loaded. With `touch`
-    there are fingers and no mouse."""
+    """open_page(FILE, width="phone", dark=True, touch=True) opens a file, or its address, and waits until it is
+    loaded. With `touch` there are fingers and no mouse."""
     contexts = []
     own = ("file:", "data:", "blob:", "about:")
 
