@@ -57,11 +57,11 @@ auto kernel_for(const Readings& read) {
 }
 
 /// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
-struct LinesOfBoth {
-  Lines a;
-  Lines b;
+struct Operands {
+  Operand a;
+  Operand b;
 
-  __device__ __forceinline__ explicit LinesOfBoth(const GemmProblem& p) {
+  __device__ __forceinline__ explicit Operands(const GemmProblem& p) {
     const bool used = scalars_of(p).alpha != 0.0F;
     a = {p.a, p.lda, used ? p.m : 0, p.k};
     b = {p.b, p.ldb, used ? p.n : 0, p.k};
@@ -86,13 +86,13 @@ struct Flags {
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Scheme, Reading READING>
-__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t panel, std::int64_t k_tile,
+__device__ __forceinline__ void split_lines(const Operand& lines, std::int64_t tile, std::int64_t k_tile,
                                             unsigned char* terms, Scaling& scaling, uint4* shared) {
   if constexpr (READING == Reading::across_k) {
-    split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+    split_columns<Scheme>(lines, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
   } else {
-    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
-                                                            reinterpret_cast<unsigned*>(shared));
+    split_rows<Scheme, READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+        lines, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   }
 }
 
@@ -106,14 +106,14 @@ __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_
 
 /// split_lines() for lines that may be aligned or not.
 template <class Scheme, bool ALONG_K>
-__device__ __forceinline__ void split_lines_anyhow(const Lines& lines, int panel, int k_tile, unsigned char* terms,
-                                                   Scaling& scaling, uint4* shared) {
+__device__ __forceinline__ void split_lines_of_any_alignment(const Operand& lines, int tile, int k_tile,
+                                                             unsigned char* terms, Scaling& scaling, uint4* shared) {
   if constexpr (!ALONG_K) {
-    split_lines<Scheme, Reading::across_k>(lines, panel, k_tile, terms, scaling, shared);
+    split_lines<Scheme, Reading::across_k>(lines, tile, k_tile, terms, scaling, shared);
   } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
-    split_lines<Scheme, Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling, shared);
+    split_lines<Scheme, Reading::along_k_by_four>(lines, tile, k_tile, terms, scaling, shared);
   } else {
-    split_lines<Scheme, Reading::along_k>(lines, panel, k_tile, terms, scaling, shared);
+    split_lines<Scheme, Reading::along_k>(lines, tile, k_tile, terms, scaling, shared);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "fake_cuda.hpp"
 
+#include <numeric>
 #include <utility>
 
 FakeCuda* fake_cuda() {
@@ -88,4 +89,129 @@ cudaError_t cudaEventQuery(cudaEvent_t) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t) {
   *milliseconds = static_cast<float>(begin->records == 1 ? FakeCuda::FIRST_MS : FakeCuda::LATER_MS);
   return unsafe();
+}
+
+// ---- Memory ----
+
+std::size_t FakePool::reserved() const { return std::accumulate(idle.begin(), idle.end(), in_use); }
+
+void FakePool::trim(std::size_t bytes) {
+  while (!idle.empty() && reserved() > bytes) {
+    idle.erase(idle.begin());
+  }
+}
+
+std::size_t FakeCuda::free() const {
+  std::size_t taken = of_others;
+  for (const auto& pool : pools) {
+    taken += pool->reserved();
+  }
+  return total - taken;
+}
+
+void FakeCuda::synchronize() {
+  for (const auto& pool : pools) {
+    pool->trim(pool->threshold);
+  }
+}
+
+void FakeCuda::destroy_graph() {
+  ++capture;
+  for (const FakeUserObject& object : std::exchange(held, {})) {
+    object.destroy(object.argument);
+  }
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  ++fake_cuda()->questions;
+  *free = fake_cuda()->free();
+  *total = fake_cuda()->total;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  auto made = std::make_unique<FakePool>();
+  made->most = properties->maxSize;
+  *pool = reinterpret_cast<cudaMemPool_t>(made.get());
+  fake_cuda()->pools.push_back(std::move(made));
+  return unsafe();
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+  if (which == cudaMemPoolAttrReleaseThreshold) {
+    reinterpret_cast<FakePool*>(pool)->threshold = *static_cast<unsigned long long*>(value);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
+  reinterpret_cast<FakePool*>(pool)->trim(bytes);
+  return unsafe();
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  FakeCuda& fake = *fake_cuda();
+  fake.memory_nodes += static_cast<int>(fake.captured.count(stream));
+  FakePool& from = *reinterpret_cast<FakePool*>(pool);
+  if (const auto piece = from.idle.lower_bound(bytes); piece != from.idle.end()) {
+    bytes = *piece;
+    from.idle.erase(piece);
+  } else if (bytes > fake.free() || (from.most > 0 && from.reserved() + bytes > from.most)) {
+    ++fake.refused_allocations;
+    return result(cudaErrorMemoryAllocation);
+  }
+  from.in_use += bytes;
+  *memory = new char;
+  fake.allocations[*memory] = {&from, bytes};
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+  const auto found = fake_cuda()->allocations.find(memory);
+  if (found == fake_cuda()->allocations.end()) {
+    return result(cudaErrorInvalidValue);
+  }
+  const auto& [pool, bytes] = found->second;
+  pool->in_use -= bytes;
+  pool->idle.insert(bytes);
+  fake_cuda()->allocations.erase(found);
+  delete static_cast<char*>(memory);
+  return cudaSuccess;
+}
+
+// ---- Streams and graphs ----
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = reinterpret_cast<cudaStream_t>(1024);
+  return unsafe();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return unsafe(); }
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
+                                     std::size_t*) {
+  *id = fake_cuda()->capture;
+  *graph = reinterpret_cast<cudaGraph_t>(512);
+  return cudaStreamIsCapturing(stream, status);
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* argument, cudaHostFn_t destroy, unsigned, unsigned) {
+  *object = reinterpret_cast<cudaUserObject_t>(new FakeUserObject{argument, destroy});
+  return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned) {
+  const std::unique_ptr<FakeUserObject> ends(reinterpret_cast<FakeUserObject*>(object));
+  ends->destroy(ends->argument);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t object, unsigned, unsigned) {
+  if (fake_cuda()->graph_refuses) {
+    return result(cudaErrorInvalidValue);
+  }
+  const std::unique_ptr<FakeUserObject> moved(reinterpret_cast<FakeUserObject*>(object));
+  fake_cuda()->held.push_back(*moved);
+  return cudaSuccess;
 }
