@@ -43,7 +43,8 @@
 // Tiles of 128x128 replace those of 128x256 if they keep more SMs busy. If tiles do not keep all SMs busy, k is divided
 // among blocks as well: stream-k, as in 09.
 //
-// Variants: `1_wgmma` to `6_persistent` lead from 10 to this kernel step by step, each in a file of its own.
+// Variants: `1_wgmma` to `6_persistent` lead from 10 to this kernel step by step, each in a file of its own. A table of
+// what comes after `6_persistent`, and of the file that has it, is in docs/11_bf16x6.md#the-full-kernel.
 
 #include "common/problem.hpp"
 #include "common/target.hpp"

@@ -13,8 +13,17 @@
 //              2^-25 at most, which is 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
 //   rings      have three slots for tiles of A and four for tiles of B, of 32 KB.
 //
-// Chapter 11 has and explains the rest. This kernel does not suit operands whose rows (of A) or columns (of B) span
-// many decades: elements of C that are made of small numbers alone lose bits.
+//   an operand tile            block 128 x 256, 12 warps          the main loop, for each k-tile
+//   +--------+ 128 rows of A   +-----------+-----------+
+//   | x1     | or columns      |  w0-w3    |  w0-w3    | 64 rows  start    12 wgmma: 3 products, 4 times 16 along k
+//   +--------+ of B,           +-----------+-----------+          wait     until the tensor cores have their sums
+//   | x2     | 16 KB a term    |  w4-w7    |  w4-w7    | 64 rows  release  the slot of B, and after the last one of A
+//   +--------+                 +-----------+-----------+          promote  FP32 units add the sums to accumulators
+//     BK = 64                  a tile      another one
+//                              of B                 w8 copies     and the same with the next tile of B
+//
+// Splitting, stream-k and what else stands around the loop are those of 11. This kernel does not suit operands whose
+// rows (of A) or columns (of B) span many decades: elements of C that are made of small numbers alone lose bits.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each.
 // Limit: as in 11 the power that the tensor cores draw, and the time for splitting, a tenth of the whole at 4096.

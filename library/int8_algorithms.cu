@@ -44,14 +44,14 @@ __device__ __forceinline__ void raise_maxima(const Operand& lines, std::int64_t 
 
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS) gemm_maxima_kernel(GemmProblem p, void* maxima_memory) {
-  const Operands lines(p);
+  const Operands operands(p);
   find_maxima_of_tile(
       p, maxima_memory,
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_A>(lines.a, first_line, first_k, maxima);
+        raise_maxima<READ_A>(operands.a, first_line, first_k, maxima);
       },
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_B>(lines.b, first_line, first_k, maxima);
+        raise_maxima<READ_B>(operands.b, first_line, first_k, maxima);
       });
 }
 
@@ -77,13 +77,13 @@ template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     gemm_split_kernel(GemmProblem p, void* maxima, void* workspace, Flags flags) {
   flags.lower();
-  const Operands lines(p);
+  const Operands operands(p);
   split_tile(
       p, maxima, workspace,
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_A>(lines.a, first_line, first_k, codes, to, shared); },
+          unsigned char* shared) { split_lines<READ_A>(operands.a, first_line, first_k, codes, to, shared); },
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_B>(lines.b, first_line, first_k, codes, to, shared); });
+          unsigned char* shared) { split_lines<READ_B>(operands.b, first_line, first_k, codes, to, shared); });
 }
 
 struct SplitKernel {
@@ -107,15 +107,15 @@ template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
     gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
   flags.lower();
-  const Operands lines(p);
+  const Operands operands(p);
   split_whole_lines(p, workspace, lines_of_block,
                     LineReader{READ_A != Reading::across_k,
                                [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load<READ_A>(lines.a, line, first_k, group, x);
+                                 load<READ_A>(operands.a, line, first_k, group, x);
                                }},
                     LineReader{READ_B != Reading::across_k,
                                [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load<READ_B>(lines.b, line, first_k, group, x);
+                                 load<READ_B>(operands.b, line, first_k, group, x);
                                }});
 }
 

@@ -31,14 +31,14 @@ template <class Scheme, Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     gemm_split_kernel(GemmProblem p, void* workspace, Flags flags) {
   flags.lower();
-  const Operands lines(p);
+  const Operands operands(p);
   split_tile<Scheme>(
       p, workspace,
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme, READ_A>(lines.a, tile, k_tile, terms, scaling, shared);
+        split_operand_tile<Scheme, READ_A>(operands.a, tile, k_tile, terms, scaling, shared);
       },
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme, READ_B>(lines.b, tile, k_tile, terms, scaling, shared);
+        split_operand_tile<Scheme, READ_B>(operands.b, tile, k_tile, terms, scaling, shared);
       });
 }
 

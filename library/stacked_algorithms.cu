@@ -44,9 +44,9 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       p, workspace,
       [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = tile / p.a_tiles;
-        const Operands lines(p.product(product));
-        split_lines_of_any_alignment<Scheme, A_ALONG_K>(lines.a, tile - product * p.a_tiles, k_tile, terms, scaling,
-                                                        shared);
+        const Operands operands(p.product(product));
+        split_operand_tile_of_any_alignment<Scheme, A_ALONG_K>(operands.a, tile - product * p.a_tiles, k_tile, terms,
+                                                               scaling, shared);
       },
       [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = tile / p.b_tiles;
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
         if (threadIdx.x == 0) {  // the thread that has taken the next product's tile for a neighbour
           scaling.has_next = of_product + 1 < p.b_tiles ? 1 : 0;
         }
-        const Operands lines(p.product(product));
-        split_lines_of_any_alignment<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
+        const Operands operands(p.product(product));
+        split_operand_tile_of_any_alignment<Scheme, B_ALONG_K>(operands.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 

@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   split_tile<NarrowBf16x6>(
       p, workspace, [](int, int, unsigned char*, Scaling&, uint4*) {},  // there is no A
       [&](int product, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines_of_any_alignment<NarrowBf16x6, B_ALONG_K>(Operands(p.product(product)).b, 0, k_tile, terms, scaling,
-                                                              shared);
+        split_operand_tile_of_any_alignment<NarrowBf16x6, B_ALONG_K>(Operands(p.product(product)).b, 0, k_tile, terms,
+                                                                     scaling, shared);
       });
 }
 

@@ -93,7 +93,7 @@ struct TallProblem : Problem {
   }
 };
 
-/// An operand tile of A in shared memory, as it is in the matrix: along k, or with the lines side by side. The
+/// An operand tile of A in shared memory, as it is in the matrix: along k, or with the rows of op(A) side by side. The
 /// strides, in floats, keep threads that read at the same time on different banks. Each thread reads at one k of the
 /// lower half of the k-tile or of the upper half, as k_in_tile() has it.
 template <bool ALONG_K>
@@ -156,7 +156,7 @@ inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 /// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
 /// outside of the matrix. `thread` is one of COPIERS.
 template <bool ALONG_K, int COPIERS, Access ACCESS>
-__device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& lines, std::int64_t first_line,
+__device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& operand, std::int64_t first_line,
                                              std::int64_t first_k, int thread) {
   constexpr int ROW_GROUPS = (ALONG_K ? BK : TILE_ROWS) / 4;  // of a row of the stored matrix
   constexpr int STEP = COPIERS / ROW_GROUPS;
@@ -166,9 +166,9 @@ __device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& lines
   int across = thread / ROW_GROUPS;
   const std::int64_t first_along = ALONG_K ? first_k : first_line;
   const std::int64_t first_across = ALONG_K ? first_line : first_k;
-  const std::int64_t left_along = (ALONG_K ? lines.depth : lines.count) - first_along - along;
-  const std::int64_t left_across = (ALONG_K ? lines.count : lines.depth) - first_across;
-  const float* from = lines.data + (first_across + across) * lines.stride + first_along + along;
+  const std::int64_t left_along = (ALONG_K ? operand.depth : operand.count) - first_along - along;
+  const std::int64_t left_across = (ALONG_K ? operand.count : operand.depth) - first_across;
+  const float* from = operand.data + (first_across + across) * operand.stride + first_along + along;
 #pragma unroll 4
   for (int i = 0; i < GROUPS_OF_TILE / COPIERS; ++i) {
     const int place = ALONG_K ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
@@ -182,7 +182,7 @@ __device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& lines
         cp_async_zfill<4>(to + j * sizeof(float), from + j, inside && left_along > j);
       }
     }
-    from += STEP * lines.stride;
+    from += STEP * operand.stride;
     across += STEP;
   }
 }
@@ -198,16 +198,16 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
     const Segment segment = work.next(schedule);
     const int number = segment.tile / p.a_tiles;
     const std::int64_t first_line = static_cast<std::int64_t>(segment.tile - number * p.a_tiles) * TILE_ROWS;
-    const Operand lines = Operands(p.product(number)).a;
-    const bool vector = rows_split_into<4>(lines.data, ALONG_K ? lines.depth : lines.count, lines.stride);
+    const Operand a = Operands(p.product(number)).a;
+    const bool vector = rows_split_into<4>(a.data, ALONG_K ? a.depth : a.count, a.stride);
 #pragma unroll 1
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
       const std::int64_t first_k = static_cast<std::int64_t>(k_tile) * BK;
       rings.a.wait_until_empty();
       if (vector) {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), a, first_line, first_k, thread);
       } else {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), a, first_line, first_k, thread);
       }
       cp_async_mbarrier_arrive_noinc(rings.a.full());
       rings.a.advance();

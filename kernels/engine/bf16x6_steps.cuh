@@ -73,30 +73,29 @@ constexpr int SPLIT_THREADS = 256;
 /// that are not finite are computed again.
 __device__ __forceinline__ float with_three_terms(float x) { return x == 0.0F || std::fabs(x) >= 0x1p-100F ? x : NAN; }
 
-/// Splits a tile of A or B in each block. Elements outside the matrices become zeros.
+/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
 __device__ __forceinline__ void split(const Problem& p, const SplitOperands& operands) {
   __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
-  const int line_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
+  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
   const std::int64_t first_k = static_cast<std::int64_t>(blockIdx.x) % operands.k_tiles * BK;
-  const bool of_a = line_tile < operands.a_tiles;
-  const std::int64_t first_line =
-      static_cast<std::int64_t>(of_a ? line_tile : line_tile - operands.a_tiles) * TILE_ROWS;
-  const std::int64_t lines = of_a ? p.m : p.n;
+  const bool of_a = row_tile < operands.a_tiles;
+  const std::int64_t first_row = static_cast<std::int64_t>(of_a ? row_tile : row_tile - operands.a_tiles) * TILE_ROWS;
+  const std::int64_t rows = of_a ? p.m : p.n;
 
   // Neighbouring threads read neighbours: along k in A, along columns in B.
   const int thread = static_cast<int>(threadIdx.x);
-  int line = of_a ? thread / BK : thread % TILE_ROWS;
+  int row = of_a ? thread / BK : thread % TILE_ROWS;
   int k = of_a ? thread % BK : thread / TILE_ROWS;
-  const int line_step = of_a ? SPLIT_THREADS / BK : 0;
+  const int row_step = of_a ? SPLIT_THREADS / BK : 0;
   const int k_step = of_a ? 0 : SPLIT_THREADS / TILE_ROWS;
   const float* source =
-      of_a ? p.a + (first_line + line) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_line + line;
-  const std::int64_t step = line_step * p.lda + k_step * p.ldb;
+      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
+  const std::int64_t step = row_step * p.lda + k_step * p.ldb;
 #pragma unroll 8
   for (int i = 0; i < TILE_ROWS * BK / SPLIT_THREADS; ++i) {
-    x[line][k] = with_three_terms(load_or_zero(source, first_line + line < lines && first_k + k < p.k));
+    x[row][k] = with_three_terms(load_or_zero(source, first_row + row < rows && first_k + k < p.k));
     source += step;
-    line += line_step;
+    row += row_step;
     k += k_step;
   }
   __syncthreads();

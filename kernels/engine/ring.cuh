@@ -19,8 +19,8 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Chapters 08 and 09: SLOTS slots of SLOT_BYTES, and their barriers behind them. The address of a barrier tells the
-/// slot, which takes fewer instructions in their loops than its number would.
+/// Chapters 08 and 09: SLOTS slots of SLOT_BYTES, and their barriers behind them. A thread keeps the address of a
+/// slot's barrier, from which the slot's number follows.
 template <int SLOTS, int SLOT_BYTES>
 class PackedRing {
  public:

@@ -214,16 +214,16 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
 }
 
-/// The rows of A or the columns of B in global memory: `count` lines of `depth` elements along k.
+/// The rows of A or the columns of B in global memory: `count` of them, of `depth` elements along k.
 struct Operand {
   const float* data;
-  std::int64_t stride;  ///< between lines if k is contiguous, otherwise between neighbours along k
+  std::int64_t stride;  ///< between rows of A, where k is contiguous, otherwise between neighbours along k
   std::int64_t count;
   std::int64_t depth;
 };
 
-/// Splits a tile of lines along which k is contiguous, as in the rows of A. Eight neighbouring threads have the groups
-/// of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
+/// Splits a tile of an operand in which k is contiguous, as in the rows of A. Eight neighbouring threads have the
+/// groups of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
 template <class Scheme, Access ACCESS>
 __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t tile, std::int64_t k_tile,
                                            unsigned char* to, Scaling& scaling, unsigned* shared) {
@@ -286,9 +286,9 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
-/// Splits a tile of lines that lie side by side, as the columns of B, which become rows. Thread t and thread t + 128
-/// have four groups each of column t. The terms go through shared memory one at a time, so that all are stored in whole
-/// lines.
+/// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
+/// thread t + 128 have four groups each of column t. The terms go through shared memory one at a time, so that all are
+/// stored in whole lines.
 template <class Scheme>
 __device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t tile, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {

@@ -38,12 +38,12 @@ def chromium() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
-    """open_page(FILE, width="phone", dark=True, touch=True) opens a file and waits until it is loaded. With `touch`
-    there are fingers and no mouse."""
+    """open_page(FILE, width="phone", dark=True, touch=True) opens a file, or its address, and waits until it is
+    loaded. With `touch` there are fingers and no mouse."""
     contexts = []
     own = ("file:", "data:", "blob:", "about:")
 
-    def open_(file: Path, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
+    def open_(file: Path | str, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         context = chromium.new_context(
             viewport=size,
@@ -62,7 +62,7 @@ def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
         page.on("pageerror", lambda error: note(f"exception: {error}"))
         page.on("requestfailed", lambda request: note(f"failed: {request.url} {request.failure}"))
         page.on("request", lambda r: None if r.url.startswith(own) else note(f"from elsewhere: {r.url}"))
-        page.goto(file.resolve().as_uri(), wait_until="load")
+        page.goto(file.resolve().as_uri() if isinstance(file, Path) else file, wait_until="load")
         return opened
 
     yield open_

@@ -143,7 +143,7 @@ void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& row
   }
 }
 
-/// Elements that tensor cores can not compute are sums of plain products in the order of k, in panels with few such
+/// Elements that tensor cores can not compute are sums of plain products in the order of k, in tiles with few such
 /// rows, with many, with a column, and with both.
 TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   GemmCase product = with(150, 270, 170);
@@ -334,7 +334,7 @@ class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, boo
 
 using LengthyBatchTest = BatchTest;
 
-/// The second tile of each product is one panel wide where tiles are two.
+/// The second tile of each product is 128 columns wide where tiles are 256.
 TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {

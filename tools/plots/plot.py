@@ -690,11 +690,16 @@ def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
     return pick(source.accuracy, None, side=size, variant="", **fields).dropna(subset="rel_err")
 
 
+def runs(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """[1, 2, 3, 5] as [1, 2, 3] and [5]."""
+    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
+        yield [number for _, number in group]
+
+
 def chapters_name(numbers: Sequence[int]) -> Iterator[str]:
     """[1, 2, 3, 5] as "01 to 03" and "05"; two neighbours stay two."""
-    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        run = [f"{number:02d}" for _, number in group]
-        yield from run if len(run) < 3 else [f"{run[0]} to {run[-1]}"]
+    for run in runs(numbers):
+        yield from [f"{run[0]:02d} to {run[-1]:02d}"] if len(run) > 2 else (f"{number:02d}" for number in run)
 
 
 def written_error(error: float) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from tools import turns
 from tools.compare import case_name, compare
+from tools.counts import ratio
 from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
 from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
@@ -319,26 +320,22 @@ def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Se
         compared = []
         for found in compare(tables[old], tables[new], "time", None)[0]:
             if found.ratio:
-                ratio = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
+                ratios = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
                 case = {name: value for name, value in measured[new, found.case].items() if name in ABOUT}
-                compared.append(present(case | ratio | {"verdict": found.verdict, "few": found.few_samples}))
+                compared.append(present(case | ratios | {"verdict": found.verdict, "few": found.few_samples}))
         if compared:
             yield {"title": f"{titles[old]} → {titles[new]}", "cases": compared}
 
 
 COUNTS = {
     "global load sectors": lambda c: c["global_loads"]["sectors"] + c["async_copies"]["sectors"],
-    "sectors a request": lambda c: per(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
+    "sectors a request": lambda c: ratio(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
     "global store sectors": lambda c: c["global_stores"]["sectors"],
     "bank conflicts": lambda c: sum(c[kind]["conflicts"] for kind in ("shared_loads", "shared_stores", "async_copies")),
     "barriers": lambda c: c["barriers"],
     "L2 hits, model": lambda c: share(c["l2"]["in_step"]["hit_rate"]) if "l2" in c else None,
     "DRAM bytes read, model": lambda c: c["l2"]["in_step"]["dram_read_bytes"] if "l2" in c else None,
 }
-
-
-def per(value: float, of: float) -> float | None:
-    return value / of if of else None
 
 
 def counts_table(source: str, counted: Sequence[Row]) -> Table:

@@ -5,7 +5,7 @@
  *
  * The interface follows cuBLAS: calls enqueue work on the stream of a handle and return without waiting for it. They
  * differ in three ways. Matrices may be row-major. The caller chooses how accurate a product has to be. The library
- * takes the fastest way that keeps the promise, and cuBLAS is one of these ways.
+ * takes the fastest algorithm that keeps the promise, and those of cuBLAS are among them.
  *
  * Rules for all functions:
  *   - A call that does not return SGEMM_STATUS_SUCCESS because of its arguments enqueues nothing and writes nothing.
@@ -136,7 +136,7 @@ SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_poi
 /* The memory on the GPU that calls work in. Its content need not be set, and does not matter between calls. It must
  * not be used by work on another stream at the same time. `workspace` has to be aligned to SGEMM_WORKSPACE_ALIGNMENT
  * bytes, and only a null one has 0 bytes (INVALID_VALUE otherwise). Where `bytes` is too few for a product, the library
- * takes a way that needs less, at last that of cuBLAS: it allocates nothing.
+ * takes an algorithm that needs less, at last that of cuBLAS: it allocates nothing.
  *
  * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
  * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
@@ -207,13 +207,13 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 
 /* ---- What a call would do ---- */
 
-/* The way that the library takes for a call. All texts are short, end with a zero, and are for people and logs. */
+/* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
 typedef struct {
   char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us by 11_bf16x6, at least 270 us by cuBLAS" */
   int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */
-  size_t workspace_bytes; /* that the way works in; cuBLAS has memory of its own, unless a workspace is set */
+  size_t workspace_bytes; /* that it works in; cuBLAS has memory of its own, unless a workspace is set */
   double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
   double cublas_us;       /* the same, if cuBLAS did it */
 } sgemm_plan_t;
