@@ -34,6 +34,7 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
+#include "engine/ring.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
@@ -87,8 +88,8 @@ struct TileShape : Tile {
   static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
   static_assert((B_OFFSET + BN) % WARP == 4);
   static constexpr int SLOT_BYTES = BK * K_BYTES;
-  static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
-  static constexpr int SMEM_BYTES = RING_BYTES + Tile::SLOTS * 2 * MBARRIER_BYTES;
+  using Ring = PackedRing<Tile::SLOTS, SLOT_BYTES>;
+  static constexpr int SMEM_BYTES = Ring::BYTES;
   // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
   static constexpr int CONSUMER_REGISTERS =
       168 + (168 - Tile::PRODUCER_REGISTERS) * PRODUCER_THREADS / CONSUMER_THREADS;
@@ -141,40 +142,10 @@ __device__ constexpr int end_of_group(int g) {
 }
 
 // ---- The ring ----
-
-/// A place in the ring: one of its slots, and the shared addresses of two barriers. One barrier tells that the slot is
-/// full, the other that it is empty. The ring begins where the block's dynamic shared memory begins, and the barriers
-/// follow it. Each use of a slot is one phase of its two barriers.
-template <class Shape>
-struct RingPosition {
-  unsigned full;        ///< the barrier
-  unsigned parity = 0;  ///< of the number of times that the ring has been passed
-
-  __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
-  __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
-  /// Returns whether the place is the first slot again.
-  __device__ bool advance(unsigned ring) {
-    full += MBARRIER_BYTES;
-    const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
-    if (passed) {
-      full = ring + Shape::RING_BYTES;
-      parity ^= 1U;
-    }
-    return passed;
-  }
-};
-
-/// Makes the ring's barriers. The caller has to let a barrier of the block follow.
-template <class Shape>
-__device__ __forceinline__ void init_ring(unsigned ring) {
-  if (threadIdx.x < Shape::SLOTS) {
-    RingPosition<Shape> at(ring);
-    at.full += threadIdx.x * MBARRIER_BYTES;
-    mbarrier_init(at.full, PRODUCER_THREADS);
-    mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);
-  }
-}
+//
+// Each thread has its own place in the ring, and goes on from slot to slot without a barrier of the block: a producer
+// when its copies into the slot are under way, a consumer when its warp has read it. wait_until_empty() and
+// wait_until_full() are where one side waits for the other. engine/ring.cuh has the barriers and their phases.
 
 // ---- Producers: the warps that copy ----
 
@@ -187,7 +158,7 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
 /// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
 /// become zeros. If K is no multiple of BK, the first k-tile is the short one.
 template <class Shape, Access ACCESS>
-__device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
+__device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
   // A: 16 rows by 8 elements along k at a time, 32 bits each, because A is transposed on the way.
   constexpr int A_K = 8;
   constexpr int A_ROWS = PRODUCER_THREADS / A_K;
@@ -206,13 +177,13 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
   const float* b_source = p.b + b_k * p.ldb + tile.col + b_col;
   const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row;
   const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col;
-  RingPosition<Shape> at(ring);
-  unsigned slot = ring;
+  typename Shape::Ring ring(smem);
+  unsigned slot = smem;
 
   // Copies only the elements at k below `depth`, unless the k-tile is whole.
   const auto copy_k_tile = [&](auto whole, int depth) {
     constexpr bool WHOLE = decltype(whole)::value;
-    mbarrier_wait(at.empty(), at.parity ^ 1U);
+    ring.wait_until_empty();
     const unsigned a_destination = slot + a_k * Shape::K_BYTES + a_row * FLOAT_BYTES;
     const unsigned b_destination = slot + b_k * Shape::K_BYTES + (Shape::B_OFFSET + b_col) * FLOAT_BYTES;
     const float* a_rows = a_source;
@@ -240,8 +211,8 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned ring) {
       }
       b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
     }
-    cp_async_mbarrier_arrive_noinc(at.full);
-    slot = at.advance(ring) ? ring : slot + Shape::SLOT_BYTES;
+    cp_async_mbarrier_arrive_noinc(ring.full());
+    slot = ring.advance() ? smem : slot + Shape::SLOT_BYTES;
   };
 
   int left = k_tiles_of(p);
@@ -283,18 +254,18 @@ __device__ __forceinline__ void release(unsigned empty) {
 
 /// accumulators += A * B over all k-tiles.
 template <class Shape, FmaOrder ORDER>
-__device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accumulators)[TM][Shape::TN]) {
+__device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accumulators)[TM][Shape::TN]) {
   constexpr int TN = Shape::TN;
   // The addresses of this thread's fragments in the first slot.
-  const unsigned a_first = keep_in_register(ring + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
+  const unsigned a_first = keep_in_register(smem + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
   const unsigned b_first =
-      keep_in_register(ring + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
-  RingPosition<Shape> at(ring);
-  unsigned a_here = a_first;
+      keep_in_register(smem + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
+  typename Shape::Ring ring(smem);
   unsigned b_here = b_first;
+  unsigned a_here = a_first;
   float a[TM];
   float b[TN];
-  mbarrier_wait(at.full, at.parity);
+  ring.wait_until_full();
 #pragma unroll
   for (int group = 0; group < TM / 4; ++group) {
     load_group<LANES_M>(a, group, a_here);
@@ -310,12 +281,12 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
     for (int k = 0; k < Shape::UNROLL; ++k) {
       if (k == Shape::UNROLL - 1 && left % ITERATIONS == 1) {  // the last fragments of the k-tile are in registers
         if (left > 1) {
-          const unsigned read = at.empty();
-          at.advance(ring);
-          a_next = a_first + at.index(ring) * Shape::SLOT_BYTES;
-          b_next = b_first + at.index(ring) * Shape::SLOT_BYTES;
+          const unsigned read = ring.empty();
+          ring.advance();
+          a_next = a_first + ring.slot() * Shape::SLOT_BYTES;
+          b_next = b_first + ring.slot() * Shape::SLOT_BYTES;
           release(read);
-          mbarrier_wait(at.full, at.parity);
+          ring.wait_until_full();
         } else {  // the last load is not used, but its address has to be valid
           a_next = a_here;
           b_next = b_here;
@@ -341,7 +312,7 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned ring, float (&accu
     a_here = a_next;
     b_here = b_next;
   }
-  release(at.empty());
+  release(ring.empty());
 }
 
 /// Stores a thread's elements of C. `row` and `col` are the place of the first one.
@@ -377,18 +348,18 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
 /// ACCESS: how B is copied and C stored.
 template <class Shape, Access ACCESS, FmaOrder ORDER>
 __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Problem p) {
-  const unsigned ring = shared_address(dynamic_smem());
-  init_ring<Shape>(ring);
+  const unsigned smem = shared_address(dynamic_smem());
+  Shape::Ring::init(smem, Shape::CONSUMER_WARPS, PRODUCER_THREADS);
   __syncthreads();
 
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    produce<Shape, ACCESS>(p, ring);
+    produce<Shape, ACCESS>(p, smem);
     return;  // consumers wait for every k-tile, and the block lasts as long as they do
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
   float accumulators[TM][Shape::TN] = {};
-  consume<Shape, ORDER>(k_tiles_of(p), ring, accumulators);
+  consume<Shape, ORDER>(k_tiles_of(p), smem, accumulators);
   const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, static_cast<int>(blockIdx.x));
   const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
   const std::int64_t row = tile.row + row_in_tile<Shape>(thread);

@@ -66,7 +66,7 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
   constexpr int CONSUMER_BARRIER = 1;   // the number of their bar.sync
   const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
   const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::SLICE_WARPS;
-  float* const exchange = dynamic_smem() + (Shape::RING_BYTES + Shape::BARRIER_BYTES) / FLOAT_BYTES +
+  float* const exchange = dynamic_smem() + Shape::Ring::BYTES / FLOAT_BYTES +
                           (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -186,14 +186,14 @@ __device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedul
 /// ACCESS: how B is copied and C stored.
 template <class Shape, Access ACCESS>
 __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel(Problem p, Schedule schedule) {
-  const unsigned ring = shared_address(dynamic_smem());
-  init_ring<Shape>(ring);
+  const unsigned smem = shared_address(dynamic_smem());
+  Shape::Ring::init(smem, Shape::CONSUMER_WARPS, PRODUCER_THREADS);
   __syncthreads();
 
   Work work(schedule);
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    Producer<Shape, ACCESS> producer(ring);
+    Producer<Shape, ACCESS> producer(smem);
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile), segment.first, segment.count);
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
     return;
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
-  Consumer<Shape> consumer(ring);
+  Consumer<Shape> consumer(smem);
   if constexpr (Shape::PARTS > 1) {
     consume_in_parts<Shape, ACCESS>(p, schedule, work, consumer);
   } else {

@@ -41,8 +41,8 @@ namespace {
 
 using namespace bf16x6_steps;
 
-constexpr int BM = LINES;
-constexpr int BN = LINES;
+constexpr int BM = TILE_ROWS;
+constexpr int BN = TILE_ROWS;
 constexpr int THREADS = 2 * WARPGROUP;
 constexpr int SLOTS = 2;
 constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B

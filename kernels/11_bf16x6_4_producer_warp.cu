@@ -26,8 +26,8 @@ namespace {
 
 using namespace bf16x6_steps;
 
-constexpr int BM = LINES;
-constexpr int BN = LINES;
+constexpr int BM = TILE_ROWS;
+constexpr int BN = TILE_ROWS;
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARP;
 constexpr int SLOTS = 2;

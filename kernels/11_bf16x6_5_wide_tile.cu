@@ -36,8 +36,8 @@ namespace {
 using namespace bf16x6_steps;
 
 constexpr int HALVES = 2;  // of a block tile: tiles of B
-constexpr int BM = LINES;
-constexpr int BN = HALVES * LINES;
+constexpr int BM = TILE_ROWS;
+constexpr int BN = HALVES * TILE_ROWS;
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 // 64 Ki registers make 168 for each of 384 threads. The consumers get those that the producer gives up.

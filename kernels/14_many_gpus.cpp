@@ -11,12 +11,12 @@
 //             Q              With 395 GB/s a link and 54 TFLOP/s a GPU, 2 x 2 GPUs at N = 16384 receive for 1.4 ms and
 //                            compute for 41: the copies cost nothing if they run beside the products.
 //
-// So the product is cut along k (many_gpus/schedule.hpp). A GPU begins with what it owns; meanwhile the copy engines,
-// which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a chapter for
-// one GPU, as it stands there: 09 in FP32, 11, 12 and 13 on tensor cores. Chapter 13 scales a row of A or a column of B
-// as a whole; here that is the part of it that a step multiplies.
+// So the product is cut along k (many_gpus/schedule/schedule.hpp). A GPU begins with what it owns; meanwhile the copy
+// engines, which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a
+// chapter for one GPU, as it stands there: 09 in FP32, 11, 12 and 13 on tensor cores. Chapter 13 scales a row of A or a
+// column of B as a whole; here that is the part of it that a step multiplies.
 
-#include "many_gpus/product.hpp"
+#include "schedule/product.hpp"
 
 #include "common/problem.hpp"
 #include "host/kernel.hpp"

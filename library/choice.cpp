@@ -14,7 +14,7 @@ std::string microseconds(double time) {
 }  // namespace
 
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without) {
+              const std::string& without, double margin) {
   Choice choice;
   choice.cublas_us = cublas_us;
   const Algorithm* best = nullptr;
@@ -31,8 +31,8 @@ Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::s
   choice.algorithm_us = best->microseconds;
   const std::string launches = best->launches > 1 ? std::to_string(best->launches) + " launches of " : "";
   choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " + launches + best->kernel + ", at least " +
-                  microseconds(cublas_us) + " by cuBLAS";
-  if (choice.algorithm_us < cublas_us) {
+                  microseconds(cublas_us) + " by cuBLAS" + (margin > 1.0 ? ", on a board that was not measured" : "");
+  if (margin * choice.algorithm_us < cublas_us) {
     choice.algorithm = *best;
   }
   return choice;

@@ -23,9 +23,9 @@ struct Choice {
 };
 
 /// The fastest of the algorithms, all made for one batch, if it fits into a workspace of `workspace_limit` bytes and is
-/// predicted to take less time than cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS where there are no
-/// algorithms.
+/// predicted to be more than `margin` times as fast as cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS
+/// where there are no algorithms.
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without);
+              const std::string& without, double margin = 1.0);
 
 }  // namespace sgemm

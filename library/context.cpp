@@ -1,12 +1,17 @@
 #include "context.hpp"
 
 #include "algorithms.hpp"
+#include "board.hpp"
 #include "common/ceil_div.hpp"
+#include "enqueue.hpp"
 #include "predicted_time.hpp"
 #include "scaled_c.hpp"
 #include "status_error.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -55,6 +60,14 @@ int multiprocessors_of(int device) {
   return count;
 }
 
+/// How many forks led from the process that called this first to this one.
+int forks() {
+  static std::atomic<int> count{0};
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++count; });
+  static_cast<void>(registered);
+  return count;
+}
+
 bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device() || p.alpha != 0.0F); }
 
 void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
@@ -63,7 +76,10 @@ void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
 
 }  // namespace
 
-sgemm_context::sgemm_context() : device_(current_device()), all_multiprocessors_(multiprocessors_of(device_)) {}
+sgemm_context::sgemm_context()
+    : forks_(forks()), device_(current_device()), all_multiprocessors_(multiprocessors_of(device_)) {}
+
+bool sgemm_context::is_of_this_process() const { return forks_ == forks(); }
 
 void sgemm_context::require_device() const {
   if (current_device() != device_) {
@@ -108,7 +124,7 @@ const Choice& sgemm_context::choice(const GemmBatch& batch) {
   return found->second;
 }
 
-std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? ANY_WORKSPACE : workspace_bytes_; }
+std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_.limit() : workspace_bytes_; }
 
 Choice sgemm_context::choose(const GemmBatch& batch) const {
   const GemmProblem& p = batch.first;
@@ -137,52 +153,50 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the algorithms of all that promise more.
-    if (accuracy >= SGEMM_ACCURACY_COMPONENTWISE) {
+    const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one && board_model().has_tensor_cores; };
+    if (takes(SGEMM_ACCURACY_COMPONENTWISE)) {
       append(algorithms, bf16x6_algorithms(batch, multiprocessors));
       if (in_one_launch) {
         append(algorithms, stacked_bf16x6_algorithms(batch, multiprocessors));
       }
       append(algorithms, tall_bf16x6_algorithms(batch, multiprocessors));
     }
-    if (accuracy >= SGEMM_ACCURACY_NORMWISE) {
+    if (takes(SGEMM_ACCURACY_NORMWISE)) {
       append(algorithms, fp16x3_algorithms(batch, multiprocessors));
       if (in_one_launch) {
         append(algorithms, stacked_fp16x3_algorithms(batch, multiprocessors));
       }
     }
-    if (accuracy >= SGEMM_ACCURACY_ROWWISE && p.k >= SHORTEST_SUM_FOR_INT8X6) {
+    if (takes(SGEMM_ACCURACY_ROWWISE) && p.k >= SHORTEST_SUM_FOR_INT8X6) {
       append(algorithms, int8x6_algorithms(batch, multiprocessors));
     }
   }
-  return sgemm::choose(algorithms, cublas_us, workspace_limit(), without);
+  return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
 class sgemm_context::Memory {
  public:
-  Memory(sgemm_context& context, std::size_t bytes)
-      : context_(context), allocates_(context.workspace_ == nullptr && bytes > 0) {
-    data_ = allocates_                          ? context.pool_.allocate(bytes, context.stream_)
-            : bytes <= context.workspace_bytes_ ? context.workspace_
-                                                : nullptr;
-    missing_ = bytes > 0 && data_ == nullptr;
-  }
-  ~Memory() {
-    if (allocates_ && data_ != nullptr) {
-      context_.pool_.free(data_, context_.stream_);
+  Memory(sgemm_context& context, std::size_t bytes) : context_(context), bytes_(bytes) {
+    if (context.workspace_ != nullptr) {
+      data_ = bytes <= context.workspace_bytes_ ? context.workspace_ : nullptr;
+    } else if (bytes > 0) {
+      allocated_ = context.pool_.allocate(bytes, context.stream_);
+      data_ = allocated_.data;
     }
   }
+  ~Memory() { context_.pool_.free(allocated_, context_.stream_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   void* data() const { return data_; }
-  bool missing() const { return missing_; }
+  bool missing() const { return bytes_ > 0 && data_ == nullptr; }
 
  private:
   sgemm_context& context_;
-  bool allocates_;
-  bool missing_;
-  void* data_;
+  std::size_t bytes_;
+  MemoryPool::Block allocated_;
+  void* data_ = nullptr;
 };
 
 void sgemm_context::gemm(const GemmBatch& batch) {
@@ -192,12 +206,13 @@ void sgemm_context::gemm(const GemmBatch& batch) {
     return;
   }
   const Algorithm& algorithm = *chosen.algorithm;
-  const Memory memory(*this, algorithm.workspace_bytes);
-  if (memory.missing()) {
-    gemm_by_cublas(batch);
-    return;
+  {
+    const Memory memory(*this, algorithm.workspace_bytes);
+    if (!memory.missing() && enqueue(algorithm, batch, memory.data(), stream_)) {
+      return;
+    }
   }
-  algorithm.launch(batch, memory.data(), stream_);
+  gemm_by_cublas(batch);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {

@@ -19,6 +19,8 @@ struct sgemm_context {
   /// On the current device.
   sgemm_context();
 
+  /// False in a child that was forked since.
+  bool is_of_this_process() const;
   int device() const { return device_; }
   /// Throws unless the device is current.
   void require_device() const;
@@ -53,6 +55,7 @@ struct sgemm_context {
   sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
 
+  int forks_;  ///< that led to the process
   int device_;
   int all_multiprocessors_;
   int multiprocessors_ = 0;  ///< 0 for all

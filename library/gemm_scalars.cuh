@@ -1,7 +1,7 @@
 #pragma once
 
 #include "common/target.hpp"
-#include "engine/split_product.cuh"
+#include "engine/product_policy.cuh"
 #include "gemm_problem.hpp"
 
 namespace sgemm {

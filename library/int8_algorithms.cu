@@ -4,17 +4,17 @@
 #include "algorithms.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
+#include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/int8_product.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/int8_launch.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
-#include "postponed_elements.cuh"
+#include "main_loops.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 
@@ -32,25 +32,26 @@ namespace int8 {
 namespace {
 
 template <Reading READING>
-__device__ __forceinline__ void raise_maxima(const Lines& lines, std::int64_t first_line, std::int64_t first_k,
+__device__ __forceinline__ void raise_maxima(const Operand& lines, std::int64_t first_line, std::int64_t first_k,
                                              unsigned* maxima) {
   if constexpr (READING == Reading::across_k) {
     raise_maxima_of_columns(lines, first_line, first_k, maxima);
   } else {
-    raise_maxima_of_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, maxima);
+    raise_maxima_of_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line,
+                                                                                                first_k, maxima);
   }
 }
 
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS) gemm_maxima_kernel(GemmProblem p, void* maxima_memory) {
-  const LinesOfBoth lines(p);
+  const Operands operands(p);
   find_maxima_of_tile(
       p, maxima_memory,
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_A>(lines.a, first_line, first_k, maxima);
+        raise_maxima<READ_A>(operands.a, first_line, first_k, maxima);
       },
       [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_B>(lines.b, first_line, first_k, maxima);
+        raise_maxima<READ_B>(operands.b, first_line, first_k, maxima);
       });
 }
 
@@ -62,12 +63,13 @@ struct MaximaKernel {
 };
 
 template <Reading READING>
-__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t first_line, std::int64_t first_k,
+__device__ __forceinline__ void split_lines(const Operand& lines, std::int64_t first_line, std::int64_t first_k,
                                             const unsigned char* codes, unsigned char* to, unsigned char* shared) {
   if constexpr (READING == Reading::across_k) {
     split_columns(lines, first_line, first_k, codes, to, shared);
   } else {
-    split_rows<READING == Reading::along_k_by_four>(lines, first_line, first_k, codes, to);
+    split_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line, first_k, codes,
+                                                                                      to);
   }
 }
 
@@ -75,13 +77,13 @@ template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     gemm_split_kernel(GemmProblem p, void* maxima, void* workspace, Flags flags) {
   flags.lower();
-  const LinesOfBoth lines(p);
+  const Operands operands(p);
   split_tile(
       p, maxima, workspace,
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_A>(lines.a, first_line, first_k, codes, to, shared); },
+          unsigned char* shared) { split_lines<READ_A>(operands.a, first_line, first_k, codes, to, shared); },
       [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_B>(lines.b, first_line, first_k, codes, to, shared); });
+          unsigned char* shared) { split_lines<READ_B>(operands.b, first_line, first_k, codes, to, shared); });
 }
 
 struct SplitKernel {
@@ -92,12 +94,12 @@ struct SplitKernel {
 };
 
 template <Reading READING>
-__device__ __forceinline__ void load(const Lines& lines, std::int64_t line, std::int64_t first_k, int group,
+__device__ __forceinline__ void load(const Operand& lines, std::int64_t line, std::int64_t first_k, int group,
                                      float (&x)[GROUP]) {
   if (READING == Reading::across_k) {
     load_across_k(lines, line, first_k, group, x);
   } else {
-    load_along_k<READING == Reading::along_k_by_four>(lines, line, first_k, group, x);
+    load_along_k<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, line, first_k, group, x);
   }
 }
 
@@ -105,16 +107,16 @@ template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
     gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
   flags.lower();
-  const LinesOfBoth lines(p);
-  split_lines_of_panel(p, workspace, lines_of_block,
-                       LineReader{READ_A != Reading::across_k,
-                                  [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                    load<READ_A>(lines.a, line, first_k, group, x);
-                                  }},
-                       LineReader{READ_B != Reading::across_k,
-                                  [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                    load<READ_B>(lines.b, line, first_k, group, x);
-                                  }});
+  const Operands operands(p);
+  split_whole_lines(p, workspace, lines_of_block,
+                    LineReader{READ_A != Reading::across_k,
+                               [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                 load<READ_A>(operands.a, line, first_k, group, x);
+                               }},
+                    LineReader{READ_B != Reading::across_k,
+                               [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                 load<READ_B>(operands.b, line, first_k, group, x);
+                               }});
 }
 
 struct SplitLinesKernel {
@@ -124,18 +126,18 @@ struct SplitLinesKernel {
   }
 };
 
-template <bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(PostponingProblem p, void* memory, Schedule schedule) {
-  postpone_nothing();
+template <class Policy>
+__global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(DeferringProblem p, void* memory, Schedule schedule) {
+  Policy::before_first_tile();
   const Workspace<Int8x6> workspace(p, memory);
-  produce_and_consume<Shape>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    consume<PAIRS>(p, workspace, schedule, rings);
-    after_last_tile<Shape>(p, schedule);
+  produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
+    Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    Policy::after_last_tile(p, schedule);
   });
 }
 
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
@@ -145,11 +147,11 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
   const std::size_t maxima_bytes = lines > 0 ? 0 : Maxima(p, nullptr).bytes();
   const std::size_t operands_at = maxima_at + maxima_bytes;
-  const std::size_t postponed_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
+  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
   Algorithm algorithm;
   algorithm.kernel = "13_int8x6";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  algorithm.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.microseconds =
       split_microseconds(lines > 0 ? INT8X6_RATES : INT8X6_RATES_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
                          batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
@@ -161,12 +163,12 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     char* const memory = static_cast<char*>(workspace);
     void* const maxima = memory + maxima_at;
     void* const operands = memory + operands_at;
-    const Postponed postponed(panels_of_c(problem), memory + postponed_at);
+    const Deferred deferred(tiles_of_c(problem), memory + deferred_at);
     const Flags flags{work.schedule.flags, flag_count};
     if (lines > 0) {
       launch(kernel_for<SplitLinesKernel>(readings_of(problem)),
-             (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines), dim3(SPLIT_THREADS), 0, stream, problem,
-             operands, lines, flags);
+             (tiles_along(problem.m) + tiles_along(problem.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream,
+             problem, operands, lines, flags);
     } else {
       const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
       CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes, stream));
@@ -175,8 +177,9 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
                        maxima, operands, flags);
     }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? gemm_kernel<true> : gemm_kernel<false>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Int8x6>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
+    launch_dependent(pairs ? gemm_kernel<OneGemm<Shape, Access::float2>> : gemm_kernel<OneGemm<Shape, Access::float1>>,
+                     work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
+                     DeferringProblem(problem, deferred), operands, work.schedule);
   });
   return algorithm;
 }

@@ -1,50 +1,353 @@
 #include "memory_pool.hpp"
 
+#include "memory_limit.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace sgemm {
+namespace {
 
-struct MemoryPool::Pool {
-  explicit Pool(cudaMemPool_t pool) : handle(pool) {}
-  ~Pool() { cudaMemPoolDestroy(handle); }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+using Clock = std::chrono::steady_clock;
 
-  cudaMemPool_t handle;
+// How often the pool looks at how much memory is free, and for how long it does not ask again for what there was no
+// room for. Both questions take longer than a small product.
+constexpr std::chrono::milliseconds BETWEEN_LOOKS{100};
+constexpr std::chrono::milliseconds BETWEEN_REFUSALS{10};
+
+constexpr std::size_t MIB = std::size_t{1} << 20U;
+constexpr std::size_t LEAST_KEPT = 64 * MIB;  // however little is free: cuBLAS has a workspace of this size, too
+constexpr std::size_t KEPT_PART = 32;         // of the device's memory, at most
+constexpr std::size_t KEPT_PART_OF_FREE = 4;
+constexpr std::size_t GRAPHS_PART = 8;  // of the device's memory, at most, if SGEMM_MEMORY says nothing
+
+/// The graph that a stream is captured into, and the number of the capture, which no other one has.
+struct Capture {
+  bool active = false;  ///< the stream is captured, or can not be asked
+  unsigned long long id = 0;
+  cudaGraph_t graph = nullptr;  ///< null: nothing can be captured
 };
 
-MemoryPool::MemoryPool() {
+Capture capture_of(cudaStream_t stream) {
+  Capture capture;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+#if CUDART_VERSION >= 13000
+  const cudaError_t error =
+      cudaStreamGetCaptureInfo(stream, &status, &capture.id, &capture.graph, nullptr, nullptr, nullptr);
+#else
+  const cudaError_t error = cudaStreamGetCaptureInfo_v2(stream, &status, &capture.id, &capture.graph, nullptr, nullptr);
+#endif
+  capture.active = error != cudaSuccess || status != cudaStreamCaptureStatusNone;
+  if (error != cudaSuccess || status != cudaStreamCaptureStatusActive) {
+    capture.graph = nullptr;
+  }
+  return capture;
+}
+
+/// Graphs call back into the library when they are destroyed, so that it has to stay loaded.
+void stay_loaded() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&stay_loaded), &info) != 0) {
+    dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
+}
+
+}  // namespace
+
+/// That of a device. It is never destroyed, because graphs may outlive all handles.
+class MemoryPool::Pool {
+ public:
+  explicit Pool(int device);
+
+  /// That of the current device, with one more handle.
+  static Pool* for_handle();
+  void leave();
+
+  Block allocate(std::size_t bytes, cudaStream_t stream);
+  void free(void* memory, cudaStream_t stream) { cudaFreeAsync(memory, stream); }
+  void trim();
+  std::size_t limit() const { return limit_; }
+
+ private:
+  /// The memory of one stream's work in a graph.
+  struct GraphMemory {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  using GraphStream = std::pair<unsigned long long, cudaStream_t>;  ///< number of the capture, and stream
+  /// What a graph has, until it is destroyed.
+  struct Holding {
+    Pool* pool;
+    GraphStream place;
+    GraphMemory memory;
+  };
+
+  void* take(std::size_t bytes, cudaStream_t stream) const;
+  void* take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream);
+  bool hold(cudaGraph_t graph, const Holding& holding);
+  void give_up(const Holding& holding);
+  void free_returned();
+  void keep(std::size_t bytes);
+  void look_at_free_memory();
+
+  std::size_t limit_;
+  std::size_t most_kept_ = 0;
+  std::size_t most_of_graphs_ = 0;
+  cudaMemPool_t pool_ = nullptr;  ///< null: the device has none
+
+  std::mutex mutex_;  ///< of what follows
+  int handles_ = 0;
+  std::size_t kept_ = 0;
+  Clock::time_point next_look_;
+  Clock::time_point full_until_;
+  std::size_t refused_ = std::numeric_limits<std::size_t>::max();  ///< bytes for which there is no room until then
+  cudaStream_t stream_ = nullptr;                                  ///< on which the memory of graphs comes and goes
+
+  std::mutex graphs_mutex_;  ///< of what follows. Graphs that end need it, so that nobody calls CUDA with it.
+  std::map<GraphStream, GraphMemory> graphs_;
+  std::size_t of_graphs_ = 0;
+  std::vector<void*> returned_;  ///< memory of graphs that are gone
+};
+
+MemoryPool::Pool::Pool(int device) : limit_(memory_limit()) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  cudaMemGetInfo(&free, &total);
+  most_kept_ = std::min(limit_, std::max(LEAST_KEPT, total / KEPT_PART));
+  most_of_graphs_ = std::min(limit_, total / GRAPHS_PART);
+  if (limit_ != std::numeric_limits<std::size_t>::max()) {
+    most_of_graphs_ = limit_;
+  }
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
-  cudaMemPool_t pool = nullptr;
-  if (cudaGetDevice(&properties.location.id) == cudaSuccess && cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
-    pool_ = std::make_unique<Pool>(pool);
-    std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
-    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all);
-  } else {
-    cudaGetLastError();  // the program does not have to see that there are no pools
+  properties.location.id = device;
+#if CUDART_VERSION >= 12020
+  if (limit_ <= total) {  // of all that handles use at the same time
+    constexpr std::size_t GRANULARITY = 2 * MIB;
+    properties.maxSize = (limit_ + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+  }
+#endif
+  if (limit_ == 0) {
+    return;
+  }
+  if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
+#if CUDART_VERSION >= 12020
+    properties.maxSize = 0;  // which an older driver does not know
+#endif
+    if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
+      pool_ = nullptr;
+    }
   }
 }
 
-MemoryPool::~MemoryPool() = default;
-
-void* MemoryPool::allocate(std::size_t bytes, cudaStream_t stream) {
-  void* memory = nullptr;
-  if (!pool_ || cudaMallocFromPoolAsync(&memory, bytes, pool_->handle, stream) != cudaSuccess) {
-    cudaGetLastError();
+MemoryPool::Pool* MemoryPool::Pool::for_handle() {
+  static std::mutex mutex;
+  static auto* const pools = new std::map<int, Pool*>;
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
     return nullptr;
   }
-  return memory;
+  const std::lock_guard lock(mutex);
+  Pool*& pool = (*pools)[device];
+  if (pool == nullptr) {
+    pool = new Pool(device);
+  }
+  const std::lock_guard of_pool(pool->mutex_);
+  if (++pool->handles_ == 1) {
+    pool->keep(pool->most_kept_);
+  }
+  return pool;
 }
 
-void MemoryPool::free(void* memory, cudaStream_t stream) { cudaFreeAsync(memory, stream); }
-
-void MemoryPool::trim() {
-  if (pool_) {
-    cudaMemPoolTrimTo(pool_->handle, 0);
+void MemoryPool::Pool::leave() {
+  const std::lock_guard lock(mutex_);
+  if (--handles_ == 0) {
+    free_returned();
+    keep(0);
   }
 }
+
+/// The pool keeps at most so many bytes that are not in use, from now on.
+void MemoryPool::Pool::keep(std::size_t bytes) {
+  if (pool_ == nullptr) {
+    return;
+  }
+  std::uint64_t threshold = bytes;
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold);
+  if (bytes < kept_) {
+    cudaMemPoolTrimTo(pool_, bytes);
+  }
+  kept_ = bytes;
+}
+
+void MemoryPool::Pool::look_at_free_memory() {
+  const Clock::time_point now = Clock::now();
+  if (now < next_look_) {
+    return;
+  }
+  next_look_ = now + BETWEEN_LOOKS;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    const std::size_t bytes = std::min(most_kept_, std::max(LEAST_KEPT, free / KEPT_PART_OF_FREE));
+    if (bytes != kept_) {
+      keep(bytes);
+    }
+  }
+}
+
+void* MemoryPool::Pool::take(std::size_t bytes, cudaStream_t stream) const {
+  void* memory = nullptr;
+  return cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess ? memory : nullptr;
+}
+
+MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t stream) {
+  if (pool_ == nullptr || bytes > limit_) {
+    return {};
+  }
+  const Capture capture = capture_of(stream);
+  {
+    const std::lock_guard lock(mutex_);
+    free_returned();
+    if (capture.active) {
+      return {capture.graph == nullptr ? nullptr : take_for(capture, bytes, stream), true};
+    }
+    look_at_free_memory();
+    if (bytes >= refused_ && Clock::now() < full_until_) {
+      return {};
+    }
+  }
+  void* memory = take(bytes, stream);
+  if (memory == nullptr) {  // what the pool keeps may be in pieces that are too small
+    cudaMemPoolTrimTo(pool_, 0);
+    memory = take(bytes, stream);
+  }
+  const std::lock_guard lock(mutex_);
+  if (memory == nullptr) {
+    full_until_ = Clock::now() + BETWEEN_REFUSALS;
+    refused_ = bytes;
+  } else if (bytes >= refused_) {
+    refused_ = std::numeric_limits<std::size_t>::max();
+  }
+  return {memory, false};
+}
+
+/// Memory for a captured stream. An allocation that is captured itself would make the graph one of those that can
+/// neither be cloned nor be a part of another one.
+void* MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream) {
+  const GraphStream place{capture.id, stream};
+  {
+    const std::lock_guard lock(graphs_mutex_);
+    if (const auto found = graphs_.find(place); found != graphs_.end() && found->second.bytes >= bytes) {
+      return found->second.data;  // the work of a stream comes one after the other
+    }
+    if (bytes > most_of_graphs_ - of_graphs_) {
+      return nullptr;
+    }
+  }
+  if (stream_ == nullptr && cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess) {
+    return nullptr;
+  }
+  void* const memory = take(bytes, stream_);
+  // From now on every stream may use it.
+  if (memory == nullptr || cudaStreamSynchronize(stream_) != cudaSuccess) {
+    return nullptr;
+  }
+  return hold(capture.graph, {this, place, {memory, bytes}}) ? memory : nullptr;
+}
+
+/// Lets a graph hold memory until it is destroyed. False: it does not, and the memory is returned.
+bool MemoryPool::Pool::hold(cudaGraph_t graph, const Holding& holding) {
+  static const bool stays = (stay_loaded(), true);
+  static_cast<void>(stays);
+  {
+    const std::lock_guard lock(graphs_mutex_);
+    graphs_[holding.place] = holding.memory;
+    of_graphs_ += holding.memory.bytes;
+  }
+  // CUDA calls this on a thread of its own, where nothing may call CUDA.
+  const auto destroyed = [](void* argument) {
+    const std::unique_ptr<Holding> ends(static_cast<Holding*>(argument));
+    ends->pool->give_up(*ends);
+  };
+  auto owned = std::make_unique<Holding>(holding);
+  cudaUserObject_t object = nullptr;
+  if (cudaUserObjectCreate(&object, owned.get(), destroyed, 1, cudaUserObjectNoDestructorSync) != cudaSuccess) {
+    give_up(holding);
+    return false;
+  }
+  owned.release();
+  if (cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove) != cudaSuccess) {
+    cudaUserObjectRelease(object, 1);  // which gives it up
+    return false;
+  }
+  return true;
+}
+
+/// The memory of a graph is freed at the next call of the pool.
+void MemoryPool::Pool::give_up(const Holding& holding) {
+  const std::lock_guard lock(graphs_mutex_);
+  if (const auto found = graphs_.find(holding.place);
+      found != graphs_.end() && found->second.data == holding.memory.data) {
+    graphs_.erase(found);
+  }
+  of_graphs_ -= holding.memory.bytes;
+  returned_.push_back(holding.memory.data);
+}
+
+void MemoryPool::Pool::free_returned() {
+  std::vector<void*> returned;
+  {
+    const std::lock_guard lock(graphs_mutex_);
+    returned.swap(returned_);
+  }
+  for (void* const memory : returned) {
+    free(memory, stream_);
+  }
+}
+
+void MemoryPool::Pool::trim() {
+  const std::lock_guard lock(mutex_);
+  free_returned();
+  if (pool_ != nullptr) {
+    cudaMemPoolTrimTo(pool_, 0);
+  }
+}
+
+MemoryPool::MemoryPool() : pool_(Pool::for_handle()) {}
+
+MemoryPool::~MemoryPool() {
+  if (pool_ != nullptr) {
+    pool_->leave();
+  }
+}
+
+MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t stream) {
+  return pool_ == nullptr ? Block{} : pool_->allocate(bytes, stream);
+}
+
+void MemoryPool::free(const Block& block, cudaStream_t stream) {
+  if (block.data != nullptr && !block.of_graph) {
+    pool_->free(block.data, stream);
+  }
+}
+
+void MemoryPool::trim() {
+  if (pool_ != nullptr) {
+    pool_->trim();
+  }
+}
+
+std::size_t MemoryPool::limit() const { return pool_ == nullptr ? 0 : pool_->limit(); }
 
 }  // namespace sgemm

@@ -1,5 +1,7 @@
 #include "predicted_time.hpp"
 
+#include "board.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,14 +10,15 @@
 namespace sgemm {
 namespace {
 
-constexpr double FULL_CLOCK = 1980;            // cycles a microsecond, of an H200
-constexpr double FULL_CLOCK_TIME = 40;         // microseconds for which tensor cores keep that clock
-constexpr double CUBLAS_CALL = 6.5;            // microseconds besides the product
-constexpr double CUBLAS_FLOPS = 55.2e6 / 132;  // a microsecond, of a multiprocessor of an H200
-constexpr double CUBLAS_EXTRA_DEPTH = 20;      // storing a tile of C takes as long as so many elements along k
-constexpr double CUBLAS_BYTES = 4.5e6;         // a microsecond
-constexpr double CUBLAS_DIVIDED_CALL = 2;      // microseconds to add up the parts of a divided k
-constexpr double CUBLAS_SHORTEST_PART = 128;   // elements along k of a part, where k is divided
+// Of an H200. What its clock and its memory decide is scaled for other boards.
+constexpr double FULL_CLOCK = 1980;                   // cycles a microsecond
+constexpr double FULL_CLOCK_TIME = 40;                // microseconds for which tensor cores keep that clock
+constexpr double CUBLAS_CALL = 6.5;                   // microseconds besides the product
+constexpr double CUBLAS_FLOPS = 55.2e6 / 132 / 1980;  // a cycle, of a multiprocessor
+constexpr double CUBLAS_EXTRA_DEPTH = 20;             // storing a tile of C takes as long as so many elements along k
+constexpr double CUBLAS_BYTES = 4.5e6;                // a microsecond
+constexpr double CUBLAS_DIVIDED_CALL = 2;             // microseconds to add up the parts of a divided k
+constexpr double CUBLAS_SHORTEST_PART = 128;          // elements along k of a part, where k is divided
 constexpr int CUBLAS_MOST_PARTS = 32;
 // Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
 // rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
@@ -43,11 +46,14 @@ constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 1
 }  // namespace
 
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
+  const BoardModel& board = board_model();
+  const double flops_per_us = CUBLAS_FLOPS * board.clock;
+  const double bytes_per_us = CUBLAS_BYTES * board.cublas_bytes;
   auto m = static_cast<double>(shape.m);
   auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(batch_count);
-  const double move = 4 * (m * k + k * n + m * n) * count / CUBLAS_BYTES;
+  const double move = 4 * (m * k + k * n + m * n) * count / bytes_per_us;
   double narrow_rate = 1;
   if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
     if (width > CUBLAS_VERY_NARROW) {
@@ -67,26 +73,28 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
         break;  // k is divided only where that keeps more multiprocessors busy
       }
       const double rounds = std::ceil(tiles * parts / shape.multiprocessors);
-      const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / CUBLAS_BYTES;
+      const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / bytes_per_us;
       const double flops = 2 * elements * (k / parts + CUBLAS_EXTRA_DEPTH);
-      multiply = std::min(multiply, rounds * flops / (CUBLAS_FLOPS * tile.rate * narrow_rate) + add);
+      multiply = std::min(multiply, rounds * flops / (flops_per_us * tile.rate * narrow_rate) + add);
     }
   }
   return CUBLAS_CALL + std::max(multiply, move);
 }
 
 double every_shape_microseconds(double cycles, std::int64_t batch_count) {
-  return static_cast<double>(batch_count) * (EVERY_SHAPE_CALL + cycles / FULL_CLOCK);
+  return static_cast<double>(batch_count) * (EVERY_SHAPE_CALL + cycles / board_model().clock);
 }
 
 double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
                           std::int64_t launches, double cycles) {
+  const BoardModel& board = board_model();
   const double elements =
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
-  const double split = elements * rates.bytes / SPLIT_BYTES;
-  const double at_full_clock = cycles / FULL_CLOCK;  // power limits the clock of a batch as a whole
-  const double throttled = std::max(0.0, at_full_clock - FULL_CLOCK_TIME);
-  const double products = at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz);
+  const double split = elements * rates.bytes / (SPLIT_BYTES * board.bytes);
+  const double at_full_clock = cycles / board.clock;  // power limits the clock of a batch as a whole
+  const double throttled = std::max(0.0, at_full_clock - (board.holds_full_clock ? FULL_CLOCK_TIME : 0.0));
+  const double products =
+      at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz * board.throttled);
   return SPLIT_CALL + static_cast<double>(launches) * rates.launch + split + products;
 }
 

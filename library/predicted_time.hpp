@@ -1,9 +1,9 @@
 #pragma once
 
-// Predictions of the time on the GPU, in microseconds, by which the library chooses among its algorithms and cuBLAS.
-// The constants of cuBLAS and chapter 09 were fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, those
-// of chapters 11 and 12 to library_shapes.csv, and those of chapter 13 to a few squares. docs/lab/libsgemm.md and
-// 13-int8x6.md compare.
+// Predictions of the time on the current device, in microseconds, by which the library chooses among its algorithms and
+// cuBLAS. They are those of an H200, scaled for other boards (board.hpp). The constants of cuBLAS and chapter 09 were
+// fitted to results/nvidia-h200/shapes.json and shapes_tensor.json, those of chapters 11 and 12 to library_shapes.csv,
+// and those of chapter 13 to a few squares. docs/lab/libsgemm.md and 13-int8x6.md compare.
 
 #include <cstdint>
 

@@ -2,6 +2,7 @@
 
 #include "common/cuda_check.hpp"
 #include "context.hpp"
+#include "cuda_guard.hpp"
 #include "gemm_call.hpp"
 #include "status_error.hpp"
 
@@ -40,10 +41,27 @@ sgemm_status_t status_of(const Work& work) {
   }
 }
 
+/// The same for work that calls CUDA.
+template <class Work>
+sgemm_status_t status_of_cuda(const Work& work) {
+  CudaGuard guard;
+  const sgemm_status_t status = status_of(work);
+  if (status == SGEMM_STATUS_EXECUTION_FAILED) {
+    guard.leave_error();
+  }
+  return status;
+}
+
 /// The same for work on a handle.
 template <class Work>
 sgemm_status_t with(sgemm_handle_t handle, const Work& work) {
   return handle == nullptr ? SGEMM_STATUS_NOT_INITIALIZED : status_of(work);
+}
+
+/// The same for work that calls CUDA, which does not work in a forked child with the handles of the parent.
+template <class Work>
+sgemm_status_t with_cuda(sgemm_handle_t handle, const Work& work) {
+  return handle == nullptr || !handle->is_of_this_process() ? SGEMM_STATUS_NOT_INITIALIZED : status_of_cuda(work);
 }
 
 template <class Value>
@@ -63,7 +81,7 @@ void copy(char (&destination)[SIZE], const std::string& text) {
 bool is_empty(const GemmCall& call) { return call.m == 0 || call.n == 0 || call.batch_count == 0; }
 
 sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
-  return with(handle, [&] {
+  return with_cuda(handle, [&] {
     require(has_valid_shape(call));
     if (is_empty(call)) {
       return;
@@ -76,7 +94,7 @@ sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
 
 /// What run() would do, for a call without operands.
 sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t* plan) {
-  return with(handle, [&] {
+  return with_cuda(handle, [&] {
     require(plan != nullptr);
     require(has_valid_shape(call));
     *plan = {};
@@ -139,14 +157,14 @@ const char* sgemm_status_name(sgemm_status_t status) { return text_of(status).na
 const char* sgemm_status_string(sgemm_status_t status) { return text_of(status).sentence; }
 
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
-  return status_of([&] {
+  return status_of_cuda([&] {
     require(handle != nullptr);
     *handle = new sgemm_context;
   });
 }
 
 sgemm_status_t sgemm_destroy(sgemm_handle_t handle) {
-  return with(handle, [&] { delete handle; });
+  return with_cuda(handle, [&] { delete handle; });
 }
 
 sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
@@ -189,7 +207,7 @@ sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_
 }
 
 sgemm_status_t sgemm_trim(sgemm_handle_t handle) {
-  return with(handle, [&] { handle->trim(); });
+  return with_cuda(handle, [&] { handle->trim(); });
 }
 
 sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
@@ -197,7 +215,7 @@ sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
 }
 
 sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
-  return with(handle, [&] { handle->set_multiprocessors(multiprocessors); });
+  return with_cuda(handle, [&] { handle->set_multiprocessors(multiprocessors); });
 }
 
 sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {

@@ -1,17 +1,20 @@
 # The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/library/ has others in
 # their place.
 set(SGEMM_LIBRARY_SOURCES
+  board.cpp
   choice.cpp
   context.cpp
+  enqueue.cpp
   every_shape_algorithms.cpp
   gemm_call.cpp
   int8_algorithms.cu
+  memory_limit.cpp
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp
   split_algorithms.cu
   stacked_algorithms.cu
   tall_algorithms.cu)
-set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp memory_pool.cpp)
+set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

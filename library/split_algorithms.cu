@@ -2,15 +2,15 @@
 
 #include "algorithms.hpp"
 #include "common/target.hpp"
+#include "deferred_elements.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
-#include "postponed_elements.cuh"
+#include "main_loops.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 
@@ -31,14 +31,14 @@ template <class Scheme, Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     gemm_split_kernel(GemmProblem p, void* workspace, Flags flags) {
   flags.lower();
-  const LinesOfBoth lines(p);
+  const Operands operands(p);
   split_tile<Scheme>(
       p, workspace,
-      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme, READ_A>(lines.a, panel, k_tile, terms, scaling, shared);
+      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_operand_tile<Scheme, READ_A>(operands.a, tile, k_tile, terms, scaling, shared);
       },
-      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines<Scheme, READ_B>(lines.b, panel, k_tile, terms, scaling, shared);
+      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_operand_tile<Scheme, READ_B>(operands.b, tile, k_tile, terms, scaling, shared);
       });
 }
 
@@ -50,18 +50,17 @@ struct SplitKernel {
   }
 };
 
-template <class Shape, bool PAIRS>
-__global__ void __launch_bounds__(Shape::THREADS, 1)
-    gemm_kernel(PostponingProblem p, void* workspace, Schedule schedule) {
-  postpone_nothing();
-  multiply<Shape, PAIRS>(p, workspace, schedule);
+template <class Loop, class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
+    gemm_kernel(DeferringProblem p, void* workspace, Schedule schedule) {
+  multiply<Loop, Policy>(p, workspace, schedule);
 }
 
-template <class Shape>
+template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors,
                     bool streamed) {
-  using Scheme = typename Shape::Scheme;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  using Scheme = typename Loop::Scheme;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
@@ -70,8 +69,8 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
   Algorithm algorithm;
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  const std::size_t postponed_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
-  algorithm.workspace_bytes = postponed_at + Postponed::bytes(panels_of_c(p));
+  const std::size_t deferred_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
+  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
                                               static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
@@ -80,24 +79,27 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
-    const Postponed postponed(panels_of_c(problem), static_cast<char*>(workspace) + postponed_at);
+    const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     launch(kernel_for<SplitKernel<Scheme>>(readings_of(problem)), Workspace<Scheme>(problem, nullptr).count(),
            dim3(SPLIT_THREADS), 0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? gemm_kernel<Shape, true> : gemm_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Scheme>::SMEM_BYTES, stream, PostponingProblem(problem, postponed), operands, work.schedule);
+    launch_dependent(
+        pairs ? gemm_kernel<Loop, OneGemm<Shape, Access::float2>> : gemm_kernel<Loop, OneGemm<Shape, Access::float1>>,
+        work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, DeferringProblem(problem, deferred),
+        operands, work.schedule);
   });
   return algorithm;
 }
 
-template <class Scheme>
+template <class Loop>
 std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
                                   int multiprocessors) {
+  using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
-      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
     }
   }
   return all;
@@ -108,11 +110,11 @@ std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, c
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
 }
 
 std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
 }
 
 }  // namespace sgemm

@@ -18,9 +18,9 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-/// How an operand's lines are read.
+/// How the rows of op(A) or the columns of op(B) are read.
 enum class Reading {
-  along_k_by_four,  ///< lines split into aligned groups of four
+  along_k_by_four,  ///< each splits into aligned groups of four
   along_k,
   across_k,
 };
@@ -31,7 +31,7 @@ inline Reading reading(const float* data, std::int64_t stride, std::int64_t dept
                                                        : Reading::along_k;
 }
 
-/// How the lines of both operands are read.
+/// How both operands are read.
 struct Readings {
   Reading a;
   Reading b;
@@ -56,12 +56,12 @@ auto kernel_for(const Readings& read) {
                                             : kernel_for<KernelFor, Reading::across_k>(read.b);
 }
 
-/// The lines of both operands. Where alpha is 0, the operands are not read and count as zeros.
-struct LinesOfBoth {
-  Lines a;
-  Lines b;
+/// Both operands in global memory. Where alpha is 0, the operands are not read and count as zeros.
+struct Operands {
+  Operand a;
+  Operand b;
 
-  __device__ __forceinline__ explicit LinesOfBoth(const GemmProblem& p) {
+  __device__ __forceinline__ explicit Operands(const GemmProblem& p) {
     const bool used = scalars_of(p).alpha != 0.0F;
     a = {p.a, p.lda, used ? p.m : 0, p.k};
     b = {p.b, p.ldb, used ? p.n : 0, p.k};
@@ -86,13 +86,13 @@ struct Flags {
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Scheme, Reading READING>
-__device__ __forceinline__ void split_lines(const Lines& lines, std::int64_t panel, std::int64_t k_tile,
-                                            unsigned char* terms, Scaling& scaling, uint4* shared) {
+__device__ __forceinline__ void split_operand_tile(const Operand& operand, std::int64_t tile, std::int64_t k_tile,
+                                                   unsigned char* terms, Scaling& scaling, uint4* shared) {
   if constexpr (READING == Reading::across_k) {
-    split_columns<Scheme>(lines, panel, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+    split_columns<Scheme>(operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
   } else {
-    split_rows<Scheme, READING == Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling,
-                                                            reinterpret_cast<unsigned*>(shared));
+    split_rows<Scheme, READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+        operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   }
 }
 
@@ -104,16 +104,17 @@ __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_
          ld % WIDTH == 0;
 }
 
-/// split_lines() for lines that may be aligned or not.
+/// split_operand_tile() for operands that may be aligned or not.
 template <class Scheme, bool ALONG_K>
-__device__ __forceinline__ void split_lines_anyhow(const Lines& lines, int panel, int k_tile, unsigned char* terms,
-                                                   Scaling& scaling, uint4* shared) {
+__device__ __forceinline__ void split_operand_tile_of_any_alignment(const Operand& operand, int tile, int k_tile,
+                                                                    unsigned char* terms, Scaling& scaling,
+                                                                    uint4* shared) {
   if constexpr (!ALONG_K) {
-    split_lines<Scheme, Reading::across_k>(lines, panel, k_tile, terms, scaling, shared);
-  } else if (rows_split_into<4>(lines.data, lines.depth, lines.stride)) {
-    split_lines<Scheme, Reading::along_k_by_four>(lines, panel, k_tile, terms, scaling, shared);
+    split_operand_tile<Scheme, Reading::across_k>(operand, tile, k_tile, terms, scaling, shared);
+  } else if (rows_split_into<4>(operand.data, operand.depth, operand.stride)) {
+    split_operand_tile<Scheme, Reading::along_k_by_four>(operand, tile, k_tile, terms, scaling, shared);
   } else {
-    split_lines<Scheme, Reading::along_k>(lines, panel, k_tile, terms, scaling, shared);
+    split_operand_tile<Scheme, Reading::along_k>(operand, tile, k_tile, terms, scaling, shared);
   }
 }
 

@@ -3,14 +3,14 @@
 #include "algorithms.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
+#include "deferred_elements.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
-#include "postponed_elements.cuh"
+#include "main_loops.cuh"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
@@ -27,8 +27,8 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-/// The store of a tile's panel takes so many cycles less than the chapter's prediction says, because the next operand
-/// tiles are copied meanwhile: docs/lab/libsgemm.md.
+/// The store of the columns of a tile of B takes so many cycles less than the chapter's prediction says, because the
+/// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
 
 /// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
@@ -42,19 +42,20 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   flags.lower();
   split_tile<Scheme>(
       p, workspace,
-      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = panel / p.a_panels;
-        const LinesOfBoth lines(p.product(product));
-        split_lines_anyhow<Scheme, A_ALONG_K>(lines.a, panel - product * p.a_panels, k_tile, terms, scaling, shared);
+      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = tile / p.a_tiles;
+        const Operands operands(p.product(product));
+        split_operand_tile_of_any_alignment<Scheme, A_ALONG_K>(operands.a, tile - product * p.a_tiles, k_tile, terms,
+                                                               scaling, shared);
       },
-      [&](int panel, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = panel / p.b_panels;
-        const int of_product = panel - product * p.b_panels;
-        if (threadIdx.x == 0) {  // the thread that has taken the next product's panel for a neighbour
-          scaling.followed = of_product + 1 < p.b_panels ? 1 : 0;
+      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        const int product = tile / p.b_tiles;
+        const int of_product = tile - product * p.b_tiles;
+        if (threadIdx.x == 0) {  // the thread that has taken the next product's tile for a neighbour
+          scaling.has_next = of_product + 1 < p.b_tiles ? 1 : 0;
         }
-        const LinesOfBoth lines(p.product(product));
-        split_lines_anyhow<Scheme, B_ALONG_K>(lines.b, of_product, k_tile, terms, scaling, shared);
+        const Operands operands(p.product(product));
+        split_operand_tile_of_any_alignment<Scheme, B_ALONG_K>(operands.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 
@@ -67,24 +68,22 @@ auto split_kernel_for(const GemmProblem& p) {
                      : stacked_split_kernel<Scheme, false, false>;
 }
 
-template <class Shape>
-__global__ void __launch_bounds__(Shape::THREADS, 1)
+template <class Loop, class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
-  constexpr bool PAIRS = true;  // where C is aligned
-  postpone_nothing();
-  multiply<Shape, PAIRS>(p, workspace, schedule);
+  multiply<Loop, Policy>(p, workspace, schedule);
 }
 
 /// One launch: how its tiles are dealt out, and its places in the workspace.
-template <class Shape>
+template <class Loop, class Shape>
 struct StackedLaunch {
-  using Scheme = typename Shape::Scheme;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  using Scheme = typename Loop::Scheme;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
   PredictedPlan planned;
   int shares;
   std::size_t operands_at;
-  std::size_t postponed_at;
+  std::size_t deferred_at;
   std::size_t bytes;
 
   /// Of so many products like `p`.
@@ -93,8 +92,8 @@ struct StackedLaunch {
     GemmBatch batch{p};
     batch.count = products;
     operands_at = streamed ? Memory::bytes(shares) : 0;
-    postponed_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
-    bytes = postponed_at + Postponed::bytes(products * panels_of_c(p));
+    deferred_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
+    bytes = deferred_at + Deferred::bytes(products * tiles_of_c(p));
   }
 
   void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
@@ -102,36 +101,37 @@ struct StackedLaunch {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
-    const StackedProblem stacked(batch, memory + postponed_at);
+    const StackedProblem stacked(batch, memory + deferred_at);
     launch(split_kernel_for<Scheme>(batch.first), Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0,
            stream, stacked, operands, Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
-    launch_dependent(stacked_kernel<Shape>, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream,
-                     stacked, operands, work.schedule);
+    launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
+                     Rings<Scheme>::SMEM_BYTES, stream, stacked, operands, work.schedule);
   }
 
  private:
   /// That of a problem with as many tiles.
   static PredictedPlan plan_for(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed) {
     Problem tall = p;
-    tall.m = products * panels_of(p.m) * PANEL;
+    tall.m = products * tiles_along(p.m) * TILE_ROWS;
     PredictedPlan plan =
         streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
     const std::int64_t rounds = tile_count<Shape>(tall) / plan.blocks;  // in which the next tile follows
-    plan.cycles -= STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
+    plan.cycles -=
+        STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::B_TILES, tiles_along(p.n)));
     return plan;
   }
 };
 
 /// With at most `products` products in a launch.
-template <class Shape>
+template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products,
                     int multiprocessors, bool streamed) {
   const GemmProblem& p = batch.first;
   Algorithm algorithm;
   algorithm.launches = ceil_div(batch.count, products);
   const std::int64_t of_last = batch.count - (algorithm.launches - 1) * products;
-  const StackedLaunch<Shape> each(p, products, multiprocessors, streamed);
-  const StackedLaunch<Shape> last(p, of_last, multiprocessors, streamed);
+  const StackedLaunch<Loop, Shape> each(p, products, multiprocessors, streamed);
+  const StackedLaunch<Loop, Shape> last(p, of_last, multiprocessors, streamed);
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
   algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
@@ -149,15 +149,16 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
   return algorithm;
 }
 
-template <class Scheme>
+template <class Loop>
 std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
                                           int multiprocessors) {
+  using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
   if (!can_run<Scheme>(p)) {
     return all;
   }
-  const std::size_t bytes = StackedLaunch<Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
+  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
   const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes), 1, batch.count);
   const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
   std::vector<std::int64_t> sizes{most};
@@ -166,8 +167,8 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
   }
   for (const std::int64_t products : sizes) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
-      all.push_back(algorithm<Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
     }
   }
   return all;
@@ -178,11 +179,13 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Bf16x6>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+  return split_product::stacked_algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch,
+                                                                      multiprocessors);
 }
 
 std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Fp16x3>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+  return split_product::stacked_algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch,
+                                                                      multiprocessors);
 }
 
 }  // namespace sgemm

@@ -1,18 +1,20 @@
 #pragma once
 
-// Many products in one launch of the engine's kernels. For the engine, a batch is one problem, in which the panels of
-// all A follow one another, and those of all B. Its C would have all pairs of panels as tiles. Of these, only the ones
-// whose panels belong to the same product are computed.
+// Many products in one launch of the engine's kernels. For the engine, a batch is one problem, in which the
+// operand tiles of all A follow one another, and those of all B. Its C would have all pairs of them as tiles. Of these,
+// only the ones whose operand tiles belong to the same product are computed.
 
 #include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "deferred_elements.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
-#include "postponed_elements.cuh"
 #include "ptx/bar.cuh"
 
 #include <cuda_runtime.h>
@@ -34,75 +36,76 @@ __device__ __forceinline__ void assume_global([[maybe_unused]] const float* addr
 
 /// The batch as the engine's problem. Its operands and C are not used; those of the products are.
 struct StackedProblem : Problem {
-  /// `notes` has room for the panels of all C.
+  /// `notes` has room for the tiles of all C.
   StackedProblem(const GemmBatch& of, void* notes)
       : batch(of),
-        a_panels(static_cast<int>(panels_of(of.first.m))),
-        b_panels(static_cast<int>(panels_of(of.first.n))),
-        postponed(of.count * panels_of_c(of.first), notes) {
-    m = of.count * a_panels * PANEL;
-    n = of.count * b_panels * PANEL;
+        a_tiles(static_cast<int>(tiles_along(of.first.m))),
+        b_tiles(static_cast<int>(tiles_along(of.first.n))),
+        deferred(of.count * tiles_of_c(of.first), notes) {
+    m = of.count * a_tiles * TILE_ROWS;
+    n = of.count * b_tiles * TILE_ROWS;
     k = of.first.k;
   }
 
   GemmBatch batch;
   // Of one product:
-  int a_panels;
-  int b_panels;
-  Postponed postponed;
+  int a_tiles;
+  int b_tiles;
+  Deferred deferred;
 
-  __device__ __forceinline__ PostponingProblem product(int index) const {
+  __device__ __forceinline__ DeferringProblem product(int index) const {
     const GemmProblem p = batch.problem(index);
     assume_global(p.a);
     assume_global(p.b);
     assume_global(p.c);
-    return {p, Postponed(postponed, static_cast<std::int64_t>(index) * a_panels * b_panels)};
+    return {p, Deferred(deferred, static_cast<std::int64_t>(index) * a_tiles * b_tiles)};
   }
 };
-
-/// The products come one after the other, and tiles of a product lie along the Hilbert curve.
-template <class Shape>
-__device__ __forceinline__ Tile tile_at(const StackedProblem& p, int position) {
-  const int columns = ceil_div(p.b_panels, Shape::PANELS);
-  const int product = position / (p.a_panels * columns);
-  const TileIndex index = hilbert_tile(position - product * p.a_panels * columns, p.a_panels, columns);
-  const int column = index.col * Shape::PANELS;
-  return {product * p.a_panels + index.row, product * p.b_panels + column,
-          p.b_panels - column < Shape::PANELS ? p.b_panels - column : Shape::PANELS};
-}
-
-/// None: blocks need no pace, because they share little.
-template <class Shape>
-__device__ constexpr int fewest_paced_rounds(const StackedProblem&) {
-  return INT_MAX;
-}
 
 /// The first thread's value, so that the compiler knows that it is the same for the warp.
 __device__ __forceinline__ int of_warp(int value) { return __shfl_sync(~0U, value, 0); }
 
-/// store() for elements whose places are counted through the batch. Each C may be aligned or not, whatever PAIRS says.
-template <bool PAIRS>
-__device__ __forceinline__ void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                      const float (&sums)[64]) {
-  const int number = of_warp(static_cast<int>(first_row / PANEL) / p.a_panels);
-  const PostponingProblem product = p.product(number);
-  const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_panels * PANEL;
-  const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_panels * PANEL;
-  if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
-    store<true>(product, row, col, sums);
-  } else {
-    store<false>(product, row, col, sums);
-  }
-}
+/// The policy of kernels that compute a batch.
+template <class Shape_>
+struct ManyGemms {
+  using Shape = Shape_;
+  using Problem = StackedProblem;
 
-/// Computes what the block has postponed.
-template <class Shape>
-__device__ __forceinline__ void after_last_tile(const StackedProblem& p, const Schedule& schedule) {
-  compute_postponed<Shape>(p, schedule, [&](int a_panel, int b_panel) {
-    const int product = a_panel / p.a_panels;
-    compute_panel(p.product(product), a_panel - product * p.a_panels, b_panel - product * p.b_panels);
-  });
-}
+  static constexpr int FEWEST_ROUNDS_IN_WINDOW = INT_MAX;  // none: blocks share little
+
+  /// The products come one after the other, and tiles of a product lie along the Hilbert curve.
+  __device__ __forceinline__ static Tile tile_at(const StackedProblem& p, int position) {
+    const int columns = ceil_div(p.b_tiles, Shape::B_TILES);
+    const int product = position / (p.a_tiles * columns);
+    const TileIndex index = hilbert_tile(position - product * p.a_tiles * columns, p.a_tiles, columns);
+    const int column = index.col * Shape::B_TILES;
+    return {product * p.a_tiles + index.row, product * p.b_tiles + column,
+            p.b_tiles - column < Shape::B_TILES ? p.b_tiles - column : Shape::B_TILES};
+  }
+
+  __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }
+
+  /// Places are counted through the batch. Each C may be aligned or not.
+  __device__ __forceinline__ static void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                               const float (&sums)[64]) {
+    const int number = of_warp(static_cast<int>(first_row / TILE_ROWS) / p.a_tiles);
+    const DeferringProblem product = p.product(number);
+    const std::int64_t row = first_row - static_cast<std::int64_t>(number) * p.a_tiles * TILE_ROWS;
+    const std::int64_t col = first_col - static_cast<std::int64_t>(number) * p.b_tiles * TILE_ROWS;
+    if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
+      OneGemm<Shape, Access::float2>::store(product, row, col, sums);
+    } else {
+      OneGemm<Shape, Access::float1>::store(product, row, col, sums);
+    }
+  }
+
+  __device__ __forceinline__ static void after_last_tile(const StackedProblem& p, const Schedule& schedule) {
+    compute_deferred<ManyGemms>(p, schedule, [&](int a_tile, int b_tile) {
+      const int product = a_tile / p.a_tiles;
+      compute_tile(p.product(product), a_tile - product * p.a_tiles, b_tile - product * p.b_tiles);
+    });
+  }
+};
 
 }  // namespace split_product
 }  // namespace SGEMM_TARGET

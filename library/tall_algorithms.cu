@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   split_tile<NarrowBf16x6>(
       p, workspace, [](int, int, unsigned char*, Scaling&, uint4*) {},  // there is no A
       [&](int product, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_lines_anyhow<NarrowBf16x6, B_ALONG_K>(LinesOfBoth(p.product(product)).b, 0, k_tile, terms, scaling,
-                                                    shared);
+        split_operand_tile_of_any_alignment<NarrowBf16x6, B_ALONG_K>(Operands(p.product(product)).b, 0, k_tile, terms,
+                                                                     scaling, shared);
       });
 }
 
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) tall_kernel(TallProblem p, 
 
 template <class Shape>
 PredictedPlan tall_plan(int tiles, int k_tiles, int multiprocessors) {
-  constexpr double PART = static_cast<double>(Shape::COLUMNS) / PANEL;
+  constexpr double PART = static_cast<double>(Shape::COLUMNS) / TILE_ROWS;
   constexpr TileCost COST{TALL_K_TILE + TALL_MULTIPLY * PART, TALL_FIRST_TILE + TALL_STORE * PART, TALL_ADD * PART};
   const auto with = [&](int whole, int blocks) -> PredictedPlan {
     const Plan plan{Schedule::of(tiles, k_tiles, whole, blocks), blocks};
@@ -87,19 +87,19 @@ struct TallLaunch {
   PredictedPlan planned;
   int shares;
   std::size_t operands_at;
-  std::size_t postponed_at;
+  std::size_t deferred_at;
   std::size_t bytes;
 
   /// Of so many products like `p`, whose C is tall.
   TallLaunch(const GemmProblem& p, std::int64_t products, int multiprocessors)
-      : planned(tall_plan<Shape>(static_cast<int>(products * panels_of(p.m)), static_cast<int>(k_tiles_of<Bf16x6>(p)),
+      : planned(tall_plan<Shape>(static_cast<int>(products * tiles_along(p.m)), static_cast<int>(k_tiles_of<Bf16x6>(p)),
                                  multiprocessors)),
         shares(multiprocessors),
         operands_at(Memory::bytes(multiprocessors)) {
     GemmBatch batch{p};
     batch.count = products;
-    postponed_at = operands_at + Workspace<Bf16x6>(TallProblem(batch, false, nullptr), nullptr).bytes();
-    bytes = postponed_at + Postponed::bytes(products * panels_of(p.m));
+    deferred_at = operands_at + Workspace<Bf16x6>(TallProblem(batch, false, nullptr), nullptr).bytes();
+    bytes = deferred_at + Deferred::bytes(products * tiles_along(p.m));
   }
 
   void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
@@ -107,7 +107,7 @@ struct TallLaunch {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
-    const TallProblem p(tall, c_transposed, memory + postponed_at);
+    const TallProblem p(tall, c_transposed, memory + deferred_at);
     launch(tall.first.b_transposed ? narrow_split_kernel<true> : narrow_split_kernel<false>,
            Workspace<Bf16x6>(p, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, p, operands,
            Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
@@ -165,8 +165,8 @@ std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multip
   const auto k_tiles = static_cast<double>(k_tiles_of<Bf16x6>(p));
   // algorithm() looks at two products even where there is one.
   const auto products = static_cast<double>(std::max<std::int64_t>(tall.count, 2));
-  if (p.n > PANEL || !can_run<Bf16x6>(TallProblem(tall, flat, nullptr)) ||
-      products * static_cast<double>(panels_of(p.m)) * k_tiles > std::numeric_limits<int>::max()) {
+  if (p.n > TILE_ROWS || !can_run<Bf16x6>(TallProblem(tall, flat, nullptr)) ||
+      products * static_cast<double>(tiles_along(p.m)) * k_tiles > std::numeric_limits<int>::max()) {
     return {};
   }
   return {p.n <= 32   ? algorithm<TallShape<32>>(tall, flat, multiprocessors)

@@ -9,13 +9,16 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "deferred_elements.cuh"
+#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
-#include "postponed_elements.cuh"
+#include "main_loops.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -37,16 +40,16 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 
 /// A product with a tall C, which may be stored transposed.
-struct TallProduct : PostponingProblem {
-  SGEMM_HOST_DEVICE TallProduct(const GemmProblem& p, const Postponed& notes, bool transposed)
-      : PostponingProblem(p, notes), c_transposed(transposed) {}
+struct TallProduct : DeferringProblem {
+  SGEMM_HOST_DEVICE TallProduct(const GemmProblem& p, const Deferred& notes, bool transposed)
+      : DeferringProblem(p, notes), c_transposed(transposed) {}
 
   bool c_transposed;
-};
 
-__device__ __forceinline__ float& element_of_c(const TallProduct& p, std::int64_t row, std::int64_t column) {
-  return p.c_transposed ? p.c[column * p.ldc + row] : p.c[row * p.ldc + column];
-}
+  __device__ __forceinline__ float& element_of_c(std::int64_t row, std::int64_t column) const {
+    return c_transposed ? c[column * ldc + row] : c[row * ldc + column];
+  }
+};
 
 /// The same batch with A and B exchanged: C^T = op(B)^T op(A)^T.
 inline GemmBatch transposed(GemmBatch batch) {
@@ -62,49 +65,44 @@ inline GemmBatch transposed(GemmBatch batch) {
   return batch;
 }
 
-/// The batch as the engine's problem, for whose workspace there is no A, and the B of all products are panels side by
-/// side.
+/// The batch as the engine's problem, for whose workspace there is no A, and each product's B is one operand tile
+/// wide.
 struct TallProblem : Problem {
-  /// `notes` has room for the panels of all C.
+  /// `notes` has room for the tiles of all C.
   TallProblem(const GemmBatch& tall, bool transposed, void* notes)
       : batch(tall),
         c_transposed(transposed),
-        panels(static_cast<int>(panels_of(tall.first.m))),
-        postponed(tall.count * panels, notes) {
+        a_tiles(static_cast<int>(tiles_along(tall.first.m))),
+        deferred(tall.count * a_tiles, notes) {
     m = 0;
-    n = tall.count * PANEL;
+    n = tall.count * TILE_ROWS;
     k = tall.first.k;
   }
 
   GemmBatch batch;
   bool c_transposed;
-  int panels;  ///< of the A of one product
-  Postponed postponed;
+  int a_tiles;  ///< of the A of one product
+  Deferred deferred;
 
   __device__ __forceinline__ TallProduct product(int index) const {
     const GemmProblem p = batch.problem(index);
     assume_global(p.a);
     assume_global(p.b);
     assume_global(p.c);
-    return {p, Postponed(postponed, static_cast<std::int64_t>(index) * panels), c_transposed};
+    return {p, Deferred(deferred, static_cast<std::int64_t>(index) * a_tiles), c_transposed};
   }
 };
 
-/// A tile of C is a panel of A by all columns. Those of a product follow one another.
-template <class Shape>
-__device__ __forceinline__ Tile tile_at(const TallProblem&, int position) {
-  return {position, 0, 1};
-}
-
-/// A k-tile of a panel of A in shared memory, as it is in the matrix: along k, or with the lines side by side. The
+/// An operand tile of A in shared memory, as it is in the matrix: along k, or with the rows of op(A) side by side. The
 /// strides, in floats, keep threads that read at the same time on different banks. Each thread reads at one k of the
 /// lower half of the k-tile or of the upper half, as k_in_tile() has it.
 template <bool ALONG_K>
 struct PlainTile {
   static constexpr int LINE = ALONG_K ? BK + 8 : 1;
-  static constexpr int K = ALONG_K ? 1 : PANEL + 4;
+  static constexpr int K = ALONG_K ? 1 : TILE_ROWS + 4;
   static constexpr int UPPER_HALF = ALONG_K ? 4 : 16;
-  static constexpr int USED_BYTES = static_cast<int>(sizeof(float)) * (ALONG_K ? PANEL * LINE : BK * K + UPPER_HALF);
+  static constexpr int USED_BYTES =
+      static_cast<int>(sizeof(float)) * (ALONG_K ? TILE_ROWS * LINE : BK * K + UPPER_HALF);
   static constexpr int BYTES = ceil_div(USED_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
 
   SGEMM_HOST_DEVICE static constexpr int at(int line, int k) {
@@ -126,8 +124,17 @@ struct TallShape : TileShape<Bf16x6, 1> {
   static constexpr int COLUMNS = COLUMNS_;
   static constexpr int VALUES = COLUMNS / 2;  // accumulators of a thread
   static constexpr int A_SLOTS = COLUMNS == 32 ? 5 : COLUMNS == 64 ? 4 : 3;
-  static constexpr int B_SLOTS = COLUMNS == PANEL ? 2 : 3;
+  static constexpr int B_SLOTS = COLUMNS == TILE_ROWS ? 2 : 3;
   static constexpr int A_PRODUCERS = 2 * WARP;
+};
+
+/// What compute_deferred() asks: a tile of C is 128 rows of A by all columns. Those of a product follow one another.
+template <class Shape_>
+struct TallTiles {
+  using Shape = Shape_;
+  using Problem = TallProblem;
+
+  __device__ __forceinline__ static Tile tile_at(const TallProblem&, int position) { return {position, 0, 1}; }
 };
 
 template <class Shape, bool ALONG_K>
@@ -148,26 +155,26 @@ inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 
 /// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
 /// outside of the matrix. `thread` is one of COPIERS.
-template <bool ALONG_K, int COPIERS, bool VECTOR>
-__device__ __forceinline__ void copy_numbers(unsigned slot, const Lines& lines, std::int64_t first_line,
+template <bool ALONG_K, int COPIERS, Access ACCESS>
+__device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& operand, std::int64_t first_line,
                                              std::int64_t first_k, int thread) {
-  constexpr int ROW_GROUPS = (ALONG_K ? BK : PANEL) / 4;  // of a row of the stored matrix
+  constexpr int ROW_GROUPS = (ALONG_K ? BK : TILE_ROWS) / 4;  // of a row of the stored matrix
   constexpr int STEP = COPIERS / ROW_GROUPS;
-  constexpr int GROUPS_OF_TILE = PANEL * BK / 4;
+  constexpr int GROUPS_OF_TILE = TILE_ROWS * BK / 4;
   static_assert(COPIERS % ROW_GROUPS == 0);
   const int along = thread % ROW_GROUPS * 4;
   int across = thread / ROW_GROUPS;
   const std::int64_t first_along = ALONG_K ? first_k : first_line;
   const std::int64_t first_across = ALONG_K ? first_line : first_k;
-  const std::int64_t left_along = (ALONG_K ? lines.depth : lines.count) - first_along - along;
-  const std::int64_t left_across = (ALONG_K ? lines.count : lines.depth) - first_across;
-  const float* from = lines.data + (first_across + across) * lines.stride + first_along + along;
+  const std::int64_t left_along = (ALONG_K ? operand.depth : operand.count) - first_along - along;
+  const std::int64_t left_across = (ALONG_K ? operand.count : operand.depth) - first_across;
+  const float* from = operand.data + (first_across + across) * operand.stride + first_along + along;
 #pragma unroll 4
   for (int i = 0; i < GROUPS_OF_TILE / COPIERS; ++i) {
     const int place = ALONG_K ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
     const unsigned to = slot + static_cast<unsigned>(place) * sizeof(float);
     const bool inside = across < left_across;
-    if (VECTOR) {
+    if (ACCESS == Access::float4) {
       cp_async_zfill<16>(to, from, inside && left_along > 0);
     } else {
 #pragma unroll
@@ -175,7 +182,7 @@ __device__ __forceinline__ void copy_numbers(unsigned slot, const Lines& lines, 
         cp_async_zfill<4>(to + j * sizeof(float), from + j, inside && left_along > j);
       }
     }
-    from += STEP * lines.stride;
+    from += STEP * operand.stride;
     across += STEP;
   }
 }
@@ -189,18 +196,18 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    const int number = segment.tile / p.panels;
-    const std::int64_t first_line = static_cast<std::int64_t>(segment.tile - number * p.panels) * PANEL;
-    const Lines lines = LinesOfBoth(p.product(number)).a;
-    const bool vector = rows_split_into<4>(lines.data, ALONG_K ? lines.depth : lines.count, lines.stride);
+    const int number = segment.tile / p.a_tiles;
+    const std::int64_t first_line = static_cast<std::int64_t>(segment.tile - number * p.a_tiles) * TILE_ROWS;
+    const Operand a = Operands(p.product(number)).a;
+    const bool vector = rows_split_into<4>(a.data, ALONG_K ? a.depth : a.count, a.stride);
 #pragma unroll 1
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
       const std::int64_t first_k = static_cast<std::int64_t>(k_tile) * BK;
       rings.a.wait_until_empty();
       if (vector) {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, true>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), a, first_line, first_k, thread);
       } else {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, false>(rings.a.tile(), lines, first_line, first_k, thread);
+        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), a, first_line, first_k, thread);
       }
       cp_async_mbarrier_arrive_noinc(rings.a.full());
       rings.a.advance();
@@ -218,7 +225,7 @@ __device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& 
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    std::int64_t tile = static_cast<std::int64_t>(segment.tile / p.panels) * workspace.k_tiles() + segment.first;
+    std::int64_t tile = static_cast<std::int64_t>(segment.tile / p.a_tiles) * workspace.k_tiles() + segment.first;
 #pragma unroll 1
     for (int left = segment.count; left > 0; --left, ++tile) {
       rings.b.wait_until_empty();
@@ -248,11 +255,11 @@ __device__ __forceinline__ void set_scaling_of_a() {
   Scaling& scaling = scaling_of_a();
   if (threadIdx.x == 0) {
     scaling.exponent = A_EXPONENT;
-    scaling.plain = A_EXPONENT;
-    scaling.panel = 0;
-    scaling.followed = 0;
+    scaling.uniform = A_EXPONENT;
+    scaling.tile = 0;
+    scaling.has_next = 0;
   }
-  if (threadIdx.x < PANEL) {
+  if (threadIdx.x < TILE_ROWS) {
     scaling.rows[threadIdx.x] = 0;
   }
 }
@@ -313,7 +320,7 @@ __device__ __forceinline__ void start_products(float (&products)[Shape::VALUES],
   wgmma_fence();
 #pragma unroll
   for (int product = 0; product < Bf16x6::PRODUCTS; ++product) {
-    const TermsOfProduct of = Bf16x6::product(product);
+    const TermsOfProduct of = Bf16x6Loop::product(product);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
       wgmma_m64k16<Bf16>(products, a.terms[step][of.a],
@@ -343,9 +350,9 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   };
   float products[Shape::VALUES];
   const auto add = [&](const Scaling& b_scaling) {
-    if (!accumulators.match(0, a_scaling, b_scaling)) {
-      accumulators.template bring_together<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
-                                                   first_column(threadIdx.x));
+    if (!accumulators.same_exponent(0, a_scaling, b_scaling)) {
+      accumulators.template rescale<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
+                                            first_column(threadIdx.x));
     }
 #pragma unroll
     for (int i = 0; i < Shape::VALUES; ++i) {
@@ -380,7 +387,7 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   }
 }
 
-/// store() for a C that is stored transposed: neighbouring threads have neighbouring rows.
+/// OneGemm::store() for a C that is stored transposed: neighbouring threads have neighbouring rows.
 template <int VALUES>
 __device__ __forceinline__ void store_transposed(const TallProduct& p, std::int64_t first_row, std::int64_t first_col,
                                                  const float (&sums)[VALUES]) {
@@ -404,7 +411,7 @@ __device__ __forceinline__ void store_transposed(const TallProduct& p, std::int6
       }
     }
   }
-  compute_again(p, first_row, first_col, not_finite, scalars);
+  defer(p, first_row, first_col, not_finite);
 }
 
 /// What finish() does for other shapes.
@@ -414,16 +421,17 @@ __device__ __forceinline__ void finish_tall(const TallProblem& p, const Schedule
   if (!collect<PartialSums<Shape::CONSUMER_WARPS, 1, Shape::VALUES>>(schedule, segment, sums)) {
     return;
   }
-  const int number = of_warp(segment.tile / p.panels);
+  const int number = of_warp(segment.tile / p.a_tiles);
   const TallProduct product = p.product(number);
-  const std::int64_t row = static_cast<std::int64_t>(segment.tile - number * p.panels) * PANEL + first_row(threadIdx.x);
+  const std::int64_t row =
+      static_cast<std::int64_t>(segment.tile - number * p.a_tiles) * TILE_ROWS + first_row(threadIdx.x);
   const int column = first_column(threadIdx.x);
   if (product.c_transposed) {
     store_transposed(product, row, column, sums[0]);
   } else if (of_warp(rows_split_into<2>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
-    store<true>(product, row, column, sums[0]);
+    OneGemm<Shape, Access::float2>::store(product, row, column, sums[0]);
   } else {
-    store<false>(product, row, column, sums[0]);
+    OneGemm<Shape, Access::float1>::store(product, row, column, sums[0]);
   }
 }
 
@@ -440,9 +448,9 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
     accumulators.undo_scaling();
     finish_tall<Shape>(p, schedule, segment, accumulators.values);
   }
-  compute_postponed<Shape>(p, schedule, [&](int tile, int) {
-    const int number = tile / p.panels;
-    compute_panel(p.product(number), tile - number * p.panels, 0);
+  compute_deferred<TallTiles<Shape>>(p, schedule, [&](int tile, int) {
+    const int number = tile / p.a_tiles;
+    compute_tile(p.product(number), tile - number * p.a_tiles, 0);
   });
 }
 
@@ -451,7 +459,7 @@ template <class Shape, bool ALONG_K>
 __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory, const Schedule& schedule) {
   static_assert(sizeof(PlainMemory) <= TallRings<Shape, ALONG_K>::SMEM_BYTES);
   const TallRings<Shape, ALONG_K> rings(shared_address(dynamic_smem()));
-  postpone_nothing();
+  defer_nothing();
   set_scaling_of_a();
   if (threadIdx.x == 0) {
     rings.a.init(Shape::CONSUMER_WARPS, Shape::A_PRODUCERS);

@@ -3,8 +3,6 @@
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
-#include "ranks/gpu_parts.hpp"
-#include "ranks/team.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>
@@ -18,16 +16,6 @@ GpuLibraries gpu_libraries() { return {}; }
 std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, const std::optional<TuningFile>&) {
   throw std::logic_error("there is no device to be opened");
 }
-
-std::unique_ptr<Team> make_gpu_team(const RankOptions&, StopToken) {
-  throw std::logic_error("there are no GPUs to be ranks");
-}
-
-RankParts nccl_parts(const NcclId&, int, const std::function<int(int)>&) {
-  throw std::logic_error("there are no GPUs to be ranks");
-}
-
-NcclId make_nccl_id() { throw std::logic_error("there are no GPUs for NCCL"); }
 
 std::unique_ptr<Reference> compute_gpu_reference(const Problem&, std::uint64_t, const Coverage&, Roundings) {
   throw std::logic_error("there is no GPU for a reference");

@@ -98,9 +98,9 @@ subjects_fit() { ! git log --no-merges --format='%h %s' "$(base_commit)..HEAD" |
 # files. The short run leaves the analyzer out, and checks the files that changed.
 files_to_tidy() {
   if [ -n "$all" ]; then
-    git ls-files 'runner/*.cpp' 'simt/*.cpp'
+    git ls-files 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
   else
-    git diff --name-only --diff-filter=d "$(base_commit)" -- 'runner/*.cpp' 'simt/*.cpp'
+    git diff --name-only --diff-filter=d "$(base_commit)" -- 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
   fi
 }
 
@@ -195,7 +195,7 @@ else
 fi
 step "ruff" "$python" -m ruff check scripts tools library examples tests
 step "subjects of new commits, of at most 72 characters" subjects_fit
-mapfile -t sources < <(find benchmarks examples kernels library runner simt tests \
+mapfile -t sources < <(find examples kernels library many_gpus runner simt tests \
                              -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
 if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
   step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
@@ -214,7 +214,7 @@ else
   if [ ${#sources[@]} -gt 0 ]; then
     step "clang-tidy" tidy "${sources[@]}"
   else
-    skip "clang-tidy" "no file of runner/ or simt/ has changed since $(base_commit)"
+    skip "clang-tidy" "no file of many_gpus/, runner/ or simt/ has changed since $(base_commit)"
   fi
 fi
 step "generated tables" "$python" -m tools.docs.tables --check

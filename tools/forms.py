@@ -114,7 +114,7 @@ NAMED_FORMS: dict[str, Callable] = {
     "stalls": stalls,
 }
 
-COUNTER_ROWS_FILE = ROOT / "runner" / "profile" / "counter_rows.json"
+COUNTER_ROWS_FILE = ROOT / "runner" / "count" / "counter_rows.json"
 
 # Titles, fields of counters.json and forms.
 COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(

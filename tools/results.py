@@ -51,7 +51,7 @@ OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board
 # What scripts/measure_device.sh writes, and may not have written yet.
 LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
 LATER_FILES += (OTHER_BOARD_FILE,)
-LIBRARY_FILE = "library_shapes.csv"  # of benchmarks/library_benchmark
+LIBRARY_FILE = "library_shapes.csv"  # of tests/benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",
@@ -304,7 +304,7 @@ def other_kernels(folder: Path) -> dict[str, list[Row]]:
 
 
 def library_products(folder: Path) -> pd.DataFrame:
-    """What benchmarks/library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
+    """What library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
     has no such file."""
     path = folder / LIBRARY_FILE
     if not path.exists():

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tools import ROOT, needs
 
-VIEWERS = ROOT / "viewers"
+TILES = ROOT / "tools" / "tiles" / "tiles.html"
 GPU_MODELS = ROOT / "simt" / "count" / "gpu_models.cpp"
 GPU_MODEL = re.compile(r'model\("([^"]+)", "([^"]+)", CC_\d+, (\d+), (\d+) \* MB, (\d+)\)')
 STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
@@ -121,7 +121,7 @@ def main() -> int:
         if kernels and not arguments.runner:
             raise ViewersError("--kernels needs --runner, which counts their accesses")
         needs.make_folder(arguments.folder, "the pages")
-        tiles = in_one_file(VIEWERS / "tiles.html", gpu_models())
+        tiles = in_one_file(TILES, gpu_models())
         (arguments.folder / "tiles.html").write_text(tiles, encoding="utf-8")
         if arguments.runner:
             runner = arguments.runner.resolve()

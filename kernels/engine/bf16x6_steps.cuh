@@ -21,14 +21,14 @@ inline namespace SGEMM_TARGET {
 namespace bf16x6_steps {
 
 constexpr int WARP = 32;
-constexpr int TERMS = 3;    // BF16 numbers whose sum is a float
-constexpr int BK = 64;      // elements along k in a row of 128 bytes
-constexpr int LINES = 128;  // rows of A or columns of B in a tile
+constexpr int TERMS = 3;        // BF16 numbers whose sum is a float
+constexpr int BK = 64;          // elements along k in a row of 128 bytes
+constexpr int TILE_ROWS = 128;  // rows of A or columns of B in a tile
 constexpr int BF16_BYTES = 2;
 
-/// A tile of an operand: LINES rows of A or columns of B, by BK elements along k. Its terms follow one another, each in
-/// the order in which wgmma reads shared memory.
-constexpr int TERM_BYTES = LINES * WGMMA_ROW_BYTES;
+/// A tile of an operand: TILE_ROWS rows of A or columns of B, by BK elements along k. Its terms follow one another,
+/// each in the order in which wgmma reads shared memory.
+constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
 constexpr int TILE_BYTES = TERMS * TERM_BYTES;
 
 /// A product of terms, counted from the largest, 0.
@@ -52,8 +52,8 @@ struct SplitOperands {
 
   static SplitOperands of(const Problem& p, void* memory) {
     return {p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, BK)),
-            static_cast<int>(ceil_div<std::int64_t>(p.m, LINES)), static_cast<int>(ceil_div<std::int64_t>(p.n, LINES)),
-            static_cast<unsigned char*>(memory)};
+            static_cast<int>(ceil_div<std::int64_t>(p.m, TILE_ROWS)),
+            static_cast<int>(ceil_div<std::int64_t>(p.n, TILE_ROWS)), static_cast<unsigned char*>(memory)};
   }
   std::int64_t tiles() const { return static_cast<std::int64_t>(a_tiles + b_tiles) * k_tiles; }
   std::size_t bytes() const { return static_cast<std::size_t>(tiles()) * TILE_BYTES; }
@@ -73,29 +73,29 @@ constexpr int SPLIT_THREADS = 256;
 /// that are not finite are computed again.
 __device__ __forceinline__ float with_three_terms(float x) { return x == 0.0F || std::fabs(x) >= 0x1p-100F ? x : NAN; }
 
-/// Splits a tile of A or B in each block. Elements outside the matrices become zeros.
+/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
 __device__ __forceinline__ void split(const Problem& p, const SplitOperands& operands) {
-  __shared__ float x[LINES][BK + 1];  // padded by a bank, as B's columns are stored here
-  const int line_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
+  __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
+  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
   const std::int64_t first_k = static_cast<std::int64_t>(blockIdx.x) % operands.k_tiles * BK;
-  const bool of_a = line_tile < operands.a_tiles;
-  const std::int64_t first_line = static_cast<std::int64_t>(of_a ? line_tile : line_tile - operands.a_tiles) * LINES;
-  const std::int64_t lines = of_a ? p.m : p.n;
+  const bool of_a = row_tile < operands.a_tiles;
+  const std::int64_t first_row = static_cast<std::int64_t>(of_a ? row_tile : row_tile - operands.a_tiles) * TILE_ROWS;
+  const std::int64_t rows = of_a ? p.m : p.n;
 
   // Neighbouring threads read neighbours: along k in A, along columns in B.
   const int thread = static_cast<int>(threadIdx.x);
-  int line = of_a ? thread / BK : thread % LINES;
-  int k = of_a ? thread % BK : thread / LINES;
-  const int line_step = of_a ? SPLIT_THREADS / BK : 0;
-  const int k_step = of_a ? 0 : SPLIT_THREADS / LINES;
+  int row = of_a ? thread / BK : thread % TILE_ROWS;
+  int k = of_a ? thread % BK : thread / TILE_ROWS;
+  const int row_step = of_a ? SPLIT_THREADS / BK : 0;
+  const int k_step = of_a ? 0 : SPLIT_THREADS / TILE_ROWS;
   const float* source =
-      of_a ? p.a + (first_line + line) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_line + line;
-  const std::int64_t step = line_step * p.lda + k_step * p.ldb;
+      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
+  const std::int64_t step = row_step * p.lda + k_step * p.ldb;
 #pragma unroll 8
-  for (int i = 0; i < LINES * BK / SPLIT_THREADS; ++i) {
-    x[line][k] = with_three_terms(load_or_zero(source, first_line + line < lines && first_k + k < p.k));
+  for (int i = 0; i < TILE_ROWS * BK / SPLIT_THREADS; ++i) {
+    x[row][k] = with_three_terms(load_or_zero(source, first_row + row < rows && first_k + k < p.k));
     source += step;
-    line += line_step;
+    row += row_step;
     k += k_step;
   }
   __syncthreads();
@@ -103,7 +103,7 @@ __device__ __forceinline__ void split(const Problem& p, const SplitOperands& ope
   // Eight elements along k make 16 bytes of each term. A term is the rounded rest that the terms before it leave.
   unsigned char* const tile = operands.memory + static_cast<std::int64_t>(blockIdx.x) * TILE_BYTES;
 #pragma unroll
-  for (int first = 0; first < LINES * BK / 8; first += SPLIT_THREADS) {
+  for (int first = 0; first < TILE_ROWS * BK / 8; first += SPLIT_THREADS) {
     const int i = first + thread;
     const float* const eight = &x[i * 8 / BK][i * 8 % BK];
     unsigned terms[TERMS][4];
@@ -134,8 +134,8 @@ __device__ __forceinline__ void split(const Problem& p, const SplitOperands& ope
 /// computed again without tensor cores, because no terms add up to Inf or NaN.
 __device__ __forceinline__ void store(const Problem& p, int row_tile, int column_tile, const float (&sums)[64]) {
   const std::int64_t first_row =
-      static_cast<std::int64_t>(row_tile) * LINES + threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4;
-  const std::int64_t first_col = static_cast<std::int64_t>(column_tile) * LINES + threadIdx.x % 4 * 2;
+      static_cast<std::int64_t>(row_tile) * TILE_ROWS + threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4;
+  const std::int64_t first_col = static_cast<std::int64_t>(column_tile) * TILE_ROWS + threadIdx.x % 4 * 2;
   const bool aligned = reinterpret_cast<std::uintptr_t>(p.c) % sizeof(float2) == 0 && p.ldc % 2 == 0;
   unsigned not_finite = 0;  // a bit for each pair
 #pragma unroll

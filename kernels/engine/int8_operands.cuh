@@ -6,7 +6,7 @@
 
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
-#include "engine/pace.cuh"
+#include "engine/progress_window.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
@@ -21,12 +21,14 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
 
-/// The bits of the largest magnitude of each row of A and of each column of B, padded to whole panels, those of B
-/// behind those of A. Between launches they are 0.
+/// The bits of the largest magnitude of each row of A and of each column of B, padded to whole operand tiles, those of
+/// B behind those of A. Between launches they are 0.
 class Maxima {
  public:
   SGEMM_HOST_DEVICE Maxima(const Problem& p, void* memory)
-      : of_a_(panels_of(p.m) * PANEL), count_(of_a_ + panels_of(p.n) * PANEL), bits_(static_cast<unsigned*>(memory)) {}
+      : of_a_(tiles_along(p.m) * TILE_ROWS),
+        count_(of_a_ + tiles_along(p.n) * TILE_ROWS),
+        bits_(static_cast<unsigned*>(memory)) {}
 
   SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
   SGEMM_HOST_DEVICE std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(unsigned); }
@@ -100,21 +102,21 @@ constexpr int GROUP = 16;
 constexpr int GROUPS = Int8x6::BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
 constexpr int ROW_STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
-static_assert(PANEL * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
+static_assert(TILE_ROWS * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
 /// The k of number `i` of group `group`, from the beginning of the k-tile.
 __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
 
-/// Reads a group of a line along which k is contiguous, as in the rows of A. VECTOR: rows split into aligned groups of
+/// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
 /// four.
-template <bool VECTOR>
-__device__ __forceinline__ void load_along_k(const Lines& rows, std::int64_t row, std::int64_t first_k, int group,
+template <Access ACCESS>
+__device__ __forceinline__ void load_along_k(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
                                              float (&x)[GROUP]) {
   const float* const from = rows.data + row * rows.stride;
 #pragma unroll
   for (int i = 0; i < GROUP; i += 4) {
     const std::int64_t k = first_k + k_in_tile(group, i);
-    if (VECTOR) {
+    if (ACCESS == Access::float4) {
       const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
       x[i] = four.x;
       x[i + 1] = four.y;
@@ -130,7 +132,7 @@ __device__ __forceinline__ void load_along_k(const Lines& rows, std::int64_t row
 }
 
 /// Reads a group of a line among lines that lie side by side, as the columns of B.
-__device__ __forceinline__ void load_across_k(const Lines& columns, std::int64_t column, std::int64_t first_k,
+__device__ __forceinline__ void load_across_k(const Operand& columns, std::int64_t column, std::int64_t first_k,
                                               int group, float (&x)[GROUP]) {
   const float* const from = columns.data + first_k * columns.stride + column;
 #pragma unroll
@@ -143,13 +145,13 @@ __device__ __forceinline__ void load_across_k(const Lines& columns, std::int64_t
 /// The operand tile of a block, in A or in B.
 struct TileOfBlock {
   bool of_a;
-  int panel;
+  int number;  ///< along M or N
   int k_tile;
 
   __device__ __forceinline__ explicit TileOfBlock(const Workspace<Int8x6>& workspace) {
     const int of_both = static_cast<int>(blockIdx.x) / workspace.k_tiles();
-    of_a = of_both < workspace.a_panels();
-    panel = of_a ? of_both : of_both - workspace.a_panels();
+    of_a = of_both < workspace.a_tiles();
+    number = of_a ? of_both : of_both - workspace.a_tiles();
     k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
   }
 };
@@ -171,15 +173,15 @@ __device__ __forceinline__ unsigned largest_bits(const float (&x)[GROUP]) {
 
 /// Raises the maxima of a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a
 /// row. Each thread has a group of each of four rows.
-template <bool VECTOR>
-__device__ __forceinline__ void raise_maxima_of_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
+template <Access ACCESS>
+__device__ __forceinline__ void raise_maxima_of_rows(const Operand& rows, std::int64_t first_row, std::int64_t first_k,
                                                      unsigned* maxima) {
   const int group = threadIdx.x % GROUPS;
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const std::int64_t row = first_row + threadIdx.x / GROUPS + i * ROW_STRIDE;
     float x[GROUP];
-    load_along_k<VECTOR>(rows, row, first_k, group, x);
+    load_along_k<ACCESS>(rows, row, first_k, group, x);
     unsigned largest = largest_bits(x);
 #pragma unroll
     for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
@@ -193,14 +195,14 @@ __device__ __forceinline__ void raise_maxima_of_rows(const Lines& rows, std::int
 
 /// Raises the maxima of a tile of lines that lie side by side. Thread t and thread t + 128 have four groups each of
 /// line t.
-__device__ __forceinline__ void raise_maxima_of_columns(const Lines& columns, std::int64_t first_column,
+__device__ __forceinline__ void raise_maxima_of_columns(const Operand& columns, std::int64_t first_column,
                                                         std::int64_t first_k, unsigned* maxima) {
-  const std::int64_t column = first_column + threadIdx.x % PANEL;
+  const std::int64_t column = first_column + threadIdx.x % TILE_ROWS;
   unsigned largest = 0;
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     float x[GROUP];
-    load_across_k(columns, column, first_k, threadIdx.x / PANEL * GROUPS_PER_THREAD + i, x);
+    load_across_k(columns, column, first_k, threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD + i, x);
     largest = larger(largest, largest_bits(x));
   }
   if (largest > 0) {
@@ -216,7 +218,7 @@ __device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxi
   griddepcontrol_launch_dependents();
   const Maxima maxima(p, maxima_memory);
   const TileOfBlock tile(Workspace<Int8x6>(p, nullptr));
-  const std::int64_t first_line = std::int64_t{tile.panel} * PANEL;
+  const std::int64_t first_line = std::int64_t{tile.number} * TILE_ROWS;
   const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
   if (tile.of_a) {
     raise_a(first_line, first_k, maxima.of_a());
@@ -225,13 +227,13 @@ __device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxi
   }
 }
 
-/// find_maxima_of_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <bool VECTOR>
+/// find_maxima_of_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <Access ACCESS>
 __device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
   find_maxima_of_tile(
       p, maxima_memory,
       [&](std::int64_t first_row, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima_of_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
+        raise_maxima_of_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
       },
       [&](std::int64_t first_column, std::int64_t first_k, unsigned* maxima) {
         raise_maxima_of_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, maxima);
@@ -268,15 +270,15 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale
 
 /// Splits a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a row. Each thread
 /// has a group of each of four rows.
-template <bool VECTOR>
-__device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t first_row, std::int64_t first_k,
+template <Access ACCESS>
+__device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t first_row, std::int64_t first_k,
                                            const unsigned char* codes, unsigned char* to) {
   const int group = threadIdx.x % GROUPS;
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const int row = static_cast<int>(threadIdx.x) / GROUPS + i * ROW_STRIDE;
     float x[GROUP];
-    load_along_k<VECTOR>(rows, first_row + row, first_k, group, x);
+    load_along_k<ACCESS>(rows, first_row + row, first_k, group, x);
     uint4 digits[Int8x6::TERMS];
     split_group(x, Scale(codes[row]), digits);
     const unsigned place = swizzled(row * WGMMA_ROW_BYTES + group * GROUP);
@@ -289,10 +291,10 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t first
 
 /// Splits a tile of lines that lie side by side, which become rows. Thread t and thread t + 128 have four groups each
 /// of line t. The digits go through shared memory one at a time, so that all are stored in whole lines.
-__device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t first_column, std::int64_t first_k,
+__device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t first_column, std::int64_t first_k,
                                               const unsigned char* codes, unsigned char* to, unsigned char* shared) {
-  const int column = threadIdx.x % PANEL;
-  const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
+  const int column = threadIdx.x % TILE_ROWS;
+  const int first_group = threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD;
   const Scale scale(codes[column]);
   uint4 digits[GROUPS_PER_THREAD][Int8x6::TERMS];
 #pragma unroll
@@ -326,28 +328,28 @@ template <class SplitA, class SplitB>
 __device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory, void* memory, const SplitA& split_a,
                                            const SplitB& split_b) {
   __shared__ uint4 shared[OperandTile<Int8x6>::TERM_BYTES / sizeof(uint4)];
-  __shared__ unsigned char codes[PANEL];
+  __shared__ unsigned char codes[TILE_ROWS];
   griddepcontrol_launch_dependents();
   const Maxima maxima(p, maxima_memory);
   const Workspace<Int8x6> workspace(p, memory);
   const TileOfBlock tile(workspace);
-  const std::int64_t first_line = std::int64_t{tile.panel} * PANEL;
+  const std::int64_t first_line = std::int64_t{tile.number} * TILE_ROWS;
   const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
   unsigned char* const to = workspace.terms(blockIdx.x);
   Scaling& scaling = *workspace.scaling(blockIdx.x);
   griddepcontrol_wait();
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    Pace::reset(workspace.progress());
+    ProgressWindow::reset(workspace.progress());
   }
-  if (threadIdx.x < PANEL) {
+  if (threadIdx.x < TILE_ROWS) {
     const unsigned* const of_matrix = tile.of_a ? maxima.of_a() : maxima.of_b();
     const int code = scale_code(of_matrix[first_line + threadIdx.x]);
     codes[threadIdx.x] = static_cast<unsigned char>(code);
     scaling.rows[threadIdx.x] = static_cast<unsigned char>(code);
   }
   if (threadIdx.x == 0) {
-    scaling.panel = tile.panel;
-    scaling.followed = tile.panel + 1 < panels_of(tile.of_a ? p.m : p.n) ? 1 : 0;
+    scaling.tile = tile.number;
+    scaling.has_next = tile.number + 1 < tiles_along(tile.of_a ? p.m : p.n) ? 1 : 0;
   }
   __syncthreads();
   if (tile.of_a) {
@@ -357,13 +359,13 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory
   }
 }
 
-/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <bool VECTOR>
+/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <Access ACCESS>
 __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
   split_tile(
       p, maxima_memory, memory,
       [&](std::int64_t first_row, std::int64_t first_k, const unsigned char* codes, unsigned char* to, unsigned char*) {
-        split_rows<VECTOR>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
+        split_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
       },
       [&](std::int64_t first_column, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
           unsigned char* shared) {
@@ -405,7 +407,7 @@ struct GroupsOfLine {
         k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
 };
 
-/// How a block of split_lines_of_panel() reads an operand.
+/// How a block of split_whole_lines() reads an operand.
 template <class Load>
 struct LineReader {
   bool along_k;  ///< whether k is contiguous along lines
@@ -415,22 +417,22 @@ template <class Load>
 LineReader(bool, Load) -> LineReader<Load>;
 
 /// Finds the largest numbers of `lines` rows of A or columns of B, and writes the digits of all their numbers. There is
-/// a block for each `lines` lines of each panel. It reads them by `reader_a` or `reader_b`.
+/// a block for each `lines` lines. It reads them by `reader_a` or `reader_b`.
 template <class LoadA, class LoadB>
-__device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* memory, int lines,
-                                                     const LineReader<LoadA>& reader_a,
-                                                     const LineReader<LoadB>& reader_b) {
+__device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, int lines,
+                                                  const LineReader<LoadA>& reader_a,
+                                                  const LineReader<LoadB>& reader_b) {
   __shared__ unsigned maxima[MOST_LINES];
   griddepcontrol_launch_dependents();
   const Workspace<Int8x6> workspace(p, memory);
-  const int blocks_of_panel = PANEL / lines;
-  const int panel_of_both = static_cast<int>(blockIdx.x) / blocks_of_panel;
-  const bool of_a = panel_of_both < workspace.a_panels();
-  const int panel = of_a ? panel_of_both : panel_of_both - workspace.a_panels();
+  const int blocks_of_tile = TILE_ROWS / lines;
+  const int tile_of_both = static_cast<int>(blockIdx.x) / blocks_of_tile;
+  const bool of_a = tile_of_both < workspace.a_tiles();
+  const int tile = of_a ? tile_of_both : tile_of_both - workspace.a_tiles();
   const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
   const GroupsOfLine mine(along_k, lines);
-  const int row = static_cast<int>(blockIdx.x) % blocks_of_panel * lines + mine.line;  // in the panel
-  const std::int64_t line = std::int64_t{panel} * PANEL + row;
+  const int row = static_cast<int>(blockIdx.x) % blocks_of_tile * lines + mine.line;  // in the tile
+  const std::int64_t line = std::int64_t{tile} * TILE_ROWS + row;
 
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
@@ -446,7 +448,7 @@ __device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* mem
     maxima[threadIdx.x] = 0;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    Pace::reset(workspace.progress());
+    ProgressWindow::reset(workspace.progress());
   }
   unsigned largest = 0;
 #pragma unroll
@@ -467,7 +469,7 @@ __device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* mem
 
   const int code = scale_code(maxima[mine.line]);
   const Scale scale(code);
-  const std::int64_t first_tile = std::int64_t{panel_of_both} * workspace.k_tiles();
+  const std::int64_t first_tile = std::int64_t{tile_of_both} * workspace.k_tiles();
   const unsigned place = swizzled(row * WGMMA_ROW_BYTES + mine.group * GROUP);
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
@@ -486,25 +488,25 @@ __device__ __forceinline__ void split_lines_of_panel(const Problem& p, void* mem
       Scaling& scaling = *workspace.scaling(first_tile + k_tile);
       scaling.rows[row] = static_cast<unsigned char>(code);
       if (row == 0) {
-        scaling.panel = panel;
-        scaling.followed = panel + 1 < panels_of(of_a ? p.m : p.n) ? 1 : 0;
+        scaling.tile = tile;
+        scaling.has_next = tile + 1 < tiles_along(of_a ? p.m : p.n) ? 1 : 0;
       }
     }
   }
 }
 
-/// split_lines_of_panel() for row-major operands. The maxima in the workspace stay 0. VECTOR: rows of A split into
+/// split_whole_lines() for row-major operands. The maxima in the workspace stay 0. float4: rows of A split into
 /// aligned groups of four.
-template <bool VECTOR>
+template <Access ACCESS>
 __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
-  split_lines_of_panel(p, memory, lines,
-                       LineReader{true,
-                                  [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                    load_along_k<VECTOR>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
-                                  }},
-                       LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                    load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
-                                  }});
+  split_whole_lines(p, memory, lines,
+                    LineReader{true,
+                               [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                 load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
+                               }},
+                    LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                                 load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
+                               }});
 }
 
 }  // namespace int8

@@ -1,7 +1,15 @@
 #pragma once
 
 // Rings of slots in shared memory, through which producer threads hand operand tiles to consumer warps (sm_80 and
-// later).
+// later). Each slot has two barriers: one tells that it is full, the other that it is empty. Each use of a slot is one
+// phase of both. A thread has its own place in the ring, and goes on from slot to slot:
+//
+//     producer: ring.wait_until_empty()             consumer: ring.wait_until_full()
+//               copies into the slot                          reads the slot
+//               arrives at ring.full()                        arrives at ring.empty()
+//               ring.advance()                                ring.advance()
+//
+// All places are shared addresses.
 
 #include "common/target.hpp"
 #include "ptx/mbarrier.cuh"
@@ -11,9 +19,51 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// A thread's place in a ring of SLOTS slots. A slot has a tile of TILE_BYTES and, where chapters scale tiles, a
-/// scaling of SCALING_BYTES. It has two barriers: one tells that the slot is full, the other that it is empty. Each use
-/// of a slot is one phase of both. All places are shared addresses.
+/// Chapters 08 and 09: SLOTS slots of SLOT_BYTES, and their barriers behind them. A thread keeps the address of a
+/// slot's barrier, from which the slot's number follows.
+template <int SLOTS, int SLOT_BYTES>
+class PackedRing {
+ public:
+  static constexpr int BARRIERS = SLOTS * SLOT_BYTES;  ///< the place of the first one, from the first slot on
+  static constexpr int BYTES = BARRIERS + SLOTS * 2 * MBARRIER_BYTES;
+
+  __device__ __forceinline__ explicit PackedRing(unsigned first_slot)
+      : first_slot_(first_slot), full_(first_slot + BARRIERS) {}
+
+  /// The number of this slot.
+  __device__ unsigned slot() const { return (full_ - first_slot_ - BARRIERS) / MBARRIER_BYTES; }
+  __device__ unsigned full() const { return full_; }
+  __device__ unsigned empty() const { return full_ + SLOTS * MBARRIER_BYTES; }
+  __device__ void wait_until_full() const { mbarrier_wait(full(), parity_); }
+  __device__ void wait_until_empty() const { mbarrier_wait(empty(), parity_ ^ 1U); }
+  /// Returns whether the place is the first slot again.
+  __device__ bool advance() {
+    full_ += MBARRIER_BYTES;
+    const bool passed = full_ == first_slot_ + BARRIERS + SLOTS * MBARRIER_BYTES;
+    if (passed) {
+      full_ = first_slot_ + BARRIERS;
+      parity_ ^= 1U;
+    }
+    return passed;
+  }
+  /// Makes the barriers, by all threads of a block: a slot is full when `writers` have arrived, and empty when
+  /// `readers` have. A barrier of the block has to follow.
+  __device__ __forceinline__ static void init(unsigned first_slot, unsigned readers, unsigned writers) {
+    if (threadIdx.x < SLOTS) {
+      const unsigned full = first_slot + BARRIERS + threadIdx.x * MBARRIER_BYTES;
+      mbarrier_init(full, writers);
+      mbarrier_init(full + SLOTS * MBARRIER_BYTES, readers);
+    }
+  }
+
+ private:
+  unsigned first_slot_;
+  unsigned full_;
+  unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
+};
+
+/// Chapters 11 to 13: a slot has a tile of TILE_BYTES and, where chapters scale tiles, a scaling of SCALING_BYTES.
+/// Tiles, scalings and barriers of SLOTS slots may lie apart.
 template <int TILE_BYTES, int SLOTS_, int SCALING_BYTES = 0>
 class Ring {
  public:

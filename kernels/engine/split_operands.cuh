@@ -8,7 +8,7 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "engine/pace.cuh"
+#include "engine/progress_window.cuh"
 #include "engine/split_terms.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/wgmma.cuh"
@@ -23,9 +23,9 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 
 constexpr int WARP = 32;
-constexpr int PANEL = 128;  // rows of A or columns of B that are split, copied and multiplied together
-constexpr int BK = 64;      // a k-tile of numbers of 16 bits
-static_assert(BK * 2 == WGMMA_ROW_BYTES && PANEL == WGMMA_N && PANEL == 2 * WGMMA_M);
+constexpr int TILE_ROWS = 128;  // rows of A or columns of B that are split, copied and multiplied together
+constexpr int BK = 64;          // a k-tile of numbers of 16 bits
+static_assert(BK * 2 == WGMMA_ROW_BYTES && TILE_ROWS == WGMMA_N && TILE_ROWS == 2 * WGMMA_M);
 
 /// A product of two terms: their numbers, the largest being 0.
 struct TermsOfProduct {
@@ -36,45 +36,46 @@ struct TermsOfProduct {
 /// The powers of two that undo the scaling of an operand tile, which was scaled before it was split, and the place of
 /// the tile. Chapter 13 has no factors but those of rows, by a rule of its own.
 struct Scaling {
-  int exponent;               ///< of all rows; ALL_ZERO if the tile holds zeros alone
-  int plain;                  ///< the same, or NOT_PLAIN if some rows have a factor of their own as well
-  int panel;                  ///< number of the panel in A or B, so that consumers need not compute it
-  int followed;               ///< 1 if another panel follows, 0 for the last one
-  unsigned char rows[PANEL];  ///< the factor of a row is 2^-(Scheme::ROW_STEP * this)
+  int exponent;                   ///< of all rows; ALL_ZERO if the tile holds zeros alone
+  int uniform;                    ///< the same, or NOT_UNIFORM if some rows have a factor of their own as well
+  int tile;                       ///< its number along M (of A) or N (of B), so that consumers need not compute it
+  int has_next;                   ///< 1 if another one follows along M or N, 0 for the last one
+  unsigned char rows[TILE_ROWS];  ///< the factor of a row is 2^-(Scheme::ROW_STEP * this)
 };
 // These lie far from any sum of two exponents. Their sums with each other and with exponents do, too.
 constexpr int ALL_ZERO = -(1 << 20);
-constexpr int NOT_PLAIN = 1 << 24;
+constexpr int NOT_UNIFORM = 1 << 24;
 constexpr int SCALING_BYTES = sizeof(Scaling);
 static_assert(SCALING_BYTES % 16 == 0);
 
-/// A k-tile of a panel: its terms one after the other, each PANEL rows of Scheme::BK numbers, as wgmma reads them.
+/// An operand tile: its terms one after the other, each TILE_ROWS rows of Scheme::BK numbers, as wgmma reads them. The
+/// columns of B have become rows.
 template <class Scheme>
 struct OperandTile {
-  static constexpr int TERM_BYTES = PANEL * WGMMA_ROW_BYTES;
+  static constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
+/// The number of operand tiles along M or N.
+SGEMM_HOST_DEVICE inline std::int64_t tiles_along(std::int64_t rows) { return ceil_div<std::int64_t>(rows, TILE_ROWS); }
 /// The number of k-tiles. There is at least one; it holds zeros if K is 0.
 template <class Scheme>
 SGEMM_HOST_DEVICE inline std::int64_t k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, Scheme::BK);
 }
-SGEMM_HOST_DEVICE inline std::int64_t panels_of(std::int64_t rows) { return ceil_div<std::int64_t>(rows, PANEL); }
-
-/// The places of all operand tiles and their scalings. The tiles of a panel follow one another along k. The panels of B
-/// come after the panels of A.
+/// The places of all operand tiles and their scalings. Tiles of the same rows of A, or columns of B, follow one another
+/// along k. Those of B come after those of A.
 template <class Scheme>
 class Workspace {
  public:
   SGEMM_HOST_DEVICE Workspace(const Problem& p, void* memory)
       : k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
-        a_panels_(static_cast<int>(panels_of(p.m))),
-        count_((panels_of(p.m) + panels_of(p.n)) * k_tiles_of<Scheme>(p)),
+        a_tiles_(static_cast<int>(tiles_along(p.m))),
+        count_((tiles_along(p.m) + tiles_along(p.n)) * k_tiles_of<Scheme>(p)),
         memory_(static_cast<unsigned char*>(memory)) {}
 
   SGEMM_HOST_DEVICE int k_tiles() const { return k_tiles_; }
-  SGEMM_HOST_DEVICE int a_panels() const { return a_panels_; }
+  SGEMM_HOST_DEVICE int a_tiles() const { return a_tiles_; }
   SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
   SGEMM_HOST_DEVICE std::size_t bytes() const {
     return static_cast<std::size_t>(count_) * (OperandTile<Scheme>::BYTES + SCALING_BYTES) + PROGRESS_BYTES;
@@ -83,14 +84,14 @@ class Workspace {
   __device__ Scaling* scaling(std::int64_t tile) const {
     return reinterpret_cast<Scaling*>(memory_ + count_ * OperandTile<Scheme>::BYTES) + tile;
   }
-  /// The word for the Pace of the blocks that multiply. The kernel that splits resets it.
+  /// The word for the progress of the blocks that multiply. The kernel that splits resets it.
   __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(scaling(count_)); }
 
  private:
   static constexpr int PROGRESS_BYTES = 16;  // so that what follows in memory is aligned
 
   int k_tiles_;
-  int a_panels_;
+  int a_tiles_;
   std::int64_t count_;
   unsigned char* memory_;
 };
@@ -106,7 +107,7 @@ constexpr int SPLIT_WARPS = SPLIT_THREADS / WARP;
 constexpr int GROUP = 8;
 constexpr int GROUPS = BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
-static_assert(PANEL * BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
+static_assert(TILE_ROWS * BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
 /// The k of number `i` of group `group`, from the beginning of the k-tile.
 __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (BK / 2) + group * 4 + i % 4; }
@@ -209,22 +210,22 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   const bool plain = block_max(most, shared) == 0;
   if (threadIdx.x == 0) {
     scaling.exponent = largest == 0 ? ALL_ZERO : -tile_exponent<Scheme>(largest);
-    scaling.plain = plain ? scaling.exponent : NOT_PLAIN;
+    scaling.uniform = plain ? scaling.exponent : NOT_UNIFORM;
   }
 }
 
-/// The rows of A or the columns of B in global memory: `count` lines of `depth` elements along k.
-struct Lines {
+/// The rows of A or the columns of B in global memory: `count` of them, of `depth` elements along k.
+struct Operand {
   const float* data;
-  std::int64_t stride;  ///< between lines if k is contiguous, otherwise between neighbours along k
+  std::int64_t stride;  ///< between rows of A, where k is contiguous, otherwise between neighbours along k
   std::int64_t count;
   std::int64_t depth;
 };
 
-/// Splits a tile of lines along which k is contiguous, as in the rows of A. Eight neighbouring threads have the groups
-/// of a row. Each thread has a group of each of four rows. VECTOR: rows split into aligned groups of four.
-template <class Scheme, bool VECTOR>
-__device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel, std::int64_t k_tile,
+/// Splits a tile of an operand in which k is contiguous, as in the rows of A. Eight neighbouring threads have the
+/// groups of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
+template <class Scheme, Access ACCESS>
+__device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t tile, std::int64_t k_tile,
                                            unsigned char* to, Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
   const int group = threadIdx.x % GROUPS;
@@ -233,12 +234,12 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    const std::int64_t row = panel * PANEL + first_row + i * STRIDE;
+    const std::int64_t row = tile * TILE_ROWS + first_row + i * STRIDE;
     const float* const from = rows.data + row * rows.stride;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const std::int64_t k = first_k + k_in_tile(group, half * 4);
-      if (VECTOR) {
+      if (ACCESS == Access::float4) {
         const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
         x[i][half * 4] = four.x;
         x[i][half * 4 + 1] = four.y;
@@ -285,17 +286,17 @@ __device__ __forceinline__ void split_rows(const Lines& rows, std::int64_t panel
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
-/// Splits a tile of lines that lie side by side, as the columns of B, which become rows. Thread t and thread t + 128
-/// have four groups each of column t. The terms go through shared memory one at a time, so that all are stored in whole
-/// lines.
+/// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
+/// thread t + 128 have four groups each of column t. The terms go through shared memory one at a time, so that all are
+/// stored in whole lines.
 template <class Scheme>
-__device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t panel, std::int64_t k_tile,
+__device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t tile, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {
-  const int column = threadIdx.x % PANEL;
-  const int first_group = threadIdx.x / PANEL * GROUPS_PER_THREAD;
+  const int column = threadIdx.x % TILE_ROWS;
+  const int first_group = threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD;
   const std::int64_t first_k = k_tile * BK;
-  const bool inside = panel * PANEL + column < columns.count;
-  const float* const from = columns.data + first_k * columns.stride + panel * PANEL + column;
+  const bool inside = tile * TILE_ROWS + column < columns.count;
+  const float* const from = columns.data + first_k * columns.stride + tile * TILE_ROWS + column;
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
@@ -313,7 +314,7 @@ __device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t
   unsigned* const words = reinterpret_cast<unsigned*>(shared);
   words[threadIdx.x] = largest_of_column;
   __syncthreads();
-  const unsigned other = words[threadIdx.x ^ PANEL];
+  const unsigned other = words[threadIdx.x ^ TILE_ROWS];
   largest_of_column = other > largest_of_column ? other : largest_of_column;
   const unsigned largest = block_max(largest_of_column, words + SPLIT_THREADS);
 
@@ -351,7 +352,7 @@ __device__ __forceinline__ void split_columns(const Lines& columns, std::int64_t
 }
 
 /// Splits one operand tile of A or B in each of `workspace.count()` blocks. Threads of the block's tile call
-/// `split_a(panel, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
+/// `split_a(tile, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
 template <class Scheme, class SplitA, class SplitB>
 __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const SplitA& split_a,
                                            const SplitB& split_b) {
@@ -359,35 +360,35 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   griddepcontrol_launch_dependents();
   const Workspace<Scheme> workspace(p, memory);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    Pace::reset(workspace.progress());
+    ProgressWindow::reset(workspace.progress());
   }
-  const int panel = static_cast<int>(blockIdx.x) / workspace.k_tiles();
+  const int tile = static_cast<int>(blockIdx.x) / workspace.k_tiles();
   const int k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
   unsigned char* const terms = workspace.terms(blockIdx.x);
   Scaling& scaling = *workspace.scaling(blockIdx.x);
   if (threadIdx.x == 0) {
-    const int of_matrix = panel < workspace.a_panels() ? panel : panel - workspace.a_panels();
-    scaling.panel = of_matrix;
-    scaling.followed = of_matrix + 1 < panels_of(panel < workspace.a_panels() ? p.m : p.n) ? 1 : 0;
+    const int of_matrix = tile < workspace.a_tiles() ? tile : tile - workspace.a_tiles();
+    scaling.tile = of_matrix;
+    scaling.has_next = of_matrix + 1 < tiles_along(tile < workspace.a_tiles() ? p.m : p.n) ? 1 : 0;
   }
-  if (panel < workspace.a_panels()) {
-    split_a(panel, k_tile, terms, scaling, shared);
+  if (tile < workspace.a_tiles()) {
+    split_a(tile, k_tile, terms, scaling, shared);
   } else {
-    split_b(panel - workspace.a_panels(), k_tile, terms, scaling, shared);
+    split_b(tile - workspace.a_tiles(), k_tile, terms, scaling, shared);
   }
 }
 
-/// split_tile() for row-major operands. VECTOR: rows of A split into aligned groups of four.
-template <class Scheme, bool VECTOR>
+/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
+template <class Scheme, Access ACCESS>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
   split_tile<Scheme>(
       p, memory,
-      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_rows<Scheme, VECTOR>({p.a, p.lda, p.m, p.k}, panel, k_tile, terms, scaling,
+      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_rows<Scheme, ACCESS>({p.a, p.lda, p.m, p.k}, tile, k_tile, terms, scaling,
                                    reinterpret_cast<unsigned*>(shared));
       },
-      [&](std::int64_t panel, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_columns<Scheme>({p.b, p.ldb, p.n, p.k}, panel, k_tile, terms, scaling,
+      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
+        split_columns<Scheme>({p.b, p.ldb, p.n, p.k}, tile, k_tile, terms, scaling,
                               reinterpret_cast<unsigned char*>(shared));
       });
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes chapters 11, 12 and 13 differ: the number and format of the terms that a number becomes, the products of
-// terms that count, and the slots of the rings. The library (library/) multiplies by these schemes as well.
+// What makes chapters 11, 12 and 13 differ: the number and format of the terms that a number becomes, how many
+// products of terms count, and the slots of the rings. The library (library/) multiplies by these schemes as well.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -17,10 +17,6 @@ struct Bf16x6 {
   static constexpr int BK = split_product::BK;
   static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
-  }
   // Rows have no scale of their own: BF16 has as many binades as a float.
   static constexpr int ROW_STEP = LARGEST_SPREAD + 1;
   static constexpr int A_SLOTS = 2;
@@ -33,10 +29,6 @@ struct Fp16x3 {
   static constexpr int BK = split_product::BK;
   static constexpr int TERMS = 2;
   static constexpr int PRODUCTS = 3;
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
-  }
   static constexpr int ROW_STEP = 16;  // binades
   static constexpr int A_SLOTS = 3;
   static constexpr int B_SLOTS = 4;
@@ -47,11 +39,6 @@ struct Int8x6 {
   static constexpr int BK = WGMMA_ROW_BYTES;  // of integers of a byte
   static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
-  /// Those of digits number i and j with i + j <= 2, as number 0 is the largest digit.
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
-  }
   static constexpr int A_SLOTS = 2;
   static constexpr int B_SLOTS = 2;
 };

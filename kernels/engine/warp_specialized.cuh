@@ -10,6 +10,7 @@
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
+#include "engine/ring.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/shared_memory.cuh"
@@ -66,11 +67,10 @@ struct TileShape : Tile {
   static constexpr int A_K_BYTES = A_STRIDE * FLOAT_BYTES;
   static constexpr int B_K_BYTES = B_STRIDE * FLOAT_BYTES;
   static constexpr int SLOT_BYTES = Tile::BK * (A_COLUMN + BN) * FLOAT_BYTES;
-  static constexpr int RING_BYTES = Tile::SLOTS * SLOT_BYTES;
-  static constexpr int BARRIER_BYTES = Tile::SLOTS * 2 * MBARRIER_BYTES;
+  using Ring = PackedRing<Tile::SLOTS, SLOT_BYTES>;
   // The room in which the accumulators of slices meet, half of them at a time.
   static constexpr int EXCHANGE_BYTES = Tile::SLICES == 1 ? 0 : CONSUMER_THREADS * TM * TN * FLOAT_BYTES / 2;
-  static constexpr int SMEM_BYTES = RING_BYTES + BARRIER_BYTES + EXCHANGE_BYTES;
+  static constexpr int SMEM_BYTES = Ring::BYTES + EXCHANGE_BYTES;
   // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
   static constexpr int PRODUCER_REGISTERS = 72;
   static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) * PRODUCER_THREADS / CONSUMER_THREADS;
@@ -116,46 +116,12 @@ __device__ constexpr int end_of_group(int g) {
   return last;
 }
 
-// ---- The ring ----
+// ---- The two sides of the ring ----
 
 /// The number of k-tiles of a product. It is 1 if K is 0: a k-tile of zeros.
 template <class Shape>
 SGEMM_HOST_DEVICE int k_tiles_of(const Problem& p) {
   return p.k == 0 ? 1 : static_cast<int>(ceil_div<std::int64_t>(p.k, Shape::BK));
-}
-
-/// A place in the ring: one of its slots, and the shared addresses of two barriers. One barrier tells that the slot is
-/// full, the other that it is empty. The ring begins where the block's dynamic shared memory begins, and the barriers
-/// follow it. Each use of a slot is one phase of its two barriers.
-template <class Shape>
-struct RingPosition {
-  unsigned full;        ///< the barrier
-  unsigned parity = 0;  ///< of the number of times that the ring has been passed
-
-  __device__ explicit RingPosition(unsigned ring) : full(ring + Shape::RING_BYTES) {}
-  __device__ unsigned index(unsigned ring) const { return (full - ring - Shape::RING_BYTES) / MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return full + Shape::SLOTS * MBARRIER_BYTES; }
-  /// Returns whether the place is the first slot again.
-  __device__ bool advance(unsigned ring) {
-    full += MBARRIER_BYTES;
-    const bool passed = full == ring + Shape::RING_BYTES + Shape::SLOTS * MBARRIER_BYTES;
-    if (passed) {
-      full = ring + Shape::RING_BYTES;
-      parity ^= 1U;
-    }
-    return passed;
-  }
-};
-
-/// Makes the ring's barriers. The caller has to let a barrier of the block follow.
-template <class Shape>
-__device__ __forceinline__ void init_ring(unsigned ring) {
-  if (threadIdx.x < Shape::SLOTS) {
-    RingPosition<Shape> at(ring);
-    at.full += threadIdx.x * MBARRIER_BYTES;
-    mbarrier_init(at.full, PRODUCER_THREADS);
-    mbarrier_init(at.empty(), Shape::CONSUMER_WARPS);
-  }
 }
 
 /// The smaller of both.
@@ -168,7 +134,7 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
 template <class Shape, Access ACCESS>
 class Producer {
  public:
-  __device__ __forceinline__ explicit Producer(unsigned ring) : ring_(ring), slot_(ring), at_(ring) {}
+  __device__ __forceinline__ explicit Producer(unsigned smem) : smem_(smem), slot_(smem), ring_(smem) {}
 
   /// Fills the next `count` slots with the k-tiles of a product, from number `first` on. The rows of A and the columns
   /// of B belong to the tile of C that begins at `tile`. Elements outside the matrices become zeros. If K is no
@@ -216,7 +182,7 @@ class Producer {
   template <bool WHOLE>
   __device__ __forceinline__ void copy_k_tile(const Problem& p, const float* a_source, const float*& b_source,
                                               int rows_left, int cols_left, int depth) {
-    mbarrier_wait(at_.empty(), at_.parity ^ 1U);
+    ring_.wait_until_empty();
     const unsigned a_destination = slot_ + a_k() * Shape::A_K_BYTES + a_row() * FLOAT_BYTES;
     const unsigned b_destination = slot_ + b_k() * Shape::B_K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
 #pragma unroll
@@ -240,33 +206,33 @@ class Producer {
       }
       b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
     }
-    cp_async_mbarrier_arrive_noinc(at_.full);
-    slot_ = at_.advance(ring_) ? ring_ : slot_ + Shape::SLOT_BYTES;
+    cp_async_mbarrier_arrive_noinc(ring_.full());
+    slot_ = ring_.advance() ? smem_ : slot_ + Shape::SLOT_BYTES;
   }
 
-  unsigned ring_;
+  unsigned smem_;
   unsigned slot_;  ///< shared address
-  RingPosition<Shape> at_;
+  typename Shape::Ring ring_;
 };
 
 /// The consumer warps' side of the ring.
 template <class Shape>
 class Consumer {
  public:
-  __device__ __forceinline__ explicit Consumer(unsigned ring) : ring_(ring), at_(ring) {}
+  __device__ __forceinline__ explicit Consumer(unsigned smem) : smem_(smem), ring_(smem) {}
 
   /// accumulators += A * B over the next `k_tiles` slots, at least one.
   __device__ __forceinline__ void consume(int k_tiles, float (&accumulators)[TM][TN]) {
     // The addresses of this thread's fragments in the first slot.
-    const unsigned slice = ring_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::A_K_BYTES);
+    const unsigned slice = smem_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::A_K_BYTES);
     const unsigned a_first = keep_in_register(slice + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
     const unsigned b_first =
         keep_in_register(slice + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
-    unsigned a_here = a_first + at_.index(ring_) * Shape::SLOT_BYTES;
-    unsigned b_here = b_first + at_.index(ring_) * Shape::SLOT_BYTES;
+    unsigned b_here = b_first + ring_.slot() * Shape::SLOT_BYTES;
+    unsigned a_here = a_first + ring_.slot() * Shape::SLOT_BYTES;
     float a[TM];
     float b[TN];
-    mbarrier_wait(at_.full, at_.parity);
+    ring_.wait_until_full();
 #pragma unroll
     for (int group = 0; group < TM / 4; ++group) {
       load_group<LANES_M>(a, group, a_here);
@@ -283,12 +249,12 @@ class Consumer {
         if (k == UNROLL - 1 &&
             (ITERATIONS == 1 || left % ITERATIONS == 1)) {  // the last fragments of the k-tile are in registers
           if (left > 1) {
-            const unsigned read = at_.empty();
-            at_.advance(ring_);
-            a_next = a_first + at_.index(ring_) * Shape::SLOT_BYTES;
-            b_next = b_first + at_.index(ring_) * Shape::SLOT_BYTES;
+            const unsigned read = ring_.empty();
+            ring_.advance();
+            a_next = a_first + ring_.slot() * Shape::SLOT_BYTES;
+            b_next = b_first + ring_.slot() * Shape::SLOT_BYTES;
             release(read);
-            mbarrier_wait(at_.full, at_.parity);
+            ring_.wait_until_full();
           } else {  // the last load is not used, but its address has to be valid
             a_next = a_here;
             b_next = b_here;
@@ -314,8 +280,8 @@ class Consumer {
       a_here = a_next;
       b_here = b_next;
     }
-    const unsigned read = at_.empty();
-    at_.advance(ring_);
+    const unsigned read = ring_.empty();
+    ring_.advance();
     release(read);
   }
 
@@ -345,8 +311,8 @@ class Consumer {
     }
   }
 
-  unsigned ring_;
-  RingPosition<Shape> at_;
+  unsigned smem_;
+  typename Shape::Ring ring_;
 };
 
 /// The number of rows that a thread keeps after the accumulators of slices have been added. Each slice finishes its own

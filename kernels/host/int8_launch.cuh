@@ -43,7 +43,7 @@ inline int share_count(const Problem& p, int multiprocessors, bool streamed) {
 }
 
 inline Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
@@ -59,8 +59,8 @@ inline Candidate candidate(const Problem& p, const Kernels& kernels, int multipr
     const int lines = lines_of_block(k_tiles_of<Int8x6>(problem));
     if (lines > 0) {
       launch(vector_access ? kernels.split_lines : kernels.split_lines_scalar,
-             (panels_of(problem.m) + panels_of(problem.n)) * (PANEL / lines), dim3(SPLIT_THREADS), 0, stream, problem,
-             operands, lines);
+             (tiles_along(problem.m) + tiles_along(problem.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream,
+             problem, operands, lines);
     } else {
       launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, problem,
              maxima);

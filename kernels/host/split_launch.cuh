@@ -44,21 +44,22 @@ constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
 constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
 // SMs without a tile in the last round leave their power to the others. This is a factor of the time of whole tiles.
 constexpr double IDLE = 0.98;
-constexpr double STORE = 6500;  // accumulators of a panel, to C or to the workspace
-constexpr double ADD = 1200;    // partial sums of a panel, from the workspace
+constexpr double STORE = 6500;  // accumulators of a tile of B, to C or to the workspace
+constexpr double ADD = 1200;    // partial sums of a tile of B, from the workspace
 constexpr double FLAG = 1800;   // additional cycles of each share of a tile
 
 template <class Shape>
 double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
   const Schedule& schedule = plan.schedule;
-  const auto panels = static_cast<double>(std::min<std::int64_t>(Shape::PANELS, panels_of(p.n)));
-  const bool narrow = Shape::PANELS == 1 && panels_of(p.n) > 1;
+  const auto b_tiles = static_cast<double>(std::min<std::int64_t>(Shape::B_TILES, tiles_along(p.n)));
+  const bool narrow = Shape::B_TILES == 1 && tiles_along(p.n) > 1;
   const int longest_share = schedule.share + (schedule.longer_shares > 0 ? 1 : 0);
   TileCost tile{};
   // A k-tile of 8-bit integers has twice as many of them, which go twice as fast.
-  tile.k_tile = panels * PANEL * PANEL * BK * Shape::Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
-  tile.store = STORE * panels;
-  tile.add = ADD * panels + FLAG;
+  tile.k_tile =
+      b_tiles * TILE_ROWS * TILE_ROWS * BK * Shape::Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
+  tile.store = STORE * b_tiles;
+  tile.add = ADD * b_tiles + FLAG;
   tile.straying = longest_share > schedule.k_tiles ? STRAYING_LARGE : narrow ? STRAYING_NARROW : 1.0;
   return schedule.whole == tiles ? whole_tiles_cycles(plan, tile) * IDLE
                                  : whole_tiles_cycles(plan, tile) + share_cycles(plan, tile);
@@ -110,8 +111,8 @@ template <class Shape>
 Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors,
                     bool streamed) {
   using Scheme = typename Shape::Scheme;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::PANELS, 64>;
-  constexpr bool WIDE = Shape::PANELS == 2;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
+  constexpr bool WIDE = Shape::B_TILES == 2;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
   const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;

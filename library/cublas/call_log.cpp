@@ -40,9 +40,9 @@ LogLine line_of(const Call& call, const std::string& by, const std::string& why)
           why};
 }
 
-void take_sample(CallLog::Entry& entry) {
-  if (const std::optional<double> us = entry.stopwatch.sample()) {
-    if (std::exchange(entry.forgets_sample, false)) {
+void take_sample(CallLog::Entry& entry, CallLog::Timer& timer) {
+  if (const std::optional<double> us = timer.stopwatch.sample()) {
+    if (std::exchange(timer.forgets_sample, false)) {
       return;
     }
     (entry.timed_calls == 0 ? entry.first_us : entry.later_us) += *us;
@@ -67,14 +67,17 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const std::string& b
   const std::lock_guard lock(log_->mutex_);
   entry_ = &log_->entries_[line_of(call, by, why)];
   ++entry_->calls;
-  take_sample(*entry_);
-  timing_ = entry_->stopwatch.start(stream_);
+  if (const std::optional<int> device = current_device()) {
+    timer_ = &entry_->timers[*device];
+    take_sample(*entry_, *timer_);
+    timing_ = timer_->stopwatch.start(stream_);
+  }
 }
 
 CallLog::Measured::~Measured() {
   if (timing_) {
     const std::lock_guard lock(log_->mutex_);
-    entry_->stopwatch.stop(stream_);
+    timer_->stopwatch.stop(stream_);
   }
 }
 
@@ -82,7 +85,9 @@ void CallLog::Measured::forget() {
   if (log_ != nullptr) {
     const std::lock_guard lock(log_->mutex_);
     --entry_->calls;
-    entry_->forgets_sample |= timing_;
+    if (timing_) {
+      timer_->forgets_sample = true;
+    }
   }
 }
 
@@ -90,7 +95,9 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<const LogLine*, const Entry*>> lines;
   for (auto& [line, entry] : entries_) {
-    take_sample(entry);
+    for (auto& [device, timer] : entry.timers) {
+      take_sample(entry, timer);
+    }
     if (entry.calls != 0) {
       lines.emplace_back(&line, &entry);
     }

@@ -25,6 +25,12 @@ struct LogLine {
 /// The table of calls that SGEMM_LOG asks for. Threads may use it at the same time.
 class CallLog {
  public:
+  struct Timer {
+    Stopwatch stopwatch;
+    /// The sample that the stopwatch takes next is of a call that is not counted.
+    bool forgets_sample = false;
+  };
+
   /// What the log knows of a line.
   struct Entry {
     uint64_t calls = 0;
@@ -32,9 +38,8 @@ class CallLog {
     uint64_t timed_calls = 0;
     double first_us = 0;
     double later_us = 0;
-    /// The sample that the stopwatch takes next is of a call that is not counted.
-    bool forgets_sample = false;
-    Stopwatch stopwatch;
+    /// One for each device, because an event serves only the device that it was made on.
+    std::map<int, Timer> timers;
   };
 
   /// Notes one call in a log, and times what is enqueued until it is destroyed. Without a log it does nothing.
@@ -52,6 +57,7 @@ class CallLog {
     CallLog* log_;
     cudaStream_t stream_;
     Entry* entry_ = nullptr;
+    Timer* timer_ = nullptr;
     bool timing_ = false;
   };
 

@@ -7,7 +7,7 @@
 
 #include "epilogue.hpp"
 
-/// All that the drop-in asks of CUDA. The tests, which have no GPU, have an implementation of their own.
+/// All that the drop-in asks of CUDA.
 namespace drop_in {
 
 /// The device that is current on this thread. Empty: there is none.
@@ -19,10 +19,12 @@ bool is_capturing(cudaStream_t stream);
 /// Bytes that the memory of a device moves in a microsecond at its peak, both directions together.
 double peak_bytes_per_us(int device);
 
-/// Enqueues D = epilogue(D) for a column-major m x n matrix. False: CUDA refused, and nothing is enqueued.
+/// Enqueues D = epilogue(D) for a column-major m x n matrix. False: CUDA refused, and nothing is enqueued. The tests,
+/// which have no GPU, have an implementation of their own.
 bool enqueue_epilogue(const Epilogue& epilogue, int64_t m, int64_t n, float* d, int64_t ldd, cudaStream_t stream);
 
-/// Times calls on a GPU one at a time, without waiting for any: while one is under way, others go untimed.
+/// Times calls on the device that is current in the first one, one at a time, without waiting for any: while one is
+/// under way, others go untimed.
 class Stopwatch {
  public:
   Stopwatch() = default;

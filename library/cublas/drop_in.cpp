@@ -1,6 +1,6 @@
 #include "drop_in.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <cstdlib>
 #include <exception>
@@ -20,11 +20,10 @@ thread_local DropIn::Inside DropIn::inside_ = Inside::nobody;
 DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
     auto* const made = new DropIn;
+    pthread_atfork(nullptr, nullptr, [] { in_forked_child_ = true; });
     if (made->settings_.logs()) {
-      // A child that was forked later has no calls of its own: CUDA does not work there.
-      static const pid_t process = getpid();
       std::atexit([] {
-        if (getpid() == process) {
+        if (!in_forked_child_) {  // which has no calls of its own
           instance().write_log();
         }
       });
@@ -42,46 +41,49 @@ void DropIn::write_log() {
   }
 }
 
-bool DropIn::computed_by_library(const Call& call, std::string& why) noexcept {
+std::optional<cublasStatus_t> DropIn::status_of_library(const Call& call, std::string& why) noexcept {
   try {
     const Entrance entrance(Inside::library);
     return try_library(call, why);
   } catch (const std::exception& error) {
     why = error.what();
-    return false;
+    return std::nullopt;
   }
 }
 
-bool DropIn::try_library(const Call& call, std::string& why) {
+std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string& why) {
   if (call.pointer_mode == SGEMM_POINTER_MODE_HOST && call.alpha != nullptr && *call.alpha == 0.0F) {
     why = "alpha is 0, so that there is nothing to multiply";
-    return false;
+    return std::nullopt;
   }
   if (const std::string& error = sgemm_library().error(); !error.empty()) {
     why = error;
-    return false;
+    return std::nullopt;
   }
   const std::optional<int> device = current_device();
   if (!device) {
     why = "there is no current device";
-    return false;
+    return std::nullopt;
   }
   const Handles::Lease handle = handles_.lease(*device, call, why);
   if (handle == nullptr) {
-    return false;
+    return std::nullopt;
   }
   const Decision decided = decision(*device, call, handle.get());
   why = decided.why;
   if (!decided.by_library) {
-    return false;
+    return std::nullopt;
   }
   CallLog::Measured measured(log(), call, decided.by, decided.why);
   const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
   if (status == SGEMM_STATUS_SUCCESS &&
       (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
-    return true;
+    return CUBLAS_STATUS_SUCCESS;
   }
   measured.forget();
+  if (status == SGEMM_STATUS_EXECUTION_FAILED) {  // after some of the work was enqueued
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
   if (status == SGEMM_STATUS_SUCCESS) {
     why = "libsgemm failed: no epilogue was enqueued";
   } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // that of run(): the library gave the product to cuBLAS
@@ -90,7 +92,7 @@ bool DropIn::try_library(const Call& call, std::string& why) {
   } else {
     why = std::string("libsgemm failed: ") + sgemm_library().status_string(status);
   }
-  return false;
+  return std::nullopt;
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "call.hpp"
@@ -22,18 +23,21 @@ class DropIn {
 
   /// The library computes the call, or else `cublas()` does. Calls that cuBLAS makes on its own way through an
   /// intercepted function stay with cuBLAS. A product that the library in turn gives to cuBLAS is NOT_SUPPORTED: the
-  /// library fails then, and the program's own call goes to cuBLAS, with the program's handle and workspace.
+  /// library fails then, and the program's own call goes to cuBLAS, with the program's handle and workspace. In a
+  /// forked child cuBLAS gets all calls: neither CUDA nor the locks of the parent's threads work there.
   template <class Cublas>
   cublasStatus_t run(const Call& call, const Cublas& cublas) {
     if (inside_ == Inside::library) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    if (inside_ == Inside::cublas || !settings_.accuracy) {
+    if (inside_ == Inside::cublas || !settings_.accuracy || in_forked_child_) {
       return cublas();
     }
     std::string why = call.refusal;
-    if (why.empty() && computed_by_library(call, why)) {
-      return CUBLAS_STATUS_SUCCESS;
+    if (why.empty()) {
+      if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
+        return *status;
+      }
     }
     const CallLog::Measured measured(log(), call, "cublas", why);
     const Entrance entrance(Inside::cublas);
@@ -70,9 +74,10 @@ class DropIn {
     auto operator<=>(const Question&) const = default;
   };
 
-  /// Enqueues the call through the library. Otherwise `why` says why cuBLAS has to do it. Nothing is thrown.
-  bool computed_by_library(const Call& call, std::string& why) noexcept;
-  bool try_library(const Call& call, std::string& why);
+  /// Enqueues the call through the library. Nothing: the call came to nothing, cuBLAS has to do it, and `why` says why.
+  /// A failure: C may be written in part, so that cuBLAS can not begin again. Nothing is thrown.
+  std::optional<cublasStatus_t> status_of_library(const Call& call, std::string& why) noexcept;
+  std::optional<cublasStatus_t> try_library(const Call& call, std::string& why);
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
   static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
@@ -80,6 +85,7 @@ class DropIn {
   CallLog* log() { return settings_.logs() ? &log_ : nullptr; }
 
   static thread_local Inside inside_;
+  static inline bool in_forked_child_ = false;  ///< of a process that had made a DropIn
 
   Settings settings_;
   Handles handles_;

@@ -11,7 +11,7 @@
 namespace drop_in {
 namespace {
 
-constexpr const char* kCublas = "libcublas.so";
+constexpr const char* kCublas = DROP_IN_SONAME("libcublas");
 
 sgemm_op_t op(cublasOperation_t operation) { return static_cast<sgemm_op_t>(operation); }
 
@@ -190,125 +190,126 @@ cublasStatus_t gemm_batched_ex(const RealFunction& real, const char* name, cubla
 using drop_in::kCublas;
 using drop_in::RealFunction;
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
-                                               cublasOperation_t transb, int m, int n, int k, const float* alpha,
-                                               const float* A, int lda, const float* B, int ldb, const float* beta,
-                                               float* C, int ldc) {
+DROP_IN_EXPORTED("libcublas", cublasSgemm_v2)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha,
+ const float* A, int lda, const float* B, int ldb, const float* beta, float* C, int ldc) {
   static const RealFunction real(kCublas, "cublasSgemm_v2");
   return drop_in::sgemm(real, "cublasSgemm", handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
-                                                  cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                                  const float* alpha, const float* A, int64_t lda, const float* B,
-                                                  int64_t ldb, const float* beta, float* C, int64_t ldc) {
+DROP_IN_EXPORTED("libcublas", cublasSgemm_v2_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const float* alpha, const float* A, int64_t lda, const float* B, int64_t ldb, const float* beta, float* C,
+ int64_t ldc) {
   static const RealFunction real(kCublas, "cublasSgemm_v2_64");
   return drop_in::sgemm(real, "cublasSgemm_64", handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                                          cublasOperation_t transb, int m, int n, int k,
-                                                          const float* alpha, const float* A, int lda,
-                                                          long long int strideA, const float* B, int ldb,
-                                                          long long int strideB, const float* beta, float* C, int ldc,
-                                                          long long int strideC, int batchCount) {
+DROP_IN_EXPORTED("libcublas", cublasSgemmStridedBatched)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha,
+ const float* A, int lda, long long int strideA, const float* B, int ldb, long long int strideB, const float* beta,
+ float* C, int ldc, long long int strideC, int batchCount) {
   static const RealFunction real(kCublas, "cublasSgemmStridedBatched");
   return drop_in::sgemm_strided_batched(real, "cublasSgemmStridedBatched", handle, transa, transb, m, n, k, alpha, A,
                                         lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t handle, cublasOperation_t transa,
-                                                             cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                                             const float* alpha, const float* A, int64_t lda,
-                                                             long long int strideA, const float* B, int64_t ldb,
-                                                             long long int strideB, const float* beta, float* C,
-                                                             int64_t ldc, long long int strideC, int64_t batchCount) {
+DROP_IN_EXPORTED("libcublas", cublasSgemmStridedBatched_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const float* alpha, const float* A, int64_t lda, long long int strideA, const float* B, int64_t ldb,
+ long long int strideB, const float* beta, float* C, int64_t ldc, long long int strideC, int64_t batchCount) {
   static const RealFunction real(kCublas, "cublasSgemmStridedBatched_64");
   return drop_in::sgemm_strided_batched(real, "cublasSgemmStridedBatched_64", handle, transa, transb, m, n, k, alpha, A,
                                         lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                                   cublasOperation_t transb, int m, int n, int k, const float* alpha,
-                                                   const float* const Aarray[], int lda, const float* const Barray[],
-                                                   int ldb, const float* beta, float* const Carray[], int ldc,
-                                                   int batchCount) {
+DROP_IN_EXPORTED("libcublas", cublasSgemmBatched)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha,
+ const float* const Aarray[], int lda, const float* const Barray[], int ldb, const float* beta, float* const Carray[],
+ int ldc, int batchCount) {
   static const RealFunction real(kCublas, "cublasSgemmBatched");
   return drop_in::sgemm_batched(real, "cublasSgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray,
                                 ldb, beta, Carray, ldc, batchCount);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasSgemmBatched_64(cublasHandle_t handle, cublasOperation_t transa,
-                                                      cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                                      const float* alpha, const float* const Aarray[], int64_t lda,
-                                                      const float* const Barray[], int64_t ldb, const float* beta,
-                                                      float* const Carray[], int64_t ldc, int64_t batchCount) {
+DROP_IN_EXPORTED("libcublas", cublasSgemmBatched_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const float* alpha, const float* const Aarray[], int64_t lda, const float* const Barray[], int64_t ldb,
+ const float* beta, float* const Carray[], int64_t ldc, int64_t batchCount) {
   static const RealFunction real(kCublas, "cublasSgemmBatched_64");
   return drop_in::sgemm_batched(real, "cublasSgemmBatched_64", handle, transa, transb, m, n, k, alpha, Aarray, lda,
                                 Barray, ldb, beta, Carray, ldc, batchCount);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-                                             int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype,
-                                             int lda, const void* B, cudaDataType Btype, int ldb, const void* beta,
-                                             void* C, cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
-                                             cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmEx)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha,
+ const void* A, cudaDataType Atype, int lda, const void* B, cudaDataType Btype, int ldb, const void* beta, void* C,
+ cudaDataType Ctype, int ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmEx");
   return drop_in::gemm_ex(real, "cublasGemmEx", handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb,
                           beta, C, Ctype, ldc, computeType, algo);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
-                                                cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                                const void* alpha, const void* A, cudaDataType Atype, int64_t lda,
-                                                const void* B, cudaDataType Btype, int64_t ldb, const void* beta,
-                                                void* C, cudaDataType Ctype, int64_t ldc,
-                                                cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmEx_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const void* alpha, const void* A, cudaDataType Atype, int64_t lda, const void* B, cudaDataType Btype, int64_t ldb,
+ const void* beta, void* C, cudaDataType Ctype, int64_t ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmEx_64");
   return drop_in::gemm_ex(real, "cublasGemmEx_64", handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb,
                           beta, C, Ctype, ldc, computeType, algo);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmStridedBatchedEx(
-    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha,
-    const void* A, cudaDataType Atype, int lda, long long int strideA, const void* B, cudaDataType Btype, int ldb,
-    long long int strideB, const void* beta, void* C, cudaDataType Ctype, int ldc, long long int strideC,
-    int batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmStridedBatchedEx)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha,
+ const void* A, cudaDataType Atype, int lda, long long int strideA, const void* B, cudaDataType Btype, int ldb,
+ long long int strideB, const void* beta, void* C, cudaDataType Ctype, int ldc, long long int strideC, int batchCount,
+ cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmStridedBatchedEx");
   return drop_in::gemm_strided_batched_ex(real, "cublasGemmStridedBatchedEx", handle, transa, transb, m, n, k, alpha, A,
                                           Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
                                           batchCount, computeType, algo);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmStridedBatchedEx_64(
-    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-    const void* alpha, const void* A, cudaDataType Atype, int64_t lda, long long int strideA, const void* B,
-    cudaDataType Btype, int64_t ldb, long long int strideB, const void* beta, void* C, cudaDataType Ctype, int64_t ldc,
-    long long int strideC, int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmStridedBatchedEx_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const void* alpha, const void* A, cudaDataType Atype, int64_t lda, long long int strideA, const void* B,
+ cudaDataType Btype, int64_t ldb, long long int strideB, const void* beta, void* C, cudaDataType Ctype, int64_t ldc,
+ long long int strideC, int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmStridedBatchedEx_64");
   return drop_in::gemm_strided_batched_ex(real, "cublasGemmStridedBatchedEx_64", handle, transa, transb, m, n, k, alpha,
                                           A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
                                           batchCount, computeType, algo);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
-                                                    cublasOperation_t transb, int m, int n, int k, const void* alpha,
-                                                    const void* const Aarray[], cudaDataType Atype, int lda,
-                                                    const void* const Barray[], cudaDataType Btype, int ldb,
-                                                    const void* beta, void* const Carray[], cudaDataType Ctype, int ldc,
-                                                    int batchCount, cublasComputeType_t computeType,
-                                                    cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmBatchedEx)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha,
+ const void* const Aarray[], cudaDataType Atype, int lda, const void* const Barray[], cudaDataType Btype, int ldb,
+ const void* beta, void* const Carray[], cudaDataType Ctype, int ldc, int batchCount, cublasComputeType_t computeType,
+ cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmBatchedEx");
   return drop_in::gemm_batched_ex(real, "cublasGemmBatchedEx", handle, transa, transb, m, n, k, alpha, Aarray, Atype,
                                   lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }
 
-DROP_IN_EXPORTED cublasStatus_t cublasGemmBatchedEx_64(
-    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-    const void* alpha, const void* const Aarray[], cudaDataType Atype, int64_t lda, const void* const Barray[],
-    cudaDataType Btype, int64_t ldb, const void* beta, void* const Carray[], cudaDataType Ctype, int64_t ldc,
-    int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+DROP_IN_EXPORTED("libcublas", cublasGemmBatchedEx_64)
+(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
+ const void* alpha, const void* const Aarray[], cudaDataType Atype, int64_t lda, const void* const Barray[],
+ cudaDataType Btype, int64_t ldb, const void* beta, void* const Carray[], cudaDataType Ctype, int64_t ldc,
+ int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
   static const RealFunction real(kCublas, "cublasGemmBatchedEx_64");
   return drop_in::gemm_batched_ex(real, "cublasGemmBatchedEx_64", handle, transa, transb, m, n, k, alpha, Aarray, Atype,
                                   lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }
+
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemm_v2);
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemm_v2_64);
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemmStridedBatched);
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemmStridedBatched_64);
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemmBatched);
+DROP_IN_IS_LIKE_CUBLAS(cublasSgemmBatched_64);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmEx);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmEx_64);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmStridedBatchedEx);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmStridedBatchedEx_64);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmBatchedEx);
+DROP_IN_IS_LIKE_CUBLAS(cublasGemmBatchedEx_64);

@@ -9,7 +9,7 @@
 namespace drop_in {
 namespace {
 
-constexpr const char* kCublasLt = "libcublasLt.so";
+constexpr const char* kCublasLt = DROP_IN_SONAME("libcublasLt");
 
 // Attributes that headers of CUDA 12 do not have yet. An older cuBLASLt does not know them, and then has the default.
 constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
@@ -216,12 +216,11 @@ const char* read_product(const LtProduct& product, Call& call) {
 }  // namespace
 }  // namespace drop_in
 
-DROP_IN_EXPORTED cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
-                                               const void* alpha, const void* A, cublasLtMatrixLayout_t Adesc,
-                                               const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta,
-                                               const void* C, cublasLtMatrixLayout_t Cdesc, void* D,
-                                               cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo,
-                                               void* workspace, size_t workspaceSizeInBytes, cudaStream_t stream) {
+DROP_IN_EXPORTED("libcublasLt", cublasLtMatmul)
+(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void* alpha, const void* A,
+ cublasLtMatrixLayout_t Adesc, const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta, const void* C,
+ cublasLtMatrixLayout_t Cdesc, void* D, cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo, void* workspace,
+ size_t workspaceSizeInBytes, cudaStream_t stream) {
   using namespace drop_in;
   static const RealFunction real(kCublasLt, "cublasLtMatmul");
   Call call;
@@ -235,3 +234,5 @@ DROP_IN_EXPORTED cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cub
                 workspaceSizeInBytes, stream);
   });
 }
+
+DROP_IN_IS_LIKE_CUBLAS(cublasLtMatmul);

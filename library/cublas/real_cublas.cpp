@@ -11,34 +11,33 @@ namespace {
 // Newest first. Programs that call a function with the ending _64 have 12 or newer.
 constexpr const char* kVersions[] = {".13", ".12", ".11"};
 
-void* loaded(const std::string& name) { return dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD); }
-
-// The ending of the cuBLAS that the program loaded. It is found once, before libsgemm may load another. libcublas needs
-// libcublasLt, so that every program has the latter.
-const std::string& loaded_version() {
-  static const auto* const version = [] {
-    for (const char* candidate : kVersions) {
-      if (loaded(std::string("libcublasLt.so") + candidate) != nullptr) {
-        return new std::string(candidate);
-      }
-    }
-    return new std::string;
-  }();
-  return *version;
+// A function of a library that the program loaded. A framework that loads cuBLAS with RTLD_LOCAL hides it from
+// RTLD_NEXT. It is found by its name, which loads nothing.
+void* loaded(const std::string& soname, const char* function) {
+  void* const handle = dlopen(soname.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  return handle == nullptr ? nullptr : dlsym(handle, function);
 }
 
-// A framework that loads cuBLAS with RTLD_LOCAL hides it from RTLD_NEXT. It is found by its name, which loads nothing.
-void* find(const char* library, const char* function) {
-  void* const handle = loaded(library + loaded_version());
-  void* const address = handle == nullptr ? nullptr : dlsym(handle, function);
+void* find(const std::string& soname, const char* function) {
+  void* address = loaded(soname, function);
+  if (address == nullptr) {
+    address = dlvsym(RTLD_NEXT, function, soname.c_str());
+  }
+  // A caller that named no version has the newest one of those that the program loaded.
+  const std::string library = soname.substr(0, soname.rfind('.'));
+  for (const char* version : kVersions) {
+    if (address == nullptr) {
+      address = loaded(library + version, function);
+    }
+  }
   return address != nullptr ? address : dlsym(RTLD_NEXT, function);
 }
 
 }  // namespace
 
-RealFunction::RealFunction(const char* library, const char* function) : address_(find(library, function)) {
+RealFunction::RealFunction(const char* soname, const char* function) : address_(find(soname, function)) {
   if (address_ == nullptr) {
-    std::fprintf(stderr, "libsgemm_cublas: no %s is loaded that has %s; the call fails\n", library, function);
+    std::fprintf(stderr, "libsgemm_cublas: no %s is loaded that has %s; the call fails\n", soname, function);
   }
 }
 

@@ -7,8 +7,8 @@ namespace drop_in {
 /// A function of the cuBLAS that the program loaded, behind the function of the same name that the drop-in exports.
 class RealFunction {
  public:
-  /// `library` is "libcublas.so" or "libcublasLt.so". A function that can not be found is named on standard error.
-  RealFunction(const char* library, const char* function);
+  /// `soname` is "libcublas.so.13", for instance. A function that can not be found is named on standard error.
+  RealFunction(const char* soname, const char* function);
 
   /// Calls it. The arguments have to have exactly the types of its parameters.
   template <class... Arguments>

@@ -8,6 +8,10 @@
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
 
+#include <functional>
+#include <memory>
+#include <optional>
+
 namespace sgemm {
 
 /// Takes a kernel from its build for one target to a filled record.
@@ -20,7 +24,14 @@ class Bench {
   /// Runs a kernel for which require() has returned. Throws CaseStopped if the run does not end as it should, and
   /// std::bad_alloc.
   virtual void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) = 0;
+  /// Whether an earlier case left what it runs on in a state in which no later one can use it. Later cases are skipped.
+  virtual bool lost() const { return false; }
 };
+
+/// Makes a bench for products on several GPUs (many_gpus/). The protocol outlives it; `device` is the GPU of this
+/// process, nothing where GPU kernels run on the executor.
+using BenchMaker = std::function<std::unique_ptr<Bench>(const Protocol& protocol, const std::optional<Device>& device,
+                                                        StopToken stop)>;
 
 /// Throws CaseStopped (not supported) where the GPU can not run the kernel's code.
 void require_code_for(const Device& gpu, const Kernel& kernel);

@@ -325,9 +325,10 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 
 bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr || std::getenv(CASE_VARIABLE) != nullptr; }
 
-void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
+void serve_cases(const Run& run) {
+  CaseRunner runner = make_case_runner(run, tuning_for_run(run.options, run.device));
   if (std::getenv(CASE_VARIABLE) != nullptr) {
-    serve_profiler(runner, plan);
+    serve_profiler(runner, run.plan);
     return;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -361,7 +362,7 @@ void serve_cases(CaseRunner& runner, const std::vector<Case>& plan) {
   };
   do {
     while (const std::optional<std::string> name = connection.take()) {
-      const Record record = runner.run(case_of(plan, *name), observer);
+      const Record record = runner.run(case_of(run.plan, *name), observer);
       Json message = message_of(record);
       message["last"] = runner.lost();
       connection.send(dump_json(message, -1));

@@ -3,7 +3,7 @@
 #include "base/interrupt.hpp"
 #include "base/line_connection.hpp"
 #include "bench/case_runner.hpp"
-#include "profile/ncu.hpp"
+#include "count/ncu.hpp"
 
 #include <sys/types.h>
 #include <nlohmann/json.hpp>
@@ -85,7 +85,7 @@ class CaseProfiler final : public Runner {
 /// Whether this is the process of a CaseProcess or of a CaseProfiler.
 bool is_case_process();
 
-/// What such a process does: runs the cases of `plan` that it is asked for, until it is asked for no more.
-void serve_cases(CaseRunner& runner, const std::vector<Case>& plan);
+/// What such a process does: runs the cases of the run's plan that it is asked for, until it is asked for no more.
+void serve_cases(const Run& run);
 
 }  // namespace sgemm

@@ -1,11 +1,18 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
+#include "bench/case_process.hpp"
 #include "bench/counting_bench.hpp"
 #include "bench/cpu_bench.hpp"
 #include "bench/executor_bench.hpp"
+#include "cli/plan.hpp"
+#include "cli/time_limit.hpp"
+#include "device/telemetry.hpp"
 #include "simt/executor.hpp"
+#include "simt/gpu_models.hpp"
+#include "user/compile.hpp"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -57,12 +64,19 @@ CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const
   cpu_ = std::make_unique<CpuBench>(protocol, gpu_.get(), stop);
   executor_ = std::make_unique<ExecutorBench>(protocol, gpu_.get(), stop, settings.force);
   counting_ = std::make_unique<CountingBench>(protocol, gpu_.get(), stop, settings.counting);
-  ranks_ = std::make_unique<RanksBench>(protocol, settings.ranks, gpu_ ? query.device : std::nullopt, stop);
+  if (settings.several_gpus) {
+    several_gpus_ = settings.several_gpus(protocol, gpu_ ? query.device : std::nullopt, stop);
+  }
 }
+
+bool CaseRunner::lost() const { return (gpu_ && gpu_->lost()) || (several_gpus_ && several_gpus_->lost()); }
 
 Bench& CaseRunner::bench_of(const Kernel& kernel) {
   if (!kernel.local_kernel.empty()) {
-    return *ranks_;
+    if (!several_gpus_) {
+      throw std::logic_error("there is no bench for several GPUs");
+    }
+    return *several_gpus_;
   }
   if (protocol_.mode == Mode::count) {
     return *counting_;
@@ -128,6 +142,41 @@ TuningResult CaseRunner::tune(const Case& item, const Observer& observer) {
     result.reason = stopped->what();
   }
   return result;
+}
+
+CaseRunner make_case_runner(const Run& run, const std::optional<TuningFile>& tuning) {
+  const Options& options = run.options;
+  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.trace,
+                                 options.force};
+  return {options.protocol,
+          run.device,
+          {is_for_gpus(run.plan), counting, options.force, tuning, run.several_gpus},
+          StopToken(interrupted)};
+}
+
+std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFile>& tuning) {
+  const Options& options = run.options;
+  const std::optional<Device>& device = run.device.device;
+  if (options.protocol.mode == Mode::profile) {
+    const std::unique_ptr<Telemetry> telemetry = Telemetry::open(device->pci_bus_id);
+    return std::make_unique<CaseProfiler>(options.argv, telemetry ? telemetry->driver_version() : "",
+                                          seconds_per_case(options, true, false), StopToken(interrupted));
+  }
+  const auto any = [&](const auto& wanted) {
+    return std::any_of(run.plan.begin(), run.plan.end(), [&](const Case& item) { return wanted(*item.kernel); });
+  };
+  const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
+  const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
+  if (run.ranks_are_processes || (!several_gpus && !files)) {
+    return std::make_unique<CaseRunner>(make_case_runner(run, tuning));
+  }
+  std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);
+  if (several_gpus && seconds) {
+    // The leader of the ranks gives up first, because it knows which rank is silent.
+    seconds = 2.0 * time_for_replies(*seconds).count();
+  }
+  const bool checkable = !device && !options.protocol.check && can_compile_checks();
+  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, StopToken(interrupted));
 }
 
 }  // namespace sgemm

@@ -3,13 +3,12 @@
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
-#include "bench/ranks_bench.hpp"
 #include "bench/tuner.hpp"
 #include "bench/tuning_file.hpp"
+#include "cli/options.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
-#include "ranks/team.hpp"
 #include "record/environment.hpp"
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
@@ -18,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sgemm {
 
@@ -42,7 +42,7 @@ class CaseRunner final : public Runner {
     CountingOptions counting;  ///< in the mode `count`
     bool force = false;        ///< run what the executor is expected to take minutes for
     std::optional<TuningFile> tuning;
-    RankOptions ranks{};  ///< for products on several GPUs
+    BenchMaker several_gpus{};  ///< for products on several GPUs; without it there are none
   };
 
   /// The protocol outlives the runner. If the GPU can not be prepared, gpu_error() says why, and GPU kernels run on the
@@ -56,8 +56,8 @@ class CaseRunner final : public Runner {
 
   const std::string& gpu_error() const override { return gpu_error_; }
   GpuFacts gpu_facts() const override { return gpu_ ? gpu_->facts() : GpuFacts{}; }
-  /// Whether a case left a GPU, or the ranks of a product, in a state in which no later one can use them.
-  bool lost() const { return (gpu_ && gpu_->lost()) || ranks_->lost(); }
+  /// Whether a bench is lost.
+  bool lost() const;
 
  private:
   Bench& bench_of(const Kernel& kernel);
@@ -73,8 +73,24 @@ class CaseRunner final : public Runner {
   std::unique_ptr<Bench> cpu_;
   std::unique_ptr<Bench> executor_;
   std::unique_ptr<Bench> counting_;
-  std::unique_ptr<RanksBench> ranks_;
+  std::unique_ptr<Bench> several_gpus_;
   std::unique_ptr<OperandSet> operands_;  // the last member: its device memory is freed before the device is closed
 };
+
+/// A run, as the command line asks for it.
+struct Run {
+  const Options& options;
+  const DeviceQuery& device;
+  const std::vector<Case>& plan;
+  BenchMaker several_gpus;
+  bool ranks_are_processes = false;  ///< that mpirun or srun started
+};
+
+/// The runner of a run's cases in this process.
+CaseRunner make_case_runner(const Run& run, const std::optional<TuningFile>& tuning);
+
+/// The runner of a plan. Profiled kernels run under the profiler. Files' kernels are kept away from all else, and so
+/// are ranks that are threads: what hangs or crashes costs its case alone.
+std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFile>& tuning);
 
 }  // namespace sgemm

@@ -2,9 +2,9 @@
 
 #include "base/outcome.hpp"
 #include "bench/configuration_choice.hpp"
+#include "count/trace_page.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
-#include "trace/trace_page.hpp"
 
 #include <fmt/format.h>
 

@@ -32,9 +32,6 @@ class GpuBench : public Bench {
 
   /// The relative error of cublasSgemm on these operands. Throws as run().
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
-
-  /// Whether an earlier case left the device unusable. All later cases are skipped then.
-  virtual bool lost() const = 0;
 };
 
 }  // namespace sgemm

@@ -1,5 +1,6 @@
 #include "cli/options.hpp"
 
+#include "base/build_info.hpp"
 #include "base/nearest.hpp"
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
@@ -560,6 +561,14 @@ std::string_view flag_of(Mode mode) {
   return "";
 }
 
+std::string_view flag_that_needs_gpu(const Options& options) {
+  const Mode mode = options.protocol.mode;
+  if (options.protocol.energy) {
+    return "--energy";
+  }
+  return mode == Mode::profile || mode == Mode::sustain ? flag_of(mode) : "";
+}
+
 std::string_view default_sizes(Mode mode, bool on_gpu) {
   switch (mode) {
     case Mode::accuracy:
@@ -571,6 +580,12 @@ std::string_view default_sizes(Mode mode, bool on_gpu) {
     default:
       return "256:8192";
   }
+}
+
+std::string version_line() {
+  const BuildInfo& build = build_info();
+  return fmt::format("sgemm-worklog {}, commit {}{}", build.version, build.git_commit,
+                     build.git_dirty ? " with changes" : "");
 }
 
 ParseResult parse_options(int argc, const char* const* argv, const std::string& version) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "cli/rank_options.hpp"
 #include "count/count.hpp"
-#include "ranks/team.hpp"
 #include "record/protocol.hpp"
 #include "user/user_kernels.hpp"
 
@@ -40,9 +40,15 @@ struct Options {
 /// The flag that asks for a mode, "--count"; empty for `measure`, which needs no flag.
 std::string_view flag_of(Mode mode);
 
+/// The flag for which nothing runs without a GPU, "--energy"; empty where there is none.
+std::string_view flag_that_needs_gpu(const Options& options);
+
 /// The sizes of a mode if none are given. For --accuracy the executor gets a small one, because it takes minutes for a
 /// product that a GPU computes in milliseconds.
 std::string_view default_sizes(Mode mode, bool on_gpu);
+
+/// What --version prints: "sgemm-worklog 1.0.0, commit <hash> with changes".
+std::string version_line();
 
 /// The outcome of a command line: run with `options`, or print `text` to standard output and exit with status 0.
 struct ParseResult {

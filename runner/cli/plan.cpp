@@ -46,4 +46,26 @@ std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std
   return plan;
 }
 
+std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel*>& kernels, bool on_gpu,
+                          std::string_view filter) {
+  const Mode mode = options.protocol.mode;
+  const std::vector<Size> sizes = parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, on_gpu));
+  const std::vector<Distribution> kinds = mode == Mode::accuracy ? options.protocol.data : std::vector<Distribution>{};
+  std::vector<Case> plan = make_plan(kernels, sizes, kinds, filter);
+  if (plan.empty()) {
+    throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", filter));
+  }
+  if (options.trace && plan.size() > 1) {
+    throw UsageError(
+        fmt::format("--trace: a page shows one kernel at one size, and these are {} cases ({}, {}, ...); run the "
+                    "runner once for each page",
+                    plan.size(), plan[0].name(), plan[1].name()));
+  }
+  return plan;
+}
+
+bool is_for_gpus(const std::vector<Case>& plan) {
+  return std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+}
+
 }  // namespace sgemm

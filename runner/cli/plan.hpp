@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/options.hpp"
 #include "problem/case.hpp"
 
 #include <string_view>
@@ -14,5 +15,13 @@ namespace sgemm {
 /// UsageError if the filter is no regular expression (POSIX extended).
 std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std::vector<Size>& sizes,
                             const std::vector<Distribution>& data, std::string_view filter);
+
+/// The plan of a command line: `kernels` on the sizes that it names or, where it names none, on the mode's own. Throws
+/// UsageError as parse_sizes() and make_plan() do, where no case is left, and for a page that several cases would fill.
+std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel*>& kernels, bool on_gpu,
+                          std::string_view filter);
+
+/// Whether a kernel of the plan is for GPUs.
+bool is_for_gpus(const std::vector<Case>& plan);
 
 }  // namespace sgemm

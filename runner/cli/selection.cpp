@@ -3,7 +3,9 @@
 #include "base/nearest.hpp"
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "cli/options.hpp"
 #include "user/user_file.hpp"
+#include "user/user_kernels.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -220,6 +222,38 @@ std::optional<std::string> left_out_without_cuda(std::string_view expression, co
     }
   }
   return std::nullopt;
+}
+
+DeviceQuery device_of(const Options& options) {
+  if (!options.on_executor) {
+    return query_device(options.device);
+  }
+  const Protocol& protocol = options.protocol;
+  return {std::nullopt, protocol.check ? "--check" : protocol.mode == Mode::count ? "--count" : "--device cpu"};
+}
+
+std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
+                                     const DeviceQuery& device) {
+  const Protocol& protocol = options.protocol;
+  const Target target = protocol.check || protocol.mode == Mode::count ? Target::for_checks
+                        : device.device                                ? Target::for_gpu
+                                                                       : Target::for_executor;
+  UserOptions user = options.user;
+  user.compile.compute_capability = device.device ? device.device->compute_capability : 0;
+  return user_kernels(files, target, user);
+}
+
+void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected) {
+  const RankOptions& ranks = options.ranks;
+  const bool any =
+      std::any_of(selected.begin(), selected.end(), [](const Kernel* kernel) { return !kernel->local_kernel.empty(); });
+  if (!any && (ranks.gpus || ranks.exchange)) {
+    throw UsageError(
+        fmt::format("--{} is for products on several GPUs, and --kernel names no kernel for them (many_gpus, cublasmp)",
+                    ranks.grid   ? "grid"
+                    : ranks.gpus ? "gpus"
+                                 : "exchange"));
+  }
 }
 
 }  // namespace sgemm

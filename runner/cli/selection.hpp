@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/device.hpp"
 #include "host/kernel.hpp"
 
 #include <optional>
@@ -8,6 +9,8 @@
 #include <vector>
 
 namespace sgemm {
+
+struct Options;
 
 /// A --kernel expression taken apart.
 struct KernelTerms {
@@ -38,5 +41,15 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
 /// Ranges take the kernels that there are. Says, for an expression that select_kernels() takes, where one includes a
 /// number whose kernel a build without CUDA lacks.
 std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available);
+
+/// The GPU of a run, or why it has none.
+DeviceQuery device_of(const Options& options);
+
+/// The kernels of files, which are compiled for the target that they are going to run on.
+std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
+                                     const DeviceQuery& device);
+
+/// Throws UsageError where the command line says how GPUs share a product, and no kernel of `selected` is for several.
+void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected);
 
 }  // namespace sgemm

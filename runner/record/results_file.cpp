@@ -114,6 +114,12 @@ fs::path default_results_path(std::string_view device_name) {
   return path;
 }
 
+fs::path results_path(const std::optional<std::string>& asked, std::string_view device_name) {
+  fs::path path = asked ? fs::path(*asked) : default_results_path(device_name);
+  require_writable(path);
+  return path;
+}
+
 void require_writable(const fs::path& path) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("can not write {}: {}", path.string(), why));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ std::filesystem::path make_results_folder(std::string_view device_name, std::str
 /// results/<slug of the device>/<YYYYMMDD>-<HHMMSS>.json below the current folder, in local time. Makes the folder. If
 /// that file exists, "-2" and so on follow the time. Throws UsageError if the folder can not be made.
 std::filesystem::path default_results_path(std::string_view device_name);
+
+/// The path that was asked for, or else the default one. Throws UsageError where no file can be written there.
+std::filesystem::path results_path(const std::optional<std::string>& asked, std::string_view device_name);
 
 /// `json` as text, with `indent` spaces for each level, or on one line for -1. Bytes that are no UTF-8, as in names
 /// from the system, are replaced.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -166,9 +167,15 @@ std::optional<std::string> GoogleBenchmark::flag(std::string_view name) const {
 
 std::string GoogleBenchmark::filter() const { return benchmark::GetBenchmarkFilter(); }
 
-bool GoogleBenchmark::list_only() const {
+bool GoogleBenchmark::lists(const std::vector<Case>& plan) const {
   const std::optional<std::string> value = flag("benchmark_list_tests");
-  return value && *value != "false" && *value != "0" && *value != "no";
+  if (!value || *value == "false" || *value == "0" || *value == "no") {
+    return false;
+  }
+  for (const Case& item : plan) {
+    std::cout << item.name() << '\n';
+  }
+  return true;
 }
 
 bool GoogleBenchmark::prints_results() const { return flag("benchmark_format").has_value(); }

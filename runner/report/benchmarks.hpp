@@ -22,8 +22,8 @@ class GoogleBenchmark {
   GoogleBenchmark(const std::string& program, const std::vector<std::string>& flags);
 
   std::string filter() const;
-  /// Whether only the names of the cases are asked for.
-  bool list_only() const;
+  /// Prints the names of the cases where only these are asked for, and returns whether they are.
+  bool lists(const std::vector<Case>& plan) const;
   /// Whether its own reporter prints the results, in a format that was asked for.
   bool prints_results() const;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iostream>
 #include <iterator>
 #include <optional>
 #include <ostream>
@@ -399,7 +400,7 @@ void Console::note(std::string_view text) {
   out_ << wrap(text, width_) << '\n' << std::flush;
 }
 
-void Console::summary(const std::string& results_path) {
+void Console::summary(const std::string& results_path, const std::string& trace_page) {
   erase_progress();
   std::vector<std::string> parts;
   for (const auto& [outcome, count] : counts_) {
@@ -419,6 +420,21 @@ void Console::summary(const std::string& results_path) {
                      *most));
   }
   out_ << wrap(fmt::format("{}. Results: {}", fmt::join(parts, ", "), results_path), width_) << '\n' << std::flush;
+  if (!trace_page.empty() && counts_.contains(Outcome::counted)) {
+    note(fmt::format("A warp's accesses, to be opened in a browser: {}", trace_page));
+  }
+}
+
+Console make_console(const Protocol& protocol, const std::vector<Case>& plan) {
+  std::size_t kernel_width = 0;
+  std::size_t size_width = 0;
+  for (const Case& item : plan) {
+    kernel_width = std::max(kernel_width, item.kernel->id().size());
+    size_width = std::max(size_width, to_string(item.size).size());
+  }
+  const std::size_t width = terminal_width();
+  return {std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width,
+          Table(protocol.mode, width, kernel_width, size_width, protocol.energy)};
 }
 
 }  // namespace sgemm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "problem/case.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 
@@ -79,8 +80,8 @@ class Console {
   /// A line after the rows so far.
   void note(std::string_view text);
   std::size_t width() const { return width_; }
-  /// How many cases ended how, and where the results are.
-  void summary(const std::string& results_path);
+  /// How many cases ended how, and where the results are and, with counted cases, the page of a warp's accesses.
+  void summary(const std::string& results_path, const std::string& trace_page = "");
 
  private:
   void erase_progress();
@@ -99,5 +100,8 @@ class Console {
   int few_samples_ = 0;
   std::vector<double> noise_;  ///< vs_cublas of cuBLAS itself
 };
+
+/// The console of a plan, on standard output and, for progress, standard error where it is a terminal.
+Console make_console(const Protocol& protocol, const std::vector<Case>& plan);
 
 }  // namespace sgemm

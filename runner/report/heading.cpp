@@ -1,9 +1,12 @@
 #include "report/heading.hpp"
 
+#include "cli/selection.hpp"
 #include "device/gpu_libraries.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "timing/turn.hpp"
+
+#include <ostream>
 
 #include <fmt/format.h>
 
@@ -68,7 +71,8 @@ std::string executor_line(bool check) {
 }  // namespace
 
 std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                                 bool executing, const std::string& file) {
+                                 bool executing, const std::string& file,
+                                 const std::optional<std::string>& tuning_file) {
   const Protocol& protocol = options.protocol;
   const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
   const std::string data = fmt::format("{} data, {}", to_string(protocol.data.front()), factors);
@@ -125,7 +129,19 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
   lines.push_back(how);
   lines.push_back((protocol.mode == Mode::tune ? "Tuning file: " : "Results: ") + file);
+  if (tuning_file) {
+    lines.push_back(fmt::format("Configurations: as tuned in {}", *tuning_file));
+  }
   return lines;
+}
+
+void print_remarks(std::ostream& out, const Options& options, bool executing, const std::string& gpu_error) {
+  if (executing && !options.on_executor) {
+    out << fmt::format("No usable CUDA device ({}): GPU kernels are executed on the CPU.\n", gpu_error);
+  }
+  if (const auto left_out = left_out_without_cuda(kernel_terms(options.kernels).names, kernels())) {
+    out << fmt::format("{}.\n", *left_out);
+  }
 }
 
 }  // namespace sgemm

@@ -1,6 +1,6 @@
 #include "report/profile_report.hpp"
 
-#include "profile/counter_rows.hpp"
+#include "count/counter_rows.hpp"
 #include "report/console.hpp"
 #include "report/numbers.hpp"
 

@@ -2,7 +2,10 @@
 
 #include "base/statistics.hpp"
 #include "base/usage_error.hpp"
+#include "bench/case_runner.hpp"
 #include "bench/tuning_file.hpp"
+#include "record/environment.hpp"
+#include "report/heading.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -125,6 +128,23 @@ std::map<Outcome, int> tune(const std::vector<Case>& plan,
   }
   console.note(fmt::format("{} of {} cases tuned. Tuning file: {}", stored, plan.size(), path.string()));
   return counts;
+}
+
+ExitStatus run_tuning(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan) {
+  if (!query.device) {
+    return without_device(flag_of(Mode::tune), query.error);
+  }
+  const std::filesystem::path path = tuning_file_to_write(options, query.device->name);
+  const StopToken stop(interrupted);
+  CaseRunner runner(options.protocol, query, {}, stop);
+  if (!runner.gpu_error().empty()) {
+    return without_device(flag_of(Mode::tune), runner.gpu_error());
+  }
+  Console console = make_console(options.protocol, plan);
+  console.heading(heading(options, query, runner.gpu_facts(), false, path.string()));
+  return exit_status(tune(
+      plan, [&](const Case& item, const Observer& observer) { return runner.tune(item, observer); }, path,
+      describe_environment(options.argv, options.protocol, query, runner.gpu_facts()), console, stop));
 }
 
 }  // namespace sgemm

@@ -3,7 +3,10 @@
 #include "base/interrupt.hpp"
 #include "base/outcome.hpp"
 #include "bench/tuner.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "cli/plan.hpp"
+#include "device/device.hpp"
 #include "host/kernel.hpp"
 #include "problem/sizes.hpp"
 #include "report/console.hpp"
@@ -29,6 +32,9 @@ std::vector<const Kernel*> tunable(const std::vector<const Kernel*>& selected, s
 /// The case as a table, the fastest first, in lines of at most `width` columns (0 for no limit).
 std::vector<std::string> tuning_report(std::string_view kernel, const Size& size, const TuningResult& result,
                                        std::size_t width);
+
+/// --tune on the plan: finds out on the GPU and stores.
+ExitStatus run_tuning(const Options& options, const DeviceQuery& query, const std::vector<Case>& plan);
 
 /// Tunes case by case, prints each case and stores the best configuration in the file at `path`, until `stop` is
 /// requested. Returns the number of each outcome: of configurations in cases where some were tried, and of the other

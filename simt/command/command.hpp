@@ -58,6 +58,13 @@ All else is C++. A host function that launches kernels itself is called in the s
 the command line or a line is wrong or the file does not compile.
 )";
 
+constexpr std::string_view COUNT_USAGE =
+    R"(usage: simt count FILE.cu [NAME=VALUE]... [--launch LINE]... [-I FOLDER]... [-D NAME[=VALUE]]...
+
+Runs kernels as simt check does and counts their requests to memory, by source line and array: requests of warps, the
+sectors of global memory that they touch, wavefronts of shared memory, bytes of all threads, floating-point operations.
+)";
+
 constexpr std::string_view TRANSLATE_USAGE =
     R"(usage: simt translate FILE.cu FOLDER [-I FOLDER]... [--depfile FILE]
 
@@ -67,6 +74,7 @@ file's translation. The depfile tells make or ninja which files were read.
 
 /// The parts. Return the exit status; throw UsageError.
 int check(Words words);
+int count(Words words);
 int translate(Words words);
 
 }  // namespace simt::command

@@ -17,7 +17,8 @@ struct Part {
   int (*run)(Words words);
 };
 
-constexpr std::array PARTS{Part{"check", CHECK_USAGE, check}, Part{"translate", TRANSLATE_USAGE, translate}};
+constexpr std::array PARTS{Part{"check", CHECK_USAGE, check}, Part{"count", COUNT_USAGE, count},
+                           Part{"translate", TRANSLATE_USAGE, translate}};
 
 void print_usage(std::ostream& out) {
   for (const Part& part : PARTS) {

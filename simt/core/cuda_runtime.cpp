@@ -4,6 +4,7 @@
 #include "simt/device.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <cuda_runtime.h>
 

@@ -2,6 +2,7 @@
 
 #include "core/block.hpp"
 #include "core/workers.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <algorithm>
 #include <atomic>

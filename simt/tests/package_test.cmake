@@ -13,7 +13,13 @@ run(${CMAKE_COMMAND} -S ${SIMT}/example -B ${work}/build -G ${GENERATOR} -DCMAKE
     -DCMAKE_PREFIX_PATH=${work}/installed)
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tests=error)
-# The translator works from where it was installed.
+# The command works from where it was installed: it finds its headers there, and a planted race.
+run(${work}/installed/bin/simt check ${SIMT}/tests/command/saxpy.cu)
+execute_process(COMMAND ${work}/installed/bin/simt check ${SIMT}/tests/command/race.cu RESULT_VARIABLE status
+  ERROR_VARIABLE output)
+if(NOT status EQUAL 1 OR NOT output MATCHES "of shared parts, which thread")
+  message(FATAL_ERROR "simt check does not find the race: ${status}\n${output}")
+endif()
 run(${work}/installed/bin/simt translate ${SIMT}/tests/plain/supported/launches.cu ${work}/translated)
 run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/installed/include/simt/cuda
     ${work}/translated/launches.cpp)

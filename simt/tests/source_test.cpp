@@ -132,6 +132,11 @@ TEST(LaunchParts, AreKernelAndConfiguration) {
   EXPECT_EQ(parts->arguments, "(A, B)");
   EXPECT_EQ(parts_of_launch(" k <<<1, 2>>> (f(A), (B)) ;")->arguments, "(f(A), (B))");
   EXPECT_FALSE(parts_of_launch("<<<1, 2>>>(A)"));
+  for (const std::string_view kernel : {"k<(A > B), 3>", "k<N << 2>", "::a::k<T<int>>", "k< 8 >"}) {
+    const auto template_parts = parts_of_launch(std::string(kernel) + "<<<1, 2>>>(C)");
+    ASSERT_TRUE(template_parts) << kernel;
+    EXPECT_EQ(template_parts->kernel, kernel);
+  }
 }
 
 TEST(LaunchParts, AreThoseOfOneLaunchAlone) {

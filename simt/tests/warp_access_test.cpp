@@ -93,11 +93,11 @@ TEST(WarpAccess, PairsHalveWideLoads) {
             2);
 }
 
-TEST(WarpAccess, FragmentsOfChapters06And07) {
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 16; })), 2) << "06, A";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane % 16; })), 4) << "06, B";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 2 % 4; })), 2) << "07, A";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 8 * 2 + lane % 2; })), 2) << "07, B";
+TEST(WarpAccess, FragmentsOfRegisterTiles) {
+  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 16; })), 2) << "thread tiles, A";
+  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane % 16; })), 4) << "thread tiles, B";
+  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 2 % 4; })), 2) << "warp tiles, A";
+  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 8 * 2 + lane % 2; })), 2) << "warp tiles, B";
 }
 
 TEST(WarpAccess, ConflictsAreWhatExceedsTheIdeal) {
@@ -116,7 +116,7 @@ TEST(WarpAccess, CopiesWaitForBothSides) {
   EXPECT_EQ(copy_wavefronts(contiguous, contiguous).taken, 1);
   EXPECT_EQ(copy_wavefronts(two_rows, contiguous).taken, 2) << "the same banks of two lines";
   EXPECT_EQ(copy_wavefronts(contiguous, transposed).taken, 2);
-  EXPECT_EQ(copy_wavefronts(two_rows, transposed).taken, 3) << "07, A";
+  EXPECT_EQ(copy_wavefronts(two_rows, transposed).taken, 3) << "warp tiles, A";
   EXPECT_EQ(copy_wavefronts(two_rows, transposed).ideal, 1);
   EXPECT_EQ(copy_wavefronts(contiguous, strided(4, 32)).taken, 32);
   EXPECT_EQ(copy_wavefronts(strided(4, 32), contiguous).taken, 32);
@@ -138,7 +138,7 @@ TEST(WarpAccess, CopiesOf16BytesGoLineByLine) {
   EXPECT_EQ(copy_wavefronts(contiguous, strided(16, 3)).taken, 24);
   EXPECT_EQ(copy_wavefronts(contiguous, strided(16, 33)).taken, 32);
   const auto rows_of_16 = [](unsigned lane) { return lane % 16 + lane / 16 * 64; };
-  EXPECT_EQ(copy_wavefronts(access_of(16, rows_of_16), access_of(16, rows_of_16)).taken, 4) << "07, B";
+  EXPECT_EQ(copy_wavefronts(access_of(16, rows_of_16), access_of(16, rows_of_16)).taken, 4) << "warp tiles, B";
 }
 
 TEST(GpuModels, AreFoundByTheirIds) {

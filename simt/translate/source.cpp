@@ -66,10 +66,20 @@ std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
   return comments;
 }
 
-/// The index of the bracket that closes the one at `open`, or NOWHERE.
+/// The index of the bracket that closes the one at `open`, or NOWHERE. Among angle brackets, parentheses may hold signs
+/// that are none, and "<<" is none.
 std::size_t closing(Tokens tokens, std::size_t open, std::string_view opens, std::string_view closes) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
+    const bool shift = i + 1 < tokens.size() && tokens[i].text == "<" &&
+                       std::string_view(tokens[i].text.data(), 2) == "<<" && tokens[i + 1].text == "<";
+    if (opens == "<" && (shift || tokens[i].text == "(")) {
+      i = shift ? i + 1 : closing(tokens, i, "(", ")");
+      if (i == NOWHERE) {
+        return NOWHERE;
+      }
+      continue;
+    }
     depth += tokens[i].text == opens ? 1 : tokens[i].text == closes ? -1 : 0;
     if (depth == 0) {
       return i;
@@ -263,7 +273,7 @@ std::vector<Comment> Source::directives(std::string_view word) const {
     while (open_parentheses(directive.text) > 0 && i + 1 < comments.size() &&
            comments[i + 1].line == comments[i].line + 1) {
       ++i;
-      directive.text += " " + trimmed(comments[i].text);
+      directive.text.append(" ").append(trimmed(comments[i].text));
     }
     found.push_back(std::move(directive));
   }

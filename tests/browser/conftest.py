@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,56 +36,14 @@ def chromium() -> Iterator[object]:
         browser.close()
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self.path == "/favicon.ico":  # which browsers ask for unasked
-            self.send_response(http.HTTPStatus.NO_CONTENT)
-            self.end_headers()
-        else:
-            super().do_GET()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="session")
-def served() -> Iterator[dict[str, Path]]:
-    """The folders that `serve` serves, by address."""
-    yield {}
-
-
-@pytest.fixture(scope="session")
-def serve(served: dict[str, Path]) -> Iterator[Callable[[Path], str]]:
-    """Serves a folder until the tests end and returns its address: http://127.0.0.1:port."""
-    servers = []
-
-    def start(folder: Path) -> str:
-        handler = functools.partial(QuietHandler, directory=folder)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        served[address] = folder
-        return address
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.fixture
-def open_page(chromium: object, served: dict[str, Path]) -> Iterator[Callable[..., Opened]]:
-    """open_page(PLACE, width="phone", dark=True, touch=True) opens a file or an address and waits until it is loaded.
-    With `touch` there are fingers and no mouse."""
+def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
+    """open_page(FILE, width="phone", dark=True, touch=True) opens a file, or its address, and waits until it is
+    loaded. With `touch` there are fingers and no mouse."""
     contexts = []
+    own = ("file:", "data:", "blob:", "about:")
 
-    def is_own(url: str, place: str) -> bool:
-        origin = "file:" if place.startswith("file:") else place
-        return url.startswith(("data:", "blob:", "about:", origin, *served))
-
-    def open_(place: Path | str, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
-        address = place.resolve().as_uri() if isinstance(place, Path) else place
+    def open_(file: Path | str, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         context = chromium.new_context(
             viewport=size,
@@ -101,14 +56,13 @@ def open_page(chromium: object, served: dict[str, Path]) -> Iterator[Callable[..
         context.set_default_timeout(HANGS)
         contexts.append(context)
         page = context.new_page()
-        opened = Opened(page, folders=served)
+        opened = Opened(page)
         note = opened.errors.append
         page.on("console", lambda m: note(f"console: {m.text}") if m.type == "error" else None)
         page.on("pageerror", lambda error: note(f"exception: {error}"))
         page.on("requestfailed", lambda request: note(f"failed: {request.url} {request.failure}"))
-        page.on("response", lambda r: note(f"status {r.status}: {r.url}") if r.status >= 400 else None)
-        page.on("request", lambda r: None if is_own(r.url, address) else note(f"from elsewhere: {r.url}"))
-        page.goto(address, wait_until="load")
+        page.on("request", lambda r: None if r.url.startswith(own) else note(f"from elsewhere: {r.url}"))
+        page.goto(file.resolve().as_uri() if isinstance(file, Path) else file, wait_until="load")
         return opened
 
     yield open_

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 800)}  # width and height in CSS pixels
 
@@ -21,22 +17,12 @@ TOO_WIDE = """() => {
 }"""
 
 
-class Anchors(HTMLParser):
-    """Collects what a fragment of a link can name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names |= {value for name, value in attrs if value and (name == "id" or (tag == "a" and name == "name"))}
-
-
-@functools.cache
-def anchors_of(path: Path) -> set[str]:
-    parser = Anchors()
-    parser.feed(path.read_text(encoding="utf-8"))
-    return parser.names
+# The links to what is not in this file; other sites are not asked.
+BROKEN = """() => {
+  const isThere = a => a.pathname === location.pathname &&
+    (!a.hash || document.getElementById(decodeURIComponent(a.hash.slice(1))));
+  return [...document.links].filter(a => a.protocol === "file:" && !isThere(a)).map(a => a.getAttribute("href"));
+}"""
 
 
 @dataclass
@@ -46,7 +32,6 @@ class Opened:
 
     page: object
     errors: list[str] = field(default_factory=list)
-    folders: dict[str, Path] = field(default_factory=dict)  # what a test's own servers serve, by http://host:port
 
     def too_wide(self) -> list[str]:
         """The elements for which the page scrolls horizontally; empty where it does not scroll."""
@@ -63,34 +48,6 @@ class Opened:
             for node in rule["nodes"]
         ]
 
-    def file_of(self, url: str) -> Path | None:
-        """The file that a link leads to; None for one that leads elsewhere."""
-        parts = urlsplit(url)
-        if parts.scheme == "file":
-            path = Path(unquote(parts.path))
-        elif (origin := f"{parts.scheme}://{parts.netloc}") in self.folders:
-            path = self.folders[origin] / unquote(parts.path).lstrip("/")
-            path = path / "index.html" if path.is_dir() else path
-        else:
-            return None
-        return path
-
     def broken_links(self) -> list[str]:
-        """Links of the page, as it stands now, to files or anchors that do not exist. Other sites are not asked."""
-        hrefs = self.page.evaluate("() => [...document.links].map(a => [a.getAttribute('href'), a.href])")
-        ids = self.page.evaluate("() => [...document.querySelectorAll('[id], a[name]')].map(e => e.id || e.name)")
-        here = self.page.url.partition("#")[0]
-        broken = []
-        for written, url in dict(map(tuple, hrefs)).items():
-            target, _, fragment = url.partition("#")
-            fragment = unquote(fragment)
-            if target == here:
-                found = not fragment or fragment in ids
-            elif (path := self.file_of(target)) is None:
-                continue
-            else:
-                page = path.suffix == ".html"
-                found = path.is_file() and (not fragment or not page or fragment in anchors_of(path))
-            if not found:
-                broken.append(written)
-        return broken
+        """Of a page that is one file, as it stands now: links to anchors that do not exist, and to other files."""
+        return self.page.evaluate(BROKEN)

@@ -1,4 +1,4 @@
-"""viewers/tiles.html: its model of the L2 gives the numbers of the executor's, and the page shows them."""
+"""tools/tiles/tiles.html: its model of the L2 gives the numbers of the executor's, and the page shows them."""
 
 from __future__ import annotations
 

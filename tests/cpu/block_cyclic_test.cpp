@@ -5,9 +5,9 @@
 #include "base/outcome.hpp"
 #include "host/kernel.hpp"
 #include "host_device.hpp"
-#include "many_gpus/grid.hpp"
 #include "ranks/job.hpp"
 #include "ranks/thread_team.hpp"
+#include "schedule/grid.hpp"
 
 #include <gtest/gtest.h>
 

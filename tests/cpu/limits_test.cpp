@@ -1,5 +1,6 @@
 #include "judge/limits.hpp"
 #include "base/outcome.hpp"
+#include "cli/exit_status.hpp"
 #include "device/rates.hpp"
 
 #include <algorithm>
@@ -120,6 +121,14 @@ TEST(Limits, WhatIsFasterIsImplausibleAndTheReasonHasTheFormula) {
       << reason;
   EXPECT_NE(refusal(0.0, CUBE_4096), "");
   EXPECT_NE(refusal(std::nan(""), CUBE_4096), "");
+}
+
+TEST(Limits, WhatIsImplausibleMakesTheRunFail) {
+  EXPECT_EQ(exit_status({{Outcome::measured, 3}}), ALL_WELL);
+  for (const Outcome wrong : {Outcome::incorrect, Outcome::implausible, Outcome::failed}) {
+    EXPECT_EQ(exit_status({{Outcome::measured, 3}, {wrong, 1}}), CASES_WRONG) << to_string(wrong);
+  }
+  EXPECT_EQ(exit_status({{Outcome::skipped, 1}}), NOTHING_MEASURED);
 }
 
 TEST(Limits, AnUnknownGpuHasNone) {

@@ -2,18 +2,19 @@
 // threads and compute on the executor.
 
 #include "base/outcome.hpp"
+#include "cli/time_limit.hpp"
+#include "exchange/host_exchange.hpp"
+#include "exchange/patience.hpp"
 #include "host/kernel.hpp"
 #include "host_device.hpp"
-#include "many_gpus/grid.hpp"
-#include "many_gpus/product.hpp"
-#include "many_gpus/schedule.hpp"
 #include "problem/operands.hpp"
-#include "ranks/host_exchange.hpp"
 #include "ranks/job.hpp"
-#include "ranks/patience.hpp"
 #include "ranks/rank.hpp"
 #include "ranks/rank_device.hpp"
 #include "ranks/thread_team.hpp"
+#include "schedule/grid.hpp"
+#include "schedule/product.hpp"
+#include "schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 

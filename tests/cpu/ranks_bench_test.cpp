@@ -1,6 +1,6 @@
 // Products on several GPUs from the command line to their records, with ranks on the executor.
 
-#include "bench/ranks_bench.hpp"
+#include "ranks/ranks_bench.hpp"
 #include "base/outcome.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/operand_set.hpp"
@@ -165,7 +165,9 @@ class RanksBenchTest : public testing::Test {
  protected:
   Record run(const std::string& kernel, const Size& size, const RankOptions& ranks) {
     CaseRunner::Settings settings;
-    settings.ranks = ranks;
+    settings.several_gpus = [&](const Protocol& of_run, const std::optional<Device>& device, StopToken stop) {
+      return std::make_unique<RanksBench>(of_run, RankSettings{ranks}, device, stop);
+    };
     CaseRunner runner(protocol, {std::nullopt, "--device cpu"}, settings);
     return runner.run({select_kernels(kernel, kernels()).front(), size, {}}, [](std::string_view) {});
   }

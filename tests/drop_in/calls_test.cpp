@@ -244,6 +244,18 @@ TEST_F(CallsTest, CublasComputesWhatTheLibraryFailsAt) {
   EXPECT_EQ(c_, expected);
 }
 
+/// The first product is in C already, so that cuBLAS would add it a second time.
+TEST_F(CallsTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
+  fake_sgemm()->fails_in_batches = true;
+  std::vector<float> expected = c_;
+  host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), k_, beta_, expected.data(), kM);
+  EXPECT_EQ(cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, 0,
+                                      b_.data(), k_, 0, &beta_, c_.data(), kM, kM * kN, 2),
+            CUBLAS_STATUS_EXECUTION_FAILED);
+  expect_computed(1, 0);
+  EXPECT_EQ(c_, expected);
+}
+
 TEST_F(CallsTest, CublasComputesWhatThePlanLeavesToIt) {
   fake_sgemm()->kernel = "cublas";
   sgemm();

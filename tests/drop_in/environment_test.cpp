@@ -176,6 +176,44 @@ TEST_F(EnvironmentTest, AForkedChildWritesNoLog) {
   EXPECT_EQ(outcome.errors.rfind("# libsgemm_cublas: process "), 0U) << outcome.errors;
 }
 
+/// An event may not be asked while any thread captures, unless it says that it knows what it does.
+TEST_F(EnvironmentTest, TheLogBreaksNoCapture) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_beside_captures");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST_F(EnvironmentTest, TheLogTimesCallsOnEveryDevice) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_on_two_devices");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.errors.find("\n       6      6"), std::string::npos) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("\n       2      2"), std::string::npos) << outcome.errors;
+}
+
+TEST_F(EnvironmentTest, AnErrorOfTheProgramStaysAndOnesOfTheDropInGo) {
+  EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_after_a_mistake").status, 0);
+}
+
+TEST_F(EnvironmentTest, InAForkedChildCublasGetsAllCalls) {
+  EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_in_a_forked_child").status, 0);
+}
+
+TEST_F(EnvironmentTest, ADropInThatIsClosedLeavesItsLogAndNothingElse) {
+  const Outcome outcome =
+      run("LD_PRELOAD= DROP_IN=" DROP_IN " SGEMM_LOG=1", FAKE_SGEMM, "framework_closes_the_drop_in");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "1 1\n");
+  EXPECT_NE(outcome.errors.find("\n       1      1"), std::string::npos) << outcome.errors;
+}
+
+/// A handle of one version is nothing to the functions of the other.
+TEST_F(EnvironmentTest, EachVersionOfCublasGetsItsOwnHandles) {
+  for (const char* accuracy : {"componentwise", "none"}) {
+    const Outcome outcome = run(std::string("OTHER_FRAMEWORK=" OTHER_FRAMEWORK " SGEMM_ACCURACY=") + accuracy,
+                                FAKE_SGEMM, "framework_products_beside_another_cublas");
+    EXPECT_EQ(outcome.status, 0) << accuracy;
+  }
+}
+
 TEST_F(EnvironmentTest, TheLogHasBatchesByAddress) {
   const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_batch_by_address");
   EXPECT_EQ(outcome.status, 0);

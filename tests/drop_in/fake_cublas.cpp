@@ -22,19 +22,22 @@ void call_lt_matmul() {
   cublasLtMatmulDescDestroy(description);
 }
 
+/// Whether the handle is one of this version of cuBLAS.
+bool is_valid(cublasHandle_t handle) { return handle != nullptr && handle->version == FAKE_CUBLAS_VERSION; }
+
 cublasStatus_t product(const char* name, cublasHandle_t handle) {
   ++fake_cublas().calls[name];
   fake_cublas().handle = handle;
   if (fake_cublas().products_call_lt_matmul) {
     call_lt_matmul();
   }
-  return handle == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+  return is_valid(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
 }  // namespace
 
 cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
-  if (handle == nullptr) {
+  if (!is_valid(handle)) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   *stream = handle->stream;

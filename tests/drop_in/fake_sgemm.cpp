@@ -114,6 +114,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   for (int64_t i = 0; i < batch_count && handle->pointer_mode == SGEMM_POINTER_MODE_HOST; ++i) {
     host_gemm(transa != SGEMM_OP_N, transb != SGEMM_OP_N, m, n, k, *alpha, a + i * stride_a, lda, b + i * stride_b, ldb,
               *beta, c + i * stride_c, ldc);
+    if (fake.fails_in_batches && batch_count > 1) {
+      return SGEMM_STATUS_EXECUTION_FAILED;
+    }
   }
   return SGEMM_STATUS_SUCCESS;
 }

@@ -15,6 +15,8 @@ struct FakeSgemm {
   double predicted_us = 10;
   double cublas_us = 20;
   size_t workspace_bytes = 2'500'000;
+  /// Batches fail after their first product.
+  bool fails_in_batches = false;
   /// So many of the next products find no memory, so that they call cublasSgemm.
   int products_without_memory = 0;
 

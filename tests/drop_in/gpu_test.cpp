@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <new>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "gpu/all_memory.hpp"
+#include "gpu/failing_launch.hpp"
 
 namespace {
 
@@ -262,6 +264,78 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+}
+
+/// With SGEMM_LOG=1 the log has asked for its events while another thread captured, which broke the capture.
+TEST_F(DropInGpuTest, ProductsWhileAnotherThreadCaptures) {
+  const float one = 1;
+  const float zero = 0;
+  Numbers c(old_c_);
+  cudaStream_t captured = nullptr;
+  CUDA_OK(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+  cudaGraph_t graph = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+  std::thread([&] {
+    for (int i = 0; i < 5; ++i) {  // the first makes a handle of libsgemm
+      CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }).join();
+  EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess) << "the capture was broken";
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(captured);
+}
+
+/// The first launch computes two products of three, and C is read, so that cuBLAS can not begin again.
+TEST_F(DropInGpuTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
+  constexpr int kSize = 4096;
+  constexpr long long kStride = static_cast<long long>(kSize) * kSize;
+  const Numbers a(std::vector<float>(3 * kStride, 1.0F));
+  Numbers c(std::vector<float>(3 * kStride, 1.0F));
+  const float one = 1;
+  const auto call = [&] {
+    return cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, a.get(), kSize,
+                                     kStride, a.get(), kSize, kStride, &one, c.get(), kSize, kStride, 3);
+  };
+  launches().until_failure = 2;  // of two kernels for each launch
+  const cublasStatus_t status = call();
+  launches().until_failure = -1;
+  if (c.read().front() != 1.0F + kSize) {
+    ADD_FAILURE() << "the first product was added " << (c.read().front() - 1) / kSize << " times";
+  }
+  EXPECT_EQ(status, CUBLAS_STATUS_EXECUTION_FAILED);
+  cudaGetLastError();
+}
+
+/// Run with libcublas.so.12 where the loader finds it, as in the package nvidia-cublas-cu12.
+TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
+  void* const other = dlopen("libcublas.so.12", RTLD_NOW | RTLD_LOCAL);
+  if (other == nullptr || CUBLAS_VER_MAJOR == 12) {
+    GTEST_SKIP() << "there is no other cuBLAS: " << dlerror();
+  }
+  const auto create = reinterpret_cast<decltype(&cublasCreate_v2)>(dlsym(other, "cublasCreate_v2"));
+  const auto set_stream = reinterpret_cast<decltype(&cublasSetStream_v2)>(dlsym(other, "cublasSetStream_v2"));
+  const auto set_mode = reinterpret_cast<decltype(&cublasSetMathMode)>(dlsym(other, "cublasSetMathMode"));
+  const auto destroy = reinterpret_cast<decltype(&cublasDestroy_v2)>(dlsym(other, "cublasDestroy_v2"));
+  // What a program gets that was linked to it.
+  const auto multiply =
+      reinterpret_cast<decltype(&cublasSgemm_v2)>(dlvsym(RTLD_DEFAULT, "cublasSgemm_v2", "libcublas.so.12"));
+  ASSERT_NE(multiply, nullptr);
+  cublasHandle_t handle = nullptr;
+  CUBLAS_OK(create(&handle));
+  CUBLAS_OK(set_stream(handle, stream_));
+  CUBLAS_OK(set_mode(handle, CUBLAS_PEDANTIC_MATH));  // so that cuBLAS computes
+  const float one = 1;
+  const float zero = 0;
+  Numbers c(old_c_);
+  CUBLAS_OK(
+      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
+  const std::vector<float> by_cublas = c.read();
+  CUBLAS_OK(set_mode(handle, CUBLAS_DEFAULT_MATH));
+  CUBLAS_OK(
+      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
+  expect_near(c.read(), by_cublas);
+  CUBLAS_OK(destroy(handle));
 }
 
 /// A product whose terms find no room, although those of all products before it are in the pool.

@@ -263,7 +263,7 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
 }
 
 TEST_F(ExecutedCaseTest, WhatTakesTooLongIsSkippedAndSaysHowLong) {
-  const Record record = run(chapter("03_smem_strip_tiled"), LARGE);
+  const Record record = run(chapter("02_smem_tiled"), LARGE);
   EXPECT_EQ(record.outcome, Outcome::skipped);
   EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
   EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;

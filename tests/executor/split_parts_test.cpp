@@ -432,7 +432,7 @@ SumErrors errors_of_sums(const Draw& draw) {
   return errors;
 }
 
-TEST(SplitSumTest, IsMoreAccurateThanFp32InOrder) {
+TEST(LengthySplitSumTest, IsMoreAccurateThanFp32InOrder) {
   const auto uniform = [](auto& random) { return std::uniform_real_distribution<float>(-1.0F, 1.0F)(random); };
   const auto normal = [](auto& random) { return std::normal_distribution<float>()(random); };
   const auto lognormal = [](auto& random) { return std::lognormal_distribution<float>(0.0F, 1.0F)(random); };
@@ -445,7 +445,7 @@ TEST(SplitSumTest, IsMoreAccurateThanFp32InOrder) {
 }
 
 /// All terms and all that tensor cores cut off have one sign.
-TEST(SplitSumTest, IsMoreAccurateThanFp32InOrderOnPositiveNumbersToo) {
+TEST(LengthySplitSumTest, IsMoreAccurateThanFp32InOrderOnPositiveNumbersToo) {
   const SumErrors errors =
       errors_of_sums([](auto& random) { return std::uniform_real_distribution<float>(0.0F, 1.0F)(random); });
   EXPECT_LT(errors.fp16x3, errors.fp32);

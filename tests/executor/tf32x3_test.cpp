@@ -113,7 +113,7 @@ void make_positive(HostCase& host) {
   }
 }
 
-TEST(Tf32x3Test, PromotionKeepsLongSumsFromDrifting) {
+TEST(LengthyTf32x3Test, PromotionKeepsLongSumsFromDrifting) {
   const ProductCase product{16, 16, 4096};
   const Verdict promoted = run("10_tf32x3", product, make_positive);
   const Verdict single_sum = run("10_tf32x3:single_sum", product, make_positive);

@@ -178,7 +178,7 @@ TEST(LibraryTest, InfNanAndDenormals) {
   }
 }
 
-/// In panels of C with one such row, with 43, and where all ranges of k are far apart, so that nothing is left to
+/// In tiles of C with one such row, with 43, and where all ranges of k are far apart, so that nothing is left to
 /// tensor cores. A second call gives the same bits.
 TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
   const Handle handle;

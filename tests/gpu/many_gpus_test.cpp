@@ -2,10 +2,10 @@
 
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
-#include "many_gpus/grid.hpp"
+#include "exchange/nccl_exchange.hpp"
 #include "ranks/cublasmp.hpp"
 #include "ranks/gpu_parts.hpp"
-#include "ranks/nccl_exchange.hpp"
+#include "schedule/grid.hpp"
 
 #include <gtest/gtest.h>
 

@@ -143,7 +143,7 @@ void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& row
   }
 }
 
-/// Elements that tensor cores can not compute are sums of plain products in the order of k, in panels with few such
+/// Elements that tensor cores can not compute are sums of plain products in the order of k, in tiles with few such
 /// rows, with many, with a column, and with both.
 TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   GemmCase product = with(150, 270, 170);
@@ -282,7 +282,7 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
          (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
 }
 
-INSTANTIATE_TEST_SUITE_P(Split, LayoutTest,
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
                                                           SGEMM_ACCURACY_ROWWISE),
                                           testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
@@ -295,13 +295,13 @@ INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
 
-TEST(AlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
+TEST(LengthyAlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
   GemmCase product{2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
   product.accuracy = SGEMM_ACCURACY_ROWWISE;
   expect_bits_of_chapter_13(product);
 }
 
-TEST(AlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
+TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   GemmCase product{200, 150, 1000};
   product.accuracy = SGEMM_ACCURACY_FP32;
   expect_right_in_every_algorithm(product);
@@ -332,8 +332,10 @@ class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, boo
   }
 };
 
-/// The second tile of each product is one panel wide where tiles are two.
-TEST_P(BatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
+using LengthyBatchTest = BatchTest;
+
+/// The second tile of each product is 128 columns wide where tiles are 256.
+TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
       GemmCase product = with(131, 259, 67, 2);
@@ -348,7 +350,7 @@ TEST_P(BatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   }
 }
 
-TEST_P(BatchTest, AlignedLines) {
+TEST_P(LengthyBatchTest, AlignedLines) {
   for (const std::int64_t padding : {0, 4}) {
     GemmCase product = with(20, 12, 64, 5);
     product.padding = padding;
@@ -369,7 +371,7 @@ TEST_P(BatchTest, ScalarsOnTheDevice) {
 }
 
 /// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
-TEST_P(BatchTest, ElementsThatAreComputedAgain) {
+TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
   GemmCase product = with(140, 270, 70, 3);
   product.beta = 0.5F;
   expect_right_stacked(product, [](GemmOperands& operands) {
@@ -391,6 +393,10 @@ std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info)
 }
 
 INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Bool()),
+                         batch_name);
+INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
                                           testing::Bool()),
                          batch_name);
@@ -425,7 +431,7 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   }
 }
 
-TEST(AlgorithmsTest, BatchesGoOnFromStrideToStride) {
+TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{30, 20, 70};
     product.accuracy = accuracy;
@@ -457,7 +463,7 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
 }
 
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
-TEST(AlgorithmsTest, SameBitsEveryTime) {
+TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{200, 130, 700};
     product.accuracy = accuracy;
@@ -474,7 +480,7 @@ TEST(AlgorithmsTest, SameBitsEveryTime) {
 }
 
 /// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
-TEST(AlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
+TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
   for (const int below : {90, 110, 130}) {
     expect_right_in_every_algorithm({140, 40, 200}, [&](GemmOperands& operands) {
       const GemmCase& of = operands.of;
@@ -494,7 +500,7 @@ TEST(AlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
 /// Operand tiles grow along k, so that the sums of the first ones are scaled down again and again. Every fifth row has
 /// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
 /// bound. Where one step is too large for accumulators, all is computed again.
-TEST(AlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
+TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const auto& [tiles, growth_of_a, growth_of_b] :
          {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
@@ -543,7 +549,9 @@ class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, s
   }
 };
 
-TEST_P(TallTest, SizesOnBothSidesOfTiles) {
+using LengthyTallTest = TallTest;
+
+TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
     GemmCase product = with(275, width, 67);
     product.alpha = -1.5F;
@@ -552,13 +560,13 @@ TEST_P(TallTest, SizesOnBothSidesOfTiles) {
   }
 }
 
-TEST_P(TallTest, LongSums) {
+TEST_P(LengthyTallTest, LongSums) {
   expect_right_tall(with(140, 20, 900));
   expect_right_tall(with(140, 33, 900));
   expect_right_tall(with(140, 70, 900));
 }
 
-TEST_P(TallTest, AlignedLinesAndLinesWithPadding) {
+TEST_P(LengthyTallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(with(256, 64, 128));
   GemmCase padded = with(132, 68, 132);
   padded.padding = 3;
@@ -566,7 +574,7 @@ TEST_P(TallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(padded);
 }
 
-TEST_P(TallTest, ScalarsOnTheDevice) {
+TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
   GemmCase product = with(133, 35, 70);
   product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
   for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
@@ -628,6 +636,10 @@ INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
                          testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -656,7 +668,7 @@ TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   }
 }
 
-TEST(TallAlgorithmsTest, Batches) {
+TEST(LengthyTallAlgorithmsTest, Batches) {
   for (const bool by_address : {false, true}) {
     for (const bool flat : {false, true}) {
       for (const std::int64_t width : {30, 50, 120}) {

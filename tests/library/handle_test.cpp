@@ -1,8 +1,14 @@
 // What a handle does besides computing: where the stream and the workspace go, when memory is allocated, and when
 // cuBLAS gets a call. On the executor, with a product on the CPU in cuBLAS's place.
 
+#include "common/cuda_check.hpp"
+#include "enqueue.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
+#include "status_error.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstddef>
@@ -36,10 +42,14 @@ class HandleTest : public testing::Test {
   HandleTest() {
     blas_calls() = {};
     pool_state() = {};
+    capture_state() = {};
+    host_board() = {};
   }
 };
 
-TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
+using LengthyHandleTest = HandleTest;
+
+TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
@@ -49,14 +59,27 @@ TEST_F(HandleTest, ALargeProductTakesMemoryFromThePool) {
   EXPECT_EQ(pool_state().live, 0);
 }
 
-TEST_F(HandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+TEST_F(LengthyHandleTest, WhereThePoolIsFullCublasGetsTheCall) {
   const Handle handle;
   pool_state().full = true;
   expect_right(handle, chapter_12_product());
   EXPECT_EQ(blas_calls().products, 1);
 }
 
-TEST_F(HandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
+TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
+  const Handle handle;
+  const GemmCase product = chapter_12_product();
+  const std::size_t bytes = plan_of(handle, product).workspace_bytes;
+  pool_state().limit = bytes;
+  EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
+  pool_state().limit = 1000;
+  EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 1);
+  EXPECT_EQ(pool_state().allocations, 0);
+}
+
+TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
@@ -216,6 +239,92 @@ TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(blas_calls().batch_count, 5);
+}
+
+/// cuBLAS allocates where it makes a handle, which CUDA forbids while any thread captures.
+TEST_F(HandleTest, AHandleMayBeMadeAndFreedWhileAnotherThreadCaptures) {
+  capture_state().elsewhere = true;
+  sgemm_handle_t handle = nullptr;
+  EXPECT_EQ(sgemm_create(&handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_destroy(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(capture_state().broken, 0);
+  EXPECT_EQ(capture_state().relaxed, 0) << "the mode of the program's own calls has changed";
+}
+
+/// An error that the program has not looked at yet is its own.
+TEST_F(HandleTest, ErrorsOfTheProgramStay) {
+  ASSERT_NE(cudaSetDevice(5), cudaSuccess);
+  const Handle handle;
+  expect_right(handle, {5, 6, 7});
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+}
+
+TEST_F(HandleTest, AForkedChildIsRefused) {
+  const Handle handle;
+  GemmOperands operands({5, 6, 7});
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = operands.call(handle) == SGEMM_STATUS_NOT_INITIALIZED &&
+                         sgemm_trim(handle) == SGEMM_STATUS_NOT_INITIALIZED &&
+                         sgemm_destroy(handle) == SGEMM_STATUS_NOT_INITIALIZED;
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+}
+
+/// An algorithm of three launches, each of one product, of which the second fails, or of one that fails.
+struct FailingAlgorithm {
+  int enqueued = 0;
+  Algorithm algorithm;
+
+  FailingAlgorithm() {
+    algorithm.launches = 3;
+    algorithm.launch = [this](const GemmBatch& batch, void*, cudaStream_t) {
+      for (std::int64_t i = 0; i < batch.count; ++i) {
+        if (i == 1 || algorithm.launches == 1) {
+          throw CudaError(cudaErrorMemoryAllocation, "", "", 0);
+        }
+        ++enqueued;
+      }
+    };
+  }
+};
+
+TEST_F(HandleTest, CublasComputesABatchThatNothingWasAddedTo) {
+  GemmBatch batch{};
+  batch.count = 3;
+  batch.first.alpha = 1.0F;
+  FailingAlgorithm failing;
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr))
+      << "C is not read, so that it can be computed again";
+  EXPECT_EQ(failing.enqueued, 1);
+  batch.first.beta = 1.0F;
+  failing.algorithm.launches = 1;
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr)) << "the only launch has failed";
+}
+
+TEST_F(HandleTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
+  GemmBatch batch{};
+  batch.count = 3;
+  const auto status = [&] {
+    FailingAlgorithm failing;
+    try {
+      enqueue(failing.algorithm, batch, nullptr, nullptr);
+    } catch (const StatusError& error) {
+      return error.status();
+    }
+    return SGEMM_STATUS_SUCCESS;
+  };
+  batch.first.beta = 1.0F;
+  EXPECT_EQ(status(), SGEMM_STATUS_EXECUTION_FAILED);
+  batch.first.beta = 0.0F;
+  const float beta = 0.0F;  // nobody on the host looks
+  batch.first.alpha_at = batch.first.beta_at = &beta;
+  EXPECT_EQ(status(), SGEMM_STATUS_EXECUTION_FAILED);
 }
 
 }  // namespace

@@ -12,8 +12,12 @@ test::BlasCalls& test::blas_calls() {
 
 struct Blas::Handle {};
 
-Blas::Blas() = default;
-Blas::~Blas() = default;
+Blas::Blas() {
+  if (test::capture_state().forbids()) {
+    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
+  }
+}
+Blas::~Blas() { test::capture_state().forbids(); }
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
   test::blas_calls().stream = stream;

@@ -2,8 +2,11 @@
 
 // What the product on the CPU that stands for cuBLAS was asked for, by the calling thread.
 
+#include "board.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <cuda_runtime_api.h>
 
@@ -21,9 +24,24 @@ struct BlasCalls {
 };
 BlasCalls& blas_calls();
 
+/// Whether another thread captures into a graph, so that calls as the making of a handle of cuBLAS are forbidden.
+struct CaptureState {
+  bool elsewhere = false;
+  int broken = 0;   ///< captures, by such calls
+  int relaxed = 0;  ///< 1 where this thread may make them all the same
+
+  /// Whether a call is forbidden. It breaks the capture then.
+  bool forbids();
+};
+CaptureState& capture_state();
+
+/// The board that predictions are for; an H200 at first.
+BoardModel& host_board();
+
 /// Whether allocations of the pool succeed, and how many bytes were allocated and not freed.
 struct PoolState {
   bool full = false;
+  std::size_t limit = std::numeric_limits<std::size_t>::max();
   int allocations = 0;
   int live = 0;
   int trims = 0;

@@ -10,27 +10,34 @@ test::PoolState& test::pool_state() {
   return state;
 }
 
-struct MemoryPool::Pool {};
+class MemoryPool::Pool {};
 
-MemoryPool::MemoryPool() = default;
+MemoryPool::MemoryPool() : pool_(nullptr) {}
 MemoryPool::~MemoryPool() = default;
 
-void* MemoryPool::allocate(std::size_t bytes, cudaStream_t) {
+MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t) {
   void* memory = nullptr;
   if (test::pool_state().full || cudaMalloc(&memory, bytes) != cudaSuccess) {
-    return nullptr;
+    return {};
   }
   ++test::pool_state().allocations;
   ++test::pool_state().live;
   std::memset(memory, 0xFF, bytes);  // a pool's memory may hold anything
-  return memory;
+  return {memory, false};
 }
 
-void MemoryPool::free(void* memory, cudaStream_t) {
-  --test::pool_state().live;
-  cudaFree(memory);
+void MemoryPool::free(const Block& block, cudaStream_t) {
+  if (block.data != nullptr) {
+    --test::pool_state().live;
+    cudaFree(block.data);
+  }
 }
 
-void MemoryPool::trim() { ++test::pool_state().trims; }
+void MemoryPool::trim() {
+  test::capture_state().forbids();
+  ++test::pool_state().trims;
+}
+
+std::size_t MemoryPool::limit() const { return test::pool_state().limit; }
 
 }  // namespace sgemm

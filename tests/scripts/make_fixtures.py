@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
 
 FOLDER = Path(__file__).parent / "fixtures" / "synthetic-gpu"
 SAMPLES = 5

@@ -16,6 +16,7 @@ from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
 from conftest import ROOT
+from tools.plots.looks import contrast
 
 SVG = "{http://www.w3.org/2000/svg}"
 INK = "#1f2328"
@@ -148,18 +149,6 @@ def test_texts_stand_out_in_light_and_in_dark(svg: ET.Element, dark: bool) -> No
             (*_, ground) = (fill for b, fill in below if b.left <= x <= b.right and b.top <= y <= b.bottom)
             colors = [darker[color] if dark else color for color in (painted(element), ground)]
             assert contrast(*colors) >= 4.5, f"{element.text!r}: {colors}"
-
-
-def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it."""
-
-    def luminance(color: str) -> float:
-        parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return high / low
 
 
 def test_every_colour_has_its_rule_for_dark_pages(svg: ET.Element) -> None:

@@ -507,7 +507,7 @@ def test_a_row_of_the_ladder_has_speed_and_share():
     assert names == [plot.title_of(r) for r in pick(source.defaults(), side=4096).itertuples()]
     assert len(names) == 8, "defaults and cuBLAS"
     assert widths[names.index("05 coarse 1d")] == row.tflops
-    assert {plot.three_digits(row.tflops), f"{100 * row.of_cublas:.1f} %", "100.0 %"} <= set(texts)
+    assert {plot.significant(row.tflops), f"{100 * row.of_cublas:.1f} %", "100.0 %"} <= set(texts)
 
 
 def with_pipe(counters: dict) -> dict:
@@ -533,7 +533,7 @@ def test_the_roofline_has_a_panel_for_each_memory():
     assert {y for panel in places for _, y in panel} == {row.tflops}
     most = max(k["tflops"] / k["flop_per_l2_to_sm_byte"] for k in source.counters["derived"].values())
     assert titles[0] == "DRAM\n3.33 TB/s"
-    assert titles[1] == f"L2 to SMs\n{plot.three_digits(most)} TB/s, measured"
+    assert titles[1] == f"L2 to SMs\n{plot.significant(most)} TB/s, measured"
     assert titles[2] == "L1 and shared memory\n33.5 TB/s"
     assert {"FP32 units: 66.9", "3 × FP16, 6 × INT8: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= set(labels)
 

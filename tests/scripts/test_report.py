@@ -18,9 +18,8 @@ from conftest import ROOT, SYNTHETIC, add_layouts, case
 from tools import fleet, turns
 from tools.compare import main as compare_main
 from tools.plots import looks
-from tools.report import charts as report_charts
+from tools.report import charts, report
 from tools.report import data as report_data
-from tools.report import report
 from tools.results import ResultsError, load
 
 COLD = SYNTHETIC / "cold.json"
@@ -230,7 +229,7 @@ def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):
     record = json.loads((SYNTHETIC / "sustained.json").read_text(encoding="utf-8"))
     both = next(r for r in record["benchmarks"] if r["kernel"] == own["kernel"])["sustained"]
     assert own["turn_tflops"] == pytest.approx(both["kernel"]["gflops"] / 1e3, rel=1e-5)
-    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in report_charts.TURNS}
+    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in charts.TURNS}
     assert [len(of) for of in moments.values()] == [len(both[name]["batch_us"]) for name in ("kernel", "cublas")]
     assert moments["the kernel"][7]["tflops"] == pytest.approx(own["turn_tflops"], rel=1e-5)
     assert [moments["the kernel"][i]["mhz"] for i in (0, -1)] == [1500, 1900]
@@ -381,7 +380,7 @@ def test_images_of_turns_have_what_was_sustained_at_the_largest_size(monkeypatch
     title, rows = report.first_drawn(found, "sustained")
     assert title.endswith("sustained, M × N × K 8192")
     assert {(row["name"], row["turn"]) for row in rows} == {
-        (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in report_charts.TURNS
+        (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in charts.TURNS
     }
     names = {path.name for path in report.images(found, tmp_path)}
     assert names == {f"sustained_{form}.{kind}" for form in ("speed", "clock", "power") for kind in ("png", "svg")}
@@ -407,19 +406,19 @@ def test_images_of_energy_are_hollow_where_the_gpu_was_throttled_meanwhile():
 def test_an_axis_of_errors_has_no_number_twice():
     rows = [{"name": "a", "source": "x", "tflops": 1, "err": err} for err in (2.9e-7, 4.1e-7)]
     black = {"a": {"light": "#000000", "shape": "circle"}}
-    spec = report_charts.fill(report_charts.CHARTS["error"]["scatter"], rows, black, "light", "#111111")
+    spec = charts.fill(charts.CHARTS["error"]["scatter"], rows, black, "light", "#111111")
     labels = re.findall(r">([\d.]+e.\d+)<", report.vl_convert.vegalite_to_svg(spec))
     assert len(labels) == len(set(labels)) > 3
 
 
 def test_definitions_are_filled_without_a_change_to_themselves():
-    before = json.dumps(report_charts.CHARTS)
+    before = json.dumps(charts.CHARTS)
     rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
     black = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
-    spec = report_charts.fill(report_charts.CHARTS["relative"]["over_size"], rows, black, "light", "#111111")
+    spec = charts.fill(charts.CHARTS["relative"]["over_size"], rows, black, "light", "#111111")
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
     assert "strokeDash" in spec["layer"][0]["encoding"]
-    assert json.dumps(report_charts.CHARTS) == before
+    assert json.dumps(charts.CHARTS) == before
 
 
 def test_no_file_is_a_question_of_usage():

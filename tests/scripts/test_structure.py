@@ -19,17 +19,15 @@ RUNNER = [
     "judge",
     "baselines",
     "timing",
-    "ranks",
     "count",
-    "trace",
-    "profile",
     "record",
     "user",
     "cli",
     "bench",
     "report",
 ]
-KERNELS = ["common", "ptx", "engine", "host", "many_gpus"]
+KERNELS = ["common", "ptx", "engine", "host"]
+MANY_GPUS = ["schedule", "exchange", "ranks"]
 
 
 def upward_includes(folder: Path, floors: list[str]) -> list[str]:
@@ -46,13 +44,28 @@ def upward_includes(folder: Path, floors: list[str]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("kernels", KERNELS)])
+@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("kernels", KERNELS), ("many_gpus", MANY_GPUS)])
 def test_no_file_includes_from_a_higher_floor(folder: str, floors: list[str]) -> None:
     assert upward_includes(ROOT / folder, floors) == []
 
 
-def test_every_folder_has_its_floor() -> None:
-    assert {path.name for path in (ROOT / "runner").iterdir() if path.is_dir()} == set(RUNNER)
+@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("many_gpus", MANY_GPUS)])
+def test_every_folder_has_its_floor(folder: str, floors: list[str]) -> None:
+    assert {path.name for path in (ROOT / folder).iterdir() if path.is_dir()} == set(floors)
+
+
+def included_rooms(folder: Path) -> set[str]:
+    """The folders that quoted includes begin with."""
+    sources = (path for path in folder.rglob("*") if path.suffix in SOURCES)
+    return {header.split("/")[0] for path in sources for header in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_many_gpus_stand_between_the_kernels_and_main() -> None:
+    """The schedule is a part of the kernels, and ranks are the runner's by an interface that main() hands over."""
+    assert included_rooms(ROOT / "many_gpus" / "schedule") <= {*KERNELS, "schedule"}
+    assert included_rooms(ROOT / "many_gpus" / "ranks").isdisjoint({"report"})
+    for room in RUNNER:
+        assert included_rooms(ROOT / "runner" / room) & set(MANY_GPUS) <= {"schedule"}, room
 
 
 @pytest.mark.parametrize("folder", ["kernels", "library"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 from tools.results import Row
 
@@ -30,6 +31,18 @@ LIBRARIES = {
     "cpu_naive": ("three loops (CPU)", "#56b4e9", "^"),
 }
 CUBLAS = LIBRARIES["cublas"][1]
+
+
+def contrast(one: Any, other: Any) -> float:
+    """Of two colours, as WCAG 2 defines it."""
+
+    def luminance(color: Any) -> float:
+        rgb = np.array(matplotlib.colors.to_rgb(color))
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return high / low
 
 
 def color_of(row: Row) -> Any:

@@ -19,7 +19,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,11 +152,7 @@ def find(cases: Sequence[Case], access: Access) -> Touched:
 
 def ranges(numbers: Sequence[int]) -> str:
     """[0, 1, 2, 5] as "0–2,5"."""
-    parts = []
-    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        parts.append(f"{run[0]}" if len(run) == 1 else f"{run[0]}–{run[-1]}")
-    return ",".join(parts)
+    return ",".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in plot.runs(numbers))
 
 
 def lane_label(lanes: Sequence[int], cells: int) -> str:

@@ -44,7 +44,8 @@ from PIL import Image
 
 from tools import needs, programs, results, turns
 from tools.fleet import Board, load_boards, require_one_protocol, spreads, titles
-from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, marker_of, title_of
+from tools.forms import shape_text, significant
+from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
@@ -280,11 +281,9 @@ class EndLabel:
 def readable(color) -> tuple[float, float, float]:
     """The colour darkened, where it must be, until text in it has a contrast of 4.5 against the card."""
     rgb = np.array(matplotlib.colors.to_rgb(color))
-    while True:
-        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-        if 1.05 / (float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05) >= 4.5:
-            return tuple(rgb)
+    while contrast(rgb, CARD) < 4.5:
         rgb = rgb * 0.97
+    return tuple(rgb)
 
 
 def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: float = 9.5) -> None:
@@ -304,10 +303,6 @@ def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: floa
             "fontweight": "bold" if label.color == CUBLAS else "normal",
         }
         ax.text(*place, label.text, transform=ax.transAxes, va="center", **font)
-
-
-def three_digits(tflops: float) -> str:
-    return f"{tflops:#.3g}".rstrip(".")
 
 
 def draw_lines(ax: Axes, records: pd.DataFrame, value: str, **other) -> list[EndLabel]:
@@ -432,7 +427,7 @@ def chapter(source: Source, number: int) -> Figure:
     labels += draw_lines(ax, before, "tflops", linewidth=1.1, alpha=0.75)
     drawn = pd.concat([before, drawn])
     # Variants may lie on each other; their numbers tell them apart.
-    labels = [replace(label, text=f"{label.text}  {three_digits(label.y)}") for label in labels]
+    labels = [replace(label, text=f"{label.text}  {significant(label.y)}") for label in labels]
     speed_axes(ax, drawn)
     note = f"Beside the names: TFLOP/s at {drawn.side.max()}." + " Dashed: variants." * any(own.variant)
     note += " Thin: the chapter before." * (not before.empty)
@@ -443,10 +438,6 @@ def chapter(source: Source, number: int) -> Figure:
     lay_out(fig, note + throttle_note(drawn), right=0.75)
     label_ends(fig, ax, labels)
     return fig
-
-
-def shape_name(shape: tuple[int, int, int]) -> str:
-    return f"{shape[0]}" if len(set(shape)) == 1 else " × ".join(map(str, shape))
 
 
 def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure:
@@ -462,7 +453,7 @@ def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure
         if enlarged:
             for place, row in zip(places, group.itertuples(), strict=True):
                 axes[0].plot(100 * row.vs_cublas, place, **point(row, markersize=6, zorder=3))
-    rows_axis(axes[0], [shape_name(shape) for shape in shapes])
+    rows_axis(axes[0], [shape_text(shape).replace("x", "×") for shape in shapes])
     for ax in axes:
         ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
         ax.tick_params(axis="y", length=0)
@@ -522,7 +513,7 @@ def ladder(source: Source) -> Figure:
     for place, row in enumerate(drawn.itertuples()):
         color = color_of(row)
         ax.barh(place, row.tflops, height=0.66, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
-        ax.text(1.11, place, three_digits(row.tflops), **beside)
+        ax.text(1.11, place, significant(row.tflops), **beside)
         if not pd.isna(row.of_cublas) or row.kernel == "cublas":
             share = 1 if row.kernel == "cublas" else row.of_cublas
             ax.text(1.26, place, f"{100 * share:.1f} %", **beside)
@@ -600,7 +591,7 @@ def roofline(source: Source) -> Figure:
         decades(ax.yaxis)
         decades(ax.xaxis, subs=(1, 3))
         measured = ", measured" if line == ":" else ""
-        ax.set(xlabel="FLOP per byte", title=f"{name}\n{three_digits(bandwidth)} TB/s{measured}")
+        ax.set(xlabel="FLOP per byte", title=f"{name}\n{significant(bandwidth)} TB/s{measured}")
         ax.grid(axis="y", visible=False)
     axes[0].set_ylabel("TFLOP/s, logarithmic")
     before = ("bf16_split", "fp16_split", "int8_split")  # operands are split by kernels of their own
@@ -618,7 +609,7 @@ def roofline(source: Source) -> Figure:
     lay_out(fig, " ".join(filter(None, note)) + throttle_note(records), left=0.085, right=0.77, top=1.25, wspace=0.08)
     edge = axes[-1].get_xlim()[1]
     labels = [EndLabel(edge, r.tflops, title_of(r), color_of(r)) for r in records.itertuples()]
-    labels += [EndLabel(edge, value, f"{name}: {three_digits(value)}", MUTED) for name, value in flat.items()]
+    labels += [EndLabel(edge, value, f"{name}: {significant(value)}", MUTED) for name, value in flat.items()]
     label_ends(fig, axes[-1], labels)
     return fig
 
@@ -699,11 +690,16 @@ def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
     return pick(source.accuracy, None, side=size, variant="", **fields).dropna(subset="rel_err")
 
 
+def runs(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """[1, 2, 3, 5] as [1, 2, 3] and [5]."""
+    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
+        yield [number for _, number in group]
+
+
 def chapters_name(numbers: Sequence[int]) -> Iterator[str]:
     """[1, 2, 3, 5] as "01 to 03" and "05"; two neighbours stay two."""
-    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        run = [f"{number:02d}" for _, number in group]
-        yield from run if len(run) < 3 else [f"{run[0]} to {run[-1]}"]
+    for run in runs(numbers):
+        yield from [f"{run[0]:02d} to {run[-1]:02d}"] if len(run) > 2 else (f"{number:02d}" for number in run)
 
 
 def written_error(error: float) -> str:
@@ -990,7 +986,7 @@ def energy_over_size(source: Source) -> Figure:
     panels = {"nrows": 2, "height_ratios": (1.8, 1)}
     fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", of_turns(records), **panels)
     labels = [
-        replace(label, text=f"{label.text}  {three_digits(1e3 / label.y)}")
+        replace(label, text=f"{label.text}  {significant(1e3 / label.y)}")
         for label in draw_lines(ax, records, "pj_per_flop")
     ]
     size_axis(ax, records.side)
@@ -1039,7 +1035,7 @@ def sustained(source: Source) -> Figure:
             known = [part for part in parts if column in part]
             ax.plot([part["seconds"] for part in known], [part[column] for part in known], **look)
         last = parts[-1]
-        text = f"{name}  {three_digits(turns.ends_of(turn, 2 * rows.side.max() ** 3)[1])}"
+        text = f"{name}  {significant(turns.ends_of(turn, 2 * rows.side.max() ** 3)[1])}"
         labels.append(EndLabel(last["seconds"], last["tflops"], text, color))
     speed.set(ylabel="TFLOP/s", ylim=(0, None))
     for ax, unit, what in zip(others, columns.values(), ("SM clock", "Power", "Temperature"), strict=True):

@@ -16,9 +16,10 @@ import pandas as pd
 
 from tools import turns
 from tools.compare import case_name, compare
+from tools.counts import ratio
 from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
-from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, marker_of, title_of
+from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.report import charts as report_charts
 from tools.results import (
     MODES,
@@ -283,17 +284,6 @@ def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
             yield {"device": device["name"], "limit": limit, "intensity": plain(x), "tflops": plain(y)}
 
 
-def contrast(rgb: np.ndarray, card: np.ndarray) -> float:
-    """As WCAG 2 defines it, of colours from 0 to 1."""
-
-    def luminance(color: np.ndarray) -> float:
-        linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
-        return float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05
-
-    low, high = sorted((luminance(rgb), luminance(card)))
-    return high / low
-
-
 def seen_on(color: Any, theme: str) -> str:
     """The colour moved towards the ink of a theme, where it must be, until it has enough contrast to the card."""
     rgb, card, ink = (np.array(matplotlib.colors.to_rgb(c)) for c in (color, CARDS[theme], INKS[theme]))
@@ -330,26 +320,22 @@ def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Se
         compared = []
         for found in compare(tables[old], tables[new], "time", None)[0]:
             if found.ratio:
-                ratio = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
+                ratios = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
                 case = {name: value for name, value in measured[new, found.case].items() if name in ABOUT}
-                compared.append(present(case | ratio | {"verdict": found.verdict, "few": found.few_samples}))
+                compared.append(present(case | ratios | {"verdict": found.verdict, "few": found.few_samples}))
         if compared:
             yield {"title": f"{titles[old]} → {titles[new]}", "cases": compared}
 
 
 COUNTS = {
     "global load sectors": lambda c: c["global_loads"]["sectors"] + c["async_copies"]["sectors"],
-    "sectors a request": lambda c: per(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
+    "sectors a request": lambda c: ratio(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
     "global store sectors": lambda c: c["global_stores"]["sectors"],
     "bank conflicts": lambda c: sum(c[kind]["conflicts"] for kind in ("shared_loads", "shared_stores", "async_copies")),
     "barriers": lambda c: c["barriers"],
     "L2 hits, model": lambda c: share(c["l2"]["in_step"]["hit_rate"]) if "l2" in c else None,
     "DRAM bytes read, model": lambda c: c["l2"]["in_step"]["dram_read_bytes"] if "l2" in c else None,
 }
-
-
-def per(value: float, of: float) -> float | None:
-    return value / of if of else None
 
 
 def counts_table(source: str, counted: Sequence[Row]) -> Table:

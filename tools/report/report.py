@@ -141,7 +141,7 @@ def over_files(cases: Sequence[dict]) -> list[dict]:
 
 
 # The charts that are drawn as images: the field that a case needs, and what is drawn of these cases. The page has the
-# same in report/page.js, where filters change the cases.
+# same in page/page.js, where filters change the cases.
 IMAGES: dict[str, tuple[str, Callable[[Sequence[dict]], list[dict]]]] = {
     "relative": ("of", list),
     "absolute": ("tflops", list),

@@ -175,7 +175,9 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     if isinstance(page.file, MadePage):
-        return content.replace("__codelineno-0-", "L")
+        content = content.replace("__codelineno-0-", "L")
+        page.present_anchor_ids = {*(page.present_anchor_ids or ()), *re.findall(r'id="(L\d+)"', content)}
+        return content
     content = re.sub(r"<!--.*?-->", "", content, flags=re.DOTALL)
     content = re.sub(r'<img [^>]*?src="([^"]+)"[^>]*>', r'<a href="\1">\g<0></a>', content)  # to be read on a phone
     titles = {anchor(term): html.escape(text) for term, text in definitions().items()}

@@ -5,7 +5,7 @@
  *
  * The interface follows cuBLAS: calls enqueue work on the stream of a handle and return without waiting for it. They
  * differ in three ways. Matrices may be row-major. The caller chooses how accurate a product has to be. The library
- * takes the fastest way that keeps the promise, and cuBLAS is one of these ways.
+ * takes the fastest algorithm that keeps the promise, and those of cuBLAS are among them.
  *
  * Rules for all functions:
  *   - A call that does not return SGEMM_STATUS_SUCCESS because of its arguments enqueues nothing and writes nothing.
@@ -47,11 +47,13 @@ typedef struct sgemm_context* sgemm_handle_t;
 /* What became of a call. The numbers are those of cublasStatus_t. */
 typedef enum {
   SGEMM_STATUS_SUCCESS = 0,
-  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null, or there is no usable GPU or driver */
+  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or of a process that has forked this one, or there is no
+                                         usable GPU or driver */
   SGEMM_STATUS_ALLOC_FAILED = 3,      /* no room in the memory of the host or of the GPU */
   SGEMM_STATUS_INVALID_VALUE = 7,     /* an argument is wrong; each function says which are */
   SGEMM_STATUS_ARCH_MISMATCH = 8,     /* the current device is not the handle's */
-  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more */
+  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more. Of a batch,
+                                         some products may be in C already */
   SGEMM_STATUS_INTERNAL_ERROR = 14,   /* an error in the library, or in cuBLAS */
   SGEMM_STATUS_NOT_SUPPORTED = 15     /* no part of the library can do this on the device */
 } sgemm_status_t;
@@ -134,15 +136,17 @@ SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_poi
 /* The memory on the GPU that calls work in. Its content need not be set, and does not matter between calls. It must
  * not be used by work on another stream at the same time. `workspace` has to be aligned to SGEMM_WORKSPACE_ALIGNMENT
  * bytes, and only a null one has 0 bytes (INVALID_VALUE otherwise). Where `bytes` is too few for a product, the library
- * takes a way that needs less, at last that of cuBLAS: it allocates nothing.
+ * takes an algorithm that needs less, at last that of cuBLAS: it allocates nothing.
  *
  * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
- * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool of the handle. The pool keeps what
- * was freed for the next call, until sgemm_trim() or sgemm_destroy(). If there is no room, cuBLAS gets the call. */
+ * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
+ * share. The pool keeps some of what was freed for the next call, until sgemm_trim() or the end of the last handle. The
+ * environment variable SGEMM_MEMORY limits what is used and kept: "512M", "2G". If there is no room, cuBLAS gets the
+ * call. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
-/* Gives the memory that the handle keeps for its calls, and that no work uses, back to the system. */
+/* Gives the memory that is kept for calls of the device's handles, and that no work uses, back to the system. */
 SGEMM_API sgemm_status_t sgemm_trim(sgemm_handle_t handle);
 
 /* The device that the handle was made on, as cudaGetDevice() counts. */
@@ -203,13 +207,13 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 
 /* ---- What a call would do ---- */
 
-/* The way that the library takes for a call. All texts are short, end with a zero, and are for people and logs. */
+/* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
 typedef struct {
   char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us by 11_bf16x6, at least 270 us by cuBLAS" */
   int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */
-  size_t workspace_bytes; /* that the way works in; cuBLAS has memory of its own, unless a workspace is set */
+  size_t workspace_bytes; /* that it works in; cuBLAS has memory of its own, unless a workspace is set */
   double predicted_us;    /* time on the GPU in microseconds; 0 where there is no prediction */
   double cublas_us;       /* the same, if cuBLAS did it */
 } sgemm_plan_t;

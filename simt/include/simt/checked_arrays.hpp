@@ -2,6 +2,7 @@
 
 #include "simt/executor.hpp"
 #include "simt/global_array.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include "simt/executor.hpp"
 #include "simt/global_array.hpp"
 #include "simt/l2_model.hpp"
+#include "simt/launch_observer.hpp"
 #include "simt/warp_access.hpp"
 #include "simt/warp_trace.hpp"
 

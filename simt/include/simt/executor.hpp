@@ -65,26 +65,6 @@ bool is_stack_overflow(const void* address);
 /// Blocks that have not started by then never start. Two threads may not call this at the same time.
 void run(const Launch& launch);
 
-/// Takes over all launches from its making to its end, as what checks and what counts does.
-class LaunchObserver {
- public:
-  LaunchObserver();
-  virtual ~LaunchObserver();
-  LaunchObserver(const LaunchObserver&) = delete;
-  LaunchObserver& operator=(const LaunchObserver&) = delete;
-
-  /// The latest one that lives, or null.
-  static LaunchObserver* current();
-
-  /// run() does nothing else. Throws what run() throws.
-  virtual void launch(const Launch& launch) = 0;
-  /// The host has written there, between launches.
-  virtual void host_wrote(const void* /*begin*/, std::size_t /*bytes*/) {}
-
- private:
-  LaunchObserver* const before_;
-};
-
 /// Sets a function that several threads call before each block starts. If it returns true, the launch ends with
 /// Stopped.
 void stop_when(bool (*stop)());

@@ -41,7 +41,7 @@ struct PlacedLaunch {
 };
 
 /// The way in which the blocks of a multiprocessor share it. An H200 measured close to `in_turn` where the L1's data
-/// pipe is the limit and to `in_step` elsewhere (docs/lab/l2-model.md).
+/// pipe is the limit and to `in_step` elsewhere.
 enum class Turns {
   in_step,  ///< they advance together
   in_turn,  ///< the first block of an SM is 1 / blocks_per_sm of its work ahead of the second, and so on

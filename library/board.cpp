@@ -1,0 +1,55 @@
+#include "board.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sgemm {
+namespace {
+
+constexpr int H200_MULTIPROCESSORS = 132;
+constexpr double H200_CLOCK_MHZ = 1980;
+constexpr double H200_BYTES_PER_US = 2 * 3201 * 6016 / 8.0;
+
+// Of a board that was not measured.
+constexpr double MARGIN = 1.25;
+/// With half the power of an H200, tensor cores keep so much less of their clock in long products.
+constexpr double THROTTLED = 0.6;
+
+/// Boards of compute capability 9.0 whose tensor cores do as much in a cycle as those of an H200.
+constexpr const char* FULL_TENSOR_CORES[] = {"H100", "H200", "H800"};
+
+bool has(const std::string& name, const char* part) { return name.find(part) != std::string::npos; }
+
+bool begins(const std::string& name, const char* with) { return name.rfind(with, 0) == 0; }
+
+bool has_full_tensor_cores(const std::string& name) {
+  return std::any_of(std::begin(FULL_TENSOR_CORES), std::end(FULL_TENSOR_CORES),
+                     [&](const char* board) { return has(name, board); });
+}
+
+/// A part of a GPU shares the memory and the power with others.
+bool is_part(const std::string& name) { return has(name, "MIG"); }
+
+}  // namespace
+
+BoardModel model_of(const Board& board) {
+  BoardModel model;
+  const bool is_known = board.clock_mhz > 0 && board.bytes_per_us > 0 && board.multiprocessors > 0;
+  const double clock = is_known ? board.clock_mhz / H200_CLOCK_MHZ : 1.0;
+  const double bytes = is_known ? board.bytes_per_us / H200_BYTES_PER_US : 1.0;
+  model.clock *= clock;
+  model.bytes = model.cublas_bytes = bytes;
+  const bool is_sxm = begins(board.name, "NVIDIA H200") || begins(board.name, "NVIDIA H100 80GB HBM3");
+  if (is_known && is_sxm && !is_part(board.name) && board.multiprocessors == H200_MULTIPROCESSORS && clock >= 1.0) {
+    return model;
+  }
+  model.margin = MARGIN;
+  model.throttled = THROTTLED;
+  model.holds_full_clock = false;
+  model.has_tensor_cores = is_known && has_full_tensor_cores(board.name);
+  // A part of the multiprocessors has a part of the memory's bandwidth, which CUDA may not tell.
+  model.bytes = std::min(bytes, static_cast<double>(board.multiprocessors) / H200_MULTIPROCESSORS);
+  return model;
+}
+
+}  // namespace sgemm

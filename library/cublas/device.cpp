@@ -1,0 +1,71 @@
+#include "device.hpp"
+
+#include "cuda_guard.hpp"
+
+namespace drop_in {
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  cudaDeviceGetAttribute(&value, which, device);
+  return value;
+}
+
+}  // namespace
+
+std::optional<int> current_device() {
+  const sgemm::CudaGuard guard;
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    return std::nullopt;
+  }
+  return device;
+}
+
+bool is_capturing(cudaStream_t stream) {
+  const sgemm::CudaGuard guard;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  // The default stream can not be asked while another thread captures.
+  return cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
+}
+
+double peak_bytes_per_us(int device) {
+  const sgemm::CudaGuard guard;
+  const double kilohertz = attribute(cudaDevAttrMemoryClockRate, device);
+  const double bytes_wide = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
+  return 2.0 * kilohertz * bytes_wide / 1e3;  // two transfers a clock
+}
+
+bool Stopwatch::start(cudaStream_t stream) {
+  if (running_ || stopped_ || is_capturing(stream)) {
+    return false;
+  }
+  const sgemm::CudaGuard guard;
+  if ((begin_ == nullptr && cudaEventCreate(&begin_) != cudaSuccess) ||
+      (end_ == nullptr && cudaEventCreate(&end_) != cudaSuccess)) {
+    return false;
+  }
+  running_ = cudaEventRecord(begin_, stream) == cudaSuccess;
+  return running_;
+}
+
+void Stopwatch::stop(cudaStream_t stream) {
+  const sgemm::CudaGuard guard;
+  running_ = false;
+  stopped_ = cudaEventRecord(end_, stream) == cudaSuccess;
+}
+
+std::optional<double> Stopwatch::sample() {
+  const sgemm::CudaGuard guard;
+  float milliseconds = 0;
+  if (!stopped_ || cudaEventQuery(end_) != cudaSuccess) {
+    return std::nullopt;
+  }
+  stopped_ = false;
+  if (cudaEventElapsedTime(&milliseconds, begin_, end_) != cudaSuccess) {
+    return std::nullopt;
+  }
+  return milliseconds * 1e3;
+}
+
+}  // namespace drop_in

@@ -1,0 +1,18 @@
+#pragma once
+
+// The exchange among processes whose ranks are on the host.
+
+#include "exchange/patience.hpp"
+#include "schedule/exchange.hpp"
+
+#include <mpi.h>
+
+#include <memory>
+
+namespace sgemm {
+
+/// Sends and receives in `world`, which it has for itself; a process's rank there is its rank in the grid. Waits with
+/// `patience`, which outlives it. Throws std::length_error for pieces beyond what MPI counts.
+std::unique_ptr<Exchange> make_mpi_exchange(MPI_Comm world, const Patience& patience);
+
+}  // namespace sgemm

@@ -1,0 +1,70 @@
+#pragma once
+
+// One of the ranks that compute a product together: its blocks of the operands, its part of the product, and the
+// comparison of its block of C with double precision.
+
+#include "exchange/patience.hpp"
+#include "ranks/block_cyclic.hpp"
+#include "ranks/job.hpp"
+#include "ranks/rank_device.hpp"
+#include "schedule/exchange.hpp"
+#include "schedule/product.hpp"
+#include "verify/verify.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace sgemm {
+
+/// Called by every rank before a run with whether it is ready; returns when all have called, with whether all are.
+/// Throws WaitEnded where a rank does not call.
+using RanksReady = std::function<bool(bool)>;
+
+class Rank {
+ public:
+  /// The device, the exchange, and the patience that both wait with outlive the rank.
+  Rank(int rank, RankDevice& device, Exchange& exchange, Patience& patience);
+
+  /// Does as ordered by the leader; all ranks get the same orders. Errors end up in the reply. After an error the only
+  /// orders are set_up and tear_down.
+  RankReply obey(const RankMessage& message, const RanksReady& ready);
+
+  /// For exchanges that read other ranks' memory.
+  const PanelMemory& panels() const { return panels_; }
+
+ private:
+  void set_up(const RankJob& job);
+  void make_products();
+  void tear_down();
+  void restore(bool fresh);
+  void run(RankOrder order, RankReply& reply);
+  Verdict check() const;
+  /// Puts the rank's own blocks in place, and NaN where pieces of others are to come.
+  void fill_panels();
+  void fill_panels_for_exchange();
+  void fill_panels_for_cublasmp();
+  double received_bytes() const;
+  std::shared_ptr<float> make_window(MatrixName which, const Window& window);
+
+  const int rank_;
+  RankDevice& device_;
+  Exchange& exchange_;
+  Patience& patience_;
+
+  RankJob job_;
+  Panels extents_;
+  /// The rank's rows of A and columns of B, whole, and C0: made from the seed, never exchanged.
+  std::shared_ptr<float> a_, b_, c0_;
+  std::shared_ptr<float> panel_a_, panel_b_, c_;
+  PanelMemory panels_;
+  std::optional<BlockCyclic> dealt_;  ///< how operands lie for cuBLASMp; nothing for chapter 14
+  Transfers transfers_;               ///< of chapter 14
+  std::vector<LocalProduct> products_;
+  std::vector<LocalProduct> alone_;
+  std::unique_ptr<Reference> reference_;
+};
+
+}  // namespace sgemm

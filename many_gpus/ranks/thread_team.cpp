@@ -1,0 +1,93 @@
+#include "ranks/thread_team.hpp"
+
+#include "cli/time_limit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace sgemm {
+
+RankParts host_parts() {
+  return {"host copies",
+          [](int, const Patience&) { return make_host_rank_device(); },
+          [](int, const Patience&, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); },
+          {}};
+}
+
+ThreadTeam::ThreadTeam(int ranks, const RankParts& parts, StopToken stop)
+    : exchange_(parts.exchange_name), gpu_addresses_(parts.gpu_addresses), members_(static_cast<std::size_t>(ranks)) {
+  const auto panels_of_rank = [this](int rank) { return members_[static_cast<std::size_t>(rank)].rank->panels(); };
+  for (int i = 0; i < ranks; ++i) {
+    Member& member = members_[static_cast<std::size_t>(i)];
+    member.patience = Patience([stop] { end_wait_if(stop); });
+    member.device = parts.device(i, member.patience);
+    member.exchange = parts.exchange(i, member.patience, panels_of_rank);
+    member.rank = std::make_unique<Rank>(i, *member.device, *member.exchange, member.patience);
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    threads_.emplace_back([this, i] { obey_orders(i); });
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  const std::lock_guard lock(mutex_);
+  quit_ = true;
+  ordered_.notify_all();
+}
+
+std::vector<RankReply> ThreadTeam::all(const RankMessage& message) {
+  std::unique_lock lock(mutex_);
+  refused_ = false;
+  message_ = message;
+  ++orders_;
+  ordered_.notify_all();
+  const auto replied = [this](const Member& member) { return member.obeyed == orders_; };
+  const auto all_replied = [&] { return std::all_of(members_.begin(), members_.end(), replied); };
+  if (message.seconds) {
+    replied_.wait_for(lock, time_for_replies(*message.seconds), all_replied);
+  } else {
+    replied_.wait(lock, all_replied);
+  }
+  std::vector<RankReply> replies;
+  for (const Member& member : members_) {
+    replies.push_back(replied(member) ? member.reply : no_reply(*message.seconds));
+  }
+  lost_ = !all_replied() || any_in_transfer(replies);
+  return replies;
+}
+
+void ThreadTeam::obey_orders(std::size_t rank) {
+  Member& self = members_[rank];
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ordered_.wait(lock, [&] { return quit_ || orders_ > self.obeyed; });
+    if (quit_) {
+      return;
+    }
+    const RankMessage message = message_;
+    lock.unlock();
+    const RankReply reply = self.rank->obey(message, [&](bool ready) { return all_ready(ready, self.patience); });
+    lock.lock();
+    self.reply = reply;
+    ++self.obeyed;
+    replied_.notify_one();
+  }
+}
+
+bool ThreadTeam::all_ready(bool ready, const Patience& patience) {
+  if (!ready) {
+    refused_ = true;
+  }
+  // Polls: a thread that sleeps would start late.
+  const std::uint64_t before = arrivals_.fetch_add(1);
+  const std::uint64_t complete = (before / members_.size() + 1) * members_.size();
+  while (arrivals_ < complete) {
+    patience.check();
+    std::this_thread::yield();
+  }
+  return !refused_;
+}
+
+}  // namespace sgemm

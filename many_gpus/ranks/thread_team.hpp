@@ -1,0 +1,86 @@
+#pragma once
+
+// Ranks that are threads of this process.
+
+#include "base/interrupt.hpp"
+#include "exchange/host_exchange.hpp"
+#include "exchange/patience.hpp"
+#include "ranks/job.hpp"
+#include "ranks/rank.hpp"
+#include "ranks/rank_device.hpp"
+#include "ranks/team.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace sgemm {
+
+/// The functions are called once for each rank. The patience outlives what they make.
+struct RankParts {
+  std::string_view exchange_name;  ///< Team::exchange()
+  std::function<std::unique_ptr<RankDevice>(int rank, const Patience&)> device;
+  std::function<std::unique_ptr<Exchange>(int rank, const Patience&, PanelsOf panels_of_rank)> exchange;
+  std::vector<std::string> gpu_addresses;  ///< Team::gpu_addresses()
+};
+
+/// Ranks on the executor.
+RankParts host_parts();
+
+class ThreadTeam final : public Team {
+ public:
+  /// What waits for others ends once `stop` is requested.
+  ThreadTeam(int ranks, const RankParts& parts, StopToken stop = {});
+  /// Waits for all ranks. Where one of them is lost, this may last until the process is ended from outside.
+  ~ThreadTeam() override;
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const override { return static_cast<int>(members_.size()); }
+  /// Between two calls no rank is at work, so what a rank wrote under one order may be read by others under the next.
+  std::vector<RankReply> all(const RankMessage& message) override;
+  bool lost() const override { return lost_; }
+  bool common_clock() const override { return true; }
+  std::string_view exchange() const override { return exchange_; }
+  std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
+
+ private:
+  struct Member {
+    Patience patience;
+    std::unique_ptr<RankDevice> device;
+    std::unique_ptr<Exchange> exchange;
+    std::unique_ptr<Rank> rank;
+    RankReply reply;
+    std::uint64_t obeyed = 0;  ///< orders that it has replied to
+  };
+
+  void obey_orders(std::size_t rank);
+  /// Returns when all ranks have called, with whether all are ready.
+  bool all_ready(bool ready, const Patience& patience);
+
+  std::string_view exchange_;
+  std::vector<std::string> gpu_addresses_;
+  std::vector<Member> members_;
+  std::atomic<std::uint64_t> arrivals_ = 0;  ///< at all meetings so far
+  std::atomic<bool> refused_ = false;
+  bool lost_ = false;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable ordered_;
+  std::condition_variable replied_;
+  std::uint64_t orders_ = 0;  ///< given so far
+  bool quit_ = false;
+  RankMessage message_;
+
+  std::vector<std::jthread> threads_;  ///< the last member: they use the others
+};
+
+}  // namespace sgemm

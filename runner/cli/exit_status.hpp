@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/outcome.hpp"
+
+#include <functional>
+#include <map>
+#include <string_view>
+
+namespace sgemm {
+
+/// How the runner ends; --help says what each is for.
+enum ExitStatus { ALL_WELL = 0, CASES_WRONG = 1, BAD_USAGE = 2, NOTHING_MEASURED = 3, INTERRUPTED = 130 };
+
+/// The status of a run with so many cases of each outcome.
+ExitStatus exit_status(const std::map<Outcome, int>& counts);
+
+/// Says that the flag needs a GPU, and returns the status for that.
+ExitStatus without_device(std::string_view flag, std::string_view why);
+
+/// The status of `work`, or of the error that ended it, which is printed in one piece: mpirun writes there as well.
+int status_of(const std::function<int()>& work);
+
+}  // namespace sgemm

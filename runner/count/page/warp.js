@@ -1,0 +1,508 @@
+"use strict";
+
+// Steps through the accesses of one warp. runner/count/trace_page.cpp writes the data.
+
+const LANES = 32;
+const SECTOR = 32; // bytes of global memory
+const LINE = 128;
+const WORD = 4;
+const BANKS = 32;
+const KINDS = {
+  global_load: "global load",
+  global_store: "global store",
+  shared_load: "shared load",
+  shared_store: "shared store",
+  async_copy: "asynchronous copy",
+};
+
+// ---- Accesses: { bytes, address: [a number or null for each lane] } ----
+
+function lanesOf(access) {
+  return access.address.flatMap((address, lane) => (address === null ? [] : [lane]));
+}
+
+/** The numbers of all units of so many bytes that the lanes touch, in order. */
+function unitsOf(access, size, lanes = lanesOf(access)) {
+  const units = new Set();
+  for (const lane of lanes) {
+    const begin = access.address[lane];
+    for (let unit = Math.floor(begin / size); unit * size < begin + access.bytes; ++unit) {
+      units.add(unit);
+    }
+  }
+  return [...units].sort((x, y) => x - y);
+}
+
+function sectorsOf(access) {
+  return unitsOf(access, SECTOR).length;
+}
+
+/** The sectors that the different bytes of the access would fill. */
+function fewestSectorsOf(access) {
+  const unit = Math.min(access.bytes, WORD);
+  return Math.ceil((unitsOf(access, unit).length * unit) / SECTOR);
+}
+
+/** The parts of a warp that shared memory serves one after the other: simt/count/warp_access.cpp has the rule. */
+function partsOf(access, load) {
+  const paired = (bit) =>
+    lanesOf(access).every((lane) => [null, access.address[lane]].includes(access.address[lane ^ bit]));
+  let parts = Math.max(access.bytes / WORD, 1);
+  if (load && parts > 1 && (paired(1) || paired(2))) {
+    parts /= 2;
+  }
+  const size = LANES / parts;
+  return Array.from({ length: parts }, (_, part) =>
+    lanesOf(access).filter((lane) => Math.floor(lane / size) === part),
+  ).filter((lanes) => lanes.length > 0);
+}
+
+/** How many different words of each bank the lanes want. */
+function wordsByBank(access, lanes) {
+  const words = new Array(BANKS).fill(0);
+  for (const word of unitsOf(access, WORD, lanes)) {
+    ++words[word % BANKS];
+  }
+  return words;
+}
+
+function wavefrontsOf(access, load) {
+  return partsOf(access, load).reduce((sum, lanes) => sum + Math.max(...wordsByBank(access, lanes)), 0);
+}
+
+// ---- The trace ----
+
+/** The trace with its requests written out. */
+function readTrace(data) {
+  const accessOf = (packed) => {
+    if (packed === null) {
+      return null;
+    }
+    const { bytes, lanes } = data.shapes[packed[0]];
+    return { bytes, address: lanes.map((distance) => (distance === null ? null : packed[1] + distance)) };
+  };
+  const requests = data.requests.map(
+    ([place, barriers, access, copiedTo, count, sectors, wavefronts, ideal, bytes]) => ({
+      place: data.places[place],
+      barriers,
+      access: accessOf(access),
+      copiedTo: accessOf(copiedTo),
+      count,
+      sectors,
+      wavefronts,
+      ideal,
+      bytes,
+    }),
+  );
+  return { ...data, requests };
+}
+
+function isShared(place) {
+  return place.kind === "shared_load" || place.kind === "shared_store";
+}
+
+/** The sums of requests. */
+function totalsOf(requests) {
+  const sum = { requests: 0, sectors: 0, wavefronts: 0, conflicts: 0, bytes: 0 };
+  for (const request of requests) {
+    sum.requests += request.count;
+    sum.sectors += request.sectors;
+    sum.wavefronts += request.wavefronts;
+    sum.conflicts += request.wavefronts - request.ideal;
+    sum.bytes += request.bytes;
+  }
+  return sum;
+}
+
+// ---- Words ----
+
+function plural(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+function memoryName(place) {
+  return place.array || "memory that is not known";
+}
+
+function factOf(request) {
+  const { place, access, sectors, wavefronts, ideal } = request;
+  const line = place.line > 0 ? `Line ${place.line}` : "A line that is not known";
+  if (access === null) {
+    return `${line}: ${KINDS[place.kind]} that reads nothing and writes zeros.`;
+  }
+  const lanes = lanesOf(access);
+  const bytes = `${plural(lanes.length, "lane")}, ${plural(access.bytes, "byte")} each`;
+  const facts = [`${line}: ${KINDS[place.kind]} of ${memoryName(place)}, ${bytes}.`];
+  if (!isShared(place)) {
+    facts.push(`Sectors of 32 bytes: ${sectors}, and ${fewestSectorsOf(access)} would hold what it wants.`);
+  }
+  if (isShared(place) || request.copiedTo !== null) {
+    const conflicts = wavefronts - ideal;
+    const text = conflicts === 0 ? "no bank conflict" : plural(conflicts, "bank conflict");
+    facts.push(`Wavefronts: ${wavefronts}, with ${text}.`);
+    if (request.copiedTo !== null && conflicts > 0) {
+      facts.push("Both sides of a copy count, where it reads and where it writes.");
+    }
+  }
+  facts.push(`The warp has passed ${plural(request.barriers, "barrier")}.`);
+  return facts.join(" ");
+}
+
+// ---- Pictures ----
+
+/** The lanes that want each word of memory. */
+function lanesByWord(access) {
+  const lanes = new Map();
+  for (const lane of lanesOf(access)) {
+    for (const word of unitsOf(access, WORD, [lane])) {
+      lanes.set(word, [...(lanes.get(word) ?? []), lane]);
+    }
+  }
+  return lanes;
+}
+
+/** The cell of a word: in the colour and with the number of the first lane that wants it. */
+function cellOf(word, lanes, classes = "") {
+  const cell = element("div", { class: `cell ${classes}` });
+  if (lanes !== undefined) {
+    cell.classList.add("lane");
+    cell.style.setProperty("--hue", (lanes[0] * 360) / LANES);
+    cell.classList.toggle("several", lanes.length > 1);
+    cell.textContent = lanes[0];
+    cell.title = `byte ${word * WORD}: lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`;
+  }
+  return cell;
+}
+
+function rowOf(label, ...content) {
+  return element("div", { class: "row" }, element("div", { class: "label" }, label), ...content);
+}
+
+function memoryPicture(title, description, rows) {
+  const most = 40;
+  const picture = element("div", { class: "memory", role: "img", "aria-label": description });
+  picture.append(...rows.slice(0, most));
+  if (rows.length > most) {
+    picture.append(element("p", {}, `... and ${rows.length - most} more`));
+  }
+  return [element("h3", {}, title), picture];
+}
+
+/** Lines of 128 bytes, with their sectors. */
+function globalPicture(access, array) {
+  const lanes = lanesByWord(access);
+  const sectors = new Set(unitsOf(access, SECTOR));
+  const rows = unitsOf(access, LINE).map((line) => {
+    const parts = Array.from({ length: LINE / SECTOR }, (_, part) => {
+      const sector = (line * LINE) / SECTOR + part;
+      const words = Array.from({ length: SECTOR / WORD }, (_, i) => (sector * SECTOR) / WORD + i);
+      const touched = sectors.has(sector) ? "touched" : "";
+      return element("div", { class: "words" }, ...words.map((word) => cellOf(word, lanes.get(word), touched)));
+    });
+    const count = parts.filter((_, part) => sectors.has((line * LINE) / SECTOR + part)).length;
+    return rowOf(
+      `from byte ${(line * LINE).toLocaleString("en")}: ${plural(count, "sector")}`,
+      element("div", { class: "sectors" }, ...parts),
+    );
+  });
+  return memoryPicture(
+    `Global memory, ${array}: ${plural(rows.length, "line")} of 128 bytes with four sectors each`,
+    `${sectors.size} sectors of ${array} in ${rows.length} lines`,
+    rows,
+  );
+}
+
+/**
+ * Rows of all banks, for each part of the warp that is served by itself. The operation is "load", "store" or "copy",
+ * whose wavefronts depend on where it reads as well.
+ */
+function sharedPicture(access, array, operation) {
+  const isNamed = !array.endsWith("shared memory");
+  const name = isNamed ? `Shared memory, ${array}` : array[0].toUpperCase() + array.slice(1);
+  const parts = partsOf(access, operation === "load");
+  const rows = parts.flatMap((part) => {
+    const only = { ...access, address: access.address.map((address, lane) => (part.includes(lane) ? address : null)) };
+    const lanes = lanesByWord(only);
+    const banks = wordsByBank(access, part);
+    const worst = Math.max(...banks);
+    const heading =
+      `lanes ${part[0]} to ${part.at(-1)}` + (operation === "copy" ? "" : `: ${plural(worst, "wavefront")}`);
+    return unitsOf(only, BANKS * WORD).map((row, index) => {
+      const cells = Array.from({ length: BANKS }, (_, bank) => {
+        const word = row * BANKS + bank;
+        const conflict = lanes.has(word) && banks[bank] > 1 ? "conflict" : "";
+        return cellOf(word, lanes.get(word), conflict);
+      });
+      const label = `from byte ${(row * BANKS * WORD).toLocaleString("en")}`;
+      return rowOf(
+        index === 0 ? `${heading}; ${label}` : label,
+        element("div", { class: "words" }, ...cells),
+      );
+    });
+  });
+  return memoryPicture(
+    `${name}: rows of 32 banks of 4 bytes`,
+    `${name}: ${plural(lanesOf(access).length, "lane")} in ${plural(rows.length, "row")} of all banks`,
+    rows,
+  );
+}
+
+function picturesOf(request) {
+  const { place, access, copiedTo } = request;
+  const pictures = [];
+  if (access !== null) {
+    pictures.push(
+      ...(isShared(place)
+        ? sharedPicture(access, memoryName(place), place.kind === "shared_load" ? "load" : "store")
+        : globalPicture(access, memoryName(place))),
+    );
+  }
+  if (copiedTo !== null) {
+    pictures.push(...sharedPicture(copiedTo, place.copied_to || "shared memory", "copy"));
+  }
+  return pictures;
+}
+
+// ---- The page ----
+
+function show(trace) {
+  const $ = (id) => document.getElementById(id);
+  const { requests } = trace;
+  const lines = new Map(); // "file:line" -> numbers of its requests
+  const keyOf = (place) => `${place.file}:${place.line}`;
+  requests.forEach(({ place }, number) => {
+    if (!lines.has(keyOf(place))) {
+      lines.set(keyOf(place), []);
+    }
+    lines.get(keyOf(place)).push(number);
+  });
+  let current = 0;
+  let timer = null;
+  let file = null;
+
+  $("kernel").textContent = trace.kernel;
+  document.title = `A warp's accesses: ${trace.kernel}`;
+  // The function of a single launch has the kernel's name.
+  const launch =
+    trace.launches === 1
+      ? ""
+      : `This is launch ${trace.launch} of ${trace.launches}, ${trace.function || "whose function is not known"}, and ` +
+        `--trace-launch chooses another one. Launches, blocks and warps are numbered from 0. `;
+  $("about").textContent =
+    `M x N x K = ${trace.size.join(" x ")}. Warp ${trace.warp} of ${trace.warps} in block ${trace.block} of ` +
+    `${trace.blocks.toLocaleString("en")}, executed on a CPU. ${launch}Numbers in the pictures are lanes. An ` +
+    `underlined one is the first of several lanes that want the same word.`;
+  if (trace.left_out > 0) {
+    $("cut").hidden = false;
+    $("cut").textContent =
+      `The warp makes ${(requests.length + trace.left_out).toLocaleString("en")} accesses. This page has the first ` +
+      `${trace.left_out_at.toLocaleString("en")} and the last ` +
+      `${(requests.length - trace.left_out_at).toLocaleString("en")}, and their sums are not the whole warp's.`;
+  }
+  if (requests.length === 0) {
+    $("fact").textContent = "This warp makes no access to global or shared memory. Another one may.";
+    for (const control of document.querySelectorAll("button, input, select")) {
+      control.disabled = true;
+    }
+    return;
+  }
+
+  /** Fills the source panel with the file. */
+  function openFile(name) {
+    file = name;
+    $("file").textContent = name || "Source";
+    const text = trace.files[name];
+    if (text === null || text === undefined) {
+      $("source").replaceChildren(element("p", {}, "The source could not be read when this page was made."));
+      return;
+    }
+    const items = text.split("\n").map((line, index) => {
+      const number = index + 1;
+      const own = lines.get(`${name}:${number}`);
+      const title = `Next access of line ${number}`;
+      const label = own
+        ? element("button", { type: "button", class: "number", "aria-label": title }, `${number}`)
+        : element("span", { class: "number" }, `${number}`);
+      label.addEventListener("click", () => own && goTo(own.find((other) => other > current) ?? own[0]));
+      return element("li", {}, label, line);
+    });
+    $("source").replaceChildren(element("ol", {}, ...items));
+  }
+
+  function showSource(place) {
+    if (place.file !== file) {
+      openFile(place.file);
+    }
+    const items = $("source").querySelectorAll("li");
+    for (const item of $("source").querySelectorAll(".current")) {
+      item.classList.remove("current");
+      item.removeAttribute("aria-current");
+    }
+    const item = items[place.line - 1];
+    if (item !== undefined) {
+      item.classList.add("current");
+      item.setAttribute("aria-current", "step");
+      const panel = $("source");
+      if (item.offsetTop < panel.scrollTop + 48 || item.offsetTop > panel.scrollTop + panel.clientHeight - 72) {
+        panel.scrollTop = item.offsetTop - panel.clientHeight / 2;
+      }
+    }
+  }
+
+  function drawOverview() {
+    const canvas = $("overview");
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = canvas.clientWidth * scale;
+    canvas.height = 48 * scale;
+    const context = canvas.getContext("2d");
+    const style = getComputedStyle(document.documentElement);
+    const costOf = (request) => Math.max(request.sectors, request.wavefronts);
+    const most = Math.max(...requests.map(costOf), 1);
+    const width = canvas.width / requests.length;
+    requests.forEach((request, number) => {
+      const wasteful =
+        request.wavefronts > request.ideal ||
+        (request.access !== null && request.sectors > fewestSectorsOf(request.access));
+      const height = Math.max((costOf(request) / most) * canvas.height * 0.85, scale);
+      context.fillStyle = style.getPropertyValue(wasteful ? "--second" : "--edge");
+      context.fillRect(number * width, canvas.height - height, Math.max(width - (width > 3 ? 1 : 0), 1), height);
+    });
+    context.fillStyle = style.getPropertyValue("--accent");
+    context.fillRect(current * width - scale, 0, Math.max(width, 2 * scale), 4 * scale);
+    context.fillRect(current * width + width / 2 - scale / 2, 0, scale, canvas.height);
+  }
+
+  function showCounts() {
+    const rows = new Map();
+    requests.forEach((request, number) => {
+      const { place } = request;
+      const key = [place.file, place.line, place.kind, place.array].join("\n");
+      const row = rows.get(key) ?? { place, own: [], before: 0, current: false };
+      row.own.push(request);
+      row.before += number <= current ? request.count : 0;
+      row.current ||= number === current;
+      rows.set(key, row);
+    });
+    const mean = (sum, requests) => (requests === 0 ? "" : (sum / requests).toFixed(2));
+    const whole = (number) => number.toLocaleString("en");
+    const isText = (column) => column === 1 || column === 2;
+    const costs = ["requests", "sectors", "wavefronts", "conflicts"];
+    const titles = ["line", "what", "memory", "so far", ...costs, ...costs].map((title, column) =>
+      element("th", { scope: "col", class: isText(column) ? "text" : "" }, title),
+    );
+    const groups = [["", 3], ["this warp", 5], ["all warps of the launch", 4]].map(([title, columns]) =>
+      title === ""
+        ? element("td", { colspan: columns })
+        : element("th", { scope: "colgroup", colspan: columns, class: "group" }, title),
+    );
+    const body = [...rows.values()].map(({ place, own, before, current: isCurrent }) => {
+      const sums = totalsOf(own);
+      const ofLaunch = trace.lines.find(
+        (line) =>
+          line.file === place.file &&
+          line.line === place.line &&
+          line.kind === place.kind &&
+          (line.array ?? "") === place.array,
+      );
+      const shared = place.kind !== "global_load" && place.kind !== "global_store";
+      const costsOf = (counts) => [
+        isShared(place) ? "" : mean(counts.sectors, counts.requests),
+        shared ? mean(counts.wavefronts, counts.requests) : "",
+        shared ? mean(counts.conflicts, counts.requests) : "",
+      ];
+      const cells = [
+        place.line || "?",
+        KINDS[place.kind],
+        place.array,
+        whole(before),
+        whole(sums.requests),
+        ...costsOf(sums),
+        ...(ofLaunch ? [whole(ofLaunch.requests), ...costsOf(ofLaunch)] : ["", "", "", ""]),
+      ];
+      return element(
+        "tr",
+        isCurrent ? { class: "current" } : {},
+        ...cells.map((cell, column) => element("td", { class: isText(column) ? "text" : "" }, `${cell}`)),
+      );
+    });
+    $("counts").replaceChildren(
+      element("thead", {}, element("tr", {}, ...groups), element("tr", {}, ...titles)),
+      element("tbody", {}, ...body),
+    );
+  }
+
+  function goTo(number) {
+    current = Math.min(Math.max(number, 0), requests.length - 1);
+    const request = requests[current];
+    $("step").value = current + 1;
+    $("step").setAttribute("aria-valuetext", `access ${current + 1}, line ${request.place.line}`);
+    const skipped = trace.left_out > 0 && current === trace.left_out_at;
+    $("position").textContent =
+      `Access ${(current + 1).toLocaleString("en")} of ${requests.length.toLocaleString("en")}` +
+      (skipped ? `, behind ${trace.left_out.toLocaleString("en")} that are left out` : "");
+    $("fact").textContent = factOf(request);
+    $("memories").replaceChildren(...picturesOf(request));
+    $("first").disabled = $("back").disabled = current === 0;
+    $("last").disabled = $("next").disabled = current === requests.length - 1;
+    showSource(request.place);
+    showCounts();
+    drawOverview();
+  }
+
+  /** The access of the same line after (1) or before (-1) this one; this one where there is none. */
+  function ofSameLine(direction) {
+    const own = lines.get(keyOf(requests[current].place));
+    return own[own.indexOf(current) + direction] ?? current;
+  }
+
+  function play(wanted) {
+    clearInterval(timer);
+    timer = null;
+    $("play").textContent = wanted ? "Pause" : "Play";
+    // Each step would be read out.
+    $("fact").setAttribute("aria-live", wanted ? "off" : "polite");
+    if (wanted) {
+      goTo(current === requests.length - 1 ? 0 : current);
+      timer = setInterval(
+        () => (current === requests.length - 1 ? play(false) : goTo(current + 1)),
+        1000 / Number($("speed").value),
+      );
+    }
+  }
+
+  $("step").max = requests.length;
+  $("step").addEventListener("input", () => goTo(Number($("step").value) - 1));
+  $("first").addEventListener("click", () => goTo(0));
+  $("back").addEventListener("click", () => goTo(current - 1));
+  $("next").addEventListener("click", () => goTo(current + 1));
+  $("last").addEventListener("click", () => goTo(requests.length - 1));
+  $("again").addEventListener("click", () => goTo(ofSameLine(1)));
+  $("play").addEventListener("click", () => play(timer === null));
+  $("speed").addEventListener("change", () => timer !== null && play(true));
+  const keys = {
+    ArrowRight: () => goTo(current + 1),
+    ArrowLeft: () => goTo(current - 1),
+    ArrowDown: () => goTo(ofSameLine(1)),
+    ArrowUp: () => goTo(ofSameLine(-1)),
+    Home: () => goTo(0),
+    End: () => goTo(requests.length - 1),
+    " ": () => play(timer === null),
+  };
+  document.addEventListener("keydown", (event) => {
+    // Whoever has the focus and a use for the key keeps it.
+    const busy = event.target.closest("select, .scrolls") || (event.key === " " && event.target.closest("button"));
+    if (keys[event.key] && !busy && !event.ctrlKey && !event.altKey && !event.metaKey) {
+      event.preventDefault();
+      keys[event.key]();
+    }
+  });
+  $("overview").addEventListener("click", (event) => {
+    goTo(Math.floor((event.offsetX / $("overview").clientWidth) * requests.length));
+  });
+  window.addEventListener("resize", drawOverview);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawOverview);
+  goTo(0);
+}
+
+const trace = readTrace(JSON.parse(document.getElementById("data").textContent));
+show(trace);

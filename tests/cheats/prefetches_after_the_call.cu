@@ -1,0 +1,43 @@
+// A stream of its own reads A and B again a tenth of a millisecond after each call, when the flush for the next sample
+// is over, so that they lie in the L2 when it begins.
+// family: L2
+// source: own
+// verdict: implausible or honest
+// caught with: gpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
+#include "product.cuh"
+
+__global__ void read_later(const float* A, size_t size_a, const float* B, size_t size_b, float* sink) {
+  long long now, end = 0;
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    end = end ? end : now + 100000;
+  } while (now < end);
+  float sum = 0.0f;
+  const size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x, step = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = first; i < size_a; i += step) {
+    sum += A[i];
+  }
+  for (size_t i = first; i < size_b; i += step) {
+    sum += B[i];
+  }
+  if (sum == 1234.5f) {
+    *sink = sum;
+  }
+}
+
+void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+           cudaStream_t stream) {
+  static cudaStream_t own = nullptr;
+  static cudaEvent_t done;
+  static float* sink;
+  if (!own) {
+    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+    cudaMalloc(&sink, sizeof(float));
+  }
+  multiply(M, N, K, alpha, A, B, beta, C, stream);
+  cudaEventRecord(done, stream);
+  cudaStreamWaitEvent(own, done, 0);
+  read_later<<<16, 1024, 0, own>>>(A, (size_t)M * K, B, (size_t)K * N, sink);
+}

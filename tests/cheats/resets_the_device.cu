@@ -1,0 +1,17 @@
+// Resets the device in its fourth call: all memory, streams and events of the process are gone.
+// family: process
+// source: own
+// verdict: failed
+// caught with: gpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
+#include "product.cuh"
+
+void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+           cudaStream_t stream) {
+  static int calls = 0;
+  if (++calls == 4) {
+    cudaDeviceReset();
+    return;
+  }
+  multiply(M, N, K, alpha, A, B, beta, C, stream);
+}

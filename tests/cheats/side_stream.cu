@@ -1,0 +1,16 @@
+// Works on a stream of its own, which the runner's events do not see, and does not wait for it.
+// family: stream
+// source: https://github.com/ScalingIntelligence/KernelBench/pull/82
+// verdict: incorrect or implausible
+// caught with: gpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
+#include "product.cuh"
+
+void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+           cudaStream_t stream) {
+  static cudaStream_t own = nullptr;
+  if (!own) {
+    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+  }
+  multiply(M, N, K, alpha, A, B, beta, C, own);
+}

@@ -1,0 +1,220 @@
+// CUDA's runtime for the tests.
+
+#include "fake_cuda.hpp"
+
+#include <numeric>
+#include <utility>
+
+FakeCuda* fake_cuda() {
+  static auto* const fake = new FakeCuda;
+  return fake;
+}
+
+struct CUevent_st {
+  int device;
+  int records = 0;
+};
+
+namespace {
+
+thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
+
+cudaError_t result(cudaError_t error) {
+  if (error != cudaSuccess) {
+    fake_cuda()->error = error;
+  }
+  return error;
+}
+
+/// Of a call that may do what a capture forbids.
+cudaError_t unsafe() {
+  FakeCuda& fake = *fake_cuda();
+  if (fake.captured.empty() || mode_of_thread == cudaStreamCaptureModeRelaxed) {
+    return cudaSuccess;
+  }
+  ++fake.broken_captures;
+  return result(cudaErrorStreamCaptureUnsupported);
+}
+
+}  // namespace
+
+cudaError_t cudaGetLastError() { return std::exchange(fake_cuda()->error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return fake_cuda()->error; }
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, mode_of_thread);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const bool captured = fake_cuda()->captured.count(stream) > 0;
+  *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  // The default stream waits for others, so that nothing can be said of it while one is captured.
+  return stream == nullptr && !captured && !fake_cuda()->captured.empty() ? result(cudaErrorStreamCaptureImplicit)
+                                                                          : cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  ++fake_cuda()->calls;
+  *device = fake_cuda()->device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  // 1e3 bytes a microsecond
+  *value = which == cudaDevAttrMemoryClockRate ? 500 : which == cudaDevAttrGlobalMemoryBusWidth ? 8000 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new CUevent_st{fake_cuda()->device};
+  return cudaSuccess;
+}
+
+// Streams of tests are of the device that is current.
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  ++fake_cuda()->calls;
+  if (event->device != fake_cuda()->device) {
+    return result(cudaErrorInvalidResourceHandle);
+  }
+  ++event->records;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t) {
+  ++fake_cuda()->calls;
+  return unsafe();
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t) {
+  *milliseconds = static_cast<float>(begin->records == 1 ? FakeCuda::FIRST_MS : FakeCuda::LATER_MS);
+  return unsafe();
+}
+
+// ---- Memory ----
+
+std::size_t FakePool::reserved() const { return std::accumulate(idle.begin(), idle.end(), in_use); }
+
+void FakePool::trim(std::size_t bytes) {
+  while (!idle.empty() && reserved() > bytes) {
+    idle.erase(idle.begin());
+  }
+}
+
+std::size_t FakeCuda::free() const {
+  std::size_t taken = of_others;
+  for (const auto& pool : pools) {
+    taken += pool->reserved();
+  }
+  return total - taken;
+}
+
+void FakeCuda::synchronize() {
+  for (const auto& pool : pools) {
+    pool->trim(pool->threshold);
+  }
+}
+
+void FakeCuda::destroy_graph() {
+  ++capture;
+  for (const FakeUserObject& object : std::exchange(held, {})) {
+    object.destroy(object.argument);
+  }
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  ++fake_cuda()->questions;
+  *free = fake_cuda()->free();
+  *total = fake_cuda()->total;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  if (properties->maxSize > 0 && !fake_cuda()->knows_limits) {
+    return result(cudaErrorInvalidValue);
+  }
+  auto made = std::make_unique<FakePool>();
+  made->most = properties->maxSize;
+  *pool = reinterpret_cast<cudaMemPool_t>(made.get());
+  fake_cuda()->pools.push_back(std::move(made));
+  return unsafe();
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+  if (which == cudaMemPoolAttrReleaseThreshold) {
+    reinterpret_cast<FakePool*>(pool)->threshold = *static_cast<unsigned long long*>(value);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
+  reinterpret_cast<FakePool*>(pool)->trim(bytes);
+  return unsafe();
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  FakeCuda& fake = *fake_cuda();
+  fake.memory_nodes += static_cast<int>(fake.captured.count(stream));
+  FakePool& from = *reinterpret_cast<FakePool*>(pool);
+  if (const auto piece = from.idle.lower_bound(bytes); piece != from.idle.end()) {
+    bytes = *piece;
+    from.idle.erase(piece);
+  } else if (bytes > fake.free() || (from.most > 0 && from.reserved() + bytes > from.most)) {
+    ++fake.refused_allocations;
+    return result(cudaErrorMemoryAllocation);
+  }
+  from.in_use += bytes;
+  *memory = new char;
+  fake.allocations[*memory] = {&from, bytes};
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+  const auto found = fake_cuda()->allocations.find(memory);
+  if (found == fake_cuda()->allocations.end()) {
+    return result(cudaErrorInvalidValue);
+  }
+  const auto& [pool, bytes] = found->second;
+  pool->in_use -= bytes;
+  pool->idle.insert(bytes);
+  fake_cuda()->allocations.erase(found);
+  delete static_cast<char*>(memory);
+  return cudaSuccess;
+}
+
+// ---- Streams and graphs ----
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = reinterpret_cast<cudaStream_t>(1024);
+  return unsafe();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return unsafe(); }
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
+                                     std::size_t*) {
+  *id = fake_cuda()->capture;
+  *graph = reinterpret_cast<cudaGraph_t>(512);
+  return cudaStreamIsCapturing(stream, status);
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* argument, cudaHostFn_t destroy, unsigned, unsigned) {
+  *object = reinterpret_cast<cudaUserObject_t>(new FakeUserObject{argument, destroy});
+  return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned) {
+  const std::unique_ptr<FakeUserObject> ends(reinterpret_cast<FakeUserObject*>(object));
+  ends->destroy(ends->argument);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t object, unsigned, unsigned) {
+  if (fake_cuda()->graph_refuses) {
+    return result(cudaErrorInvalidValue);
+  }
+  const std::unique_ptr<FakeUserObject> moved(reinterpret_cast<FakeUserObject*>(object));
+  fake_cuda()->held.push_back(*moved);
+  return cudaSuccess;
+}

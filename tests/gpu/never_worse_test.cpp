@@ -1,0 +1,257 @@
+// What libsgemm leaves to the program on a GPU: captures of other threads, errors, graphs that can be cloned, and
+// memory. With an older libsgemm.so.0 in LD_LIBRARY_PATH these tests say what was wrong with it.
+
+#include "gpu/all_memory.hpp"
+#include "gpu/failing_launch.hpp"
+#include "library/gemm_case.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+constexpr std::size_t MIB = std::size_t{1} << 20U;
+
+std::size_t free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  return free;
+}
+
+/// Operands without managed memory, which would need room on the GPU itself. All numbers are 1.
+class Square {
+ public:
+  explicit Square(std::int64_t size, std::int64_t batch = 1) : size_(size), batch_(batch) {
+    const std::vector<float> ones(static_cast<std::size_t>(size * size * batch), 1.0F);
+    for (float** matrix : {&a_, &b_, &c_}) {
+      EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(matrix), ones.size() * sizeof(float)), cudaSuccess);
+      EXPECT_EQ(cudaMemcpy(*matrix, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
+    }
+  }
+  ~Square() {
+    for (float* matrix : {a_, b_, c_}) {
+      cudaFree(matrix);
+    }
+  }
+  Square(const Square&) = delete;
+  Square& operator=(const Square&) = delete;
+
+  sgemm_status_t multiply(sgemm_handle_t handle, float beta = 0.0F) {
+    const float one = 1.0F;
+    return sgemm_gemm_strided_batched(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size_, size_, size_, &one,
+                                      a_, size_, size_ * size_, b_, size_, size_ * size_, &beta, c_, size_,
+                                      size_ * size_, batch_);
+  }
+  /// The last element of C.
+  float last() const {
+    float value = 0.0F;
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(&value, c_ + size_ * size_ * batch_ - 1, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+    return value;
+  }
+
+ private:
+  std::int64_t size_;
+  std::int64_t batch_;
+  float* a_ = nullptr;
+  float* b_ = nullptr;
+  float* c_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() { EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+TEST(NeverWorseTest, HandlesComeAndGoWhileAnotherThreadCaptures) {
+  Square square(2048);
+  const Stream captured;
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal), cudaSuccess);
+  std::thread([&] {
+    const Handle handle;
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);  // for the test's own stream
+    const Stream stream;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    EXPECT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+  }).join();
+  EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess) << "the capture was broken";
+  cudaGraphDestroy(graph);
+  EXPECT_EQ(square.last(), 2048.0F);
+}
+
+TEST(NeverWorseTest, AnErrorOfTheProgramStays) {
+  const Handle handle;
+  Square square(4096);
+  ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(square.last(), 4096.0F);
+  Square larger(8192);
+  const AllMemory taken;
+  cudaGetLastError();
+  ASSERT_NE(cudaSetDevice(1000), cudaSuccess);
+  ASSERT_NE(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(larger.multiply(handle), SGEMM_STATUS_SUCCESS);  // by cuBLAS
+  EXPECT_NE(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(larger.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of the library";
+  EXPECT_EQ(larger.last(), 8192.0F);
+}
+
+TEST(NeverWorseTest, GraphsCanBeClonedNestedAndInstantiatedTwice) {
+  const Handle handle;
+  const Stream stream;
+  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  Square square(2048);
+  ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  const std::size_t before = free_bytes();
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(square.multiply(handle, 0.0F), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(square.multiply(handle, 1.0F), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+
+  std::size_t count = 0;
+  ASSERT_EQ(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
+  std::vector<cudaGraphNode_t> nodes(count);
+  ASSERT_EQ(cudaGraphGetNodes(graph, nodes.data(), &count), cudaSuccess);
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    ASSERT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
+    EXPECT_NE(type, cudaGraphNodeTypeMemAlloc);
+    EXPECT_NE(type, cudaGraphNodeTypeMemFree);
+  }
+  cudaGraph_t clone = nullptr;
+  cudaGraph_t parent = nullptr;
+  cudaGraphNode_t child = nullptr;
+  EXPECT_EQ(cudaGraphClone(&clone, graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphCreate(&parent, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphAddChildGraphNode(&child, parent, nullptr, 0, graph), cudaSuccess);
+  std::vector<cudaGraphExec_t> executables;
+  for (const cudaGraph_t each : {graph, graph, clone, parent}) {
+    cudaGraphExec_t executable = nullptr;
+    if (each != nullptr && cudaGraphInstantiate(&executable, each, 0) == cudaSuccess) {
+      executables.push_back(executable);
+    }
+  }
+  EXPECT_EQ(executables.size(), 4U);
+  for (cudaGraph_t each : {graph, clone, parent}) {
+    cudaGraphDestroy(each);
+  }
+  for (const cudaGraphExec_t executable : executables) {  // the memory goes on with the last of them
+    EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    EXPECT_EQ(square.last(), 2 * 2048.0F);
+    cudaGraphExecDestroy(executable);
+  }
+  cudaGetLastError();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // CUDA tells of the end on a thread of its own
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_GE(free_bytes() + 32 * MIB, before) << "the graph is gone, and its memory is not";
+}
+
+TEST(NeverWorseTest, HandlesShareThePoolAndGiveItBack) {
+  Square square(8192);  // 0.8 GB of terms
+  { const Handle first; }
+  const std::size_t before = free_bytes();
+  {
+    std::vector<std::unique_ptr<Handle>> handles;
+    for (int i = 0; i < 6; ++i) {
+      handles.push_back(std::make_unique<Handle>());
+      ASSERT_EQ(square.multiply(*handles.back()), SGEMM_STATUS_SUCCESS);
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+    // Handles of cuBLAS have some memory as well.
+    EXPECT_GE(free_bytes() + 2200 * MIB, before) << "each handle keeps the terms of its products";
+  }
+  EXPECT_GE(free_bytes() + 300 * MIB, before);
+}
+
+/// As PyTorch does when it finds no room.
+TEST(NeverWorseTest, WhereLittleIsFreeThePoolGivesBack) {
+  const Handle handle;
+  Square square(8192);
+  Square small(512);
+  ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(small.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const AllMemory taken;
+  const std::size_t before = free_bytes();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const Square* const still = &square;
+  ASSERT_EQ(small.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_GE(free_bytes(), before + 500 * MIB);
+  cudaGetLastError();
+  EXPECT_EQ(still->last(), 8192.0F);
+}
+
+/// Run with SGEMM_MEMORY=256M.
+TEST(NeverWorseTest, SgemmMemoryIsALimit) {
+  const char* const limit = std::getenv("SGEMM_MEMORY");
+  if (limit == nullptr || std::string(limit) != "256M") {
+    GTEST_SKIP() << "run it with SGEMM_MEMORY=256M";
+  }
+  const Handle handle;
+  Square square(2048);
+  Square large(8192);
+  EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(large.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const std::size_t before = free_bytes();
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_LE(free_bytes(), before + 258 * MIB);
+  sgemm_plan_t plan{};
+  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8192, 8192, 8192, 8192, 8192, 8192,
+                            1, &plan),
+            SGEMM_STATUS_SUCCESS);
+  EXPECT_LE(plan.workspace_bytes, 256 * MIB);
+  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 2048, 2048, 2048, 2048, 2048, 2048,
+                            1, &plan),
+            SGEMM_STATUS_SUCCESS);
+  if (has_wgmma()) {
+    EXPECT_STREQ(plan.kernel, "11_bf16x6");
+  }
+}
+
+TEST(NeverWorseTest, ALaunchThatFailsIsMadeUpForOrNamed) {
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_FP32), SGEMM_STATUS_SUCCESS);
+  Square batch(2048, 3);  // chapter 09: a launch for each product
+  ASSERT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(batch.last(), 2048.0F);
+  launches().until_failure = 1;
+  EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS) << "C is not read";
+  launches().until_failure = -1;
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(batch.last(), 2048.0F);
+  launches().until_failure = 0;
+  EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
+  launches().until_failure = 1;
+  EXPECT_EQ(batch.multiply(handle, 1.0F), SGEMM_STATUS_EXECUTION_FAILED) << "the first product is in C";
+  launches().until_failure = -1;
+  EXPECT_NE(cudaGetLastError(), cudaSuccess) << "sgemm.h says that it may tell more";
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,108 @@
+// Predictions and choices for boards other than the H200 that was measured.
+
+#include "board.hpp"
+#include "choice.hpp"
+#include "gemm_case.hpp"
+#include "host_blas.hpp"
+#include "predicted_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace sgemm::test {
+namespace {
+
+/// As CUDA describes them: two transfers a clock.
+Board board(const char* name, int multiprocessors, double clock_mhz, double memory_mhz, double bits) {
+  return {name, multiprocessors, clock_mhz, 2 * memory_mhz * bits / 8};
+}
+const Board H200 = board("NVIDIA H200", 132, 1980, 3201, 6016);
+const Board H100_SXM = board("NVIDIA H100 80GB HBM3", 132, 1980, 2619, 5120);
+const Board H100_PCIE = board("NVIDIA H100 PCIe", 114, 1755, 1593, 5120);
+const Board H100_NVL = board("NVIDIA H100 NVL", 132, 1785, 2619, 6016);
+const Board H20 = board("NVIDIA H20", 78, 1980, 2619, 6144);
+const Board GH200 = board("NVIDIA GH200 480GB", 132, 1980, 2619, 6144);
+const Board MIG = board("NVIDIA H200 MIG 1g.18gb", 16, 1980, 3201, 6016);
+
+TEST(BoardTest, TheMeasuredBoardIsAsItIs) {
+  const BoardModel model = model_of(H200);
+  const BoardModel plain;
+  EXPECT_EQ(model.clock, plain.clock);
+  EXPECT_EQ(model.throttled, plain.throttled);
+  EXPECT_DOUBLE_EQ(model.bytes, 1.0);
+  EXPECT_EQ(model.margin, 1.0);
+  EXPECT_TRUE(model.has_tensor_cores);
+}
+
+TEST(BoardTest, TheSameBoardWithSlowerMemoryHasAllButItsBandwidth) {
+  const BoardModel model = model_of(H100_SXM);
+  EXPECT_EQ(model.clock, 1980);
+  EXPECT_EQ(model.margin, 1.0);
+  EXPECT_TRUE(model.holds_full_clock);
+  EXPECT_NEAR(model.bytes, 0.697, 0.001);
+  EXPECT_EQ(model.cublas_bytes, model.bytes);
+}
+
+TEST(BoardTest, OtherBoardsHaveAMarginAndLessPower) {
+  for (const Board& other : {H100_PCIE, H100_NVL, GH200, MIG}) {
+    const BoardModel model = model_of(other);
+    EXPECT_EQ(model.margin, 1.25) << other.name;
+    EXPECT_LT(model.throttled, 1.0) << other.name;
+    EXPECT_TRUE(model.has_tensor_cores) << other.name;
+  }
+  EXPECT_NEAR(model_of(H100_PCIE).clock, 1755, 1e-9);
+  EXPECT_NEAR(model_of(MIG).bytes, 16.0 / 132, 1e-9) << "a part of the GPU has a part of the bandwidth";
+  EXPECT_NEAR(model_of(MIG).cublas_bytes, 1.0, 1e-9) << "and cuBLAS, to be safe, all";
+}
+
+TEST(BoardTest, TensorCoresOfUnknownSpeedAreNotTaken) {
+  EXPECT_FALSE(model_of(H20).has_tensor_cores);
+  EXPECT_FALSE(model_of(board("NVIDIA H20-3e", 78, 1980, 3201, 6016)).has_tensor_cores);
+  EXPECT_FALSE(model_of(board("Graphics Device", 132, 1980, 3201, 6016)).has_tensor_cores);
+  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).has_tensor_cores) << "CUDA told no clock";
+  EXPECT_EQ(model_of({"", 0, 0, 0}).margin, 1.25);
+}
+
+/// The plan of a square product on a board.
+std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t size) {
+  host_board() = model_of(on);
+  const Handle handle;
+  EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+  sgemm_plan_t plan{};
+  // As many multiprocessors as the executor has are fewer than an H200's, or all of them.
+  EXPECT_EQ(sgemm_set_multiprocessors(handle, on.multiprocessors), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size, size, size, size, size, size,
+                            1, &plan),
+            SGEMM_STATUS_SUCCESS);
+  host_board() = {};
+  return plan.kernel;
+}
+
+TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 4096), "11_bf16x6");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_COMPONENTWISE, 4096), "11_bf16x6");
+  EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_NORMWISE, 4096), "12_fp16x3");
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    EXPECT_EQ(kernel_on(H20, accuracy, 8192), "cublas") << accuracy;
+  }
+  // 3 % are a gain on the board that was measured alone.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_FP32, 4096), "09_every_shape");
+  EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_FP32, 4096), "cublas");
+  // A prediction that is 1.2 times as fast as cuBLAS is not enough there.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 1024), "11_bf16x6");
+  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 1024), "cublas");
+}
+
+TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
+  host_board() = model_of(H100_PCIE);
+  const double pcie = cublas_microseconds({8192, 8192, 8192, 132}, 1);
+  const double pcie_vector = cublas_microseconds({1, 8192, 8192, 132}, 1);
+  host_board() = {};
+  EXPECT_NEAR(pcie / cublas_microseconds({8192, 8192, 8192, 132}, 1), 1980.0 / 1755, 0.01);
+  EXPECT_GT(pcie_vector / cublas_microseconds({1, 8192, 8192, 132}, 1), 2.0);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,307 @@
+// The pool that calls take memory from, on a CUDA that has pools, pressure and captures without a GPU.
+
+#include "memory_pool.hpp"
+#include "cuda_guard.hpp"
+#include "drop_in/fake_cuda.hpp"
+#include "memory_limit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+constexpr std::size_t MIB = std::size_t{1} << 20U;
+constexpr std::size_t GIB = std::size_t{1} << 30U;
+const auto STREAM = reinterpret_cast<cudaStream_t>(64);
+const auto OTHER_STREAM = reinterpret_cast<cudaStream_t>(128);
+
+class MemoryPoolTest : public testing::Test {
+ protected:
+  /// On a device of its own, because the pool of a device stays.
+  MemoryPoolTest() {
+    static int tests = 0;
+    cuda.device = ++tests;
+    cuda.total = 80 * GIB;
+    cuda.of_others = 0;
+    cuda.captured = {};
+    cuda.graph_refuses = false;
+    cuda.knows_limits = true;
+    cuda.broken_captures = cuda.memory_nodes = cuda.refused_allocations = cuda.questions = 0;
+    cuda.error = cudaSuccess;
+    unsetenv("SGEMM_MEMORY");
+    for (const auto& pool : cuda.pools) {
+      pool->idle.clear();
+    }
+    before_ = cuda.pools.size();
+  }
+
+  FakePool& of_device() { return *cuda.pools.at(before_); }
+  /// As a call does.
+  static bool works(MemoryPool& pool, std::size_t bytes, cudaStream_t stream = STREAM) {
+    const CudaGuard guard;
+    const MemoryPool::Block block = pool.allocate(bytes, stream);
+    pool.free(block, stream);
+    return block.data != nullptr;
+  }
+  static void wait_for_the_next_look() { std::this_thread::sleep_for(std::chrono::milliseconds(120)); }
+
+  FakeCuda& cuda = *fake_cuda();
+  std::size_t before_ = 0;
+};
+
+TEST_F(MemoryPoolTest, HandlesOfADeviceShareItsPool) {
+  std::vector<std::unique_ptr<MemoryPool>> handles;
+  for (int thread = 0; thread < 8; ++thread) {
+    handles.push_back(std::make_unique<MemoryPool>());
+    EXPECT_TRUE(works(*handles.back(), GIB));
+  }
+  EXPECT_EQ(cuda.pools.size(), before_ + 1);
+  cuda.synchronize();
+  EXPECT_EQ(of_device().reserved(), GIB) << "what one has freed is there for the next";
+  cuda.device += 1000;
+  const MemoryPool elsewhere;
+  EXPECT_EQ(cuda.pools.size(), before_ + 2);
+}
+
+TEST_F(MemoryPoolTest, ThePoolKeepsAPartOfTheMemoryAlone) {
+  MemoryPool pool;
+  EXPECT_TRUE(works(pool, 20 * GIB));
+  EXPECT_TRUE(works(pool, 2 * GIB));
+  cuda.synchronize();
+  EXPECT_LE(of_device().reserved(), 80 * GIB / 32);
+  EXPECT_TRUE(works(pool, 2 * GIB));
+  cuda.synchronize();
+  EXPECT_EQ(of_device().reserved(), 2 * GIB);
+}
+
+/// As where PyTorch needs what the pool keeps.
+TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
+  MemoryPool pool;
+  EXPECT_TRUE(works(pool, 2 * GIB));
+  cuda.of_others = 77 * GIB;
+  wait_for_the_next_look();
+  EXPECT_TRUE(works(pool, MIB));
+  EXPECT_EQ(of_device().threshold, GIB / 4) << "a quarter of what is free";
+  cuda.synchronize();
+  EXPECT_LE(of_device().reserved(), GIB / 4);
+  cuda.of_others = cuda.total - of_device().reserved();
+  wait_for_the_next_look();
+  works(pool, MIB);
+  EXPECT_EQ(of_device().threshold, 64 * MIB) << "however little is free";
+  cuda.of_others = 0;
+  wait_for_the_next_look();
+  EXPECT_TRUE(works(pool, MIB));
+  EXPECT_EQ(of_device().threshold, 80 * GIB / 32);
+}
+
+TEST_F(MemoryPoolTest, FreeMemoryIsAskedForNowAndThen) {
+  MemoryPool pool;
+  cuda.questions = 0;
+  for (int call = 0; call < 1000; ++call) {
+    works(pool, MIB);
+  }
+  EXPECT_LE(cuda.questions, 3);
+}
+
+TEST_F(MemoryPoolTest, WhatThePoolKeepsInPiecesMakesRoomForMore) {
+  cuda.of_others = 78 * GIB;
+  MemoryPool pool;
+  std::vector<MemoryPool::Block> blocks;
+  for (int piece = 0; piece < 3; ++piece) {
+    blocks.push_back(pool.allocate(GIB / 2, STREAM));
+  }
+  for (const MemoryPool::Block& block : blocks) {
+    pool.free(block, STREAM);
+  }
+  EXPECT_TRUE(works(pool, GIB));
+  EXPECT_EQ(cuda.error, cudaSuccess) << "the program finds an error that is not its own";
+}
+
+TEST_F(MemoryPoolTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
+  MemoryPool pool;
+  cuda.of_others = cuda.total;
+  for (int call = 0; call < 100; ++call) {
+    EXPECT_FALSE(works(pool, GIB));
+  }
+  EXPECT_LT(cuda.refused_allocations, 100);
+  cuda.of_others = 0;
+  EXPECT_TRUE(works(pool, MIB)) << "for less there may be room";
+  wait_for_the_next_look();
+  EXPECT_TRUE(works(pool, GIB));
+  EXPECT_TRUE(works(pool, GIB)) << "from then on";
+}
+
+TEST_F(MemoryPoolTest, ErrorsOfTheProgramStay) {
+  MemoryPool pool;
+  cuda.of_others = cuda.total;
+  cuda.error = cudaErrorInvalidConfiguration;
+  EXPECT_FALSE(works(pool, GIB));
+  EXPECT_NE(cuda.error, cudaSuccess);
+}
+
+TEST_F(MemoryPoolTest, TheLastHandleGivesAllBack) {
+  auto first = std::make_unique<MemoryPool>();
+  auto second = std::make_unique<MemoryPool>();
+  EXPECT_TRUE(works(*first, GIB));
+  first.reset();
+  EXPECT_EQ(of_device().reserved(), GIB);
+  second.reset();
+  EXPECT_EQ(of_device().reserved(), 0U);
+  EXPECT_EQ(of_device().threshold, 0U) << "what work still uses goes behind it";
+  MemoryPool again;
+  EXPECT_TRUE(works(again, GIB));
+  cuda.synchronize();
+  EXPECT_EQ(of_device().reserved(), GIB);
+  again.trim();
+  EXPECT_EQ(of_device().reserved(), 0U);
+}
+
+TEST_F(MemoryPoolTest, SgemmMemoryLimitsWhatAllHandlesUse) {
+  setenv("SGEMM_MEMORY", "1G", 1);
+  MemoryPool pool;
+  MemoryPool other;
+  EXPECT_EQ(pool.limit(), GIB);
+  EXPECT_FALSE(works(pool, GIB + 1));
+  const MemoryPool::Block block = pool.allocate(768 * MIB, STREAM);
+  EXPECT_NE(block.data, nullptr);
+  EXPECT_FALSE(works(other, 512 * MIB));
+  pool.free(block, STREAM);
+  wait_for_the_next_look();
+  EXPECT_TRUE(works(pool, GIB));
+  EXPECT_EQ(of_device().threshold, GIB);
+}
+
+TEST_F(MemoryPoolTest, WithAnOlderDriverItLimitsEachCall) {
+  setenv("SGEMM_MEMORY", "1G", 1);
+  cuda.knows_limits = false;
+  MemoryPool pool;
+  EXPECT_FALSE(works(pool, GIB + 1));
+  EXPECT_TRUE(works(pool, GIB));
+}
+
+TEST_F(MemoryPoolTest, ASgemmMemoryOfNothingTakesNothing) {
+  setenv("SGEMM_MEMORY", "0", 1);
+  MemoryPool pool;
+  EXPECT_EQ(pool.limit(), 0U);
+  EXPECT_FALSE(works(pool, 1));
+  EXPECT_EQ(cuda.pools.size(), before_);
+}
+
+TEST_F(MemoryPoolTest, AWrongSgemmMemoryIsNamed) {
+  setenv("SGEMM_MEMORY", "much", 1);
+  testing::internal::CaptureStderr();
+  const MemoryPool pool;
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "libsgemm: SGEMM_MEMORY=much is no number of bytes such as 512M or 2G; there is no limit\n");
+  EXPECT_EQ(pool.limit(), std::numeric_limits<std::size_t>::max());
+}
+
+TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
+  MemoryPool pool;
+  cuda.captured = {STREAM, OTHER_STREAM};
+  const auto allocate = [&](std::size_t bytes, cudaStream_t stream) {
+    const CudaGuard guard;
+    const MemoryPool::Block block = pool.allocate(bytes, stream);
+    pool.free(block, stream);
+    return block.data;
+  };
+  void* const memory = allocate(GIB, STREAM);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(allocate(MIB, STREAM), memory) << "work of a stream comes one after the other";
+  void* const beside = allocate(MIB, OTHER_STREAM);
+  EXPECT_NE(beside, memory) << "work of two streams may overlap";
+  EXPECT_NE(allocate(2 * GIB, STREAM), memory);
+  EXPECT_EQ(cuda.memory_nodes, 0);
+  EXPECT_EQ(cuda.broken_captures, 0);
+  EXPECT_EQ(of_device().in_use, 3 * GIB + MIB) << "a replay would find it in other hands";
+
+  cuda.captured = {};
+  EXPECT_NE(allocate(GIB, STREAM), memory) << "a call beside the graph has memory of its own";
+  cuda.destroy_graph();
+  works(pool, 1);
+  EXPECT_EQ(of_device().in_use, 0U);
+}
+
+TEST_F(MemoryPoolTest, ACaptureHasMemoryOfItsOwn) {
+  MemoryPool pool;
+  cuda.captured = {STREAM};
+  const CudaGuard guard;
+  void* const first = pool.allocate(GIB, STREAM).data;
+  ++cuda.capture;
+  EXPECT_NE(pool.allocate(GIB, STREAM).data, first);
+  cuda.destroy_graph();
+}
+
+TEST_F(MemoryPoolTest, GraphsMayOutliveAllHandles) {
+  auto pool = std::make_unique<MemoryPool>();
+  cuda.captured = {STREAM};
+  {
+    const CudaGuard guard;
+    EXPECT_NE(pool->allocate(GIB, STREAM).data, nullptr);
+    pool.reset();
+  }
+  EXPECT_EQ(of_device().in_use, GIB);
+  cuda.captured = {};
+  cuda.destroy_graph();
+  MemoryPool next;
+  works(next, 1);
+  EXPECT_EQ(of_device().in_use, 0U);
+}
+
+TEST_F(MemoryPoolTest, GraphsHaveAPartOfTheMemoryAlone) {
+  MemoryPool pool;
+  cuda.captured = {STREAM};
+  int captures = 0;
+  while (works(pool, GIB)) {
+    ++captures;
+    ++cuda.capture;
+  }
+  EXPECT_EQ(captures, 10) << "an eighth of the device's memory";
+  cuda.captured = {};
+  EXPECT_TRUE(works(pool, GIB)) << "which leaves room for other calls";
+  cuda.destroy_graph();
+}
+
+TEST_F(MemoryPoolTest, AGraphThatHoldsNothingGetsNothing) {
+  MemoryPool pool;
+  cuda.captured = {STREAM};
+  cuda.graph_refuses = true;
+  EXPECT_FALSE(works(pool, GIB));
+  cuda.captured = {};
+  works(pool, 1);
+  EXPECT_EQ(of_device().in_use, 0U);
+}
+
+TEST_F(MemoryPoolTest, WhileAnotherThreadCapturesNothingIsBroken) {
+  cuda.captured = {OTHER_STREAM};
+  {
+    const CudaGuard guard;
+    MemoryPool pool;
+    EXPECT_TRUE(works(pool, GIB));
+    pool.trim();
+  }
+  EXPECT_EQ(cuda.broken_captures, 0);
+}
+
+TEST(MemoryLimitTest, BytesHaveUnits) {
+  EXPECT_EQ(bytes_of("0"), 0U);
+  EXPECT_EQ(bytes_of("800000000"), 800'000'000U);
+  EXPECT_EQ(bytes_of("3K"), 3072U);
+  EXPECT_EQ(bytes_of("512M"), 512 * MIB);
+  EXPECT_EQ(bytes_of("2GiB"), 2 * GIB);
+  EXPECT_EQ(bytes_of("2GB"), 2 * GIB);
+  for (const char* wrong : {"", "G", "-1", "1.5G", "2X", "2Gi", "2 G", "99999999999999999999", "99999999999T"}) {
+    EXPECT_FALSE(bytes_of(wrong)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace sgemm
