@@ -17,7 +17,9 @@ class CounterRandom {
   SGEMM_HOST_DEVICE CounterRandom(std::uint64_t seed, RandomStream stream)
       : base_(mixed(mixed(seed) + static_cast<std::uint64_t>(stream))) {}
 
-  SGEMM_HOST_DEVICE std::uint64_t operator()(std::uint64_t counter) const { return mixed(base_ + counter * GOLDEN_GAMMA); }
+  SGEMM_HOST_DEVICE std::uint64_t operator()(std::uint64_t counter) const {
+    return mixed(base_ + counter * GOLDEN_GAMMA);
+  }
 
  private:
   static constexpr std::uint64_t GOLDEN_GAMMA = 0x9E3779B97F4A7C15U;
