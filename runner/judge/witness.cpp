@@ -17,8 +17,8 @@ static_assert(MOST_MATRICES == Witness::MOST_LAUNCHES);
 /// Errors of one launch are like those of another. Where a launch has so many times the relative error of an earlier
 /// one, it was computed in another way.
 constexpr double WORSE = 8.0;
-/// A sum over fewer rows says little of the error of a launch.
-constexpr std::int64_t ROWS_FOR_ERROR = 64;
+/// A sum over fewer rows, or of fewer products, says little of the error of a launch.
+constexpr std::int64_t TERMS_FOR_ERROR = 64;
 /// Of the witness's own sums in double precision.
 constexpr double OWN_ERROR = 0x1p-40;
 
@@ -140,6 +140,8 @@ void Witness::look(Owner owner, const Standard& standard) {
 }
 
 void Witness::require_right() {
+  // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
+  const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
   for (const std::unique_ptr<Look>& look : looks_) {
     if (!look->taken) {
       continue;
@@ -153,7 +155,7 @@ void Witness::require_right() {
                                     "with random signs x is off by {:.3g} (bound {:.3g})",
                                     where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
     }
-    for (int launch = 0; launch < launches_ && shape_.m >= ROWS_FOR_ERROR; ++launch) {
+    for (int launch = 0; tells_error && launch < launches_; ++launch) {
       const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);
       const double allowed = std::max(WORSE * look->standard.rel_err, OWN_ERROR);
       if (error > allowed) {
