@@ -116,7 +116,7 @@ TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
 TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
   const std::string name(std::string_view(GetParam().kernel).substr(3));
   const std::string split = GetParam().kernel == std::string_view(INT8X6.kernel) ? "_split_lines" : "_split";
-  const std::vector<std::string> expected{name + split + "_kernel<true>", name + "_kernel<"};
+  const std::vector<std::string> expected{name + split + "_kernel<(Access)4>", name + "_kernel<"};
   const std::vector<LaunchCounts> launches = count(GetParam());
   ASSERT_EQ(launches.size(), expected.size());
   for (std::size_t i = 0; i < launches.size(); ++i) {
