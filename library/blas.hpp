@@ -26,6 +26,7 @@ class Blas {
 
  private:
   struct Handle;
+  class Idle;
   std::unique_ptr<Handle> handle_;
 };
 

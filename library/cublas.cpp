@@ -2,6 +2,13 @@
 #include "status_error.hpp"
 
 #include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -26,20 +33,68 @@ cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T :
 }  // namespace
 
 struct Blas::Handle {
-  Handle() { check(cublasCreate(&cublas)); }
-  ~Handle() { cublasDestroy(cublas); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
   cublasHandle_t cublas = nullptr;
+  int device = 0;
   // What it was told last.
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
 
-Blas::Blas() : handle_(std::make_unique<Handle>()) {}
-Blas::~Blas() = default;
+/// Handles of cuBLAS that nobody uses, for the next Blas of their device. None is ever destroyed: cublasDestroy() waits
+/// for the whole device, which breaks captures of other threads.
+class Blas::Idle {
+ public:
+  static Idle& instance() {
+    static auto* const idle = new Idle;  // threads may end after static objects have
+    return *idle;
+  }
+
+  std::unique_ptr<Handle> take(int device) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(handles_.begin(), handles_.end(),
+                                    [&](const std::unique_ptr<Handle>& handle) { return handle->device == device; });
+    if (found == handles_.end()) {
+      return nullptr;
+    }
+    std::unique_ptr<Handle> handle = std::move(*found);
+    handles_.erase(found);
+    return handle;
+  }
+
+  void put(std::unique_ptr<Handle> handle) {
+    const std::lock_guard lock(mutex_);
+    handles_.push_back(std::move(handle));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Handle>> handles_;
+};
+
+Blas::Blas() {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
+  }
+  handle_ = Idle::instance().take(device);
+  if (handle_ == nullptr) {
+    handle_ = std::make_unique<Handle>();
+    handle_->device = device;
+    check(cublasCreate(&handle_->cublas));
+  }
+}
+
+Blas::~Blas() {
+  // As cublasCreate() makes a handle: the next user's stream and workspace may have the addresses of this one's.
+  if (cublasSetStream(handle_->cublas, nullptr) == CUBLAS_STATUS_SUCCESS &&
+      cublasSetSmCountTarget(handle_->cublas, 0) == CUBLAS_STATUS_SUCCESS) {
+    handle_->stream = nullptr;
+    handle_->workspace = nullptr;
+    handle_->workspace_bytes = 0;
+    Idle::instance().put(std::move(handle_));
+  }
+}
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
   Handle& handle = *handle_;
