@@ -186,6 +186,12 @@ void MemoryPool::Pool::keep(std::size_t bytes) {
   cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold);
   if (bytes < kept_) {
     cudaMemPoolTrimTo(pool_, bytes);
+    // At least so many bytes are left then. They may be one piece, of any size.
+    std::uint64_t reserved = 0;
+    if (cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved) == cudaSuccess &&
+        reserved > bytes) {
+      cudaMemPoolTrimTo(pool_, 0);
+    }
   }
   kept_ = bytes;
 }

@@ -147,8 +147,20 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, v
   return cudaSuccess;
 }
 
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+  if (which != cudaMemPoolAttrReservedMemCurrent) {
+    return result(cudaErrorInvalidValue);
+  }
+  *static_cast<unsigned long long*>(value) = reinterpret_cast<FakePool*>(pool)->reserved();
+  return cudaSuccess;
+}
+
+/// At least so many bytes stay, so that a larger piece than the rest stays whole.
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
-  reinterpret_cast<FakePool*>(pool)->trim(bytes);
+  FakePool& from = *reinterpret_cast<FakePool*>(pool);
+  while (!from.idle.empty() && from.reserved() - *from.idle.begin() >= bytes) {
+    from.idle.erase(from.idle.begin());
+  }
   return unsafe();
 }
 

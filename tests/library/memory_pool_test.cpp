@@ -102,6 +102,16 @@ TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
   EXPECT_EQ(of_device().threshold, 80 * GIB / 32);
 }
 
+/// Trimming to a size leaves a piece that is larger than this size whole.
+TEST_F(MemoryPoolTest, ALargePieceIsGivenBackWhereLittleIsFree) {
+  MemoryPool pool;
+  EXPECT_TRUE(works(pool, GIB));
+  cuda.of_others = cuda.total - of_device().reserved();
+  wait_for_the_next_look();
+  EXPECT_TRUE(works(pool, MIB));
+  EXPECT_LE(of_device().reserved(), 64 * MIB);
+}
+
 TEST_F(MemoryPoolTest, FreeMemoryIsAskedForNowAndThen) {
   MemoryPool pool;
   cuda.questions = 0;
