@@ -84,16 +84,27 @@ TEST(NeverWorseTest, HandlesComeAndGoWhileAnotherThreadCaptures) {
   const Stream captured;
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal), cudaSuccess);
+  const auto intact = [&] {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing(captured, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
+  };
   std::thread([&] {
-    const Handle handle;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaThreadExchangeStreamCaptureMode(&mode);  // for the test's own stream
     const Stream stream;
     cudaThreadExchangeStreamCaptureMode(&mode);
-    EXPECT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
-    cudaThreadExchangeStreamCaptureMode(&mode);
+    EXPECT_TRUE(intact()) << "before";
+    {
+      const Handle handle;
+      EXPECT_TRUE(intact()) << "create";
+      EXPECT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+      EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+      EXPECT_TRUE(intact()) << "multiply";
+      EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+      EXPECT_TRUE(intact()) << "trim";
+    }
+    EXPECT_TRUE(intact()) << "destroy";
+    cudaThreadExchangeStreamCaptureMode(&mode);  // and for its end
   }).join();
   EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess) << "the capture was broken";
   cudaGraphDestroy(graph);
@@ -173,26 +184,32 @@ TEST(NeverWorseTest, GraphsCanBeClonedNestedAndInstantiatedTwice) {
 
 TEST(NeverWorseTest, HandlesShareThePoolAndGiveItBack) {
   Square square(8192);  // 0.8 GB of terms
-  { const Handle first; }
-  const std::size_t before = free_bytes();
-  {
+  const auto use_six = [&] {
     std::vector<std::unique_ptr<Handle>> handles;
     for (int i = 0; i < 6; ++i) {
       handles.push_back(std::make_unique<Handle>());
       ASSERT_EQ(square.multiply(*handles.back()), SGEMM_STATUS_SUCCESS);
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     }
-    // Handles of cuBLAS have some memory as well.
-    EXPECT_GE(free_bytes() + 2200 * MIB, before) << "each handle keeps the terms of its products";
+  };
+  use_six();  // handles of cuBLAS stay, with some memory, for the next ones
+  const std::size_t before = free_bytes();
+  use_six();
+  EXPECT_GE(free_bytes() + 32 * MIB, before);
+
+  std::vector<std::unique_ptr<Handle>> handles;
+  for (int i = 0; i < 6; ++i) {
+    handles.push_back(std::make_unique<Handle>());
+    ASSERT_EQ(square.multiply(*handles.back()), SGEMM_STATUS_SUCCESS);
   }
-  EXPECT_GE(free_bytes() + 300 * MIB, before);
+  EXPECT_GE(free_bytes() + 1100 * MIB, before) << "each handle keeps the terms of its products";
 }
 
 /// As PyTorch does when it finds no room.
 TEST(NeverWorseTest, WhereLittleIsFreeThePoolGivesBack) {
   const Handle handle;
   Square square(8192);
-  Square small(512);
+  Square small(1024);  // its terms need memory
   ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(small.multiply(handle), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -235,19 +252,21 @@ TEST(NeverWorseTest, SgemmMemoryIsALimit) {
 }
 
 TEST(NeverWorseTest, ALaunchThatFailsIsMadeUpForOrNamed) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 11 needs wgmma";
+  }
   const Handle handle;
-  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_FP32), SGEMM_STATUS_SUCCESS);
-  Square batch(2048, 3);  // chapter 09: a launch for each product
+  Square batch(4096, 3);  // two launches of two kernels each: the first one computes two products
   ASSERT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(batch.last(), 2048.0F);
-  launches().until_failure = 1;
+  ASSERT_EQ(batch.last(), 4096.0F);
+  launches().until_failure = 2;
   EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS) << "C is not read";
   launches().until_failure = -1;
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  EXPECT_EQ(batch.last(), 2048.0F);
+  EXPECT_EQ(batch.last(), 4096.0F);
   launches().until_failure = 0;
   EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
-  launches().until_failure = 1;
+  launches().until_failure = 2;
   EXPECT_EQ(batch.multiply(handle, 1.0F), SGEMM_STATUS_EXECUTION_FAILED) << "the first product is in C";
   launches().until_failure = -1;
   EXPECT_NE(cudaGetLastError(), cudaSuccess) << "sgemm.h says that it may tell more";
