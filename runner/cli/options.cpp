@@ -246,7 +246,7 @@ void declare_values(CLI::App& app, Options& options, TraceOptions& traced) {
     protocol.seed = parse_number<std::uint64_t>(
         flag, text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
   });
-  value("--secret", "HEX", "of the operands of samples, to repeat a case [unknown until the case is over]",
+  value("--secret", "HEX", "of the operands of samples, to repeat a case [drawn for each case]",
         [&](Flag, Text text) { protocol.secret = Secret::parse(text).text(); });
 
   app.option_defaults()->group("A kernel of your own");
