@@ -13,6 +13,7 @@ class AllMemory {
       void* memory = nullptr;
       if (cudaMalloc(&memory, bytes) == cudaSuccess) {
         taken_.push_back(memory);
+        bytes_ += bytes;
       } else {
         cudaGetLastError();
         bytes /= 2;
@@ -27,6 +28,9 @@ class AllMemory {
   AllMemory(const AllMemory&) = delete;
   AllMemory& operator=(const AllMemory&) = delete;
 
+  std::size_t bytes() const { return bytes_; }
+
  private:
+  std::size_t bytes_ = 0;
   std::vector<void*> taken_;
 };
