@@ -14,12 +14,11 @@ Contender cublas(GpuSession& gpu, OperandSet& operands) {
   return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
 }
 
-/// The median of cuBLAS on its own, which is measured once for all kernels on the same operands.
+/// The median of cuBLAS on its own and on operands that stay, which is measured once for all kernels on the same ones.
 double cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
   OnDevice& state = gpu.on_device(item.operands);
   if (!state.cublas_alone_us) {
-    const std::unique_ptr<Witness> witness = gpu.witness_of(item);
-    const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)}, witness.get());
+    const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)});
     const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
     state.cublas_alone_us = median(take_samples(round, gpu.sampling(1), alone).kernel_us);
   }

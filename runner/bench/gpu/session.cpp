@@ -189,7 +189,7 @@ Round GpuSession::round_of(OperandSet& operands, std::vector<Contender> contende
 
 std::unique_ptr<Witness> GpuSession::witness_of(const GpuCase& item) {
   OperandSet& operands = item.operands;
-  if (!protocol_.verify || protocol_.l2 != L2State::cold || protocol_.time != TimeMode::kernel ||
+  if (!item.kernel.file || !protocol_.verify || protocol_.l2 != L2State::cold || protocol_.time != TimeMode::kernel ||
       !Witness::can_renew(operands.shape, operands.data)) {
     return nullptr;
   }

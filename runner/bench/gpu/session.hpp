@@ -77,8 +77,8 @@ class GpuSession {
   /// All samples are taken by such rounds: operands are restored, the L2 is flushed, and the launches are timed.
   /// With a witness they are new for each round, and each result is looked at.
   Round round_of(OperandSet& operands, std::vector<Contender> contenders, Witness* witness = nullptr);
-  /// For the samples of a case; null where operands stay the same: with a warm L2, from end to end, where nothing is
-  /// verified, and of shapes and kinds that can not be renewed.
+  /// For the samples of a file's kernel; null where operands stay the same: of the suite's own kernels, with a warm L2,
+  /// from end to end, where nothing is verified, and of shapes and kinds that can not be renewed.
   std::unique_ptr<Witness> witness_of(const GpuCase& item);
   /// How right a kernel has to be in samples; `rel_err` is what it had when it was verified.
   static Witness::Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
