@@ -2,6 +2,7 @@
 
 #include <sgemm/sgemm.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sgemm_context {
   sgemm_stream_t stream;
@@ -11,7 +12,7 @@ struct sgemm_context {
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy;
+      batch_count, stream, accuracy, plans_cublas, m, n, k;
 } fake;
 
 int sgemm_version(void) { return SGEMM_VERSION; }
@@ -46,6 +47,21 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
   return SGEMM_STATUS_SUCCESS;
 }
 
+/* A plan for 11_bf16x6, or where the tests set `plans_cublas` for cuBLAS. */
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                               int64_t batch_count, sgemm_plan_t* plan) {
+  (void)handle, (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+  strcpy(plan->kernel, fake.plans_cublas ? "cublas" : "11_bf16x6");
+  plan->workspace_bytes = (size_t)(m * n * k * batch_count);
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  (void)handle, (void)workspace, (void)bytes;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 static int64_t at(sgemm_order_t order, sgemm_op_t op, int64_t row, int64_t column, int64_t ld) {
   const int by_rows = (order == SGEMM_ORDER_ROW_MAJOR) == (op == SGEMM_OP_N);
   return by_rows ? row * ld + column : row + column * ld;
@@ -58,6 +74,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           int64_t batch_count) {
   ++fake.calls;
   fake.order = order;
+  fake.m = m;
+  fake.n = n;
+  fake.k = k;
   fake.transa = transa;
   fake.transb = transb;
   fake.lda = lda;

@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 NAME = "libsgemm.so.0.2"
@@ -63,6 +63,24 @@ def version() -> int:
     return load().sgemm_version()
 
 
+class Plan(ctypes.Structure):
+    """sgemm_plan_t: what the library would do with a call."""
+
+    _fields_ = (
+        *(("kernel", c_char * 32), ("configuration", c_char * 64), ("reason", c_char * 128), ("launches", c_int)),
+        *(("workspace_bytes", c_size_t), ("predicted_us", c_double), ("cublas_us", c_double)),
+    )
+
+
+def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
+    """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
+    handle, result = Handle().pointer, Plan()
+    check(load().sgemm_set_accuracy(handle, accuracy))
+    sizes = (m, n, k, k, n, n, batch_count)
+    check(load().sgemm_gemm_plan(handle, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
+    return result
+
+
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     scalar = POINTER(c_float)
     layout = [c_int] * 3 + [c_int64] * 3
@@ -76,6 +94,7 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_get_device.argtypes = [c_void_p, POINTER(c_int)]
     library.sgemm_set_stream.argtypes = [c_void_p, c_void_p]
     library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
+    library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
     matrix = [c_void_p, c_int64, c_int64]
     library.sgemm_gemm_strided_batched.argtypes = [
         c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,
