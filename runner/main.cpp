@@ -19,6 +19,7 @@
 #include "report/list.hpp"
 #include "report/tuning_run.hpp"
 #include "user/user_kernels.hpp"
+#include "verdict/judge_run.hpp"
 
 #include <filesystem>
 #include <iostream>
@@ -102,6 +103,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     return ALL_WELL;
   }
   const Options& options = parsed.options;
+  if (options.protocol.mode == Mode::judge) {
+    catch_interrupts();
+    return run_judge(options);
+  }
   const KernelTerms terms = kernel_terms(options.kernels);
   std::vector<const Kernel*> selected =
       terms.names.empty() ? std::vector<const Kernel*>() : select_kernels(terms.names, kernels());

@@ -66,7 +66,7 @@ Sizes, separated by commas:
   4096:nt  512:2048:tt          any of these, transposed in memory: B (nt), A (tn) or both (tt)
 Libraries compute the last two, and chapters say that they do not.
 
-Operands; --accuracy takes several separated by commas, or all:
+Operands; --accuracy takes several separated by commas, or all, which leaves out the last four:
 {data}
 GPUs that --count counts for:
 {gpus}
@@ -82,6 +82,7 @@ Examples:
   runner --kernel all --accuracy --data uniform,cancelling
   runner --tune --sizes 256:8192,4096x128x4096
   runner --new-kernel my.cu
+  runner --judge my.cu --sizes 1024,4096 --json -
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
   runner --kernel cublas,5,my.cu --sizes 256:4096
   runner --kernel libsgemm:* --sizes 4096,4096:nt,4096:tn,96x512x512x64:nt
@@ -94,7 +95,9 @@ Exit status:
        wrong
   1    a case was incorrect, implausible or failed, or with --tune a configuration
   2    the usage was wrong or the output can not be written; nothing was measured
-  3    no case could be measured, sustained, executed, compared, counted or profiled
+  3    no case could be measured, sustained, executed, compared, counted or profiled; with --judge a
+       file could not be judged, as without a GPU for its speed, and none was refused
+  4    --judge refused a file; it ends with 0 where all were accepted
   130  the run was interrupted; the file has the results so far
 )";
 
@@ -103,7 +106,7 @@ constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array GPU_EXCHANGES{GpuExchange::peer, GpuExchange::nccl};
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
 constexpr std::array MODES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
-                           Mode::profile, Mode::tune,    Mode::list};
+                           Mode::profile, Mode::tune,    Mode::judge,    Mode::list};
 
 std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
@@ -164,10 +167,17 @@ std::string gpu_ids() {
   return fmt::format("{}", fmt::join(ids, ", "));
 }
 
+/// All that --data takes; "all" are the first.
+constexpr auto KINDS = [] {
+  std::array<Distribution, DISTRIBUTIONS.size() + DECOYS.size()> kinds{};
+  std::copy(DECOYS.begin(), DECOYS.end(), std::copy(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end(), kinds.begin()));
+  return kinds;
+}();
+
 /// A line of the help text for each.
 std::string data_lines() {
   std::string lines;
-  for (const Distribution data : DISTRIBUTIONS) {
+  for (const Distribution data : KINDS) {
     lines += fmt::format("  {:<30}{}\n", to_string(data), summary(data));
   }
   return lines;
@@ -197,7 +207,7 @@ std::vector<Distribution> parse_data(std::string_view flag, const std::string& t
   }
   std::vector<Distribution> data;
   for (const std::string_view word : split(text, ',')) {
-    const Distribution parsed = parse_choice(flag, std::string(word), DISTRIBUTIONS);
+    const Distribution parsed = parse_choice(flag, std::string(word), KINDS);
     if (std::find(data.begin(), data.end(), parsed) != data.end()) {
       throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
     }
@@ -270,6 +280,9 @@ void declare_values(CLI::App& app, Options& options, TraceOptions& traced) {
         });
   value("--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else",
         [&](Flag, Text text) { options.new_kernel = text; });
+
+  value("--judge", "FILES", "try files with more than is asked for, and accept or refuse each; folders, too",
+        [&](Flag, Text text) { options.kernels = text; });
 
   app.option_defaults()->group("How to measure");
   value("--device", "N",
@@ -354,6 +367,7 @@ void declare_values(CLI::App& app, Options& options, TraceOptions& traced) {
   app.option_defaults()->group("Output");
   value("--out", "FILE", "results file [named after the device and the time]",
         [&](Flag, Text text) { options.out = text; });
+  value("--json", "FILE", "verdicts of --judge; - for standard output", [&](Flag, Text text) { options.json = text; });
   value("--tuning", "FILE", "tuning file to read; --tune writes it [results/<device>/tuning.json]",
         [&](Flag, Text text) { options.tuning_file = text; });
   value("--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
@@ -405,17 +419,17 @@ struct Meaning {
 
 const std::vector<Meaning>& meanings() {
   static const std::vector<Meaning> all{
-      {"--launch", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--requires", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--workspace", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--include", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--nvcc-flags", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
-      {"--timeout", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
+      {"--launch", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
+      {"--requires", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
+      {"--workspace", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
+      {"--include", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
+      {"--nvcc-flags", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
+      {"--timeout", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge}},
       {"--energy", {Mode::measure}},
       {"--l2", {Mode::measure, Mode::tune}},
-      {"--secret", {Mode::measure}},
+      {"--secret", {Mode::measure, Mode::judge}},
       {"--time", {Mode::measure}},
-      {"--max-seconds", {Mode::measure, Mode::tune}},
+      {"--max-seconds", {Mode::measure, Mode::tune, Mode::judge}},
       {"--no-verify", {Mode::measure, Mode::sustain, Mode::count, Mode::profile}},
       {"--check", {Mode::measure, Mode::accuracy}},
       {"--force", {Mode::measure, Mode::accuracy, Mode::count}},
@@ -428,6 +442,10 @@ const std::vector<Meaning>& meanings() {
       {"--trace-launch", {Mode::count}},
       {"--trace-block", {Mode::count}},
       {"--trace-warp", {Mode::count}},
+      {"--kernel", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::tune}},
+      {"--data", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::tune}},
+      {"--seed", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::tune}},
+      {"--json", {Mode::judge}},
       {"--out", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile}},
       {"--tuning", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile, Mode::tune}},
       {"--no-tuning", {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile}},
@@ -497,7 +515,7 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
                                            : fmt::format("{} has no effect with {}", meaning.flag, flag_of(mode)));
   }
   for (const char* const flag : {"--launch", "--requires", "--workspace", "--include", "--nvcc-flags"}) {
-    if (app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
+    if (mode != Mode::judge && app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
     }
   }
@@ -534,7 +552,7 @@ void refuse_useless_flags(const CLI::App& app, const Options& options) {
   if (mode == Mode::profile && options.on_executor) {
     throw UsageError("--profile reads a GPU's counters, and --device cpu has none; --count counts there");
   }
-  if (mode == Mode::tune && !options.benchmark_flags.empty()) {
+  if ((mode == Mode::tune || mode == Mode::judge) && !options.benchmark_flags.empty()) {
     throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
 }
@@ -555,6 +573,8 @@ std::string_view flag_of(Mode mode) {
       return "--profile";
     case Mode::tune:
       return "--tune";
+    case Mode::judge:
+      return "--judge";
     case Mode::list:
       return "--list";
   }
@@ -577,6 +597,8 @@ std::string_view default_sizes(Mode mode, bool on_gpu) {
       return "4096";
     case Mode::sustain:
       return "8192";
+    case Mode::judge:
+      return "1024,2048,4096";
     default:
       return "256:8192";
   }

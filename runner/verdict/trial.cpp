@@ -1,0 +1,76 @@
+#include "verdict/trial.hpp"
+
+#include "base/usage_error.hpp"
+#include "bench/case_runner.hpp"
+#include "cli/options.hpp"
+#include "cli/plan.hpp"
+#include "cli/selection.hpp"
+
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+std::vector<Record> records_of(const std::vector<std::string>& words, bool until_supported,
+                               const std::function<void(std::string_view)>& observer) {
+  std::vector<const char*> arguments{"runner"};
+  for (const std::string& word : words) {
+    arguments.push_back(word.c_str());
+  }
+  const Options options = parse_options(static_cast<int>(arguments.size()), arguments.data(), "").options;
+  const DeviceQuery device = device_of(options);
+  const std::vector<Kernel> kernels = kernels_of_files(kernel_terms(options.kernels).files, options, device);
+  std::vector<const Kernel*> selected;
+  for (const Kernel& kernel : kernels) {
+    selected.push_back(&kernel);
+  }
+  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), "");
+  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false}, std::nullopt);
+  std::vector<Record> records;
+  for (const Case& item : plan) {
+    records.push_back(
+        runner->run(item, [&](std::string_view activity) { observer(fmt::format("{}: {}", item.name(), activity)); }));
+    if (until_supported && records.back().outcome != Outcome::not_supported) {
+      break;
+    }
+  }
+  return records;
+}
+
+}  // namespace
+
+std::string_view to_string(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::check:
+      return "check";
+    case Purpose::operands:
+      return "operands";
+    case Purpose::speed:
+      return "speed";
+    case Purpose::count:
+      return "count";
+    case Purpose::profile:
+      return "profile";
+  }
+  return "";
+}
+
+FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                    const std::function<void(std::string_view)>& observer) {
+  FileTrial trial{purpose, words, "", "", {}};
+  try {
+    trial.records = records_of(words, until_supported, observer);
+  } catch (const UsageError& error) {
+    trial.failure = error.what();
+    trial.details = error.details();
+  } catch (const std::exception& error) {
+    trial.failure = error.what();
+  }
+  return trial;
+}
+
+}  // namespace sgemm
