@@ -8,6 +8,7 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
+#include "judge/launcher.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/ranks_bench.hpp"
@@ -145,6 +146,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 
 int main(int argc, char** argv) {
   return sgemm::status_of([&]() -> int {
+    if (sgemm::is_launcher()) {
+      sgemm::serve_as_launcher();
+      return sgemm::ALL_WELL;
+    }
     const std::optional<sgemm::Launch> launch = sgemm::find_launch();
     if (!launch) {
       return sgemm::start(argc, argv, nullptr, nullptr);
