@@ -54,9 +54,7 @@ class Driver:
         self.call("cuDeviceGetName", name, len(name), number)
         self.call("cuDeviceTotalMem_v2", byref(size), number)
         capability = self.attribute(number, self.MAJOR), self.attribute(number, self.MINOR)
-        return Device(
-            number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS), size.value
-        )
+        return Device(number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS), size.value)
 
     def attribute(self, number: int, which: int) -> int:
         value = c_int()

@@ -97,5 +97,3 @@ def print_plans(handle: library.Handle) -> None:
     for reason, where in reasons.items():
         print(f"  {reason} ({where})")
     print("\npython -m sgemm bench measures it.")
-
-
