@@ -267,6 +267,9 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
 }
 
 void sgemm_context::gemm_by_cublas(const GemmBatch& batch) {
+  if (fallback == SGEMM_FALLBACK_NONE) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes);
   const bool saves = bytes > 0 && !memory.missing();

@@ -35,6 +35,7 @@ struct sgemm_context {
 
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
+  sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
 
   /// What gemm() would do. The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch);

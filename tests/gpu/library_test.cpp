@@ -5,6 +5,7 @@
 #include "gpu/all_memory.hpp"
 #include "library/gemm_case.hpp"
 
+#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -412,6 +413,13 @@ TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
   EXPECT_NE(product(SGEMM_ACCURACY_COMPONENTWISE), by_cublas) << "with memory it is cuBLAS's as well";
+}
+
+TEST(LibraryTest, CublasIsThatOfTheProcess) {
+  int major = 0;
+  ASSERT_EQ(cublasGetProperty(MAJOR_VERSION, &major), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_cublas_version() / 10000, major);
+  EXPECT_NE(std::string(sgemm_cublas_path()).find("libcublas.so." + std::to_string(major)), std::string::npos);
 }
 
 TEST(LibraryTest, AnotherDeviceIsRefused) {

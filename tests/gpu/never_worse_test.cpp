@@ -312,6 +312,9 @@ TEST(NeverWorseTest, ALaunchThatFailsIsMadeUpForOrNamed) {
   Square batch(4096, 3);  // two launches of two kernels each: the first one computes two products
   ASSERT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(batch.last(), 4096.0F);
+  if (!launches().seen) {
+    GTEST_SKIP() << "run it with the libsgemm of tests/ in LD_PRELOAD";
+  }
   launches().until_failure = 2;
   EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS) << "C is not read";
   launches().until_failure = -1;
@@ -322,7 +325,7 @@ TEST(NeverWorseTest, ALaunchThatFailsIsMadeUpForOrNamed) {
   launches().until_failure = 2;
   EXPECT_EQ(batch.multiply(handle, 1.0F), SGEMM_STATUS_EXECUTION_FAILED) << "the first product is in C";
   launches().until_failure = -1;
-  EXPECT_NE(cudaGetLastError(), cudaSuccess) << "sgemm.h says that it may tell more";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of the library";
 }
 
 }  // namespace

@@ -172,6 +172,30 @@ TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
   expected_saved.check_unchanged(saved);
 }
 
+/// A caller with cuBLAS of its own goes there itself.
+TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
+  const Handle handle;
+  sgemm_fallback_t fallback = SGEMM_FALLBACK_NONE;
+  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(fallback, SGEMM_FALLBACK_CUBLAS);
+  EXPECT_EQ(sgemm_set_fallback(handle, static_cast<sgemm_fallback_t>(2)), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(sgemm_set_fallback(handle, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(fallback, SGEMM_FALLBACK_NONE);
+
+  GemmOperands small({5, 6, 7});
+  const Expected expected_small(small, 1);
+  EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  expected_small.check_unchanged(small);
+
+  pool_state().full = true;
+  GemmOperands operands(chapter_12_product());
+  const Expected expected(operands, 1);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(blas_calls().products, 0);
+  expected.check_unchanged(operands);
+}
+
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
   const Handle handle;
   int unused = 0;
