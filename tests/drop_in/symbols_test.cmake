@@ -14,10 +14,10 @@ foreach(product ${products})
   endif()
 endforeach()
 
-# Nothing else is visible, but what sgemm_cublas.h declares.
+# Nothing else is visible, but what drop_in.h declares.
 string(REGEX MATCHALL " [TWVBD] [^\n]+" visible "${exported}")
 list(FILTER visible EXCLUDE REGEX "^ T cublas[A-Za-z0-9_]+@libcublas(Lt)?[.]so[.]1[123]$")
-list(FILTER visible EXCLUDE REGEX "^ T sgemm_cublas_[a-z_]+@SGEMM_CUBLAS_0$")
+list(FILTER visible EXCLUDE REGEX "^ T sgemm_drop_in_[a-z_]+@SGEMM_DROP_IN_0$")
 if(visible)
-  message(FATAL_ERROR "the drop-in has visible symbols that are neither cuBLAS's nor sgemm_cublas.h's: ${visible}")
+  message(FATAL_ERROR "the drop-in has visible symbols that are neither cuBLAS's nor drop_in.h's: ${visible}")
 endif()
