@@ -1,6 +1,6 @@
-// The functions of sgemm_cublas.h.
+// The functions of drop_in.h.
 
-#include <sgemm/sgemm_cublas.h>
+#include <sgemm/drop_in.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,37 +18,37 @@ Accuracy accuracy_of(int number) { return number < 0 ? std::nullopt : Accuracy(s
 
 }  // namespace
 
-int sgemm_cublas_attach(const char* object) { return drop_in::redirect(object); }
+int sgemm_drop_in_attach(const char* object) { return drop_in::redirect(object); }
 
-void sgemm_cublas_detach(const char* object) { drop_in::undirect(object); }
+void sgemm_drop_in_detach(const char* object) { drop_in::undirect(object); }
 
-void sgemm_cublas_set_accuracy(int accuracy) {
+void sgemm_drop_in_set_accuracy(int accuracy) {
   DropIn& drop_in = DropIn::instance();
-  drop_in.accuracies().set(accuracy == SGEMM_CUBLAS_UNSET ? drop_in.accuracy_of_environment() : accuracy_of(accuracy));
+  drop_in.accuracies().set(accuracy == SGEMM_DROP_IN_UNSET ? drop_in.accuracy_of_environment() : accuracy_of(accuracy));
 }
 
-int64_t sgemm_cublas_enter(int accuracy) { return DropIn::instance().accuracies().enter(accuracy_of(accuracy)); }
+int64_t sgemm_drop_in_enter(int accuracy) { return DropIn::instance().accuracies().enter(accuracy_of(accuracy)); }
 
-void sgemm_cublas_leave(int64_t before) { drop_in::Accuracies::leave(before); }
+void sgemm_drop_in_leave(int64_t before) { drop_in::Accuracies::leave(before); }
 
-void sgemm_cublas_set_tasks(int (*current)(void)) { DropIn::instance().accuracies().set_tasks(current); }
+void sgemm_drop_in_set_tasks(int (*current)(void)) { DropIn::instance().accuracies().set_tasks(current); }
 
-void sgemm_cublas_set_task_accuracy(int task, int accuracy) {
+void sgemm_drop_in_set_task_accuracy(int task, int accuracy) {
   std::optional<Accuracy> of_task;
-  if (accuracy != SGEMM_CUBLAS_UNSET) {
+  if (accuracy != SGEMM_DROP_IN_UNSET) {
     of_task.emplace(accuracy_of(accuracy));
   }
   DropIn::instance().accuracies().set_of_task(task, of_task);
 }
 
-int sgemm_cublas_accuracy() {
+int sgemm_drop_in_accuracy() {
   const Accuracy accuracy = DropIn::instance().accuracies().of_call();
-  return accuracy ? static_cast<int>(*accuracy) : SGEMM_CUBLAS_OFF;
+  return accuracy ? static_cast<int>(*accuracy) : SGEMM_DROP_IN_OFF;
 }
 
-void sgemm_cublas_set_log(int level) { DropIn::instance().note_calls(level > 0, level > 1); }
+void sgemm_drop_in_set_log(int level) { DropIn::instance().note_calls(level > 0, level > 1); }
 
-size_t sgemm_cublas_table(char* text, size_t size) {
+size_t sgemm_drop_in_table(char* text, size_t size) {
   const std::string table = DropIn::instance().table().table();
   if (size > 0) {
     const size_t copied = std::min(size - 1, table.size());
@@ -58,4 +58,4 @@ size_t sgemm_cublas_table(char* text, size_t size) {
   return table.size();
 }
 
-void sgemm_cublas_clear_table() { DropIn::instance().table().clear(); }
+void sgemm_drop_in_clear_table() { DropIn::instance().table().clear(); }

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <sgemm/sgemm_cublas.h>
+#include <sgemm/drop_in.h>
 
 #include <array>
 #include <atomic>
@@ -33,23 +33,23 @@ Function* function_of(void* library, const char* name) {
 
 struct DropIn {
   void* library = loaded(DROP_IN);
-  decltype(&sgemm_cublas_attach) attach = function_of<decltype(sgemm_cublas_attach)>(library, "sgemm_cublas_attach");
-  decltype(&sgemm_cublas_detach) detach = function_of<decltype(sgemm_cublas_detach)>(library, "sgemm_cublas_detach");
-  decltype(&sgemm_cublas_set_accuracy) set_accuracy =
-      function_of<decltype(sgemm_cublas_set_accuracy)>(library, "sgemm_cublas_set_accuracy");
-  decltype(&sgemm_cublas_enter) enter = function_of<decltype(sgemm_cublas_enter)>(library, "sgemm_cublas_enter");
-  decltype(&sgemm_cublas_leave) leave = function_of<decltype(sgemm_cublas_leave)>(library, "sgemm_cublas_leave");
-  decltype(&sgemm_cublas_set_tasks) set_tasks =
-      function_of<decltype(sgemm_cublas_set_tasks)>(library, "sgemm_cublas_set_tasks");
-  decltype(&sgemm_cublas_set_task_accuracy) set_task_accuracy =
-      function_of<decltype(sgemm_cublas_set_task_accuracy)>(library, "sgemm_cublas_set_task_accuracy");
-  decltype(&sgemm_cublas_accuracy) accuracy =
-      function_of<decltype(sgemm_cublas_accuracy)>(library, "sgemm_cublas_accuracy");
-  decltype(&sgemm_cublas_set_log) set_log =
-      function_of<decltype(sgemm_cublas_set_log)>(library, "sgemm_cublas_set_log");
-  decltype(&sgemm_cublas_table) table = function_of<decltype(sgemm_cublas_table)>(library, "sgemm_cublas_table");
-  decltype(&sgemm_cublas_clear_table) clear_table =
-      function_of<decltype(sgemm_cublas_clear_table)>(library, "sgemm_cublas_clear_table");
+  decltype(&sgemm_drop_in_attach) attach = function_of<decltype(sgemm_drop_in_attach)>(library, "sgemm_drop_in_attach");
+  decltype(&sgemm_drop_in_detach) detach = function_of<decltype(sgemm_drop_in_detach)>(library, "sgemm_drop_in_detach");
+  decltype(&sgemm_drop_in_set_accuracy) set_accuracy =
+      function_of<decltype(sgemm_drop_in_set_accuracy)>(library, "sgemm_drop_in_set_accuracy");
+  decltype(&sgemm_drop_in_enter) enter = function_of<decltype(sgemm_drop_in_enter)>(library, "sgemm_drop_in_enter");
+  decltype(&sgemm_drop_in_leave) leave = function_of<decltype(sgemm_drop_in_leave)>(library, "sgemm_drop_in_leave");
+  decltype(&sgemm_drop_in_set_tasks) set_tasks =
+      function_of<decltype(sgemm_drop_in_set_tasks)>(library, "sgemm_drop_in_set_tasks");
+  decltype(&sgemm_drop_in_set_task_accuracy) set_task_accuracy =
+      function_of<decltype(sgemm_drop_in_set_task_accuracy)>(library, "sgemm_drop_in_set_task_accuracy");
+  decltype(&sgemm_drop_in_accuracy) accuracy =
+      function_of<decltype(sgemm_drop_in_accuracy)>(library, "sgemm_drop_in_accuracy");
+  decltype(&sgemm_drop_in_set_log) set_log =
+      function_of<decltype(sgemm_drop_in_set_log)>(library, "sgemm_drop_in_set_log");
+  decltype(&sgemm_drop_in_table) table = function_of<decltype(sgemm_drop_in_table)>(library, "sgemm_drop_in_table");
+  decltype(&sgemm_drop_in_clear_table) clear_table =
+      function_of<decltype(sgemm_drop_in_clear_table)>(library, "sgemm_drop_in_clear_table");
 
   std::string whole_table() const {
     std::vector<char> text(table(nullptr, 0) + 1);
@@ -75,7 +75,7 @@ class RedirectionTest : public testing::Test {
     for (const char* const name : kFrameworks) {
       drop_in().detach((std::string(name) + ".so").c_str());
     }
-    drop_in().set_accuracy(SGEMM_CUBLAS_UNSET);
+    drop_in().set_accuracy(SGEMM_DROP_IN_UNSET);
     drop_in().set_tasks(nullptr);
   }
 
@@ -94,7 +94,7 @@ class RedirectionTest : public testing::Test {
   /// The accuracy that the next product has in the library.
   static int accuracy_of_product() {
     EXPECT_TRUE(call("libframework"));
-    return fake_sgemm()->products == 0 ? SGEMM_CUBLAS_OFF : static_cast<int>(fake_sgemm()->accuracy);
+    return fake_sgemm()->products == 0 ? SGEMM_DROP_IN_OFF : static_cast<int>(fake_sgemm()->accuracy);
   }
 
   static constexpr std::array kFrameworks = {"libframework", "libframework_now", "libframework_no_plt"};
@@ -189,26 +189,26 @@ TEST_F(RedirectionTest, TheInnermostAccuracyHolds) {
   drop_in().leave(inner);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_ROWWISE);
   fake_sgemm()->products = 0;
-  const int64_t off = drop_in().enter(SGEMM_CUBLAS_OFF);
-  EXPECT_EQ(accuracy_of_product(), SGEMM_CUBLAS_OFF);
+  const int64_t off = drop_in().enter(SGEMM_DROP_IN_OFF);
+  EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
   drop_in().leave(off);
   drop_in().leave(outer);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE);
-  drop_in().set_accuracy(SGEMM_CUBLAS_UNSET);
+  drop_in().set_accuracy(SGEMM_DROP_IN_UNSET);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_COMPONENTWISE);
 }
 
 TEST_F(RedirectionTest, WithCublasForTheProcessAThreadMayAskForTheLibrary) {
   ASSERT_TRUE(call("libframework"));
   ASSERT_EQ(drop_in().attach("libframework.so"), 2);
-  drop_in().set_accuracy(SGEMM_CUBLAS_OFF);
-  EXPECT_EQ(accuracy_of_product(), SGEMM_CUBLAS_OFF);
-  EXPECT_EQ(drop_in().accuracy(), SGEMM_CUBLAS_OFF);
+  drop_in().set_accuracy(SGEMM_DROP_IN_OFF);
+  EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
+  EXPECT_EQ(drop_in().accuracy(), SGEMM_DROP_IN_OFF);
   const int64_t before = drop_in().enter(SGEMM_ACCURACY_NORMWISE);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE);
   drop_in().leave(before);
   fake_sgemm()->products = 0;
-  EXPECT_EQ(accuracy_of_product(), SGEMM_CUBLAS_OFF);
+  EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
 }
 
 thread_local int task_of_thread = -1;
@@ -217,17 +217,17 @@ TEST_F(RedirectionTest, ATaskHasAnAccuracyOnAllThreadsThatWorkForIt) {
   drop_in().set_accuracy(SGEMM_ACCURACY_NORMWISE);
   drop_in().set_tasks([] { return task_of_thread; });
   drop_in().set_task_accuracy(7, SGEMM_ACCURACY_ROWWISE);
-  drop_in().set_task_accuracy(8, SGEMM_CUBLAS_OFF);
+  drop_in().set_task_accuracy(8, SGEMM_DROP_IN_OFF);
   for (const auto& [task, accuracy] :
        {std::pair{-1, SGEMM_ACCURACY_NORMWISE + 0}, std::pair{7, SGEMM_ACCURACY_ROWWISE + 0},
-        std::pair{8, SGEMM_CUBLAS_OFF}, std::pair{9, SGEMM_ACCURACY_NORMWISE + 0}}) {
+        std::pair{8, SGEMM_DROP_IN_OFF}, std::pair{9, SGEMM_ACCURACY_NORMWISE + 0}}) {
     std::thread([task = task, accuracy = accuracy] {
       task_of_thread = task;
       EXPECT_EQ(drop_in().accuracy(), accuracy) << task;
     }).join();
   }
-  drop_in().set_task_accuracy(7, SGEMM_CUBLAS_UNSET);
-  drop_in().set_task_accuracy(8, SGEMM_CUBLAS_UNSET);
+  drop_in().set_task_accuracy(7, SGEMM_DROP_IN_UNSET);
+  drop_in().set_task_accuracy(8, SGEMM_DROP_IN_UNSET);
   task_of_thread = 7;
   EXPECT_EQ(drop_in().accuracy(), SGEMM_ACCURACY_NORMWISE);
   task_of_thread = -1;

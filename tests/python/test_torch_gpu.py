@@ -28,7 +28,7 @@ N = 640  # products of this size are faster in the library by every prediction
 def switch():
     torch.manual_seed(3)
     sgemm.torch.enable()
-    drop_in.load().sgemm_cublas_clear_table()
+    drop_in.load().sgemm_drop_in_clear_table()
     yield
     sgemm.torch.disable()
 
@@ -42,7 +42,7 @@ def computed_by() -> dict[str, int]:
     counts = {"libsgemm": 0, "cublas": 0}
     for line in drop_in.calls():
         counts["cublas" if line.by == "cublas" else "libsgemm"] += line.calls
-    drop_in.load().sgemm_cublas_clear_table()
+    drop_in.load().sgemm_drop_in_clear_table()
     return counts
 
 
@@ -289,7 +289,7 @@ def test_data_parallel(tmp_path):
 def kernels() -> list[str]:
     """The first characters of those who computed calls since this was asked last."""
     found = sorted(line.by[:2] for line in drop_in.calls() for _ in range(line.calls))
-    drop_in.load().sgemm_cublas_clear_table()
+    drop_in.load().sgemm_drop_in_clear_table()
     return found
 
 

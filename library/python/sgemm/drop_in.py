@@ -39,7 +39,7 @@ def load() -> ctypes.CDLL:
 
 def is_preloaded() -> bool:
     """Whether the program was started with the drop-in in LD_PRELOAD."""
-    return hasattr(ctypes.CDLL(None), "sgemm_cublas_attach")
+    return hasattr(ctypes.CDLL(None), "sgemm_drop_in_attach")
 
 
 def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
@@ -56,7 +56,7 @@ def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
         ("table", c_size_t, c_char_p, c_size_t),
         ("clear_table", None),
     ):
-        function = getattr(drop_in, "sgemm_cublas_" + name)
+        function = getattr(drop_in, "sgemm_drop_in_" + name)
         function.restype, function.argtypes = result, arguments
     return drop_in
 
@@ -93,10 +93,10 @@ class Calls:
 def calls() -> list[Calls]:
     """The calls that were noted, those that take the longest first."""
     drop_in = load()
-    size = drop_in.sgemm_cublas_table(None, 0)
+    size = drop_in.sgemm_drop_in_table(None, 0)
     while True:
         text = ctypes.create_string_buffer(size + 1)
-        written = drop_in.sgemm_cublas_table(text, size + 1)
+        written = drop_in.sgemm_drop_in_table(text, size + 1)
         if written <= size:
             break
         size = written  # calls came in between

@@ -45,7 +45,7 @@ def enable(accuracy: str = "componentwise", *, timed: bool = False) -> None:
     number = drop_in.number_of(accuracy)
     with _lock:
         _redirect(number)
-        drop_in.load().sgemm_cublas_set_log(2 if timed else 1)
+        drop_in.load().sgemm_drop_in_set_log(2 if timed else 1)
 
 
 def disable() -> None:
@@ -55,9 +55,9 @@ def disable() -> None:
         if _process_accuracy is None:
             return
         library = drop_in.load()
-        library.sgemm_cublas_set_log(0)
-        library.sgemm_cublas_set_accuracy(drop_in.UNSET if drop_in.is_preloaded() else drop_in.OFF)
-        library.sgemm_cublas_detach(OBJECT)
+        library.sgemm_drop_in_set_log(0)
+        library.sgemm_drop_in_set_accuracy(drop_in.UNSET if drop_in.is_preloaded() else drop_in.OFF)
+        library.sgemm_drop_in_detach(OBJECT)
         _process_accuracy = None
 
 
@@ -87,11 +87,11 @@ class use(contextlib.ContextDecorator):
         _prepare()
         if not hasattr(self.before, "numbers"):
             self.before.numbers = []
-        self.before.numbers.append(drop_in.load().sgemm_cublas_enter(self.number))
+        self.before.numbers.append(drop_in.load().sgemm_drop_in_enter(self.number))
 
     @torch.compiler.disable
     def __exit__(self, *_: Any) -> None:
-        drop_in.load().sgemm_cublas_leave(self.before.numbers.pop())
+        drop_in.load().sgemm_drop_in_leave(self.before.numbers.pop())
 
 
 def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
@@ -119,7 +119,7 @@ def report(file: TextIO | None = None, *, clear: bool = False) -> None:
     """
     print(drop_in.table(drop_in.calls()), file=file or sys.stdout)
     if clear:
-        drop_in.load().sgemm_cublas_clear_table()
+        drop_in.load().sgemm_drop_in_clear_table()
 
 
 # ---- How it is done ----
@@ -130,9 +130,9 @@ def _redirect(number: int) -> None:
     if torch.version.cuda is None:
         raise RuntimeError("this PyTorch was built without CUDA: it calls no cuBLAS")
     library = drop_in.load()
-    library.sgemm_cublas_set_accuracy(number)
+    library.sgemm_drop_in_set_accuracy(number)
     if _process_accuracy is None:
-        functions = library.sgemm_cublas_attach(OBJECT)
+        functions = library.sgemm_drop_in_attach(OBJECT)
         if functions == 0:
             raise RuntimeError(f"{OBJECT.decode()} of this PyTorch calls no function of a shared cuBLAS")
         if functions < 0:
@@ -145,8 +145,8 @@ def _prepare() -> None:
     with _lock:
         if _process_accuracy is None:
             preloaded = drop_in.is_preloaded()
-            _redirect(drop_in.load().sgemm_cublas_accuracy() if preloaded else drop_in.OFF)
-            drop_in.load().sgemm_cublas_set_log(1)
+            _redirect(drop_in.load().sgemm_drop_in_accuracy() if preloaded else drop_in.OFF)
+            drop_in.load().sgemm_drop_in_set_log(1)
         _follow_backward()
 
 
@@ -156,12 +156,12 @@ def _follow_backward() -> None:
     number of the backward pass that they work for."""
     libtorch = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
     current_task = ctypes.cast(getattr(libtorch, CURRENT_TASK), drop_in.CURRENT_TASK)
-    drop_in.load().sgemm_cublas_set_tasks(current_task)
+    drop_in.load().sgemm_drop_in_set_tasks(current_task)
     run_backward = torch.autograd.graph._engine_run_backward
 
     @functools.wraps(run_backward)
     def run_backward_as_here(outputs: Any, *arguments: Any, **named: Any) -> Any:
-        number = drop_in.load().sgemm_cublas_accuracy()
+        number = drop_in.load().sgemm_drop_in_accuracy()
         if number == _process_accuracy:
             return run_backward(outputs, *arguments, **named)
         tasks = set()
@@ -169,7 +169,7 @@ def _follow_backward() -> None:
         def begin(_: Any) -> None:
             task = torch._C._current_graph_task_id()
             tasks.add(task)
-            drop_in.load().sgemm_cublas_set_task_accuracy(task, number)
+            drop_in.load().sgemm_drop_in_set_task_accuracy(task, number)
 
         # No node runs before those that the pass begins with.
         nodes = {out.grad_fn if isinstance(out, torch.Tensor) else out.node for out in outputs}
@@ -180,7 +180,7 @@ def _follow_backward() -> None:
             for hook in hooks:
                 hook.remove()
             for task in tasks:
-                drop_in.load().sgemm_cublas_set_task_accuracy(task, drop_in.UNSET)
+                drop_in.load().sgemm_drop_in_set_task_accuracy(task, drop_in.UNSET)
 
     torch.autograd.graph._engine_run_backward = run_backward_as_here
     torch.autograd._engine_run_backward = run_backward_as_here
@@ -204,7 +204,7 @@ class _Begin:
     @torch.compiler.disable
     def __call__(self, *_: Any) -> None:
         _prepare()
-        before = drop_in.load().sgemm_cublas_enter(drop_in.number_of(self.accuracy))
+        before = drop_in.load().sgemm_drop_in_enter(drop_in.number_of(self.accuracy))
         _of_thread.forward.append((before, torch.autograd._get_sequence_nr()))
 
 
@@ -217,7 +217,7 @@ class _End:
     @torch.compiler.disable
     def __call__(self, module: Any, arguments: Any, output: Any) -> None:
         before, first = _of_thread.forward.pop()
-        drop_in.load().sgemm_cublas_leave(before)
+        drop_in.load().sgemm_drop_in_leave(before)
         if torch.is_grad_enabled():
             _mark(output, first, drop_in.number_of(self.accuracy))
 
@@ -226,10 +226,10 @@ def _mark(output: Any, first: int, number: int) -> None:
     """Has the nodes behind an output that this thread made since the number `first` run with an accuracy."""
 
     def begin(_: Any) -> None:
-        _of_thread.backward.append(drop_in.load().sgemm_cublas_enter(number))
+        _of_thread.backward.append(drop_in.load().sgemm_drop_in_enter(number))
 
     def end(*_: Any) -> None:
-        drop_in.load().sgemm_cublas_leave(_of_thread.backward.pop())
+        drop_in.load().sgemm_drop_in_leave(_of_thread.backward.pop())
 
     leaves = torch.utils._pytree.tree_leaves(output)
     pending = [leaf.grad_fn for leaf in leaves if isinstance(leaf, torch.Tensor)]
