@@ -13,6 +13,7 @@
 namespace sgemm {
 
 enum class ListFormat { table, json };
+constexpr std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
 /// The command line, checked as far as is possible without knowing kernels and devices.
 struct Options {
@@ -37,6 +38,9 @@ struct Options {
   std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark
   std::vector<std::string> argv;             ///< as given, program name first
 };
+
+/// Of the size alone for --trace: small enough that a warp's whole loop is on the page.
+constexpr std::string_view TRACED_SIZE = "256";
 
 /// The flag that asks for a mode, "--count"; empty for `measure`, which needs no flag.
 std::string_view flag_of(Mode mode);

@@ -26,16 +26,27 @@ std::string place_in(const std::string& text) {
              : "";
 }
 
-/// What helps against a finding of --check, by a word of it.
+/// A finding of --check without the thread, the line and the function that it begins with.
+std::string without_place(const std::string& finding) {
+  static const std::regex BEGIN(R"(^block [^:]*\.cuh?:[0-9]+ in .*?\): )");
+  return std::regex_replace(finding, BEGIN, "", std::regex_constants::format_first_only);
+}
+
+/// What helps against a finding of --check, by words of it.
 std::string_view remedy(std::string_view finding) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> REMEDIES{{
-      {"race", "put a barrier (__syncthreads) between the two accesses, or give each its own place"},
-      {"beyond", "guard the access by the extents: no size has to be a multiple of a tile"},
-      {"out of bounds", "guard the access by the extents: no size has to be a multiple of a tile"},
-      {"nobody wrote", "write the element before it is read: zeros at the edges of a tile, too"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> REMEDIES{{
+      {"no barrier lies in between", "put a barrier between the two accesses, or give each its own place"},
+      {"blocks are not ordered", "blocks run in any order: give each its own elements, or launch a second kernel"},
+      {"no wait for", "wait for the copy or the product before its result is used"},
+      {"nobody has written", "write an element before it is read, at the edges of a tile as well"},
+      {"holds nothing before", "where beta is 0, C has nothing to be read"},
+      {"outside of", "guard the access by M, N and K, which need not be multiples of a tile"},
+      {"beyond the end", "guard the access by M, N and K, which need not be multiples of a tile"},
+      {"which is an input", "leave A and B as they are"},
+      {"not aligned", "take wider loads only where the address and the distance of rows are multiples of them"},
   }};
-  for (const auto& [word, text] : REMEDIES) {
-    if (finding.find(word) != std::string_view::npos) {
+  for (const auto& [words, text] : REMEDIES) {
+    if (finding.find(words) != std::string_view::npos) {
       return text;
     }
   }
@@ -46,17 +57,14 @@ bool is_wrong(const Record& record) {
   return record.outcome == Outcome::incorrect || record.outcome == Outcome::failed;
 }
 
-void add_findings(FileVerdict& verdict) {
+/// The first finding of --check; the others say the same at other sizes.
+void add_finding(FileVerdict& verdict) {
   for (const JudgedCase& item : verdict.cases) {
-    if (!is_wrong(item.record)) {
-      continue;
-    }
-    const std::string& reason = item.record.reason;
-    if (item.purpose == Purpose::check) {
-      const std::string_view helps = remedy(reason);
-      verdict.advice.push_back(
-          {item.purpose, place_in(reason), fmt::format("{}{}{}", reason, helps.empty() ? "" : "; ", helps)});
-      return;  // the others say the same at other sizes
+    const std::string_view helps = item.purpose == Purpose::check ? remedy(item.record.reason) : "";
+    if (is_wrong(item.record) && !helps.empty()) {
+      const std::string& reason = item.record.reason;
+      verdict.advice.push_back({item.purpose, place_in(reason), fmt::format("{}; {}", without_place(reason), helps)});
+      return;
     }
   }
 }
@@ -169,7 +177,7 @@ void add_bottleneck(const Record& record, FileVerdict& verdict) {
 }  // namespace
 
 void add_advice(const Findings& findings, FileVerdict& verdict) {
-  add_findings(verdict);
+  add_finding(verdict);
   add_what_is_special(verdict);
   for (const FileTrial& trial : findings.trials) {
     for (const Record& record : trial.records) {

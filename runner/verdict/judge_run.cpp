@@ -79,6 +79,9 @@ class Hearing {
       try_operands();
     }
     if (right_so_far() && court_.on_gpu()) {
+      measure_decoy();
+    }
+    if (right_so_far() && court_.on_gpu()) {
       measure();
     }
     if (right_so_far()) {
@@ -206,6 +209,12 @@ class Hearing {
     try_out(Purpose::operands, flags);
   }
 
+  /// A kernel may be right when it is compared and take uniform operands for granted when it is timed. These look so.
+  void measure_decoy() {
+    try_out(Purpose::decoy, {"--sizes", to_string(base()), "--data", std::string(to_string(Distribution::outliers)),
+                             "--seed", seed(), "--max-seconds", "0.1"});
+  }
+
   void measure() {
     std::vector<Size> sizes = court_.asked;
     for (std::size_t i = 0; grain_ && i < std::min(court_.asked.size(), MOST_NEAR); ++i) {
@@ -281,23 +290,6 @@ void print(std::ostream& out, const FileVerdict& verdict) {
   out << std::flush;
 }
 
-Json document_of(const Court& court, const std::vector<FileVerdict>& verdicts) {
-  const Options& options = court.options;
-  Json context = describe_environment(options.argv, options.protocol, court.device, {}, std::nullopt);
-  context.erase("protocol");  // each trial has its own
-  Json json;
-  json["verdicts_version"] = VERDICTS_VERSION;
-  json["context"] = context;
-  json["sizes"] = listed(court.asked);
-  json["secret"] = court.secret.text();
-  json["interrupted"] = interrupted();
-  json["verdicts"] = Json::array();
-  for (const FileVerdict& verdict : verdicts) {
-    json["verdicts"].push_back(to_json(verdict, court.device.device, options.protocol));
-  }
-  return json;
-}
-
 ExitStatus status_of(const std::vector<FileVerdict>& verdicts) {
   const auto any = [&](Decision decision) {
     return std::any_of(verdicts.begin(), verdicts.end(), [&](const auto& each) { return each.decision == decision; });
@@ -348,6 +340,24 @@ std::vector<std::string> judged_files(std::string_view expression) {
   return files;
 }
 
+Json verdicts_document(const Options& options, const DeviceQuery& device, const std::vector<Size>& asked,
+                       const Secret& secret, const std::vector<FileVerdict>& verdicts) {
+  Json context = describe_environment(options.argv, options.protocol, device, {}, std::nullopt);
+  context.erase("schema_version");  // of results
+  context.erase("protocol");        // each trial has its own
+  Json json;
+  json["verdicts_version"] = VERDICTS_VERSION;
+  json["context"] = std::move(context);
+  json["sizes"] = listed(asked);
+  json["secret"] = secret.text();
+  json["interrupted"] = interrupted();
+  json["verdicts"] = Json::array();
+  for (const FileVerdict& verdict : verdicts) {
+    json["verdicts"].push_back(to_json(verdict, device.device, options.protocol));
+  }
+  return json;
+}
+
 ExitStatus run_judge(const Options& options) {
   const std::vector<std::string> files = judged_files(options.kernels);
   const DeviceQuery device = device_of(options);
@@ -367,6 +377,9 @@ ExitStatus run_judge(const Options& options) {
                       }
                     }};
   std::vector<FileVerdict> verdicts;
+  const auto document = [&] {
+    return dump_json(verdicts_document(options, device, court.asked, court.secret, verdicts), 1) + "\n";
+  };
   for (const std::string& file : files) {
     for (const FileTerm& term : single_functions(parse_file_term(file), options.user.launch)) {
       if (interrupted()) {
@@ -376,12 +389,12 @@ ExitStatus run_judge(const Options& options) {
       court.progress("");
       print(out, verdicts.back());
       if (options.json && !to_stdout) {
-        write_atomically(*options.json, dump_json(document_of(court, verdicts), 1) + "\n");
+        write_atomically(*options.json, document());
       }
     }
   }
   if (to_stdout) {
-    std::cout << dump_json(document_of(court, verdicts), 1) << '\n';
+    std::cout << document();
   }
   return status_of(verdicts);
 }

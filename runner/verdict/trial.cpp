@@ -6,6 +6,8 @@
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -15,7 +17,37 @@
 namespace sgemm {
 namespace {
 
-std::vector<Record> records_of(const std::vector<std::string>& words, bool until_supported,
+/// How a case of a trial ends that is right.
+Outcome right_outcome(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::check:
+      return Outcome::executed;
+    case Purpose::operands:
+      return Outcome::compared;
+    case Purpose::decoy:
+    case Purpose::speed:
+      return Outcome::measured;
+    case Purpose::count:
+      return Outcome::counted;
+    case Purpose::profile:
+      break;
+  }
+  return Outcome::profiled;
+}
+
+/// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
+void refuse_foreign(Purpose purpose, Record& record) {
+  constexpr std::array NOT_WELL{Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported,
+                                Outcome::skipped};
+  const bool well = std::find(NOT_WELL.begin(), NOT_WELL.end(), record.outcome) == NOT_WELL.end();
+  if (well && (record.outcome != right_outcome(purpose) || (purpose != Purpose::profile && !record.verified))) {
+    record.stop(Outcome::failed,
+                fmt::format("the case's process told that it is {}{}, as no case of this trial is",
+                            to_string(record.outcome), record.verified ? "" : " without verification"));
+  }
+}
+
+std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
                                const std::function<void(std::string_view)>& observer) {
   std::vector<const char*> arguments{"runner"};
   for (const std::string& word : words) {
@@ -34,6 +66,7 @@ std::vector<Record> records_of(const std::vector<std::string>& words, bool until
   for (const Case& item : plan) {
     records.push_back(
         runner->run(item, [&](std::string_view activity) { observer(fmt::format("{}: {}", item.name(), activity)); }));
+    refuse_foreign(purpose, records.back());
     if (until_supported && records.back().outcome != Outcome::not_supported) {
       break;
     }
@@ -49,6 +82,8 @@ std::string_view to_string(Purpose purpose) {
       return "check";
     case Purpose::operands:
       return "operands";
+    case Purpose::decoy:
+      return "decoy";
     case Purpose::speed:
       return "speed";
     case Purpose::count:
@@ -63,7 +98,7 @@ FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool
                     const std::function<void(std::string_view)>& observer) {
   FileTrial trial{purpose, words, "", "", {}};
   try {
-    trial.records = records_of(words, until_supported, observer);
+    trial.records = records_of(purpose, words, until_supported, observer);
   } catch (const UsageError& error) {
     trial.failure = error.what();
     trial.details = error.details();

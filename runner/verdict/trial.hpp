@@ -13,6 +13,7 @@ namespace sgemm {
 enum class Purpose {
   check,     ///< on the executor, with every access to memory checked
   operands,  ///< hidden sizes and hidden kinds of operands, compared with double precision
+  decoy,     ///< timed as for the speed, with operands that only look like its own
   speed,     ///< the sizes that were asked for, and others near them, timed beside cuBLAS
   count,     ///< on the executor, what each line asks of a GPU's memories
   profile,   ///< a GPU's counters

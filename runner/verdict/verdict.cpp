@@ -26,7 +26,10 @@ std::string circumstances(const JudgedCase& item) {
   if (item.record.data) {
     text += fmt::format(", {} operands", to_string(*item.record.data));
   }
-  return text + (item.purpose == Purpose::check ? ", with checks" : "");
+  const std::string_view how = item.purpose == Purpose::check   ? ", with checks"
+                               : item.purpose == Purpose::decoy ? ", timed with other operands"
+                                                                : "";
+  return text + std::string(how);
 }
 
 double smaller_ratio(const Measurement& measurement) {
@@ -205,7 +208,8 @@ FileVerdict verdict_of(const Findings& findings) {
     verdict.commands.push_back(trial.words);
     for (const Record& record : trial.records) {
       const bool asked = std::find(findings.asked.begin(), findings.asked.end(), record.size) != findings.asked.end();
-      verdict.cases.push_back({trial.purpose, !asked || record.data, record});
+      const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
+      verdict.cases.push_back({trial.purpose, hidden, record});
     }
     if (!trial.failure.empty()) {
       verdict.notes.push_back(fmt::format("no trial of {}: {}", to_string(trial.purpose), trial.failure));
