@@ -348,9 +348,3 @@ def test_a_deeper_pipeline_is_another_design_not_a_failure(bytes_, verdict):
 @pytest.mark.parametrize(("growth", "verdict"), [(1.0, REPRODUCED), (1.1, REPRODUCED), (1.3, NOT_REPRODUCED)])
 def test_flat_means_little_growth_for_each_doubling(growth, verdict):
     assert finding("flat", growing(growth, committed())).verdict == verdict
-
-
-def test_the_evidence_itself_is_not_changed():
-    before = committed().results.copy()
-    field("05_coarse_1d", "smem_bytes", 2)(committed())
-    pd.testing.assert_frame_equal(before, committed().results)

@@ -13,7 +13,6 @@ from conftest import (
     SYNTHETIC,
     Change,
     add_layouts,
-    context,
     device,
     edit,
     ended,
@@ -233,12 +232,6 @@ def test_other_protocols_are_refused(changed, capsys, name, value, how):
     error = refused(capsys, compare.main, *how, COLD, new)
     assert f"different protocols are not compared: {name} is " in error
     assert f"{value} ({new})" in error
-
-
-@pytest.mark.parametrize("how", [[], ["--across"]])
-def test_another_schema_is_refused(changed, capsys, how):
-    error = refused(capsys, compare.main, *how, COLD, changed(context(schema_version=3)))
-    assert "its schema_version is 3, this script reads 1 and 2" in error
 
 
 def test_protocols_that_may_differ_are_named(capsys):

@@ -209,9 +209,8 @@ def test_wrong_cases_are_not_drawn(edited):
     assert "07 warptile hilbert" not in texts
 
 
-def test_the_ladder_is_at_the_size_asked_for_or_the_largest_common_one(edited):
+def test_the_ladder_is_at_4096_or_the_largest_common_size(edited):
     assert plot.ladder_size_of(source_of()) == 4096
-    assert plot.ladder_size_of(source_of(ladder_size=512)) == 512
     small = keep(lambda record: record["m"] < 4096)
     assert plot.ladder_size_of(source_of(edited("cold.json", small, without(("05_coarse_1d", 2048))))) == 1024
 
@@ -351,22 +350,13 @@ def test_every_shape_has_a_row(edited):
     assert "the range of 4 (level 88 %) or 5 (level 94 %) samples" in notes_of(fig)
 
 
-def test_sweeps_of_several_devices_share_a_chart(edited, tmp_path, unwritten):
-    other = edited("cold.json", ANOTHER)
-    sources = plot.sources_of([COLD, other], None)
-    assert [source.device["name"] for source in sources] == ["Synthetic GPU", "Another GPU"]
-    ax = plot.devices(sources).axes[0]
-    assert {"05 coarse 1d, Synthetic GPU", "05 coarse 1d, Another GPU"} <= set(texts_in(ax))
-    row = one(sources[0].results, kernel="05_coarse_1d")
-    assert len({line.get_linestyle() for line in lines_of(ax, color=plot.color_of(row), marker="v")}) == 2
-    assert main(COLD, other, "--out", tmp_path) == 0
-    assert unwritten == ["devices.png"]
-
-
 @pytest.mark.parametrize("how", [[], ["--across"]])
-def test_sweeps_of_several_devices_and_protocols_are_refused(edited, tmp_path, capsys, how):
-    other = edited("cold.json", ANOTHER, protocol(beta=1.0))
+def test_sweeps_of_several_protocols_or_devices_are_refused(edited, tmp_path, capsys, how):
+    other = edited("cold.json", protocol(beta=1.0))
     assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other, "--out", tmp_path, *how)
+    other = edited("cold.json", protocol(beta=0.0), ANOTHER)
+    if not how:
+        assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
 
 
 @pytest.fixture
@@ -609,11 +599,6 @@ def test_labels_are_moved_apart_within_bounds():
 def test_text_colours_stand_out_from_the_card():
     assert max(plot.readable("#fdb42f")) < 0.8
     assert plot.readable("#000000") == (0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize("arguments", [["--format", "svg"], ["--ladder-size", "big"]])
-def test_bad_options_exit_with_2(arguments, capsys):
-    assert arguments[0] in refused(capsys, plot.main, COLD, *arguments)
 
 
 def test_bad_files_exit_with_2(tmp_path, capsys):

@@ -6,8 +6,6 @@ import base64
 import gzip
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -33,7 +31,7 @@ from tools.compare import main as compare_main
 from tools.plots import looks
 from tools.report import charts, report
 from tools.report import data as report_data
-from tools.results import ResultsError, load
+from tools.results import load
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -391,18 +389,3 @@ def test_definitions_are_filled_without_a_change_to_themselves():
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
     assert "strokeDash" in spec["layer"][0]["encoding"]
     assert json.dumps(charts.CHARTS) == before
-
-
-def test_no_file_is_a_question_of_usage():
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "report.py"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "RESULTS" in done.stderr
-
-
-def test_a_file_that_can_not_be_written_is_named(capsys, tmp_path):
-    assert "absent" in refused(capsys, report.main, COLD, "-o", tmp_path / "absent" / "report.html")
-
-
-def test_files_of_raises_for_what_is_not_there():
-    with pytest.raises(ResultsError, match="holds no"):
-        report_data.files_of([ROOT / "tests" / "scripts"])

@@ -2,7 +2,6 @@
 
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
-    scripts/plot.py one-gpu/cold.json another-gpu/cold.json --out charts
     scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
     scripts/plot.py --only scaling one-gpu.json two-gpus.json
 
@@ -11,10 +10,9 @@ all shapes, the file of tools/counters.py and those of runner --accuracy, --ener
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
 missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
 give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
-kernel has the fewest GPUs that the files have for it. Of sweeps on several devices only the chart `devices` is drawn,
-with a line for each kernel and device. With --across each file stands for one board, and there is a chart for each
-kernel: a line for each device, through the medians over its boards, and their range. Files of different protocols are
-not drawn together.
+kernel has the fewest GPUs that the files have for it. With --across each file stands for one board, and there is a
+chart for each kernel: a line for each device, through the medians over its boards, and their range. Files of different
+protocols, or without --across of different devices, are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -27,7 +25,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, starmap
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib
@@ -43,13 +41,14 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 from tools import needs, programs, results, turns
-from tools.fleet import Board, load_boards, require_one_protocol, spreads, titles
+from tools.fleet import Board, load_boards, spreads, titles
 from tools.forms import shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
     ENERGY_FILE,
+    MODES,
     SHAPES_FILE,
     SUSTAINED_FILE,
     SWEEP_FILES,
@@ -116,7 +115,6 @@ class Source:
 
     results: pd.DataFrame
     counters: dict | None = None
-    ladder_size: int | None = None
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
     energy: pd.DataFrame | None = None  # of runs with --energy
@@ -493,9 +491,7 @@ def percent_of_cublas_tensor(source: Source) -> Figure:
 
 
 def ladder_size_of(source: Source) -> int:
-    """The size asked for, else 4096 where every kernel has it, else the largest size that every kernel has."""
-    if source.ladder_size is not None:
-        return source.ladder_size
+    """4096 where every kernel has it, else the largest size that every kernel has."""
     common = set.intersection(*(set(group.side) for group in by_kernel(source.sweep())))
     if not common:
         raise NoData("no size is common to all kernels")
@@ -916,23 +912,6 @@ def loss_curves(source: Source) -> Figure:
     return fig
 
 
-def devices(sources: Sequence[Source]) -> Figure:
-    """One kind of line for each device, the usual colour for each kernel."""
-    drawn = [source.defaults() for source in sources]
-    names = [source.device["name"] for source in sources]
-    require_one_protocol(starmap(Board, zip(names, names, drawn, strict=True)))
-    fig, (ax,) = figure(8.4, "Speed over matrix size on several devices", ", ".join(names))
-    labels = []
-    for name, records, dashes in zip(names, drawn, ["-", *DASHES], strict=False):
-        lines = draw_lines(ax, records, "tflops", linestyle=dashes)
-        labels += [replace(label, text=f"{label.text}, {name.removeprefix('NVIDIA ')}") for label in lines]
-    everything = pd.concat(drawn)
-    speed_axes(ax, everything)
-    lay_out(fig, f"Default variants.{throttle_note(everything)}", right=0.68)
-    label_ends(fig, ax, labels, 9)
-    return fig
-
-
 def across(boards: Sequence[Board], kernel: str) -> Figure:
     """A line for each device through the medians over its boards, with bars for their range; cuBLAS beside it."""
     squares = [board._replace(rows=board.rows.dropna(subset=["side"])) for board in boards]
@@ -1164,32 +1143,32 @@ def files_of(path: Path) -> list[Path]:
     return files
 
 
-def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
-    """One for each device. A file without a device, which holds CPU kernels alone, belongs to all."""
-    of_ncu = [path for path in files if is_counters(path)]
-    of_accuracy = [path for path in files if path not in of_ncu and is_of_mode(path, "accuracy")]
-    of_shapes = [path for path in files if path.name.startswith(Path(SHAPES_FILE).stem)]
-    of_energy = [path for path in files if path not in of_ncu and is_of_mode(path, "energy")]
-    of_turns = [path for path in files if path not in of_ncu and is_of_mode(path, "sustain")]
-    apart = [*of_ncu, *of_accuracy, *of_shapes, *of_energy, *of_turns]
-    # What was executed with --check or --count has no times. Such a file is read only where no other one is.
-    untimed = [path for path in files if path not in of_ncu and any(is_of_mode(path, m) for m in ("check", "count"))]
-    sweeps = [path for path in files if path not in apart and path not in untimed] or untimed
-    names = {path: device_of(load([path])).get("name") for path in sweeps}
-    several = list(dict.fromkeys(filter(None, names.values())))
-    if len(several) > 1:
-        return [Source(load(path for path in sweeps if names[path] in (device, None))) for device in several]
-    return [
-        Source(
-            results=load(sweeps),
-            counters=load_counters(of_ncu[-1]) if of_ncu else None,
-            ladder_size=ladder_size,
-            accuracy=load(of_accuracy) if of_accuracy else None,
-            shapes=load(of_shapes) if of_shapes else None,
-            energy=load(of_energy) if of_energy else None,
-            sustained=load(of_turns) if of_turns else None,
-        )
-    ]
+def source_of(files: Sequence[Path]) -> Source:
+    """What was executed with --check or --count has no times. Such a file is read only where there is no sweep."""
+
+    def kind(path: Path) -> str:
+        if is_counters(path):
+            return "counters"
+        if path.name.startswith(Path(SHAPES_FILE).stem):
+            return "shapes"
+        return next((mode for mode in MODES if is_of_mode(path, mode)), "sweep")
+
+    kinds = {path: kind(path) for path in files}
+
+    def of(*wanted: str) -> list[Path]:
+        return [path for path in files if kinds[path] in wanted]
+
+    def table(kind: str) -> pd.DataFrame | None:
+        return load(of(kind)) if of(kind) else None
+
+    return Source(
+        results=load(of("sweep") or of("check", "count")),
+        counters=load_counters(of("counters")[-1]) if of("counters") else None,
+        accuracy=table("accuracy"),
+        shapes=table("shapes"),
+        energy=table("energy"),
+        sustained=table("sustain"),
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -1198,7 +1177,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--across", action="store_true", help="a chart for each kernel; each file is one board")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
-    parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
     return parser.parse_args(arguments)
 
 
@@ -1209,15 +1187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = options.out or options.results[0].parent / "charts"
             return draw(chosen(charts_across(load_boards(options.results)), options.only), folder)
         files = [file for path in options.results for file in files_of(path)]
-        sources = sources_of(files, options.ladder_size)
-        folders = [path for path in options.results if path.is_dir()]
-        if len(sources) == 1 and folders:
-            others = results.other_kernels(folders[0])
-            losses = programs.loss_curves(folders[0] / "programs")
-            sources = [replace(sources[0], others=others, losses=losses)]
-        charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
-        if len(sources) > 1:
-            charts = {"devices": partial(devices, sources)}
+        source = source_of(files)
+        if folder := next(filter(Path.is_dir, options.results), None):
+            losses = programs.loss_curves(folder / "programs")
+            source = replace(source, others=results.other_kernels(folder), losses=losses)
+        charts = {name: partial(chart, source) for name, chart in charts_of(source).items()}
         return draw(chosen(charts, options.only), options.out or files[0].parent / "charts")
     except (ResultsError, OSError) as error:
         needs.stop(error)
