@@ -15,8 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from markdown_it import MarkdownIt
-
 from tools.docs import pages, prose
 
 MEAN_WORDS, MOST_WORDS = 18, 35
@@ -46,7 +44,7 @@ class Sentence(NamedTuple):
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     """Each paragraph and item of a list with its line, without markup; a span of code is one word."""
     written = {"text": "{}", "code_inline": "code", "softbreak": "\n", "hardbreak": "\n"}
-    for before, token in pairwise(MarkdownIt().enable("table").parse(prose.without_blocks(text))):
+    for before, token in pairwise(prose.MARKDOWN.parse(prose.without_blocks(text))):
         if before.type == "paragraph_open":
             words = (written.get(part.type, "").format(part.content) for part in token.children)
             yield token.map[0] + 1, "".join(words)
