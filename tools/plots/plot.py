@@ -295,11 +295,8 @@ def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: floa
         leader = [(x + 5, y), (box.x1 + 12, height), (box.x1 + 18, height), (box.x1 + 22, height)]
         *line, place = ax.transAxes.inverted().transform(leader)
         ax.plot(*zip(*line, strict=True), color=label.color, lw=0.8, alpha=0.8, transform=ax.transAxes, clip_on=False)
-        font = {
-            "color": readable(label.color),
-            "fontsize": fontsize,
-            "fontweight": "bold" if label.color == CUBLAS else "normal",
-        }
+        font = {"fontsize": fontsize, "fontweight": "bold" if label.color == CUBLAS else "normal"}
+        font["color"] = readable(label.color)
         ax.text(*place, label.text, transform=ax.transAxes, va="center", **font)
 
 
@@ -808,9 +805,8 @@ def error_by_distribution(source: Source) -> Figure:
     if (table == 0).any(axis=None):
         note += " Without a marker: exact."
     lay_out(fig, note, left=0.12, right=0.75)
-    ax.legend(
-        loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0, labelspacing=0.8
-    )
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0, "labelspacing": 0.8}
+    ax.legend(**place, frameon=False, fontsize=9.5)
     return fig
 
 
@@ -827,17 +823,10 @@ def other_kernels(source: Source) -> Figure:
     """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison."""
     if not source.others:
         raise NoData("no results of other people's kernels")
-    count = len(source.others) + 1  # the last panel has the legend
-    some = next(iter(source.others.values()))
-    fig, axes = figure(
-        0.9 + 2.5 * -(-count // PANELS_A_ROW),
-        "Other people's kernels beside the ladder",
-        subtitle(pd.DataFrame(some)),
-        nrows=-(-count // PANELS_A_ROW),
-        ncols=PANELS_A_ROW,
-        sharex=True,
-        sharey=True,
-    )
+    lines = -(-(len(source.others) + 1) // PANELS_A_ROW)  # the last panel has the legend
+    panels = {"nrows": lines, "ncols": PANELS_A_ROW, "sharex": True, "sharey": True}
+    under = subtitle(pd.DataFrame(next(iter(source.others.values()))))
+    fig, axes = figure(0.9 + 2.5 * lines, "Other people's kernels beside the ladder", under, **panels)
     sizes = sorted({size for rows in source.others.values() for size in over_size(rows)[0]})
     ladder = {}
     for ax, (repository, rows) in zip(axes, source.others.items(), strict=False):
@@ -867,14 +856,8 @@ def other_kernels(source: Source) -> Figure:
     theirs = [Line2D([], [], color=THEIRS, lw=width) for width in (2.2, 0.8)]
     texts = ["their fastest, by name", "their others", *ladder]
     axes[-1].legend([*theirs, *ladder.values()], texts, loc="center", frameon=False, fontsize=9.5)
-    lay_out(
-        fig,
-        "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn.",
-        top=0.95,
-        axis=0.4,
-        hspace=0.36,
-        wspace=0.1,
-    )
+    note = "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn."
+    lay_out(fig, note, top=0.95, axis=0.4, hspace=0.36, wspace=0.1)
     return fig
 
 
@@ -884,14 +867,8 @@ def loss_curves(source: Source) -> Figure:
     reference = next((curve for curve in source.losses if curve.mode == "cublas"), None)
     if reference is None:
         raise NoData("no losses of a training with cuBLAS")
-    fig, (above, below) = figure(
-        7.2,
-        "Training with cuBLAS and with the drop-in",
-        source.device["name"],
-        nrows=2,
-        sharex=True,
-        height_ratios=[3, 2],
-    )
+    title, panels = "Training with cuBLAS and with the drop-in", {"nrows": 2, "height_ratios": (3, 2)}
+    fig, (above, below) = figure(7.2, title, source.device["name"], sharex=True, **panels)
     for curve in source.losses:
         same_start = curve.seed == reference.seed
         label = programs.MODES[curve.mode].strip("`") + ("" if same_start else f", seed {curve.seed}")
