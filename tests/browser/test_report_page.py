@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from opened import WIDTHS, Opened
+from synthetic import SYNTHETIC
 from tools import fleet
 from tools.report import charts as report_charts
 from tools.report import report
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
-SYNTHETIC = ROOT / "tests" / "scripts" / "fixtures" / "synthetic-gpu"
 OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 VARIANT = re.compile(r"\d\d_\w+:")  # of a chapter: they are not shown at first

@@ -83,11 +83,6 @@ def test_kernels_are_what_a_drawing_shows(path: Path) -> None:
     assert untrue(path.read_text(encoding="utf-8")) == []
 
 
-def test_a_kernel_that_changed_is_told() -> None:
-    shown = "kernels/01_naive.cu: constexpr int BLOCK = {};"
-    assert untrue(f"<!-- shows {shown.format(32)} -->\n<!-- shows {shown.format(31)} -->") == [shown.format(31)]
-
-
 def test_the_root_has_the_usual_size_and_colour(svg: ET.Element) -> None:
     assert (svg.get("font-size"), svg.get("fill")) == ("13", INK)
 

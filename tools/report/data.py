@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from tools import turns
-from tools.compare import case_name, compare
+from tools.compare import BROKEN, case_name, compare
 from tools.counts import ratio
 from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
 from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.report import charts as report_charts
+from tools.report.verdicts import is_verdicts, leaderboards
 from tools.results import (
     MODES,
     PROTOCOL,
@@ -36,6 +37,7 @@ from tools.results import (
     short_name,
 )
 
+VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
 MOST_MOMENTS = 200  # of a turn
 TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
@@ -83,6 +85,7 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     looks: dict[str, dict[str, str]] = field(default_factory=dict)
+    judged_on: list[str] = field(default_factory=list)  # devices of verdicts
 
 
 def plain(value: Any) -> Any:
@@ -144,7 +147,7 @@ WORDS = {
     "count": "counted",
     "accuracy": "errors compared",
     "sustain": "sustained",
-}  # for modes that are on
+}  # if on
 
 
 def protocol_titles(protocols: Sequence[dict]) -> list[str]:
@@ -212,29 +215,22 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
 
     The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
     """
-    m, n, k = row.shape[:3]
+    as_they_are = ("kernel", "platform", "m", "n", "k", "side", "outcome", "verified")
     case = {
+        **{name: getattr(row, name) for name in as_they_are},
         "file": file,
         "source": source,
         "protocol": protocol,
         "device": device_name(row.context) if row.is_gpu else row.context["cpu"],
         "case": case_name(row),
-        "kernel": row.kernel,
         "name": name,
         "default": not (row.is_chapter and row.variant),
-        "platform": row.platform,
-        "m": m,
-        "n": n,
-        "k": k,
-        "side": row.side,
         "problem": shape_text(row.shape),
         "data": row.data if isinstance(row.data, str) else None,
-        "outcome": row.outcome,
         "charted": row.outcome in CHARTED,
         "reason": row.reason or None,
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
-        "verified": row.verified,
         "throttled": row.throttled is True,
         "few": row.few_samples,
     }
@@ -266,6 +262,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
             }
         if not pd.isna(row.tflops) and row.is_gpu:
             # Each matrix once: what any kernel has to move, so the roof is one that none exceeds.
+            m, n, k = row.m, row.n, row.k
             case["intensity"] = 2 * m * n * k / (4.0 * (m * k + k * n + m * n))
     return present(case)
 
@@ -426,10 +423,7 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
         *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
         ("Not verified", ~timed.verified.eq(True)),
-        (
-            "Incorrect, implausible or failed, in the table of all cases alone",
-            rows.outcome.isin(["incorrect", "implausible", "failed"]),
-        ),
+        ("Incorrect, implausible or failed, in the table of all cases alone", rows.outcome.isin(BROKEN)),
     ):
         if found.any():
             yield what, f"{source} ({found.sum()} of {len(found)})"
@@ -452,15 +446,23 @@ def gather(paths: Sequence[Path]) -> Report:
     notes: dict[str, list[str]] = {}  # what is to be known, of which files
     tables: dict[int, pd.DataFrame] = {}
     sources = short_names(paths)
+    judged: list[dict] = []
     for index, (path, source) in enumerate(zip(paths, sources, strict=True)):
         if is_results(path):
             tables[index] = load([path])
             with as_the_schema_has_it(path):
                 for what, where in notes_of(source, tables[index], read_json(path)):
                     notes.setdefault(what, []).append(where)
+        elif is_verdicts(document := read_json(path)):
+            judged.append(document)
+            if document.get("interrupted"):
+                notes.setdefault("Interrupted, so that files are missing", []).append(source)
         else:
             found = other_table(path, source)
             (report.notes if isinstance(found, str) else report.tables).append(found)
+    with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
+        report.tables += (Table(*board) for board in leaderboards(judged))
+        report.judged_on = [device_name(document["context"]) for document in judged]
     report.notes += (f"{what}: {', '.join(where)}." for what, where in notes.items())
     tables = {index: rows for index, rows in tables.items() if len(rows)}
     if not tables and not report.tables:
