@@ -170,11 +170,8 @@ def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, o
     panel = opened.page.locator("#samples")
     panel.locator(".chart[data-rows] canvas").wait_for()
     assert panel.locator("h2").inner_text() == "03 smem strip tiled, 1024"
-    record = next(
-        c
-        for c in json.loads((H200 / "cold.json").read_text())["benchmarks"]
-        if c["kernel"] == "03_smem_strip_tiled" and c["m"] == 1024
-    )
+    cases = json.loads((H200 / "cold.json").read_text())["benchmarks"]
+    record = next(c for c in cases if (c["kernel"], c["m"]) == ("03_smem_strip_tiled", 1024))
     drawn = panel.locator(".chart").evaluate("e => e.embedded.view.data('rows')")
     own = [row["us"] for row in drawn if row["name"] == "03 smem strip tiled"]
     assert own == pytest.approx(record["samples_us"], rel=1e-5)
