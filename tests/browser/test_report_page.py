@@ -219,7 +219,7 @@ def test_energy_is_drawn_where_it_was_measured(write, open_page):
     turns = {(c["kernel"], c["m"]): c["energy"]["kernel"] for c in document["benchmarks"]}
     row = next(r for r in rows_of(opened, "energy") if r["kernel"] == "06_coarse_2d" and r["side"] == 4096)
     assert row["joules"] == pytest.approx(turns["06_coarse_2d", 4096]["joules_per_product"], rel=1e-5)
-    assert row["throttled"] is True
+    assert row["turn_throttled"] is True
     assert opened.errors == []
 
 
