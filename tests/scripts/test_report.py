@@ -315,7 +315,7 @@ def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
 
 def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
     path = verdicts_file(tmp_path / "given.json", verdict_of("a.cu", 0.5) | {"speeds": None})
-    error = refused(capsys, tmp_path, path)
+    error = refusal(capsys, tmp_path, path)
     assert "verdicts.schema.json" in error
     assert str(path) in error
 
