@@ -337,7 +337,6 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
 
 def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
     name = "</script><img src=x onerror=alert(1)>"
-
     found = written(tmp_path, edited("cold.json", on("01_naive", 4096, reason=name), device(name=name)))
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<img" not in html
