@@ -1,13 +1,16 @@
 #include "sgemm_library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "device.hpp"
+#include "redirection.hpp"
 
 namespace drop_in {
 namespace {
@@ -57,11 +60,21 @@ SgemmLibrary::SgemmLibrary() {
   }
   if (library != nullptr) {
     find_functions(library);
+    redirect_own_calls(library);
   } else {
     error_ = "libsgemm was not loaded: " + failures;
   }
   if (!error_.empty()) {
     std::fprintf(stderr, "libsgemm_cublas: %s; cuBLAS gets all calls\n", error_.c_str());
+  }
+}
+
+// A product that libsgemm gives to cuBLAS has to pass the drop-in: the program's own call goes on then. Under
+// LD_PRELOAD it does so anyway.
+void SgemmLibrary::redirect_own_calls(void* library) {
+  const link_map* loaded = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &loaded) == 0) {
+    redirect(std::filesystem::path(loaded->l_name).filename());
   }
 }
 
@@ -108,9 +121,6 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     }
     status = sgemm_library().create(&handle);
     if (status == SGEMM_STATUS_SUCCESS) {
-      status = sgemm_library().set_accuracy(handle, accuracy_);
-    }
-    if (status == SGEMM_STATUS_SUCCESS) {
       status = sgemm_library().set_fallback(handle, SGEMM_FALLBACK_NONE);
     }
     if (status != SGEMM_STATUS_SUCCESS) {
@@ -119,7 +129,10 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     }
   }
   Lease lease(handle, give_back);
-  status = sgemm_library().set_stream(handle, call.stream);
+  status = sgemm_library().set_accuracy(handle, call.accuracy);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = sgemm_library().set_stream(handle, call.stream);
+  }
   if (status == SGEMM_STATUS_SUCCESS) {
     status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
   }

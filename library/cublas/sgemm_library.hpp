@@ -39,6 +39,7 @@ class SgemmLibrary {
   friend const SgemmLibrary& sgemm_library();
   SgemmLibrary();
   void find_functions(void* library);
+  static void redirect_own_calls(void* library);
 
   std::string error_;
 };
@@ -49,8 +50,6 @@ const SgemmLibrary& sgemm_library();
 /// the process: at its end CUDA may be gone already.
 class Handles {
  public:
-  explicit Handles(sgemm_accuracy_t accuracy) : accuracy_(accuracy) {}
-
   struct GiveBack {
     Handles* owner;
     int device;
@@ -66,7 +65,6 @@ class Handles {
   sgemm_handle_t take(int device);
   void give_back(int device, sgemm_handle_t handle);
 
-  sgemm_accuracy_t accuracy_;
   std::mutex mutex_;
   std::map<int, std::vector<sgemm_handle_t>> free_;
 };

@@ -2,6 +2,7 @@
 // cuBLAS gets a call. On the executor, with a product on the CPU in cuBLAS's place.
 
 #include "common/cuda_check.hpp"
+#include "detour.hpp"
 #include "enqueue.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -263,6 +265,42 @@ TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(blas_calls().batch_count, 5);
+}
+
+/// The second call knows of the first, because the executor has computed it by then. cuBLAS refuses, which spares time.
+TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
+  const Handle handle;
+  GemmOperands operands(chapter_12_product());
+  const float finite = operands.op_a(0, 5, 7);
+  operands.op_a(0, 5, 7) = INF;
+  operands.upload();
+  blas_calls().refuses = true;
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  for (int call = 1; call <= Detour::SHORTEST; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(blas_calls().products, call);
+  }
+  operands.op_a(0, 5, 7) = finite;
+  operands.upload();
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << "the trial";
+  for (int call = 1; call <= Detour::SHORTEST; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED) << "nothing is known of the trial yet";
+  }
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+}
+
+TEST_F(LengthyHandleTest, SgemmRepeatableAllowsNoDetours) {
+  setenv("SGEMM_REPEATABLE", "1", 1);
+  const Handle handle;
+  unsetenv("SGEMM_REPEATABLE");
+  GemmOperands operands(chapter_12_product());
+  operands.op_a(0, 5, 7) = INF;
+  operands.upload();
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(blas_calls().products, 0);
 }
 
 /// cuBLAS allocates where it makes a handle, which CUDA forbids while any thread captures.

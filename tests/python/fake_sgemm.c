@@ -12,7 +12,7 @@ struct sgemm_context {
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy;
+      batch_count, stream, accuracy, plans_cublas, m, n, k;
 } fake;
 
 int sgemm_version(void) {
@@ -52,17 +52,23 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
   return SGEMM_STATUS_SUCCESS;
 }
 
-/* Products of 1024 and more are chapter 11's, unless they have to be FP32. */
+/* Products of 1024 and more are chapter 11's, unless they have to be FP32 or the tests set `plans_cublas`. */
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
-  const int large = m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32;
-  (void)order, (void)transa, (void)transb, (void)n, (void)k, (void)lda, (void)ldb, (void)ldc, (void)batch_count;
+  const int large = m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 && !fake.plans_cublas;
+  (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
   memset(plan, 0, sizeof *plan);
   strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
   strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");
+  plan->workspace_bytes = (size_t)(m * n * k * batch_count);
   plan->predicted_us = large ? 10 : 0;
   plan->cublas_us = 25;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  (void)handle, (void)workspace, (void)bytes;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -78,6 +84,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           int64_t batch_count) {
   ++fake.calls;
   fake.order = order;
+  fake.m = m;
+  fake.n = n;
+  fake.k = k;
   fake.transa = transa;
   fake.transb = transb;
   fake.lda = lda;

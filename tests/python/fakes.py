@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 FIELDS = (
     *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
-    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy"),
+    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans_cublas"),
+    *("m", "n", "k"),
 )
 
 

@@ -14,7 +14,9 @@
  *     use a handle, as in cuBLAS.
  *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
  *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
- *     the library or of cuBLAS may give other bits, and so may another workspace.
+ *     the library or of cuBLAS may give other bits, and so may another workspace. Where operands with Inf, NaN or
+ *     numbers far apart made a call slower than cuBLAS, cuBLAS gets some of the next calls of that shape, and its bits
+ *     are others. With SGEMM_REPEATABLE=1 in the environment of sgemm_create() it does not.
  *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
  *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
  */
