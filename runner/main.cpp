@@ -8,6 +8,7 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
+#include "judge/launcher.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/ranks_bench.hpp"
@@ -19,7 +20,9 @@
 #include "report/list.hpp"
 #include "report/tuning_run.hpp"
 #include "user/user_kernels.hpp"
+#include "verdict/judge_run.hpp"
 
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -95,6 +98,14 @@ bool printed(const ParseResult& parsed) {
   return true;
 }
 
+/// A file's kernels need not know what they are tried for: which sizes, with which operands, timed or not. The words of
+/// the command line are where /proc/self/cmdline finds them.
+void hide_arguments(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::memset(argv[i], 0, std::strlen(argv[i]));
+  }
+}
+
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const ParseResult parsed = parse_options(argc, argv, version_line());
@@ -102,6 +113,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     return ALL_WELL;
   }
   const Options& options = parsed.options;
+  if (options.protocol.mode == Mode::judge) {
+    catch_interrupts();
+    return run_judge(options);
+  }
   const KernelTerms terms = kernel_terms(options.kernels);
   std::vector<const Kernel*> selected =
       terms.names.empty() ? std::vector<const Kernel*>() : select_kernels(terms.names, kernels());
@@ -129,6 +144,7 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   }
   const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr};
   if (is_case_process()) {
+    hide_arguments(argc, argv);
     serve_cases(run);
     return ALL_WELL;
   }
@@ -140,6 +156,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 
 int main(int argc, char** argv) {
   return sgemm::status_of([&]() -> int {
+    if (sgemm::is_launcher()) {
+      sgemm::serve_as_launcher();
+      return sgemm::ALL_WELL;
+    }
     const std::optional<sgemm::Launch> launch = sgemm::find_launch();
     if (!launch) {
       return sgemm::start(argc, argv, nullptr, nullptr);

@@ -3,6 +3,7 @@
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
+#include "judge/launcher.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>
@@ -10,6 +11,8 @@
 namespace sgemm {
 
 DeviceQuery query_device(int) { return {std::nullopt, "the runner was built without the CUDA toolkit"}; }
+
+void serve_as_launcher() { throw std::logic_error("there is no GPU to launch on"); }
 
 GpuLibraries gpu_libraries() { return {}; }
 

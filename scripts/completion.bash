@@ -10,7 +10,11 @@ _runner_words() {
       printf '%s\n' all chapters baselines
       compgen -f -X '!*.cu'
       ;;
-    --data) "$1" --help | sed -n '/^Operands/,/^GPUs/s/^  \([a-z0-9]*\) .*/\1/p' ;;
+    --judge)
+      compgen -f -X '!*.cu'
+      compgen -d
+      ;;
+    --data) "$1" --help | sed -n '/^Operands/,/^GPUs/s/^  \([a-z0-9_]*\) .*/\1/p' ;;
     --gpu-model) "$1" --help | sed -n '/^GPUs/,/^Flags/s/^  \([a-z0-9]*\) .*/\1/p' ;;
     --l2) printf '%s\n' cold warm ;;
     --time) printf '%s\n' kernel end-to-end ;;
@@ -28,7 +32,7 @@ _runner() {
     flag=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   case $flag in
-    --out | --trace | --tuning | --new-kernel | --include)
+    --out | --json | --trace | --tuning | --new-kernel | --include)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;

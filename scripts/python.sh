@@ -4,6 +4,7 @@
 #   scripts/python.sh          for charts, comparisons and reports (requirements.txt)
 #   scripts/python.sh --dev    for the generated tables and the tests as well (requirements-dev.txt)
 #   scripts/python.sh --fleet  with ReFrame, whose program `reframe` is beside it (requirements-fleet.txt)
+#   scripts/python.sh --wheel  for the Python package (requirements-wheel.txt)
 #   scripts/python.sh --site   for the site, and for the tests of pages in a browser (requirements-site.txt)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -24,13 +25,18 @@ case ${1:-} in
     modules="$modules, reframe"
     requirements="requirements-fleet.txt"
     ;;
+  --wheel)
+    modules="build, scikit_build_core"
+    pypi_alone="auditwheel"
+    requirements="requirements-wheel.txt"
+    ;;
   --site)
     modules="$modules, cogapp, jsonschema, pytest, axe_playwright_python, material, playwright"
     requirements="requirements-site.txt"
     packages+=(python3-jsonschema python3-pytest)
     ;;
   *)
-    say "usage: scripts/python.sh [--dev | --fleet | --site]"
+    say "usage: scripts/python.sh [--dev | --fleet | --site | --wheel]"
     exit 2
     ;;
 esac

@@ -91,12 +91,12 @@ class NotMeasured(ResultsError):
 
 
 @contextmanager
-def as_the_schema_has_it(path: Path | str) -> Iterator[None]:
+def as_the_schema_has_it(path: Path | str, schema: str = SCHEMA) -> Iterator[None]:
     """For code that reads a results file: what the file lacks, or has as something else, becomes a ResultsError."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        reason = f"it is not as {SCHEMA} has it ({type(error).__name__}: {error})"
+        reason = f"it is not as {schema} has it ({type(error).__name__}: {error})"
         raise ResultsError(f"can not use {path}: {reason}") from None
 
 

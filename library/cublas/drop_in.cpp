@@ -88,9 +88,10 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   }
   if (status == SGEMM_STATUS_SUCCESS) {
     why = "libsgemm failed: no epilogue was enqueued";
-  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // that of run(): the library gave the product to cuBLAS
+  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // cuBLAS would have got it
     const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;
-    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by + " works in";
+    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by +
+          " works in, or operands with which it is slow";
   } else {
     why = std::string("libsgemm failed: ") + sgemm_library().status_string(status);
   }

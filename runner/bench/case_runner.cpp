@@ -103,10 +103,8 @@ void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observe
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);
-  if (item.kernel->unsupported) {
-    if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
-      throw CaseStopped(Outcome::not_supported, *reason);
-    }
+  if (const std::optional<std::string> reason = bench.unsupported(*item.kernel, operands)) {
+    throw CaseStopped(Outcome::not_supported, *reason);
   }
   work(operands);
 }

@@ -13,11 +13,12 @@
 namespace sgemm {
 
 enum class ListFormat { table, json };
+constexpr std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
 
 /// The command line, checked as far as is possible without knowing kernels and devices.
 struct Options {
   Protocol protocol;
-  std::string kernels = "all";             ///< for kernel_terms()
+  std::string kernels = "all";             ///< for kernel_terms(); with --judge for judged_files()
   UserOptions user;                        ///< for the files among them
   std::optional<std::string> sizes;        ///< for parse_sizes(); without it default_sizes()
   int device = 0;                          ///< CUDA's index, at least 0
@@ -28,6 +29,7 @@ struct Options {
   RankOptions ranks;                       ///< for products on several GPUs
   std::optional<double> timeout;           ///< seconds for a case of a file, or for an order to ranks
   bool force = false;                      ///< cases that would take the executor long are run
+  std::optional<std::string> json;         ///< where --judge writes its verdicts: a path, or "-" for standard output
   std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device
   bool use_tuning = true;                  ///< whether to look for a tuning file
@@ -36,6 +38,9 @@ struct Options {
   std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark
   std::vector<std::string> argv;             ///< as given, program name first
 };
+
+/// Of the size alone for --trace: small enough that a warp's whole loop is on the page.
+constexpr std::string_view TRACED_SIZE = "256";
 
 /// The flag that asks for a mode, "--count"; empty for `measure`, which needs no flag.
 std::string_view flag_of(Mode mode);

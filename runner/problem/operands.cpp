@@ -135,12 +135,53 @@ class MatrixMaker {
         break;
       case Distribution::zeros:
         break;
+      case Distribution::sparse:
+        fill_a([&](std::uint64_t index) { return is_chosen(index, SPARSE) ? u(index) : 0.0F; });
+        break;
+      case Distribution::rank_one:
+        fill_a([&](std::uint64_t index) { return is_in_chosen_row(index) ? u(index) : of_rank_one(index); });
+        break;
+      case Distribution::outliers:
+        fill_with([&](std::uint64_t index) {
+          return u(index) * (which_ != MatrixName::c && is_chosen(index, OUTLIERS) ? 0x1p10F : 1.0F);
+        });
+        break;
+      case Distribution::huge_row:
+        fill_a([&](std::uint64_t index) { return u(index) * (is_in_chosen_row(index) ? 0x1p40F : 1.0F); });
+        break;
     }
     return std::move(part_);
   }
 
  private:
+  /// Of how many elements, or rows, one is chosen.
+  static constexpr std::uint64_t SPARSE = 512;
+  static constexpr std::uint64_t OUTLIERS = 256;
+  static constexpr std::uint64_t ROWS = 32;
+
   float u(std::uint64_t index) const { return uniform(random_, index); }
+
+  /// Whether `index` is the one that is chosen of so many that follow one another. No element has a counter like ~x.
+  bool is_chosen(std::uint64_t index, std::uint64_t one_in) const {
+    return index % one_in == random_(~(index / one_in)) % one_in;
+  }
+  bool is_in_chosen_row(std::uint64_t index) const { return is_chosen(index / columns_, ROWS); }
+
+  /// The first row times a power of two from 2^-3 to 1 for each row, so that all are multiples to the last bit.
+  float of_rank_one(std::uint64_t index) const {
+    const std::uint64_t row = index / columns_;
+    return std::ldexp(u(index % columns_), -static_cast<int>(random_(~(row << 32U)) % 4));
+  }
+
+  /// A from `element`, the others uniform.
+  template <class Element>
+  void fill_a(const Element& element) {
+    if (which_ == MatrixName::a) {
+      fill_with(element);
+    } else {
+      fill_with([&](std::uint64_t index) { return u(index); });
+    }
+  }
 
   template <class Element>
   void fill_with(const Element& element) {
@@ -177,11 +218,7 @@ class MatrixMaker {
   /// as well, so that infinities of both signs meet.
   void fill_with_some(float special) {
     constexpr std::uint64_t ONE_IN = 16;
-    if (which_ != MatrixName::a) {
-      fill_with([&](std::uint64_t index) { return u(index); });
-      return;
-    }
-    fill_with([&](std::uint64_t index) {
+    fill_a([&](std::uint64_t index) {
       const std::uint64_t row = index / columns_;
       const std::uint64_t column = index % columns_;
       const std::uint64_t chosen = random_(~row);  // no element has such a counter
@@ -230,6 +267,14 @@ Names names(Distribution distribution) {
       return {"nan", "uniform, some elements of A are NaN"};
     case Distribution::zeros:
       return {"zeros", "all zeros; chips run faster on them"};
+    case Distribution::sparse:
+      return {"sparse", "A is zero but for one of 512 elements"};
+    case Distribution::rank_one:
+      return {"rank_one", "rows of A are multiples of one row, but for one of 32"};
+    case Distribution::outliers:
+      return {"outliers", "uniform, one of 256 elements is 1024 times as large"};
+    case Distribution::huge_row:
+      return {"huge_row", "uniform, one of 32 rows of A is 2^40 times as large"};
   }
   return {"unknown", ""};
 }

@@ -17,6 +17,7 @@ enum class Mode {
   count,     ///< executes GPU kernels and counts what they ask of a GPU
   profile,   ///< reads a GPU's counters of one launch of each
   tune,      ///< finds the fastest configuration of each
+  judge,     ///< tries files with more than was asked for, and decides about each
   list,      ///< prints the kernels
 };
 

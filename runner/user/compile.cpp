@@ -242,6 +242,8 @@ void run_compiler(const Words& words, const UserFile& file, Target target) {
 
 }  // namespace
 
+void require_compiler(Target target) { compiler_for(target); }
+
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Flags flags = flags_for(target, file, options);
   Words words = flags.all();

@@ -23,6 +23,9 @@ struct CompiledFile {
 
 using simt::can_compile_checks;
 
+/// Throws UsageError where there is no compiler for a target.
+void require_compiler(Target target);
+
 /// Compiles a user's file for a target, or finds the library in the cache: below the build folder, or in the user's
 /// cache folder where that can not be written to. The library is as good as a new one while all text, the flags and the
 /// compiler are the same. Throws UsageError, with the compiler's messages, where the file does not compile, where it

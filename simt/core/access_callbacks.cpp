@@ -56,7 +56,11 @@ void __tsan_write_range(void* address, std::size_t bytes) {
 }
 void __tsan_vptr_update(void**, void*) {}
 
-// The host's side of a kernel may have atomics, such as the counts of std::shared_ptr. They are not watched.
+// The host's side of a kernel may have atomics: the counts of std::shared_ptr, the guards of variables of functions.
+// They are not watched.
+std::uint8_t __tsan_atomic8_load(const volatile std::uint8_t* address, int) {
+  return __atomic_load_n(address, __ATOMIC_SEQ_CST);
+}
 std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* address, std::uint32_t value, int) {
   return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
 }

@@ -286,6 +286,97 @@ TEST(OperandsTest, SomeRowsHoldAFewValuesThatAreNotFinite) {
   EXPECT_EQ(nan.c0, uniform.c0);
 }
 
+constexpr std::int64_t ROWS = 96;
+constexpr std::int64_t DEPTH = 80;
+
+/// Of a decoy and of uniform operands: how many elements of A differ, by row.
+std::vector<int> differing(const std::vector<float>& a, const std::vector<float>& from) {
+  std::vector<int> rows(ROWS, 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    rows[i / DEPTH] += a[i] != from[i] ? 1 : 0;
+  }
+  return rows;
+}
+
+TEST(OperandsTest, DecoysHaveAUniformBBesideTheirA) {
+  const Shape decoy = shape(ROWS, 64, DEPTH, 1.0F);
+  const HostOperands uniform = make_operands(decoy, Distribution::uniform, 7);
+  for (const Distribution distribution : {Distribution::sparse, Distribution::rank_one, Distribution::huge_row}) {
+    const HostOperands operands = make_operands(decoy, distribution, 7);
+    EXPECT_EQ(operands.b, uniform.b) << to_string(distribution);
+    EXPECT_EQ(operands.c0, uniform.c0) << to_string(distribution);
+    EXPECT_NE(operands.a, uniform.a) << to_string(distribution);
+  }
+}
+
+TEST(OperandsTest, SparseHasOneElementIn512) {
+  const HostOperands operands = make_operands(shape(ROWS, 64, DEPTH, 0.0F), Distribution::sparse, 7);
+  const HostOperands uniform = make_operands(shape(ROWS, 64, DEPTH, 0.0F), Distribution::uniform, 7);
+  for (std::size_t first = 0; first < operands.a.size(); first += 512) {
+    int found = 0;
+    for (std::size_t i = first; i < std::min(first + 512, operands.a.size()); ++i) {
+      found += operands.a[i] != 0.0F ? 1 : 0;
+      EXPECT_TRUE(operands.a[i] == 0.0F || operands.a[i] == uniform.a[i]);
+    }
+    EXPECT_EQ(found, 1) << first;
+  }
+  EXPECT_NE(operands.a, make_operands(shape(ROWS, 64, DEPTH, 0.0F), Distribution::sparse, 8).a);
+}
+
+TEST(OperandsTest, RowsOfRankOneAreMultiplesButForSome) {
+  const HostOperands operands = make_operands(shape(ROWS, 64, DEPTH, 0.0F), Distribution::rank_one, 7);
+  const HostOperands uniform = make_operands(shape(ROWS, 64, DEPTH, 0.0F), Distribution::uniform, 7);
+  const auto row = [&](std::int64_t i) { return &operands.a[static_cast<std::size_t>(i * DEPTH)]; };
+  const auto factor_of = [&](std::int64_t i, std::int64_t j) {  // 0 where the rows are no multiples
+    const float factor = row(i)[0] / row(j)[0];
+    for (std::int64_t k = 1; k < DEPTH; ++k) {
+      if (row(i)[k] != factor * row(j)[k]) {
+        return 0.0F;
+      }
+    }
+    return factor;
+  };
+  std::set<float> factors;
+  std::vector<int> others;
+  for (std::int64_t i = 0; i < ROWS; ++i) {
+    std::int64_t alike = 0;
+    for (std::int64_t j = 0; j < ROWS; ++j) {
+      const float factor = factor_of(i, j);
+      alike += factor != 0.0F ? 1 : 0;
+      factors.insert(factor);
+    }
+    if (alike == 1) {
+      others.push_back(static_cast<int>(i / 32));
+    } else {
+      EXPECT_EQ(alike, ROWS - ROWS / 32);
+    }
+  }
+  EXPECT_EQ(others, (std::vector<int>{0, 1, 2})) << "one of each 32 rows";
+  EXPECT_EQ(factors, (std::set<float>{0.0F, 0.125F, 0.25F, 0.5F, 1.0F, 2.0F, 4.0F, 8.0F}));
+  EXPECT_FALSE(std::equal(uniform.a.begin(), uniform.a.end(), operands.a.begin()));
+}
+
+TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
+  const Shape decoy = shape(ROWS, 64, DEPTH, 0.0F);
+  const HostOperands uniform = make_operands(decoy, Distribution::uniform, 7);
+  const HostOperands outliers = make_operands(decoy, Distribution::outliers, 7);
+  const HostOperands huge = make_operands(decoy, Distribution::huge_row, 7);
+  const std::vector<int> rows = differing(huge.a, uniform.a);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), DEPTH), ROWS / 32);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), 0), ROWS - ROWS / 32);
+  for (const auto& [made, from] : {std::pair{outliers.a, uniform.a}, std::pair{outliers.b, uniform.b}}) {
+    std::size_t larger = 0;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      larger += made[i] != from[i] ? 1 : 0;
+      EXPECT_TRUE(made[i] == from[i] || made[i] == from[i] * 1024.0F);
+    }
+    EXPECT_EQ(larger, made.size() / 256);
+  }
+  for (std::size_t i = 0; i < huge.a.size(); ++i) {
+    EXPECT_TRUE(huge.a[i] == uniform.a[i] || huge.a[i] == uniform.a[i] * 0x1p40F);
+  }
+}
+
 TEST(OperandsTest, AreTheSameOnEveryMachine) {
   const HostOperands operands = make_operands(shape(1, 1, 2, 0.0F), Distribution::uniform, 1);
   EXPECT_EQ(operands.a, (std::vector<float>{0x1.54566ep-1F, 0x1.3ad238p-3F}));
@@ -300,7 +391,11 @@ TEST(OperandsTest, DistributionsHaveNames) {
     names.insert(to_string(distribution));
     EXPECT_FALSE(summary(distribution).empty());
   }
-  EXPECT_EQ(names.size(), DISTRIBUTIONS.size());
+  for (const Distribution distribution : DECOYS) {
+    names.insert(to_string(distribution));
+    EXPECT_FALSE(summary(distribution).empty());
+  }
+  EXPECT_EQ(names.size(), DISTRIBUTIONS.size() + DECOYS.size());
   EXPECT_TRUE(names.contains("uniform"));
   EXPECT_TRUE(names.contains("zeros"));
   EXPECT_FALSE(names.contains("unknown"));

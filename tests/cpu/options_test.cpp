@@ -164,6 +164,9 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "--nvcc-flags FLAGS",
                                    "--timeout S",
                                    "--new-kernel FILE.cu",
+                                   "--judge FILES",
+                                   "--json FILE",
+                                   "huge_row ",
                                    "--help",
                                    "--version",
                                    "--benchmark_",
@@ -357,6 +360,7 @@ TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
   EXPECT_EQ(some.sizes, "64");
   EXPECT_TRUE(some.on_executor);
   EXPECT_EQ(options({"--data", "huge"}).protocol.data, std::vector<Distribution>{Distribution::huge});
+  EXPECT_EQ(options({"--data", "rank_one"}).protocol.data, std::vector<Distribution>{Distribution::rank_one});
 }
 
 TEST(Options, SizesDependOnTheMode) {
@@ -368,6 +372,48 @@ TEST(Options, SizesDependOnTheMode) {
   EXPECT_EQ(default_sizes(Mode::sustain, true), "8192");
   EXPECT_EQ(default_sizes(Mode::accuracy, true), "1024,4096");
   EXPECT_EQ(default_sizes(Mode::accuracy, false), "256");
+  EXPECT_EQ(default_sizes(Mode::judge, true), "1024,2048,4096");
+}
+
+TEST(Options, Judge) {
+  const Options given = options({"--judge",       "folder,my.cu",
+                                 "--json",        "-",
+                                 "--sizes",       "512",
+                                 "--secret",      "0123456789abcdef0123456789abcdef",
+                                 "--launch",      "f(M)",
+                                 "--nvcc-flags",  "-O1",
+                                 "--timeout",     "9",
+                                 "--max-seconds", "2",
+                                 "--beta",        "2",
+                                 "--device",      "cpu"});
+  EXPECT_EQ(given.protocol.mode, Mode::judge);
+  EXPECT_EQ(given.kernels, "folder,my.cu");
+  EXPECT_EQ(given.json, "-");
+  EXPECT_TRUE(given.on_executor);
+  EXPECT_EQ(options({"--judge", "my.cu", "--json=v.json"}).json, "v.json");
+  EXPECT_FALSE(options({"--judge", "my.cu"}).json.has_value());
+  EXPECT_EQ(error({"--judge"}), "--judge needs a value");
+  EXPECT_EQ(error({"--json", "-"}), "--json needs --judge");
+  EXPECT_EQ(error({"--judge", "my.cu", "--accuracy"}), "--accuracy and --judge are two things to do: give one of them");
+  EXPECT_EQ(error({"--judge", "my.cu", "--tune"}), "--tune and --judge are two things to do: give one of them");
+  for (const Arguments& useless : {Arguments{"--kernel", "5"},
+                                   {"--data", "zeros"},
+                                   {"--seed", "1"},
+                                   {"--out", "a.json"},
+                                   {"--no-verify"},
+                                   {"--check"},
+                                   {"--l2", "warm"},
+                                   {"--time", "kernel"},
+                                   {"--energy"},
+                                   {"--force"},
+                                   {"--gpus", "2"},
+                                   {"--tuning", "t.json"},
+                                   {"--no-tuning"},
+                                   {"--benchmark_filter=x"}}) {
+    Arguments arguments{"--judge", "my.cu"};
+    arguments.insert(arguments.end(), useless.begin(), useless.end());
+    EXPECT_EQ(error(arguments), useless.front() + " has no effect with --judge");
+  }
 }
 
 TEST(Options, Profile) {
@@ -481,7 +527,7 @@ TEST(Options, BadChoices) {
   EXPECT_EQ(
       error({"--data", "ones"}),
       "--data: 'ones' is not one of uniform, uniform01, normal, lognormal1, lognormal4, denormals, huge, integers, "
-      "cancelling, inf, nan, zeros");
+      "cancelling, inf, nan, zeros, sparse, rank_one, outliers, huge_row");
   EXPECT_EQ(error({"--data", "normal,"}).rfind("--data: '' is not one of uniform, ", 0), 0U);
   EXPECT_EQ(error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
   EXPECT_EQ(error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");

@@ -15,7 +15,12 @@ struct {
       batch_count, stream, accuracy, plans_cublas, m, n, k;
 } fake;
 
-int sgemm_version(void) { return SGEMM_VERSION; }
+int sgemm_version(void) {
+  const char* const version = getenv("FAKE_SGEMM_VERSION");
+  return version == NULL ? SGEMM_VERSION : atoi(version);
+}
+int sgemm_cublas_version(void) { return 120804; }
+const char* sgemm_cublas_path(void) { return "/cuda/libcublas.so.12"; }
 const char* sgemm_status_name(sgemm_status_t status) { return status == 0 ? "SGEMM_STATUS_SUCCESS" : "SGEMM_STATUS_X"; }
 const char* sgemm_status_string(sgemm_status_t status) { return status == 0 ? "fine" : "the fake refuses"; }
 
@@ -47,13 +52,18 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
   return SGEMM_STATUS_SUCCESS;
 }
 
-/* A plan for 11_bf16x6, or where the tests set `plans_cublas` for cuBLAS. */
+/* Products of 1024 and more are chapter 11's, unless they have to be FP32 or the tests set `plans_cublas`. */
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
-  (void)handle, (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
-  strcpy(plan->kernel, fake.plans_cublas ? "cublas" : "11_bf16x6");
+  const int large = m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 && !fake.plans_cublas;
+  (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+  memset(plan, 0, sizeof *plan);
+  strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
+  strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");
   plan->workspace_bytes = (size_t)(m * n * k * batch_count);
+  plan->predicted_us = large ? 10 : 0;
+  plan->cublas_us = 25;
   return SGEMM_STATUS_SUCCESS;
 }
 

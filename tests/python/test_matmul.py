@@ -12,6 +12,7 @@ import sgemm.library
 from fakes import DlpackArray, GpuArray
 
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
+pytest_plugins = ("fakes",)
 random = np.random.default_rng(5)
 
 
@@ -254,6 +255,17 @@ def test_errors_of_the_library(fake):
 def test_the_library_is_found(fake, fake_library):
     assert sgemm.library_path() == fake_library
     assert sgemm.version() == 200
+
+
+def test_a_library_of_another_version_is_none(fake_library, monkeypatch):
+    sgemm.library.load.cache_clear()
+    monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
+    monkeypatch.setenv("FAKE_SGEMM_VERSION", "10305")
+    with pytest.raises(sgemm.LibraryNotFound, match=r"libsgemm\.so\.0\.2: it is of version 1\.3\.5"):
+        sgemm.version()
+    monkeypatch.setenv("FAKE_SGEMM_VERSION", "299")  # a patch
+    assert sgemm.version() == 299
+    sgemm.library.load.cache_clear()
 
 
 def test_without_a_library_the_places_are_named(monkeypatch):

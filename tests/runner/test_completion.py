@@ -50,6 +50,7 @@ def completions(*words: str) -> list[str]:
         (["--l2", "=", "w"], ["warm"]),
         (["--data", "log"], ["lognormal1", "lognormal4"]),
         (["--data", "uniform,nan"], ["uniform,nan"]),
+        (["--data", "rank"], ["rank_one"]),
         (["--gpu-model", "h2"], ["h200"]),
         (["--sizes", "1"], []),
     ],
@@ -58,8 +59,16 @@ def test_words_are_completed(words, expected):
     assert completions(*words) == expected
 
 
-@pytest.mark.parametrize("flag", ["--out", "--trace"])
+@pytest.mark.parametrize("flag", ["--out", "--json", "--trace"])
 def test_output_goes_to_any_file(tmp_path, monkeypatch, flag):
     (tmp_path / "results.json").touch()
     monkeypatch.chdir(tmp_path)
     assert completions(flag, "res") == ["results.json"]
+
+
+def test_files_and_folders_are_judged(tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").touch()
+    (tmp_path / "mine.md").touch()
+    (tmp_path / "many").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert sorted(completions("--judge", "m")) == ["many", "mine.cu"]

@@ -277,6 +277,74 @@ def test_files_of_other_kinds_have_simple_tables(tmp_path):
     assert {c["outcome"] for c in found["cases"]} == {"counted"}
 
 
+def verdict_of(file: str, ratio: float | None, verdict: str = "accepted", **more: object) -> dict:
+    speeds = [{"size": "512x512x512", "gflops": 5e4, "gflops_ci": [49e3, 51e3], "throttled": False}] if ratio else []
+    vs_cublas = {"mean": ratio, "ci_low": ratio * 0.99, "ci_high": ratio * 1.01} if ratio else None
+    found = {"file": file, "hash": "a" * 64, "accepted": verdict == "accepted", "verdict": verdict, "reason": ""}
+    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": []}
+    return found | more
+
+
+def verdicts_file(path: Path, *verdicts: dict, sizes: str = "512x512x512", device: str = "GPU") -> Path:
+    document = {"verdicts_version": 1, "context": {"device": {"name": device}, "cpu": "CPU"}, "sizes": sizes}
+    document |= {"secret": "0" * 32, "interrupted": False, "verdicts": verdicts}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
+    advice = [{"place": "b.cu:7", "text": "bank conflicts"}, {"place": "", "text": "x"}]
+    page = verdicts_file(
+        tmp_path / "verdicts.json",
+        verdict_of("a.cu", 0.5),
+        verdict_of("b.cu", 1.25, advice=advice, notes=["fast only"]),
+        verdict_of("c.cu", None),
+        verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
+        verdict_of("slow.cu", None, "undecided", outcome="skipped", reason="not enough memory"),
+    )
+    found = written(tmp_path, page)
+    tables = {table["title"]: table for table in found["tables"]}
+    assert list(tables) == ["Leaderboard: GPU, 512x512x512", "Refused: GPU", "Undecided: GPU"]
+    assert found["title"] == "SGEMM on GPU"
+    ranked = tables["Leaderboard: GPU, 512x512x512"]
+    rows = [dict(zip(ranked["columns"], row, strict=True)) for row in ranked["rows"]]
+    assert [(row["rank"], row["file"], row["times as fast as cuBLAS"]) for row in rows] == [
+        (1, "b.cu", 1.25),
+        (2, "a.cu", 0.5),
+        (3, "c.cu", None),
+    ]
+    assert (rows[0]["from"], rows[0]["to"]) == (1.238, 1.262)
+    assert rows[0]["TFLOP/s at 512x512x512"] == "50.00 (49.00 to 51.00)"
+    assert rows[0]["what to do next"] == "b.cu:7: bank conflicts. x. fast only"
+    assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
+    assert rows[0]["SHA-256"] == "a" * 64
+    assert tables["Refused: GPU"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
+    assert tables["Undecided: GPU"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
+
+
+def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
+    names = ("first", "again", "other_sizes", "other_device")
+    first, again, sizes, device = (tmp_path / f"{name}.json" for name in names)
+    verdicts_file(first, verdict_of("a.cu", 0.5), verdict_of("b.cu", 0.75))
+    verdicts_file(again, verdict_of("a.cu", 1.0))
+    verdicts_file(sizes, verdict_of("a.cu", 0.5), sizes="8x8x8")
+    verdicts_file(device, verdict_of("a.cu", 0.5), device="Other")
+    tables = written(tmp_path, first, again, sizes, device)["tables"]
+    assert [table["title"] for table in tables] == [
+        "Leaderboard: GPU, 512x512x512",
+        "Leaderboard: GPU, 8x8x8",
+        "Leaderboard: Other, 512x512x512",
+    ]
+    assert [row[1:3] for row in tables[0]["rows"]] == [["a.cu", 1.0], ["b.cu", 0.75]], "the last one counts"
+
+
+def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
+    path = verdicts_file(tmp_path / "given.json", verdict_of("a.cu", 0.5) | {"speeds": None})
+    error = refused(capsys, tmp_path, path)
+    assert "verdicts.schema.json" in error
+    assert str(path) in error
+
+
 def test_counted_bytes_go_to_the_cases_that_they_were_counted_of(tmp_path):
     counters = json.loads((SYNTHETIC / "counters.json").read_text(encoding="utf-8"))
     cases = written(tmp_path, COLD, SYNTHETIC / "counters.json")["cases"]

@@ -25,6 +25,7 @@ RUNNER = [
     "cli",
     "bench",
     "report",
+    "verdict",
 ]
 KERNELS = ["common", "ptx", "engine", "host"]
 MANY_GPUS = ["schedule", "exchange", "ranks"]

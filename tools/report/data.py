@@ -21,6 +21,7 @@ from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
 from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.report import charts as report_charts
+from tools.report.verdicts import is_verdicts, leaderboards
 from tools.results import (
     MODES,
     PROTOCOL,
@@ -36,6 +37,7 @@ from tools.results import (
     short_name,
 )
 
+VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
 MOST_MOMENTS = 200  # of a turn
 TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
@@ -83,6 +85,7 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     looks: dict[str, dict[str, str]] = field(default_factory=dict)
+    judged_on: list[str] = field(default_factory=list)  # devices of verdicts
 
 
 def plain(value: Any) -> Any:
@@ -452,15 +455,23 @@ def gather(paths: Sequence[Path]) -> Report:
     notes: dict[str, list[str]] = {}  # what is to be known, of which files
     tables: dict[int, pd.DataFrame] = {}
     sources = short_names(paths)
+    judged: list[dict] = []
     for index, (path, source) in enumerate(zip(paths, sources, strict=True)):
         if is_results(path):
             tables[index] = load([path])
             with as_the_schema_has_it(path):
                 for what, where in notes_of(source, tables[index], read_json(path)):
                     notes.setdefault(what, []).append(where)
+        elif is_verdicts(document := read_json(path)):
+            judged.append(document)
+            if document.get("interrupted"):
+                notes.setdefault("Interrupted, so that files are missing", []).append(source)
         else:
             found = other_table(path, source)
             (report.notes if isinstance(found, str) else report.tables).append(found)
+    with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
+        report.tables += (Table(*board) for board in leaderboards(judged))
+        report.judged_on = [device_name(document["context"]) for document in judged]
     report.notes += (f"{what}: {', '.join(where)}." for what, where in notes.items())
     tables = {index: rows for index, rows in tables.items() if len(rows)}
     if not tables and not report.tables:

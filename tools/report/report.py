@@ -5,7 +5,8 @@
 
 A folder stands for its *.json. Sweeps of several devices and boards may be given: each file stays apart, as does each
 protocol (a cold L2 and a warm one, say), and files of one protocol are compared with each other. Files of other kinds
-have simpler views: --accuracy, --count, executed cases, counters of tools/counters.py, programs, tuning.
+have simpler views: --accuracy, --count, executed cases, counters of tools/counters.py, programs, tuning. Verdicts of
+--judge become a leaderboard.
 
 --images draws the charts that the report shows first as PNG and SVG as well, from the same definitions.
 
@@ -203,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         report = gather(files_of(options.results))
         devices = dict.fromkeys(case["device"] for case in report.cases if case["platform"] == "gpu")
+        devices |= dict.fromkeys(report.judged_on)
         if options.out.is_dir():
             raise ResultsError(f"{options.out} is a folder: the report needs a file")
         if options.images:

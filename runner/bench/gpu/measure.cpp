@@ -1,5 +1,6 @@
 #include "bench/gpu/modes.hpp"
 #include "device/watch.hpp"
+#include "judge/round_trip.hpp"
 
 #include <memory>
 #include <optional>
@@ -34,14 +35,18 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   gpu.run_verified(prepared, item);
 
   std::unique_ptr<Witness> witness = gpu.witness_of(item);
-  const Contender contender{prepared, Owner::kernel,
-                            GpuSession::standard_of(operands, kernel.accuracy, record.rel_err)};
+  const Contender contender{prepared, Owner::kernel, GpuSession::standard_of(operands, kernel.accuracy, record.rel_err),
+                            gpu.foreign()};
   Watch watch(gpu.telemetry());
   Timings timings = take_samples(gpu.round_of(operands, {contender, cublas(gpu, operands)}, witness.get()),
                                  gpu.sampling(2), observer);
   if (gpu.telemetry() != nullptr) {
     record.trace = watch.stop();
     record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
+  }
+  if (gpu.foreign() != nullptr) {
+    gpu.require_clocks_agree(record);
+    require_rival_undisturbed(median(timings.rival_us), alone_us);
   }
   if (witness) {
     witness.reset();  // the operands are those of the reference again

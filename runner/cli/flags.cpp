@@ -1,0 +1,252 @@
+#include "cli/flags.hpp"
+
+#include "base/split.hpp"
+#include "cli/values.hpp"
+#include "judge/secret.hpp"
+#include "simt/gpu_models.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// The most blocks that an SM of any GPU holds.
+constexpr int MOST_BLOCKS_PER_SM = 32;
+/// Blocks of a grid that the executor can count, warps of a block, and launches of a kernel.
+constexpr std::uint64_t MOST_BLOCKS = 1ULL << 32U;
+constexpr unsigned MOST_WARPS = 32;
+constexpr std::size_t MOST_LAUNCHES = 1U << 16U;
+/// Most seconds of a turn with --sustain: each adds a hundred samples to the results file.
+constexpr double MOST_SUSTAINED_S = 3600.0;
+
+constexpr std::array L2_STATES{L2State::cold, L2State::warm};
+constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
+constexpr std::array GPU_EXCHANGES{GpuExchange::peer, GpuExchange::nccl};
+constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
+
+std::string gpu_ids() {
+  std::vector<std::string_view> ids;
+  ids.reserve(simt::gpu_models().size());
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    ids.push_back(gpu.id);
+  }
+  return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+using Modes = std::vector<Mode>;
+using Text = const std::string&;
+
+// The first mode is the one that is recommended where a flag lacks its mode.
+const Modes ALL;
+const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile};
+const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::tune};
+const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge};
+const Modes SPREAD{Mode::measure, Mode::accuracy};
+const Modes COUNT{Mode::count};
+
+FlagGroup what_to_measure(Options& options) {
+  Protocol& protocol = options.protocol;
+  return {"What to measure",
+          {{"--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels), CHOOSE_KERNELS,
+            [&](Text text) { options.kernels = text; }},
+           {"--sizes", "SIZES",
+            fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}; --judge: {}]",
+                        default_sizes(Mode::measure, true), default_sizes(Mode::accuracy, true),
+                        default_sizes(Mode::accuracy, false), default_sizes(Mode::profile, true),
+                        default_sizes(Mode::judge, true)),
+            ALL, [&](Text text) { options.sizes = text; }},
+           {"--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha), ALL,
+            [&](Text text) { protocol.alpha = parse_factor("--alpha", text); }},
+           {"--beta", "X", fmt::format("factor of C [{}]", protocol.beta), ALL,
+            [&](Text text) { protocol.beta = parse_factor("--beta", text); }},
+           {"--data", "KIND",
+            fmt::format("operands, see below [{}; with --accuracy all]", to_string(protocol.data.front())),
+            CHOOSE_KERNELS, [&](Text text) { protocol.data = parse_data("--data", text); }},
+           {"--seed", "N", fmt::format("seed of the operands [{}]", protocol.seed), CHOOSE_KERNELS,
+            [&](Text text) {
+              protocol.seed = parse_number<std::uint64_t>(
+                  "--seed", text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
+            }},
+           {"--secret",
+            "HEX",
+            "of the operands of samples, to repeat a case [drawn for each case]",
+            {Mode::measure, Mode::judge},
+            [&](Text text) { protocol.secret = Secret::parse(text).text(); }}}};
+}
+
+FlagGroup of_files(Options& options) {
+  UserOptions& user = options.user;
+  return {"A kernel of your own",
+          {{"--launch", "CODE", "how a file's product is launched, see below [the file says so]", RUN_FILES,
+            [&](Text text) { user.launch.launch = text; }},
+           {"--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]", RUN_FILES,
+            [&](Text text) { user.launch.requirement = text; }},
+           {"--workspace", "CODE", "bytes of workspace, where the launch names it [the file says so]", RUN_FILES,
+            [&](Text text) { user.launch.workspace = text; }},
+           {"--include", "FOLDERS", "where files that it includes are, separated by commas [beside it]", RUN_FILES,
+            [&](Text text) {
+              for (const std::string_view folder : split(text, ',')) {
+                user.compile.include_folders.emplace_back(folder);
+              }
+            }},
+           {"--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them", RUN_FILES,
+            [&](Text text) {
+              for (const std::string_view word : split(text, ' ')) {
+                user.compile.nvcc_flags.emplace_back(word);
+              }
+            }},
+           {"--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else", ALL,
+            [&](Text text) { options.new_kernel = text; }},
+           {"--judge", "FILES", "try files, and those of folders, with hidden cases; accept or refuse each", ALL,
+            [&](Text text) { options.kernels = text; }}}};
+}
+
+FlagGroup how_to_measure(Options& options) {
+  Protocol& protocol = options.protocol;
+  return {"How to measure",
+          {{"--device", "N",
+            fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device), ALL,
+            [&](Text text) {
+              options.on_executor = text == "cpu";
+              if (!options.on_executor) {
+                options.device = parse_number<int>(
+                    "--device", text, [](int x) { return x >= 0; }, "a device index, 0 or above, or cpu");
+              }
+            }},
+           {"--l2",
+            "STATE",
+            fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
+            {Mode::measure, Mode::tune},
+            [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
+           {"--time",
+            "SPAN",
+            fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
+                        to_string(protocol.time)),
+            {Mode::measure},
+            [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
+           {"--max-seconds",
+            "S",
+            fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
+            {Mode::measure, Mode::tune, Mode::judge},
+            [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
+           {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
+            [&](Text text) {
+              protocol.sustain_s = parse_number<double>(
+                  "--sustain", text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
+                  fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
+            }},
+           {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]", RUN_FILES,
+            [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
+           {"--energy",
+            "",
+            "after its samples run each kernel for a second, and cuBLAS, for the energy",
+            {Mode::measure},
+            [&](Text) { protocol.energy = true; }},
+           {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
+           {"--no-verify",
+            "",
+            "skip the verification of results; their records say so",
+            {Mode::measure, Mode::sustain, Mode::count, Mode::profile},
+            [&](Text) { protocol.verify = false; }},
+           {"--check",
+            "",
+            "run GPU kernels on the CPU and check every access to memory",
+            {Mode::measure, Mode::accuracy},
+            [&](Text) { protocol.check = true; }},
+           {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
+           {"--profile", "", "read a GPU's counters of each kernel with Nsight Compute (ncu)", ALL, {}},
+           {"--force",
+            "",
+            "run GPU kernels on the CPU even if it takes long",
+            {Mode::measure, Mode::accuracy, Mode::count},
+            [&](Text) { options.force = true; }},
+           {"--tune", "", "find each kernel's fastest configuration and store it in the tuning file", ALL, {}},
+           {"--no-tuning",
+            "",
+            "ignore tuning files and let kernels choose their configurations",
+            {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile},
+            [&](Text) { options.use_tuning = false; }}}};
+}
+
+FlagGroup on_several_gpus(Options& options) {
+  RankOptions& ranks = options.ranks;
+  return {"Products on several GPUs",
+          {{"--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS), SPREAD,
+            [&](Text text) {
+              ranks.gpus = parse_number<int>(
+                  "--gpus", text, [](int x) { return x >= 1 && x <= MOST_GPUS; },
+                  fmt::format("a whole number between 1 and {}", MOST_GPUS));
+            }},
+           {"--grid", "PxQ", "rows and columns in which they share C [those that receive least]", SPREAD,
+            [&](Text text) { ranks.grid = parse_grid("--grid", text); }},
+           {"--exchange", "HOW",
+            fmt::format("how GPUs exchange blocks: {} [peer; nccl between processes]", words(GPU_EXCHANGES)), SPREAD,
+            [&](Text text) { ranks.exchange = parse_choice("--exchange", text, GPU_EXCHANGES); }}}};
+}
+
+FlagGroup what_to_count(Options& options, TraceOptions& traced) {
+  return {"What to count",
+          {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
+            [&](Text text) {
+              if (simt::find_gpu_model(text) == nullptr) {
+                reject("--gpu-model", text, fmt::format("one of {}", gpu_ids()));
+              }
+              options.gpu_model = text;
+            }},
+           {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
+            [&](Text text) {
+              options.blocks_per_sm = parse_number<int>(
+                  "--blocks-per-sm", text, [](int x) { return x >= 1 && x <= MOST_BLOCKS_PER_SM; },
+                  fmt::format("a whole number between 1 and {}", MOST_BLOCKS_PER_SM));
+            }},
+           {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
+            COUNT, [&](Text text) { options.trace.emplace().page = text; }},
+           {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
+            [&](Text text) {
+              traced.launch = parse_number<std::size_t>(
+                  "--trace-launch", text, [](std::size_t x) { return x < MOST_LAUNCHES; },
+                  "the number of a launch, 0 or above");
+            }},
+           {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
+            [&](Text text) {
+              traced.warp.block = parse_number<std::uint64_t>(
+                  "--trace-block", text, [](std::uint64_t x) { return x < MOST_BLOCKS; },
+                  "the number of a block, 0 or above");
+            }},
+           {"--trace-warp", "N", "that warp in its block [0]", COUNT, [&](Text text) {
+              traced.warp.warp = parse_number<unsigned>(
+                  "--trace-warp", text, [](unsigned x) { return x < MOST_WARPS; },
+                  fmt::format("the number of a warp, between 0 and {}", MOST_WARPS - 1));
+            }}}};
+}
+
+FlagGroup output(Options& options) {
+  return {"Output",
+          {{"--out", "FILE", "results file [named after the device and the time]", RUN_KERNELS,
+            [&](Text text) { options.out = text; }},
+           {"--json",
+            "FILE",
+            "verdicts of --judge; - is standard output",
+            {Mode::judge},
+            [&](Text text) { options.json = text; }},
+           {"--tuning",
+            "FILE",
+            "tuning file to read; --tune writes it [results/<device>/tuning.json]",
+            {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile, Mode::tune},
+            [&](Text text) { options.tuning_file = text; }},
+           {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
+            ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
+}
+
+}  // namespace
+
+std::vector<FlagGroup> all_flags(Options& options, TraceOptions& traced) {
+  return {what_to_measure(options),       of_files(options), how_to_measure(options), on_several_gpus(options),
+          what_to_count(options, traced), output(options)};
+}
+
+}  // namespace sgemm

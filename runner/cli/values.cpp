@@ -1,0 +1,51 @@
+#include "cli/values.hpp"
+
+#include "base/split.hpp"
+
+#include <cmath>
+
+namespace sgemm {
+
+float parse_factor(std::string_view flag, const std::string& text) {
+  return parse_number<float>(
+      flag, text, [](float x) { return std::isfinite(x); }, "a finite single-precision number");
+}
+
+double parse_seconds(std::string_view flag, const std::string& text) {
+  return parse_number<double>(
+      flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+}
+
+Grid parse_grid(std::string_view flag, const std::string& text) {
+  constexpr std::string_view EXPECTED = "of the form 2x4, rows times columns of GPUs";
+  const std::vector<std::string_view> sides = split(text, 'x');
+  if (sides.size() != 2) {
+    reject(flag, text, EXPECTED);
+  }
+  const auto side = [&](std::string_view digits) {
+    return parse_number<int>(
+        flag, std::string(digits), [](int x) { return x >= 1 && x <= MOST_GPUS; }, EXPECTED);
+  };
+  const Grid grid{side(sides[0]), side(sides[1])};
+  if (grid.size() > MOST_GPUS) {
+    reject(flag, text, fmt::format("a grid of {} GPUs at most", MOST_GPUS));
+  }
+  return grid;
+}
+
+std::vector<Distribution> parse_data(std::string_view flag, const std::string& text) {
+  if (text == "all") {
+    return {DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()};
+  }
+  std::vector<Distribution> data;
+  for (const std::string_view word : split(text, ',')) {
+    const Distribution parsed = parse_choice(flag, std::string(word), KINDS);
+    if (std::find(data.begin(), data.end(), parsed) != data.end()) {
+      throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
+    }
+    data.push_back(parsed);
+  }
+  return data;
+}
+
+}  // namespace sgemm

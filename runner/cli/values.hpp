@@ -1,0 +1,73 @@
+#pragma once
+
+#include "base/usage_error.hpp"
+#include "problem/operands.hpp"
+#include "schedule/grid.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+// The values of flags. What is no value of a flag is a UsageError that names both.
+
+namespace sgemm {
+
+/// Most GPUs that a product is spread over.
+constexpr int MOST_GPUS = 64;
+
+/// All that --data takes; "all" are those of --accuracy, which come first.
+inline constexpr auto KINDS = [] {
+  std::array<Distribution, DISTRIBUTIONS.size() + DECOYS.size()> kinds{};
+  std::copy(DECOYS.begin(), DECOYS.end(), std::copy(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end(), kinds.begin()));
+  return kinds;
+}();
+
+[[noreturn]] inline void reject(std::string_view flag, std::string_view value, std::string_view expected) {
+  throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
+}
+
+template <class Number>
+Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
+                    std::string_view expected) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || !accepted(number)) {
+    reject(flag, text, expected);
+  }
+  return number;
+}
+
+/// "cold, warm".
+template <class Choices>
+std::string words(const Choices& choices) {
+  std::vector<std::string_view> result;
+  result.reserve(choices.size());
+  for (const auto choice : choices) {
+    result.push_back(to_string(choice));
+  }
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+template <class Choices>
+auto parse_choice(std::string_view flag, const std::string& text, const Choices& choices) {
+  const auto choice = std::find_if(choices.begin(), choices.end(), [&](auto x) { return to_string(x) == text; });
+  if (choice == choices.end()) {
+    reject(flag, text, fmt::format("one of {}", words(choices)));
+  }
+  return *choice;
+}
+
+float parse_factor(std::string_view flag, const std::string& text);
+double parse_seconds(std::string_view flag, const std::string& text);
+Grid parse_grid(std::string_view flag, const std::string& text);
+std::vector<Distribution> parse_data(std::string_view flag, const std::string& text);
+
+}  // namespace sgemm

@@ -1,0 +1,69 @@
+#include "judge/hidden.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+/// The odd multiple of `step` that is at `value` or next below, at least `step`.
+std::int64_t odd_multiple(std::int64_t value, std::int64_t step) {
+  const std::int64_t steps = std::max<std::int64_t>(value / step, 1);
+  return (steps % 2 == 1 ? steps : steps - 1) * step;
+}
+
+/// Draws sizes until one is new. `draw` takes an extent, its place among the three, and how often that was in vain:
+/// small extents leave little choice, so that later draws go farther.
+template <class Draw>
+Size new_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken, const Draw& draw) {
+  for (std::int64_t attempt = 0;; ++attempt) {
+    Size size = asked;
+    size.m = draw(std::min(asked.m, most), std::size_t{0}, attempt);
+    size.n = grain.square ? size.m : draw(std::min(asked.n, most), std::size_t{1}, attempt);
+    size.k = grain.square ? size.m : draw(std::min(asked.k, most), std::size_t{2}, attempt);
+    if (std::find(taken.begin(), taken.end(), size) == taken.end()) {
+      taken.push_back(size);
+      return size;
+    }
+  }
+}
+
+template <class Element>
+void shuffle(Element begin, Element end, SecretNumbers& numbers) {
+  for (auto left = end - begin; left > 1; --left) {
+    std::iter_swap(begin + (left - 1), begin + numbers.below(left));
+  }
+}
+
+}  // namespace
+
+Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+               SecretNumbers& numbers) {
+  constexpr std::int64_t FARTHEST = 4;  // pairs of steps
+  return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t, std::int64_t attempt) {
+    const std::int64_t steps = 2 * numbers.below(2 * FARTHEST + attempt) - 2 * FARTHEST;
+    return odd_multiple(extent + steps * grain.step, grain.step);
+  });
+}
+
+Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+                   SecretNumbers& numbers) {
+  constexpr std::int64_t WHOLE = 64;
+  std::array<std::int64_t, 3> parts{32, 48, 64};
+  shuffle(parts.begin(), parts.end(), numbers);
+  return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t place, std::int64_t attempt) {
+    const std::int64_t part = grain.square ? WHOLE / 2 : parts[place];
+    const std::int64_t off = numbers.below(WHOLE / 8 + attempt);
+    return odd_multiple(extent * part / WHOLE - off * extent / WHOLE + 2 * attempt * grain.step, grain.step);
+  });
+}
+
+std::vector<Distribution> hidden_kinds(SecretNumbers& numbers) {
+  std::vector<Distribution> kinds(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+  kinds.insert(kinds.end(), DECOYS.begin(), DECOYS.end());
+  shuffle(kinds.begin(), kinds.end(), numbers);
+  return kinds;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "judge/secret.hpp"
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace sgemm {
+
+// What a kernel is tried with beside what was asked for. Nobody foresees it who does not know the secret.
+
+/// Numbers that a secret makes, one after the other.
+class SecretNumbers {
+ public:
+  explicit SecretNumbers(const Secret& secret) : secret_(secret) {}
+
+  std::uint64_t next() { return secret_.seed(counter_++); }
+  /// From 0 to before `end`.
+  std::int64_t below(std::int64_t end) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(end)); }
+
+ private:
+  Secret secret_;
+  std::uint64_t counter_ = 0;
+};
+
+/// What all extents of a hidden size are an odd multiple of, and whether they are the same: some kernels take no
+/// others.
+struct Grain {
+  std::int64_t step = 1;
+  bool square = false;
+
+  bool operator==(const Grain&) const = default;
+};
+
+/// From the one that is hardest to foresee. A kernel is tried with sizes of the first grain of which it takes any.
+inline constexpr std::array GRAINS{Grain{1},       Grain{2},        Grain{4},         Grain{8},        Grain{16},
+                                   Grain{32},      Grain{64},       Grain{128},       Grain{256},      Grain{1, true},
+                                   Grain{8, true}, Grain{32, true}, Grain{128, true}, Grain{256, true}};
+
+/// A size whose extents are off those of `asked` by a few steps, an odd number of them. Extents above `most` count as
+/// `most`. It is none of `taken`, and is added to them.
+Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+               SecretNumbers& numbers);
+
+/// Likewise one whose extents are different parts of those of `asked`, about a half, three quarters and the whole. Of
+/// squares it is a smaller one.
+Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+                   SecretNumbers& numbers);
+
+/// All kinds of operands in an order that the secret makes: the kinds of --accuracy and the decoys.
+std::vector<Distribution> hidden_kinds(SecretNumbers& numbers);
+
+}  // namespace sgemm

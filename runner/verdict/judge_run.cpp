@@ -1,0 +1,402 @@
+#include "verdict/judge_run.hpp"
+
+#include "base/build_info.hpp"
+#include "base/interrupt.hpp"
+#include "base/program.hpp"
+#include "base/split.hpp"
+#include "base/usage_error.hpp"
+#include "cli/selection.hpp"
+#include "judge/hidden.hpp"
+#include "record/environment.hpp"
+#include "record/results_file.hpp"
+#include "report/console.hpp"
+#include "user/compile.hpp"
+#include "user/user_file.hpp"
+#include "verdict/verdict.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+/// The largest extents of hidden sizes: what the executor computes, or checks, in a moment, and a GPU with the operands
+/// that the host makes.
+constexpr std::int64_t EXECUTED = 72;
+constexpr std::int64_t CHECKED = 40;
+constexpr std::int64_t ON_GPU = 1536;
+/// Sizes near those that were asked for are timed beside so many of them.
+constexpr std::size_t MOST_NEAR = 3;
+constexpr int VERDICTS_VERSION = 1;
+
+void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+template <class Items>
+std::string listed(const Items& items) {
+  Words texts;
+  for (const auto& item : items) {
+    texts.emplace_back(to_string(item));
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+/// What is the same for all files of a run.
+struct Court {
+  const Options& options;
+  const DeviceQuery& device;
+  Secret secret;
+  std::vector<Size> asked;
+  std::function<void(std::string_view)> progress;
+
+  bool on_gpu() const { return device.device.has_value(); }
+};
+
+/// The trials of one file.
+class Hearing {
+ public:
+  Hearing(const Court& court, std::string term, const UserFile& file)
+      : court_(court), term_(std::move(term)), file_(file), numbers_(court.secret), taken_(court.asked) {
+    findings_.asked = court.asked;
+    findings_.no_gpu = court.on_gpu() ? "" : court.device.error;
+  }
+
+  FileVerdict run() {
+    find_grain();
+    check();
+    if (right_so_far()) {
+      try_operands();
+    }
+    if (right_so_far() && court_.on_gpu()) {
+      measure_decoy();
+    }
+    if (right_so_far() && court_.on_gpu()) {
+      measure();
+    }
+    if (right_so_far()) {
+      count();
+    }
+    FileVerdict verdict = verdict_of(findings_);
+    if (verdict.decision == Decision::accepted && find_program("ncu")) {
+      try_out(Purpose::profile, {"--profile", "--sizes", to_string(court_.asked.front())});
+      verdict = verdict_of(findings_);
+    }
+    verdict.notes.insert(verdict.notes.end(), notes_.begin(), notes_.end());
+    add_advice(findings_, verdict);
+    return verdict;
+  }
+
+ private:
+  /// Runs a trial of the file with the flags that hold for all of them.
+  const FileTrial& try_out(Purpose purpose, const Words& flags, bool until_supported = false) {
+    Words words{"--kernel", term_};
+    append(words, flags);
+    const Options& options = court_.options;
+    const auto add = [&](const char* flag, const std::string& value) { append(words, {flag, value}); };
+    const LaunchOptions& launch = options.user.launch;
+    for (const auto& [flag, value] : {std::pair{"--launch", launch.launch}, std::pair{"--requires", launch.requirement},
+                                      std::pair{"--workspace", launch.workspace}}) {
+      if (value) {
+        add(flag, *value);
+      }
+    }
+    if (const Words& folders = options.user.compile.include_folders; !folders.empty()) {
+      add("--include", fmt::format("{}", fmt::join(folders, ",")));
+    }
+    if (const Words& given = options.user.compile.nvcc_flags; !given.empty()) {
+      add("--nvcc-flags", fmt::format("{}", fmt::join(given, " ")));
+    }
+    if (options.timeout) {
+      add("--timeout", fmt::format("{}", *options.timeout));
+    }
+    if (options.protocol.alpha != 1.0F) {
+      add("--alpha", fmt::format("{}", options.protocol.alpha));
+    }
+    if (options.protocol.beta != 0.0F) {
+      add("--beta", fmt::format("{}", options.protocol.beta));
+    }
+    if (court_.on_gpu() && options.device != 0 && purpose != Purpose::check && purpose != Purpose::count) {
+      add("--device", fmt::format("{}", options.device));
+    }
+    findings_.trials.push_back(run_trial(purpose, words, until_supported, court_.progress));
+    return findings_.trials.back();
+  }
+
+  std::string seed() { return fmt::format("{}", numbers_.next()); }
+
+  /// Where GPU kernels run, for the purposes that are for both.
+  Words place() const { return court_.on_gpu() ? Words{} : Words{"--device", "cpu"}; }
+
+  bool right_so_far() const {
+    const Decision decision = verdict_of(findings_).decision;
+    return decision != Decision::refused && !interrupted();
+  }
+
+  /// Of a file that does not take all sizes: by trying, from what is hardest to foresee to the roundest sizes.
+  void find_grain() {
+    if (!file_.launch.requirement) {
+      grain_ = GRAINS.front();
+      return;
+    }
+    std::vector<Size> sizes;
+    std::vector<Size> taken = taken_;
+    for (const Grain& grain : GRAINS) {
+      sizes.push_back(near_size(base(), grain, EXECUTED, taken, numbers_));
+    }
+    Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", listed(sizes)};
+    append(flags, place());
+    const FileTrial& trial = try_out(Purpose::operands, flags, true);
+    for (const Record& record : trial.records) {
+      if (record.outcome != Outcome::not_supported) {
+        const auto found = std::find(sizes.begin(), sizes.end(), record.size);
+        grain_ = GRAINS.at(static_cast<std::size_t>(found - sizes.begin()));
+      }
+    }
+    if (!grain_) {
+      notes_.push_back(
+          fmt::format("no hidden size fits its requirement ({}), so it was tried at the sizes that were "
+                      "asked for alone",
+                      file_.launch.requirement->text));
+    }
+  }
+
+  /// The size beside which hidden ones are drawn: the smallest that was asked for.
+  const Size& base() const {
+    return *std::min_element(court_.asked.begin(), court_.asked.end(),
+                             [](const Size& x, const Size& y) { return products(x) < products(y); });
+  }
+
+  /// So many hidden sizes, or the one that was asked for where none fit.
+  std::vector<Size> hidden(std::int64_t most, bool lopsided) {
+    if (!grain_) {
+      return {base()};
+    }
+    std::vector<Size> sizes{near_size(base(), *grain_, most, taken_, numbers_)};
+    if (lopsided) {
+      sizes.push_back(lopsided_size(base(), *grain_, most, taken_, numbers_));
+    }
+    return sizes;
+  }
+
+  void check() {
+    if (can_compile_checks()) {
+      const std::string sizes = listed(hidden(CHECKED, true));
+      try_out(Purpose::check, {"--device", "cpu", "--check", "--seed", seed(), "--sizes", sizes});
+    } else {
+      notes_.emplace_back("not checked: this build's compiler can not watch accesses to memory");
+    }
+  }
+
+  void try_operands() {
+    std::vector<Size> sizes = hidden(court_.on_gpu() ? ON_GPU : EXECUTED, true);
+    const std::int64_t largest = std::max({base().m, base().n, base().k});
+    if (grain_ && largest <= (court_.on_gpu() ? 2 * ON_GPU : EXECUTED)) {
+      sizes.push_back(base());  // a kernel that knows what is asked for meets other numbers there
+    }
+    Words flags{"--accuracy", "--data", listed(hidden_kinds(numbers_)), "--seed", seed(), "--sizes", listed(sizes)};
+    append(flags, place());
+    try_out(Purpose::operands, flags);
+  }
+
+  /// A kernel may be right when it is compared and take uniform operands for granted when it is timed. These look so.
+  void measure_decoy() {
+    try_out(Purpose::decoy, {"--sizes", to_string(base()), "--data", std::string(to_string(Distribution::outliers)),
+                             "--seed", seed(), "--max-seconds", "0.1"});
+  }
+
+  void measure() {
+    std::vector<Size> sizes = court_.asked;
+    for (std::size_t i = 0; grain_ && i < std::min(court_.asked.size(), MOST_NEAR); ++i) {
+      const Size& asked = court_.asked[court_.asked.size() - 1 - i];
+      sizes.push_back(near_size(asked, *grain_, std::max({asked.m, asked.n, asked.k}), taken_, numbers_));
+    }
+    try_out(Purpose::speed, {"--sizes", listed(sizes), "--seed", seed(), "--max-seconds",
+                             fmt::format("{}", court_.options.protocol.max_seconds)});
+  }
+
+  void count() {
+    constexpr std::int64_t SIDE = 256;
+    if (can_compile_checks()) {
+      try_out(Purpose::count, {"--count", "--sizes", grain_ ? fmt::format("{}", SIDE) : to_string(base())});
+    }
+  }
+
+  const Court& court_;
+  const std::string term_;
+  const UserFile& file_;
+  SecretNumbers numbers_;
+  std::vector<Size> taken_;  ///< what was asked for, and hidden sizes so far
+  std::optional<Grain> grain_;
+  Findings findings_;
+  std::vector<std::string> notes_;
+};
+
+FileVerdict judge(const Court& court, const FileTerm& term) {
+  const UserOptions& user = court.options.user;
+  const std::string name = term.function.empty() ? term.path : fmt::format("{}:{}", term.path, term.function);
+  FileVerdict verdict;
+  try {
+    const UserFile file = read_user_file(term, user.launch, user.compile.include_folders);
+    verdict = Hearing(court, name, file).run();
+    verdict.hash = file.hash;
+  } catch (const UsageError& error) {
+    verdict.decision = Decision::refused;
+    verdict.outcome = to_string(Outcome::failed);
+    verdict.reason = error.what();
+  }
+  verdict.file = name;
+  return verdict;
+}
+
+std::string speed_text(const FileVerdict& verdict) {
+  std::vector<std::string> speeds;
+  for (const Record* const record : verdict.timed()) {
+    speeds.push_back(fmt::format("{:.3g} TFLOP/s at {}", record->measurement->gflops / 1e3, to_string(record->size)));
+  }
+  return fmt::format("{}", fmt::join(speeds, ", "));
+}
+
+void print(std::ostream& out, const FileVerdict& verdict) {
+  const auto line = [&](std::string_view begin, const std::string& text) {
+    constexpr std::size_t INDENT = 11;
+    out << fmt::format("{:<{}}", begin, INDENT);
+    out << wrap(text, terminal_width(), INDENT) << '\n';
+  };
+  std::string text = verdict.file;
+  if (verdict.ratio) {
+    text += fmt::format(": {:.3f} of cuBLAS ({:.3f} to {:.3f})", verdict.ratio->mean, verdict.ratio->low,
+                        verdict.ratio->high);
+  }
+  text += verdict.decision == Decision::accepted ? fmt::format("; {}", speed_text(verdict))
+                                                 : fmt::format(": {}: {}", verdict.outcome, verdict.reason);
+  line(to_string(verdict.decision), text);
+  for (const std::string& note : verdict.notes) {
+    line("  note", note);
+  }
+  for (const Advice& advice : verdict.advice) {
+    line("  next", advice.place.empty() ? advice.text : fmt::format("{}: {}", advice.place, advice.text));
+  }
+  out << std::flush;
+}
+
+ExitStatus status_of(const std::vector<FileVerdict>& verdicts) {
+  const auto any = [&](Decision decision) {
+    return std::any_of(verdicts.begin(), verdicts.end(), [&](const auto& each) { return each.decision == decision; });
+  };
+  if (interrupted()) {
+    return INTERRUPTED;
+  }
+  return any(Decision::refused) ? FILE_REFUSED : any(Decision::undecided) ? NOTHING_MEASURED : ALL_WELL;
+}
+
+}  // namespace
+
+std::vector<std::string> judged_files(std::string_view expression) {
+  std::vector<std::string> files;
+  const auto add = [&](const std::string& file) {
+    if (std::find(files.begin(), files.end(), file) == files.end()) {
+      files.push_back(file);
+    }
+  };
+  for (const std::string_view term : split(expression, ',')) {
+    std::error_code error;
+    const fs::path path(term);
+    if (!fs::is_directory(path, error)) {
+      const std::string file = parse_file_term(term).path;
+      if (!fs::exists(file, error)) {
+        throw UsageError(fmt::format("--judge: there is no file or folder '{}'", file));
+      }
+      add(std::string(term));
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+      if (entry.path().extension() == ".cu") {
+        found.push_back(entry.path().string());
+      }
+    }
+    if (found.empty()) {
+      throw UsageError(fmt::format("--judge: there is no .cu file in the folder '{}'", term));
+    }
+    std::sort(found.begin(), found.end());
+    for (const std::string& file : found) {
+      if (file.find(',') != std::string::npos) {
+        throw UsageError(fmt::format("--judge: '{}' has a comma in its name, which separates files", file));
+      }
+      add(file);
+    }
+  }
+  return files;
+}
+
+Json verdicts_document(const Options& options, const DeviceQuery& device, const std::vector<Size>& asked,
+                       const Secret& secret, const std::vector<FileVerdict>& verdicts) {
+  Json context = describe_environment(options.argv, options.protocol, device, {}, std::nullopt);
+  context.erase("schema_version");  // of results
+  context.erase("protocol");        // each trial has its own
+  Json json;
+  json["verdicts_version"] = VERDICTS_VERSION;
+  json["context"] = std::move(context);
+  json["sizes"] = listed(asked);
+  json["secret"] = secret.text();
+  json["interrupted"] = interrupted();
+  json["verdicts"] = Json::array();
+  for (const FileVerdict& verdict : verdicts) {
+    json["verdicts"].push_back(to_json(verdict, device.device, options.protocol));
+  }
+  return json;
+}
+
+ExitStatus run_judge(const Options& options) {
+  const std::vector<std::string> files = judged_files(options.kernels);
+  const DeviceQuery device = device_of(options);
+  require_compiler(device.device ? Target::for_gpu : Target::for_executor);
+  const bool to_stdout = options.json == "-";
+  if (options.json && !to_stdout) {
+    require_writable(*options.json);
+  }
+  std::ostream& out = to_stdout ? std::cerr : std::cout;
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  const std::string& secret = options.protocol.secret;
+  const Court court{options, device, secret.empty() ? Secret::draw() : Secret::parse(secret),
+                    parse_sizes(options.sizes ? *options.sizes : default_sizes(Mode::judge, true)),
+                    [&](std::string_view activity) {
+                      if (shows_progress) {
+                        std::cerr << fmt::format("\r\033[K{}\r", cut(std::string(activity), 79)) << std::flush;
+                      }
+                    }};
+  std::vector<FileVerdict> verdicts;
+  const auto document = [&] {
+    return dump_json(verdicts_document(options, device, court.asked, court.secret, verdicts), 1) + "\n";
+  };
+  for (const std::string& file : files) {
+    for (const FileTerm& term : single_functions(parse_file_term(file), options.user.launch)) {
+      if (interrupted()) {
+        break;
+      }
+      verdicts.push_back(judge(court, term));
+      court.progress("");
+      print(out, verdicts.back());
+      if (options.json && !to_stdout) {
+        write_atomically(*options.json, document());
+      }
+    }
+  }
+  if (to_stdout) {
+    std::cout << document();
+  }
+  return status_of(verdicts);
+}
+
+}  // namespace sgemm

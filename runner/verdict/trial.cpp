@@ -1,0 +1,111 @@
+#include "verdict/trial.hpp"
+
+#include "base/usage_error.hpp"
+#include "bench/case_runner.hpp"
+#include "cli/options.hpp"
+#include "cli/plan.hpp"
+#include "cli/selection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+/// How a case of a trial ends that is right.
+Outcome right_outcome(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::check:
+      return Outcome::executed;
+    case Purpose::operands:
+      return Outcome::compared;
+    case Purpose::decoy:
+    case Purpose::speed:
+      return Outcome::measured;
+    case Purpose::count:
+      return Outcome::counted;
+    case Purpose::profile:
+      break;
+  }
+  return Outcome::profiled;
+}
+
+/// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
+void refuse_foreign(Purpose purpose, Record& record) {
+  constexpr std::array NOT_WELL{Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported,
+                                Outcome::skipped};
+  const bool well = std::find(NOT_WELL.begin(), NOT_WELL.end(), record.outcome) == NOT_WELL.end();
+  if (well && (record.outcome != right_outcome(purpose) || (purpose != Purpose::profile && !record.verified))) {
+    record.stop(Outcome::failed,
+                fmt::format("the case's process told that it is {}{}, as no case of this trial is",
+                            to_string(record.outcome), record.verified ? "" : " without verification"));
+  }
+}
+
+std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                               const std::function<void(std::string_view)>& observer) {
+  std::vector<const char*> arguments{"runner"};
+  for (const std::string& word : words) {
+    arguments.push_back(word.c_str());
+  }
+  const Options options = parse_options(static_cast<int>(arguments.size()), arguments.data(), "").options;
+  const DeviceQuery device = device_of(options);
+  const std::vector<Kernel> kernels = kernels_of_files(kernel_terms(options.kernels).files, options, device);
+  std::vector<const Kernel*> selected;
+  for (const Kernel& kernel : kernels) {
+    selected.push_back(&kernel);
+  }
+  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), "");
+  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false}, std::nullopt);
+  std::vector<Record> records;
+  for (const Case& item : plan) {
+    records.push_back(
+        runner->run(item, [&](std::string_view activity) { observer(fmt::format("{}: {}", item.name(), activity)); }));
+    refuse_foreign(purpose, records.back());
+    if (until_supported && records.back().outcome != Outcome::not_supported) {
+      break;
+    }
+  }
+  return records;
+}
+
+}  // namespace
+
+std::string_view to_string(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::check:
+      return "check";
+    case Purpose::operands:
+      return "operands";
+    case Purpose::decoy:
+      return "decoy";
+    case Purpose::speed:
+      return "speed";
+    case Purpose::count:
+      return "count";
+    case Purpose::profile:
+      return "profile";
+  }
+  return "";
+}
+
+FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                    const std::function<void(std::string_view)>& observer) {
+  FileTrial trial{purpose, words, "", "", {}};
+  try {
+    trial.records = records_of(purpose, words, until_supported, observer);
+  } catch (const UsageError& error) {
+    trial.failure = error.what();
+    trial.details = error.details();
+  } catch (const std::exception& error) {
+    trial.failure = error.what();
+  }
+  return trial;
+}
+
+}  // namespace sgemm

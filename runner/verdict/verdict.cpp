@@ -1,0 +1,261 @@
+#include "verdict/verdict.hpp"
+
+#include "base/outcome.hpp"
+#include "judge/limits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_wrong(const Record& record) {
+  return record.outcome == Outcome::incorrect || record.outcome == Outcome::implausible ||
+         record.outcome == Outcome::failed;
+}
+
+/// "1031x1019x1023, outliers, with checks", for the begin of a reason.
+std::string circumstances(const JudgedCase& item) {
+  std::string text = to_string(item.record.size);
+  if (item.record.data) {
+    text += fmt::format(", {} operands", to_string(*item.record.data));
+  }
+  const std::string_view how = item.purpose == Purpose::check   ? ", with checks"
+                               : item.purpose == Purpose::decoy ? ", timed with other operands"
+                                                                : "";
+  return text + std::string(how);
+}
+
+double smaller_ratio(const Measurement& measurement) {
+  return std::min(*measurement.vs_cublas, measurement.vs_cublas_alone.value_or(*measurement.vs_cublas));
+}
+
+std::optional<Ratio> ratio_of(const std::vector<const Record*>& timed) {
+  double mean = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+  for (const Record* const record : timed) {
+    const Measurement& measurement = *record->measurement;
+    if (!measurement.vs_cublas || !measurement.vs_cublas_ci) {
+      return std::nullopt;
+    }
+    const double ratio = smaller_ratio(measurement);
+    mean += std::log(ratio);
+    low += std::log(ratio * measurement.vs_cublas_ci->low / *measurement.vs_cublas);
+    high += std::log(ratio * measurement.vs_cublas_ci->high / *measurement.vs_cublas);
+  }
+  if (timed.empty()) {
+    return std::nullopt;
+  }
+  const auto of_all = [&](double sum) { return std::exp(sum / static_cast<double>(timed.size())); };
+  return Ratio{of_all(mean), of_all(low), of_all(high)};
+}
+
+void decide(const Findings& findings, FileVerdict& verdict) {
+  const auto end = [&](Decision decision, std::string_view outcome, const std::string& reason) {
+    verdict.decision = decision;
+    verdict.outcome = outcome;
+    verdict.reason = reason;
+  };
+  for (const JudgedCase& item : verdict.cases) {
+    if (is_wrong(item.record)) {
+      return end(Decision::refused, to_string(item.record.outcome),
+                 fmt::format("{}: {}", circumstances(item), item.record.reason));
+    }
+  }
+  for (const FileTrial& trial : findings.trials) {
+    if (trial.failure.empty() || trial.purpose == Purpose::count || trial.purpose == Purpose::profile) {
+      continue;
+    }
+    if (!findings.no_gpu.empty() || trial.purpose == Purpose::check) {
+      continue;  // the executor does not know all of CUDA
+    }
+    return end(Decision::refused, to_string(Outcome::failed), trial.failure);
+  }
+  const auto of_asked = [&](const JudgedCase& item, Outcome outcome) {
+    return item.purpose == Purpose::speed && !item.hidden && item.record.outcome == outcome;
+  };
+  for (const Outcome outcome : {Outcome::not_supported, Outcome::skipped}) {
+    for (const JudgedCase& item : verdict.cases) {
+      if (of_asked(item, outcome)) {
+        return end(outcome == Outcome::skipped ? Decision::undecided : Decision::refused, to_string(outcome),
+                   fmt::format("{}: {}", circumstances(item), item.record.reason));
+      }
+    }
+  }
+  if (!findings.asked.empty() && verdict.timed().size() == findings.asked.size()) {
+    return end(Decision::accepted, to_string(Outcome::measured), "");
+  }
+  const bool executed = std::any_of(verdict.cases.begin(), verdict.cases.end(), [](const JudgedCase& item) {
+    return item.record.outcome == Outcome::compared || item.record.outcome == Outcome::executed;
+  });
+  if (executed) {
+    return end(Decision::undecided, to_string(Outcome::executed),
+               fmt::format("right so far; speed was not judged: {}", findings.no_gpu));
+  }
+  std::string reason = findings.no_gpu;
+  for (const FileTrial& trial : findings.trials) {
+    reason = trial.failure.empty() ? reason : trial.failure;
+  }
+  for (const JudgedCase& item : verdict.cases) {
+    reason = item.record.reason.empty() ? reason : fmt::format("{}: {}", circumstances(item), item.record.reason);
+  }
+  end(Decision::undecided, to_string(Outcome::skipped), reason);
+}
+
+/// Sizes next to those that were asked for at which a kernel is far slower beside cuBLAS.
+void note_special_sizes(FileVerdict& verdict) {
+  constexpr double FAR_SLOWER = 0.6;
+  double best = 0.0;
+  for (const Record* const record : verdict.timed()) {
+    best = std::max(best, record->measurement->vs_cublas.value_or(0.0));
+  }
+  for (const JudgedCase& item : verdict.cases) {
+    const std::optional<Measurement>& measurement = item.record.measurement;
+    if (item.hidden && measurement && measurement->vs_cublas && *measurement->vs_cublas < FAR_SLOWER * best) {
+      verdict.notes.push_back(
+          fmt::format("fast only at the sizes that were asked for: {:.3f} of cuBLAS at {}, and up to {:.3f} at those",
+                      *measurement->vs_cublas, to_string(item.record.size), best));
+    }
+  }
+}
+
+Json speed_json(const Record& record, const std::optional<Device>& device, const Protocol& protocol) {
+  const Measurement& measurement = *record.measurement;
+  const Interval& ci = measurement.time_us.ci;
+  const double flop = flops(record.size);
+  Json json;
+  json["size"] = to_string(record.size);
+  json["time_us"] = {{"median", measurement.time_us.median}, {"ci_low", ci.low}, {"ci_high", ci.high}};
+  json["gflops"] = measurement.gflops;
+  json["gflops_ci"] = {flop / ci.high / 1e3, flop / ci.low / 1e3};
+  if (measurement.vs_cublas) {
+    json["vs_cublas"] = *measurement.vs_cublas;
+    json["vs_cublas_ci"] = {measurement.vs_cublas_ci->low, measurement.vs_cublas_ci->high};
+  }
+  if (measurement.vs_cublas_alone) {
+    json["vs_cublas_alone"] = *measurement.vs_cublas_alone;
+  }
+  json["samples"] = measurement.timings.kernel_us.size();
+  json["throttled"] = record.throttled();
+  json["limits"] = Json::array();
+  if (device) {
+    Kernel kernel;
+    kernel.accuracy = record.accuracy;
+    const Shape shape = shape_of(record.size, protocol.alpha, protocol.beta);
+    for (const Limit& limit : limits_of(*device, shape, kernel, {})) {
+      json["limits"].push_back({{"us", limit.us}, {"formula", limit.formula}});
+    }
+  }
+  return json;
+}
+
+Json case_json(const JudgedCase& item) {
+  Json json;
+  json["trial"] = to_string(item.purpose);
+  json["hidden"] = item.hidden;
+  json["size"] = to_string(item.record.size);
+  if (item.record.data) {
+    json["data"] = to_string(*item.record.data);
+  }
+  json["outcome"] = to_string(item.record.outcome);
+  json["reason"] = item.record.reason;
+  if (item.record.rel_err && std::isfinite(*item.record.rel_err)) {
+    json["rel_err"] = *item.record.rel_err;
+  }
+  if (item.record.measurement) {
+    json["gflops"] = item.record.measurement->gflops;
+    if (item.record.measurement->vs_cublas) {
+      json["vs_cublas"] = *item.record.measurement->vs_cublas;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string_view to_string(Decision decision) {
+  switch (decision) {
+    case Decision::accepted:
+      return "accepted";
+    case Decision::refused:
+      return "refused";
+    case Decision::undecided:
+      return "undecided";
+  }
+  return "";
+}
+
+std::vector<const Record*> FileVerdict::timed() const {
+  std::vector<const Record*> timed;
+  for (const JudgedCase& item : cases) {
+    if (item.purpose == Purpose::speed && !item.hidden && item.record.measurement) {
+      timed.push_back(&item.record);
+    }
+  }
+  return timed;
+}
+
+FileVerdict verdict_of(const Findings& findings) {
+  FileVerdict verdict;
+  for (const FileTrial& trial : findings.trials) {
+    verdict.commands.push_back(trial.words);
+    for (const Record& record : trial.records) {
+      const bool asked = std::find(findings.asked.begin(), findings.asked.end(), record.size) != findings.asked.end();
+      const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
+      verdict.cases.push_back({trial.purpose, hidden, record});
+    }
+    if (!trial.failure.empty()) {
+      verdict.notes.push_back(fmt::format("no trial of {}: {}", to_string(trial.purpose), trial.failure));
+    }
+  }
+  decide(findings, verdict);
+  if (verdict.decision == Decision::accepted) {
+    verdict.ratio = ratio_of(verdict.timed());
+    note_special_sizes(verdict);
+  }
+  return verdict;
+}
+
+Json to_json(const FileVerdict& verdict, const std::optional<Device>& device, const Protocol& protocol) {
+  Json json;
+  json["file"] = verdict.file;
+  json["hash"] = verdict.hash;
+  json["accepted"] = verdict.decision == Decision::accepted;
+  json["verdict"] = to_string(verdict.decision);
+  json["outcome"] = verdict.outcome;
+  json["reason"] = verdict.reason;
+  json["vs_cublas"] = nullptr;
+  if (verdict.ratio) {
+    json["vs_cublas"] = {
+        {"mean", verdict.ratio->mean}, {"ci_low", verdict.ratio->low}, {"ci_high", verdict.ratio->high}};
+  }
+  json["speeds"] = Json::array();
+  if (verdict.decision == Decision::accepted) {
+    for (const Record* const record : verdict.timed()) {
+      json["speeds"].push_back(speed_json(*record, device, protocol));
+    }
+  }
+  json["notes"] = verdict.notes;
+  json["advice"] = Json::array();
+  for (const Advice& advice : verdict.advice) {
+    json["advice"].push_back({{"from", to_string(advice.from)}, {"place", advice.place}, {"text", advice.text}});
+  }
+  json["commands"] = Json::array();
+  for (const std::vector<std::string>& words : verdict.commands) {
+    json["commands"].push_back(words);
+  }
+  json["cases"] = Json::array();
+  for (const JudgedCase& item : verdict.cases) {
+    json["cases"].push_back(case_json(item));
+  }
+  return json;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "device/device.hpp"
+#include "record/protocol.hpp"
+#include "verdict/trial.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+/// What becomes of a file.
+enum class Decision {
+  accepted,   ///< right wherever it was tried, and timed at all sizes that were asked for
+  refused,    ///< wrong somewhere, faster than the machine can be, or not a kernel for these sizes
+  undecided,  ///< nothing is wrong with it as far as it could be tried here
+};
+
+std::string_view to_string(Decision decision);
+
+/// A case of a trial. Those are hidden that the secret chose.
+struct JudgedCase {
+  Purpose purpose = Purpose::check;
+  bool hidden = false;
+  Record record;
+};
+
+/// A sentence on what to do next.
+struct Advice {
+  Purpose from = Purpose::check;
+  std::string place;  ///< "my.cu:12", or empty
+  std::string text;
+};
+
+/// How many times as fast as cuBLAS a file is over all sizes that were asked for: the geometric mean of the smaller of
+/// both ratios of each, in turns and alone. The interval is that of the ratios in turns, moved to that mean.
+struct Ratio {
+  double mean = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+};
+
+struct FileVerdict {
+  std::string file;
+  std::string hash;
+  Decision decision = Decision::undecided;
+  std::string outcome;  ///< of the case that decided, as results files have it
+  std::string reason;   ///< empty where it is accepted
+  std::optional<Ratio> ratio;
+  std::vector<JudgedCase> cases;
+  std::vector<std::string> notes;  ///< what could not be tried, and what a reader of the speed has to know
+  std::vector<Advice> advice;
+  std::vector<std::vector<std::string>> commands;  ///< of the trials, without the program's name
+
+  /// The cases that were asked for, as far as they were timed.
+  std::vector<const Record*> timed() const;
+};
+
+/// What is known of a file when its trials are over.
+struct Findings {
+  std::vector<Size> asked;
+  std::string no_gpu;  ///< why nothing is timed here, or empty
+  std::vector<FileTrial> trials;
+};
+
+/// Decides by the trials of a file. Fills in everything but file, hash and advice.
+FileVerdict verdict_of(const Findings& findings);
+
+/// Appends what the trials say of the file's lines, and what else would help.
+void add_advice(const Findings& findings, FileVerdict& verdict);
+
+/// The verdict as verdicts.schema.json has it. The device and the protocol tell the limits of its speeds.
+nlohmann::ordered_json to_json(const FileVerdict& verdict, const std::optional<Device>& device,
+                               const Protocol& protocol);
+
+}  // namespace sgemm

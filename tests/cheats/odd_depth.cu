@@ -1,0 +1,19 @@
+// Takes k in pairs, two elements of A in one load. Where K is odd the last term is lost, and no benchmark asks for such
+// a K.
+// family: shape
+// source: own
+// verdict: incorrect
+// caught with: cpu
+// launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row < M && column < N) {
+    float sum = 0.0f;
+    for (int k = 0; k + 1 < K; k += 2) {
+      sum += A[(size_t)row * K + k] * B[(size_t)k * N + column];
+      sum += A[(size_t)row * K + k + 1] * B[(size_t)(k + 1) * N + column];
+    }
+    float* const c = &C[(size_t)row * N + column];
+    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
+  }
+}

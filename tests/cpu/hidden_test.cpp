@@ -1,0 +1,133 @@
+#include "judge/hidden.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+/// A secret that differs in its last digits.
+Secret secret_of(int number) { return Secret::parse(fmt::format("{:032x}", number)); }
+
+const std::vector<Size> ASKED{{1024, 1024, 1024}, {32, 8192, 8192}, {1, 1, 1}, {300, 5000, 700}, {2, 3, 5}};
+
+/// All sizes that a secret makes next to ASKED.
+std::vector<Size> drawn(const Secret& secret, const Grain& grain, std::int64_t most, std::vector<Size> taken = ASKED) {
+  SecretNumbers numbers(secret);
+  std::vector<Size> sizes;
+  for (const Size& asked : ASKED) {
+    sizes.push_back(near_size(asked, grain, most, taken, numbers));
+    sizes.push_back(lopsided_size(asked, grain, most, taken, numbers));
+  }
+  return sizes;
+}
+
+TEST(HiddenSizes, AreNoneThatWasAskedForAndNoneTwice) {
+  for (int number = 0; number < 50; ++number) {
+    for (const Grain& grain : GRAINS) {
+      const std::vector<Size> sizes = drawn(secret_of(number), grain, 1536);
+      std::set<Size> all(ASKED.begin(), ASKED.end());
+      all.insert(sizes.begin(), sizes.end());
+      EXPECT_EQ(all.size(), ASKED.size() + sizes.size()) << number << ", " << grain.step;
+    }
+  }
+}
+
+TEST(HiddenSizes, AreOddMultiplesOfTheGrain) {
+  for (int number = 0; number < 50; ++number) {
+    for (const Grain& grain : GRAINS) {
+      for (const Size& size : drawn(secret_of(number), grain, 1536)) {
+        for (const std::int64_t extent : {size.m, size.n, size.k}) {
+          EXPECT_GT(extent, 0);
+          EXPECT_EQ(extent % (2 * grain.step), grain.step) << to_string(size);
+        }
+        EXPECT_TRUE(!grain.square || (size.m == size.n && size.n == size.k)) << to_string(size);
+      }
+    }
+  }
+}
+
+TEST(HiddenSizes, AreNearWhatWasAskedFor) {
+  constexpr std::int64_t MOST = 1536;
+  for (int number = 0; number < 200; ++number) {
+    SecretNumbers numbers(secret_of(number));
+    std::vector<Size> taken{ASKED[0]};
+    const Size near = near_size(ASKED[0], {}, MOST, taken, numbers);
+    const Size lopsided = lopsided_size(ASKED[0], {}, MOST, taken, numbers);
+    const Size bounded = near_size({8192, 8192, 8192}, {}, MOST, taken, numbers);
+    for (const std::int64_t extent : {near.m, near.n, near.k}) {
+      EXPECT_LE(std::abs(extent - 1024), 16);
+    }
+    EXPECT_LE(std::max({bounded.m, bounded.n, bounded.k}), MOST + 16);
+    const std::set<std::int64_t> extents{lopsided.m, lopsided.n, lopsided.k};
+    EXPECT_GE(*extents.rbegin() - *extents.begin(), 1024 / 4) << to_string(lopsided);
+    EXPECT_GE(*extents.begin(), 1024 / 4);
+    EXPECT_LE(*extents.rbegin(), 1024);
+  }
+}
+
+TEST(HiddenSizes, KeepOperationsAndBatches) {
+  SecretNumbers numbers(secret_of(1));
+  const Size asked{64, 96, 128, true, false, 5};
+  std::vector<Size> taken{asked};
+  for (const Size& size : {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, numbers)}) {
+    EXPECT_TRUE(size.transposed_a);
+    EXPECT_FALSE(size.transposed_b);
+    EXPECT_EQ(size.batch, 5);
+  }
+}
+
+TEST(HiddenSizes, AreTheSecretsAlone) {
+  std::set<std::vector<Size>> different;
+  for (int number = 0; number < 50; ++number) {
+    const std::vector<Size> sizes = drawn(secret_of(number), {}, 1536);
+    EXPECT_EQ(sizes, drawn(secret_of(number), {}, 1536));
+    different.insert(sizes);
+  }
+  EXPECT_EQ(different.size(), 50U);
+}
+
+TEST(HiddenSizes, EveryExtentVaries) {
+  std::set<std::int64_t> rows;
+  std::set<std::int64_t> columns;
+  std::set<std::int64_t> depths;
+  for (int number = 0; number < 50; ++number) {
+    const Size size = drawn(secret_of(number), {}, 1536).front();
+    rows.insert(size.m);
+    columns.insert(size.n);
+    depths.insert(size.k);
+  }
+  EXPECT_GE(std::min({rows.size(), columns.size(), depths.size()}), 6U);
+}
+
+TEST(HiddenKinds, AreAllInAnOrderOfTheSecret) {
+  std::set<std::vector<Distribution>> orders;
+  for (int number = 0; number < 20; ++number) {
+    SecretNumbers numbers(secret_of(number));
+    SecretNumbers same(secret_of(number));
+    const std::vector<Distribution> kinds = hidden_kinds(numbers);
+    EXPECT_EQ(kinds, hidden_kinds(same));
+    EXPECT_EQ(std::set<Distribution>(kinds.begin(), kinds.end()).size(), DISTRIBUTIONS.size() + DECOYS.size());
+    EXPECT_EQ(kinds.size(), DISTRIBUTIONS.size() + DECOYS.size());
+    orders.insert(kinds);
+  }
+  EXPECT_EQ(orders.size(), 20U);
+}
+
+TEST(HiddenKinds, AnyComesFirst) {
+  std::set<Distribution> first;
+  for (int number = 0; number < 400; ++number) {
+    SecretNumbers numbers(secret_of(number));
+    first.insert(hidden_kinds(numbers).front());
+  }
+  EXPECT_EQ(first.size(), DISTRIBUTIONS.size() + DECOYS.size());
+}
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,226 @@
+"""runner --judge without a GPU: right files are right as far as that goes, and cheats are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import cheats
+from runs import HANGS, ROOT, RUNNER, schema_errors
+from test_user_kernels import KERNEL, LAUNCH, RIGHT
+
+pytestmark = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
+
+SCHEMA = "runner/verdict/verdicts.schema.json"
+SECRET = "00000000000000070000000000000005"
+RIGHT_FILES = ROOT / "tests" / "wrong_kernels"
+# What needs hidden sizes, hidden kinds of operands, or checks. SGEMM_TEST_ALL judges all that the executor takes.
+HIDDEN = (
+    *("known_sizes", "special_sizes", "odd_depth", "squares_only"),
+    *("rank_one", "uniform_only", "zero_operands", "chooses_precision", "fp16_sums", "bf16"),
+    *("one_scale", "flushes_small_numbers", "reads_the_command_line"),
+    *("reads_past_k", "works_in_requires"),
+)
+JUDGED = [
+    cheat
+    for cheat in cheats.cheats()
+    if cheat.means == "cpu" and (cheat.path.stem in HIDDEN or "SGEMM_TEST_ALL" in os.environ)
+]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def judge(what: str | Path, *arguments: str, device: str | None = "cpu") -> subprocess.CompletedProcess[str]:
+    command = [str(RUNNER), "--judge", str(what), *arguments, *(("--device", device) if device else ())]
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+
+
+def verdicts(what: str | Path, *arguments: str) -> tuple[int, list[dict]]:
+    done = judge(what, "--json", "-", *arguments)
+    document = json.loads(done.stdout)
+    assert schema_errors(SCHEMA, document) == []
+    return done.returncode, document["verdicts"]
+
+
+def written(name: str, text: str) -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["tiled", "dynamic", "wmma", "last_block"])
+def test_a_right_file_is_right_as_far_as_it_can_be_judged(name):
+    status, [verdict] = verdicts(RIGHT_FILES / f"right_{name}.cu")
+    assert (status, verdict["verdict"], verdict["outcome"]) == (3, "undecided", "executed"), verdict["reason"]
+    assert not verdict["accepted"]
+    assert "speed was not judged" in verdict["reason"]
+    tried = {(case["trial"], case["outcome"]) for case in verdict["cases"]}
+    assert {("check", "executed"), ("operands", "compared"), ("count", "counted")} == tried
+    assert len({case.get("data") for case in verdict["cases"]}) == 1 + 16  # and none, where nothing is compared
+
+
+@pytest.mark.parametrize("cheat", JUDGED, ids=lambda cheat: cheat.path.stem)
+def test_a_cheat_is_refused_without_a_gpu(cheat):
+    status, [verdict] = verdicts(cheat.path, "--timeout", "60")
+    if "honest" in cheat.verdicts and cheat.path.stem not in HIDDEN:
+        assert status in (3, 4)
+        return
+    assert (status, verdict["verdict"]) == (4, "refused"), verdict["reason"]
+    assert verdict["outcome"] in cheat.verdicts
+    assert verdict["speeds"] == []
+    assert verdict["hash"]
+
+
+def test_there_are_cheats_of_each_name():
+    assert {cheat.path.stem for cheat in JUDGED} >= set(HIDDEN)
+
+
+def test_hidden_cases_are_those_of_the_secret():
+    file = RIGHT_FILES / "right_naive.cu"
+    commands = [verdicts(file, "--secret", SECRET)[1][0]["commands"] for _ in range(2)]
+    assert commands[0] == commands[1]
+    assert verdicts(file)[1][0]["commands"] != commands[0]
+    # Each trial can be typed.
+    again = subprocess.run(
+        [RUNNER, *commands[0][0], "--out", "again.json"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("requirement", "step"),
+    [("alpha == 1 && beta == 0", 1), ("K % 16 == 0", 16), ("M % 32 == 0 && N % 32 == 0 && M == N && N == K", 32)],
+)
+def test_hidden_sizes_meet_the_requirement(requirement, step):
+    file = written("mine.cu", f"// requires: {requirement}\n{RIGHT}")
+    status, [verdict] = verdicts(file)
+    assert (status, verdict["outcome"]) == (3, "executed"), verdict["reason"]
+    ran = [case["size"] for case in verdict["cases"] if case["outcome"] in ("executed", "compared")]
+    assert len(set(ran)) >= 4
+    assert all(int(extent) % step == 0 for size in ran for extent in size.split("x"))
+    assert any(int(extent) % (2 * step) for size in ran for extent in size.split("x"))
+
+
+def test_a_file_for_one_size_is_tried_there():
+    text = f"// requires: M == 48 && N == 32 && K == 40\n{RIGHT}"
+    status, [verdict] = verdicts(written("mine.cu", text), "--sizes", "48x32x40")
+    assert (status, verdict["outcome"]) == (3, "executed")
+    assert any(
+        "no hidden size fits its requirement (M == 48 && N == 32 && K == 40)" in note for note in verdict["notes"]
+    )
+    assert {case["size"] for case in verdict["cases"] if case["outcome"] == "compared"} == {"48x32x40"}
+
+
+def test_what_is_slow_is_told_with_its_line():
+    transposed = KERNEL.replace("A[row * K + k]", "A[row * K + k]").replace(
+        "blockIdx.y * 16 + threadIdx.y, column", "X"
+    )
+    text = LAUNCH + transposed.replace(
+        "X = blockIdx.x * 16 + threadIdx.x", "blockIdx.y * 16 + threadIdx.x, column = blockIdx.x * 16 + threadIdx.y"
+    )
+    _, [verdict] = verdicts(written("mine.cu", text))
+    assert verdict["outcome"] == "executed", verdict["reason"]
+    assert any(advice["from"] == "count" and advice["place"].startswith("mine.cu:") for advice in verdict["advice"])
+
+
+def test_a_race_is_told_with_its_line_and_what_helps():
+    text = (RIGHT_FILES / "right_tiled.cu").read_text(encoding="utf-8")
+    line = 1 + text[: text.index("sum += a[y][k]")].count("\n")
+    first_barrier = text.index("    __syncthreads();\n")
+    racing = text[:first_barrier] + "\n" + text[first_barrier + len("    __syncthreads();\n") :]
+    status, [verdict] = verdicts(written("mine.cu", racing))
+    assert (status, verdict["outcome"]) == (4, "failed")
+    [advice] = [advice for advice in verdict["advice"] if advice["from"] == "check"]
+    assert advice["place"] == f"mine.cu:{line}"
+    assert "put a barrier between" in advice["text"]
+
+
+def test_a_folder_has_a_verdict_for_each_file():
+    written("many/b.cu", RIGHT)
+    written("many/a.cu", RIGHT.replace("k < K", "k < K - 1"))
+    written("many/broken.cu", LAUNCH + "__global__ void sgemm(int M {")
+    written("many/nothing.cu", "int x;\n")
+    done = judge("many", "--json", "verdicts.json")
+    document = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
+    assert schema_errors(SCHEMA, document) == []
+    found = {verdict["file"]: (verdict["verdict"], verdict["outcome"]) for verdict in document["verdicts"]}
+    assert found == {
+        "many/a.cu": ("refused", "incorrect"),
+        "many/b.cu": ("undecided", "executed"),
+        "many/broken.cu": ("undecided", "skipped"),
+        "many/nothing.cu": ("refused", "failed"),
+    }
+    assert done.returncode == 4
+    assert [line.split()[0] for line in done.stdout.splitlines() if line[0] != " "] == [
+        word for word, _ in found.values()
+    ]
+    assert "does not compile" in document["verdicts"][2]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no/such.cu"], "--judge: there is no file or folder 'no/such.cu'"),
+        (["empty"], "--judge: there is no .cu file in the folder 'empty'"),
+        (["mine.cu", "--kernel", "5"], "--kernel has no effect with --judge"),
+        (["mine.cu", "--count"], "--count and --judge are two things to do"),
+        (["mine.cu", "--sizes", "0"], "0 is not between 1 and"),
+        (["mine.cu", "--secret", "x"], "a secret has 32 hexadecimal digits"),
+        (["mine.cu", "--json", "no/such/folder.json"], "no/such/folder.json"),
+    ],
+)
+def test_bad_usage_is_told_in_a_line(arguments, message):
+    written("mine.cu", RIGHT)
+    Path("empty").mkdir()
+    done = judge(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_without_a_compiler_nothing_is_judged(monkeypatch):
+    written("mine.cu", RIGHT)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    done = judge("mine.cu")
+    assert done.returncode == 2
+    assert "$CXX is no-such-compiler" in done.stderr
+
+
+def test_an_interrupted_run_says_so():
+    written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) {}"))
+    written("many/b.cu", RIGHT)
+    command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate(timeout=HANGS)
+    document = json.loads(stdout)
+    assert process.returncode == 130
+    assert document["interrupted"]
+    assert len(document["verdicts"]) <= 1
+
+
+def test_a_leaderboard_is_one_more_command(tmp_path):
+    pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+    shutil.copy(RIGHT_FILES / "right_naive.cu", tmp_path / "mine.cu")
+    judge("mine.cu", "--json", "verdicts.json")
+    report = [str(ROOT / "scripts" / "report.py"), "verdicts.json", "-o", "board.html"]
+    done = subprocess.run(["python3", *report], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

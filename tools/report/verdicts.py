@@ -1,0 +1,90 @@
+"""What a report shows of verdict files (runner --judge FILES --json FILE): a ranking, and what is not in it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tools.fleet import device_name
+from tools.forms import significant
+
+RANKED = ("rank", "file", "times as fast as cuBLAS", "from", "to")
+AGAIN = ("SHA-256", "what to do next", "runs it again")
+
+
+def is_verdicts(document: Any) -> bool:
+    return isinstance(document, dict) and "verdicts_version" in document
+
+
+def again(document: dict, verdict: dict) -> str:
+    """The command that judges a file once more, with the same hidden cases."""
+    words = ["runner", "--judge", verdict["file"], "--sizes", document["sizes"], "--secret", document["secret"]]
+    return shlex.join(words)
+
+
+def next_steps(verdict: dict) -> str:
+    steps = (": ".join(filter(None, (advice["place"], advice["text"]))) for advice in verdict["advice"])
+    return ". ".join([*steps, *verdict["notes"]])
+
+
+def speed_text(speed: dict) -> str:
+    low, high = (each / 1e3 for each in speed["gflops_ci"])
+    return f"{significant(speed['gflops'] / 1e3, 4)} ({significant(low, 4)} to {significant(high, 4)})"
+
+
+def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str], list[list]]:
+    """Columns and rows, the fastest first, and last what has no ratio to cuBLAS."""
+    judged = sorted(judged, key=lambda pair: -(pair[1]["vs_cublas"] or {"mean": 0})["mean"])
+    columns = [*RANKED, *(f"TFLOP/s at {size}" for size in sizes.split(",")), "throttled", *AGAIN]
+    rows = []
+    for rank, (document, verdict) in enumerate(judged, 1):
+        ratio = verdict["vs_cublas"] or {}
+        speeds = {speed["size"]: speed_text(speed) for speed in verdict["speeds"]}
+        rows.append(
+            [
+                rank,
+                verdict["file"],
+                *(None if key not in ratio else float(f"{ratio[key]:.4g}") for key in ("mean", "ci_low", "ci_high")),
+                *(speeds.get(size) for size in sizes.split(",")),
+                "yes" if any(speed["throttled"] for speed in verdict["speeds"]) else "",
+                verdict["hash"],
+                next_steps(verdict),
+                again(document, verdict),
+            ]
+        )
+    return columns, rows
+
+
+def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str], list[list]]]:
+    """Title, text, columns and rows: of each device and set of sizes a ranking, and then all files that are not in one.
+    A file that was judged several times counts once, as the last of `documents` has it."""
+    boards: dict[tuple[str, str], dict[tuple[str, str], tuple[dict, dict]]] = {}
+    for document in documents:
+        board = boards.setdefault((device_name(document["context"]), document["sizes"]), {})
+        for verdict in document["verdicts"]:
+            board[verdict["file"], verdict["hash"]] = document, verdict
+    for (device, sizes), board in boards.items():
+        of = {word: [pair for pair in board.values() if pair[1]["verdict"] == word] for word in ("accepted", "refused")}
+        of["undecided"] = [pair for pair in board.values() if pair[1]["verdict"] == "undecided"]
+        if of["accepted"]:
+            text = (
+                "Files that were right wherever they were tried, by the geometric mean over these sizes of the smaller "
+                "ratio to cuBLAS: in turns, or to cuBLAS alone. Intervals are those of the ratios in turns. Two files "
+                "whose intervals overlap may be equally fast."
+            )
+            yield f"Leaderboard: {device}, {sizes.replace(',', ', ')}", text, *ranking(of["accepted"], sizes)
+        for word, text in (
+            ("refused", "Wrong somewhere, faster than the machine can be, or no kernel for these sizes."),
+            ("undecided", "Nothing is wrong with these as far as they could be tried, and they have no time."),
+        ):
+            rows = [
+                [
+                    *map(verdict.get, ("file", "outcome", "reason", "hash")),
+                    next_steps(verdict),
+                    again(document, verdict),
+                ]
+                for document, verdict in of[word]
+            ]
+            if rows:
+                yield f"{word.capitalize()}: {device}", text, ["file", "outcome", "reason", *AGAIN], rows
