@@ -54,7 +54,7 @@ def fake(fake_library, monkeypatch):
 @pytest.fixture(scope="session")
 def fake_drop_in_file(fake_library) -> str:
     """The drop-in beside the fake library. Its functions of cuBLAS are for callers of both versions."""
-    library = Path(fake_library).with_name(sgemm.drop_in.NAME)
+    library = Path(fake_library).with_name(sgemm.library.DROP_IN)
     exports = library.with_name("exports.map")
     product = "cublasSgemm_v2; cublasSgemmStridedBatched; cublasGemmEx; cublasGemmStridedBatchedEx;"
     version = cublas_version()

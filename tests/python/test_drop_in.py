@@ -3,7 +3,7 @@
 import pytest
 
 import sgemm
-from sgemm import drop_in
+from sgemm import drop_in, library
 
 LINES = b"""\
 3\t0\t0\t100.5\t270\tcublasSgemm\tNT\t2048\t1024\t512\t1\t11_bf16x6\tpredicted 100 us by 11_bf16x6
@@ -65,15 +65,14 @@ def test_accuracies_have_numbers():
 
 def test_a_missing_drop_in_is_named(fake, fake_library, tmp_path, monkeypatch):
     drop_in.load.cache_clear()
-    monkeypatch.setattr(drop_in, "path", lambda: str(tmp_path / "libsgemm_cublas.so"))
+    monkeypatch.setattr(library, "drop_in_path", lambda: str(tmp_path / "libsgemm_cublas.so"))
     with pytest.raises(sgemm.LibraryNotFound, match=r"can not be loaded: .*/libsgemm_cublas\.so"):
         drop_in.load()
-    monkeypatch.setattr(drop_in, "path", lambda: fake_library)  # another library in its place
+    monkeypatch.setattr(library, "drop_in_path", lambda: fake_library)  # another library in its place
     with pytest.raises(sgemm.LibraryNotFound, match="sgemm_drop_in_attach"):
         drop_in.load()
     drop_in.load.cache_clear()
 
 
-def test_the_drop_in_is_beside_the_library(fake, fake_library):
-    assert drop_in.path() == fake_library.replace("libsgemm.so.0.2", "libsgemm_cublas.so")
+def test_it_is_not_preloaded_here():
     assert not drop_in.is_preloaded()

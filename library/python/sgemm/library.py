@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
 from pathlib import Path
 
 from . import cublas
@@ -101,15 +101,6 @@ def library_path() -> str:
 def version() -> int:
     """The version of libsgemm: 10000 * major + 100 * minor + patch."""
     return load().sgemm_version()
-
-
-class Plan(ctypes.Structure):
-    """sgemm_plan_t: what the library would do with a call."""
-
-    _fields_ = (
-        *(("kernel", c_char * 32), ("configuration", c_char * 64), ("reason", c_char * 128), ("launches", c_int)),
-        *(("workspace_bytes", c_size_t), ("predicted_us", c_double), ("cublas_us", c_double)),
-    )
 
 
 def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
