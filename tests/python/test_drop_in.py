@@ -5,6 +5,7 @@ import pytest
 import sgemm
 from sgemm import drop_in, library
 
+pytest_plugins = ("fakes",)
 LINES = b"""\
 3\t0\t0\t100.5\t270\tcublasSgemm\tNT\t2048\t1024\t512\t1\t11_bf16x6\tpredicted 100 us by 11_bf16x6
 2\t2\t50.25\t40\t90\tcublasLtMatmul+bias\tTN\t8\t9\t10\t1\t12_fp16x3\tpredicted

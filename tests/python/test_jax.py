@@ -13,8 +13,10 @@ import numpy as np  # noqa: E402
 
 import sgemm  # noqa: E402
 import sgemm.jax  # noqa: E402
-from conftest import ROOT, compile_cpp  # noqa: E402
+from fakes import ROOT, compile_cpp  # noqa: E402
 
+pytest_plugins = ("fakes",)
+CUBLAS, LIBRARY = 1, 2  # what the fake plans
 HIGHEST = jax.lax.Precision.HIGHEST
 random = np.random.default_rng(7)
 
@@ -30,6 +32,7 @@ def library_for_jax(fake_library):
 
 @pytest.fixture(autouse=True)
 def on_host(fake, library_for_jax, monkeypatch):
+    fake.plans = LIBRARY
     monkeypatch.setattr(sgemm.jax, "_platform", lambda: "cpu")
     monkeypatch.setattr(sgemm.jax, "FEWEST", 1)
     yield
@@ -184,11 +187,11 @@ def test_only_fp32_that_is_asked_for_is_served(fake):
 
 
 def test_what_cublas_is_faster_at_stays_with_xla(fake, monkeypatch):
-    fake.plans_cublas = 1
+    fake.plans = CUBLAS
     sgemm.jax.enable()
     a, b = numbers(5, 3), numbers(3, 4)
     jnp.matmul(a, b, precision=HIGHEST)
-    fake.plans_cublas = 0
+    fake.plans = LIBRARY
     monkeypatch.setattr(sgemm.jax, "FEWEST", 5 * 3 * 4 + 1)
     jax.clear_caches()
     jnp.matmul(a, b, precision=HIGHEST)

@@ -20,6 +20,7 @@ if torch.version.cuda is None:
 import sgemm.torch  # noqa: E402
 from sgemm import drop_in  # noqa: E402
 
+pytest_plugins = ("fakes",)
 FP32, COMPONENTWISE, NORMWISE, ROWWISE, CUBLAS = 0, 1, 2, 3, -1
 
 
