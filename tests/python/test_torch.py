@@ -6,6 +6,7 @@ In place of products there are operations that note the accuracy that a product 
 import copy
 import ctypes
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -114,6 +115,15 @@ def test_calls_are_timed_on_demand(library):
     assert level.value == 2
     sgemm.torch.disable()
     assert level.value == 0
+
+
+def test_deterministic_programs_get_the_same_bits_in_every_run(monkeypatch):
+    monkeypatch.setenv("SGEMM_REPEATABLE", "")
+    sgemm.torch.enable()
+    assert os.environ["SGEMM_REPEATABLE"] == ""
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
+    sgemm.torch.enable()
+    assert os.environ["SGEMM_REPEATABLE"] == "1"
 
 
 def test_report(library):
