@@ -15,9 +15,16 @@ add_library(sgemm_options INTERFACE)
 # the second, debug information says that compilers run in ".", and not in a folder that paths begin with then.
 set(relative_paths -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 set(relative_folder -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+set(line_info $<$<BOOL:${SGEMM_LINE_INFO}>:-lineinfo>)
 target_compile_options(sgemm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic ${relative_paths} ${relative_folder}>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,${relative_paths} -lineinfo -Wno-deprecated-gpu-targets>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,${relative_paths} ${line_info} -Wno-deprecated-gpu-targets>)
+# For what is installed: a tenth of the bytes. CUDA unpacks a file's code when the first of its kernels is launched.
+if(SGEMM_CUDA)
+  include(CheckCompilerFlag)
+  check_compiler_flag(CUDA --compress-mode=size SGEMM_HAS_COMPRESS_MODE)
+  set(compressed_code $<IF:$<BOOL:${SGEMM_HAS_COMPRESS_MODE}>,--compress-mode=size,-Xfatbin=-compress-all>)
+endif()
 if(SGEMM_WARNINGS_AS_ERRORS)
   target_compile_options(sgemm_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror>

@@ -5,6 +5,7 @@
     examples/measure.py --out solver.json --modes cublas,tf32,componentwise,normwise solver.py
 
 Modes: cublas, tf32 (cuBLAS, and the example gets --tf32), and libsgemm's fp32, componentwise, normwise and rowwise.
+Those with the ending ".enable" have no LD_PRELOAD: sgemm.torch.enable() comes before the example.
 Every second round runs the modes in the opposite order. Exits with 1 if a run failed; the other runs go on.
 """
 
@@ -21,7 +22,15 @@ from example_results import positive, write_json
 
 FOLDER = Path(__file__).resolve().parent
 ACCURACIES = ("fp32", "componentwise", "normwise", "rowwise")
-MODES = ("cublas", "tf32", *ACCURACIES)
+ENABLED = {f"{accuracy}.enable": accuracy for accuracy in ACCURACIES}
+MODES = ("cublas", "tf32", *ACCURACIES, *ENABLED)
+ENABLE = """
+import runpy, sys
+import sgemm.torch
+sgemm.torch.enable(sys.argv.pop(1))
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 # The columns of the log, up to "why", which is the rest of a line.
 LOG_COLUMNS = ["calls", "timed", "us", "total_ms", "function", "ops", "m", "n", "k", "batch", "by", "why"]
 
@@ -44,7 +53,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if not any(path.is_file() for path in candidates):
         parser.error(f"there is no example {options.example}")
     options.example = next(path for path in candidates if path.is_file())
-    if set(options.modes) & set(ACCURACIES) and not options.preload.is_file():
+    if set(options.modes) - {"cublas", "tf32"} and not options.preload.is_file():
         parser.error(f"there is no {options.preload}: build the target sgemm_cublas, or name it with --preload")
     return options
 
@@ -59,10 +68,15 @@ def modes_of(text: str) -> list[str]:
 
 def environment(mode: str, preload: Path, log: Path) -> dict[str, str]:
     """The variables of a run. What the caller has set of ours does not count."""
+    preload = preload.resolve()
     ours = ("LD_PRELOAD", "SGEMM_ACCURACY", "SGEMM_LOG")
     variables = {name: value for name, value in os.environ.items() if name not in ours}
     if mode in ACCURACIES:
-        variables |= {"LD_PRELOAD": str(preload.resolve()), "SGEMM_ACCURACY": mode, "SGEMM_LOG": str(log)}
+        variables |= {"LD_PRELOAD": str(preload), "SGEMM_ACCURACY": mode, "SGEMM_LOG": str(log)}
+    elif mode in ENABLED:
+        library = next(preload.parent.glob("libsgemm.so.*"), preload)
+        path = os.pathsep.join([str(FOLDER), str(FOLDER.parent / "library" / "python")])
+        variables |= {"SGEMM_LIBRARY": str(library), "PYTHONPATH": path, "SGEMM_LOG": str(log)}
     return variables
 
 
@@ -86,7 +100,8 @@ def run(options: argparse.Namespace, mode: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         out, log = Path(folder) / "out.json", Path(folder) / "log"
         tf32 = ["--tf32"] if mode == "tf32" else []
-        command = [sys.executable, str(options.example), *options.arguments, *tf32, "--out", str(out)]
+        enable = ["-c", ENABLE, ENABLED[mode]] if mode in ENABLED else []
+        command = [sys.executable, *enable, str(options.example), *options.arguments, *tf32, "--out", str(out)]
         start = time.perf_counter()
         status = subprocess.run(command, env=environment(mode, options.preload, log), check=False).returncode
         return {

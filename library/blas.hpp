@@ -9,10 +9,14 @@
 
 namespace sgemm {
 
-/// cuBLAS in FP32, on the device that is current when it is made. All functions throw StatusError. The executor has no
-/// cuBLAS, so tests on it bring an implementation of their own.
+/// cuBLAS in FP32, on the device that is current when it is made. All functions throw StatusError, products with
+/// NOT_SUPPORTED where there is no cuBLAS. The executor has none, so tests on it bring an implementation of their own.
 class Blas {
  public:
+  /// 10000 * major + 100 * minor + patch, and its file; 0 and "" where there is none.
+  static int version();
+  static const char* path();
+
   Blas();
   ~Blas();
 
@@ -27,6 +31,7 @@ class Blas {
  private:
   struct Handle;
   class Idle;
+  Handle& present();
   std::unique_ptr<Handle> handle_;
 };
 

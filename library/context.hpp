@@ -2,6 +2,7 @@
 
 #include "blas.hpp"
 #include "choice.hpp"
+#include "detour.hpp"
 #include "gemm_call.hpp"
 #include "memory_pool.hpp"
 
@@ -34,6 +35,7 @@ struct sgemm_context {
 
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
+  sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
 
   /// What gemm() would do. The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch);
@@ -51,6 +53,17 @@ struct sgemm_context {
   using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, bool,
                                std::int64_t, std::size_t>;
 
+  /// What is known of a shape: the choice, and what the operands of its last calls were like.
+  struct Known {
+    sgemm::Choice choice;
+    sgemm::Detour detour;
+    unsigned* recomputed = nullptr;  ///< where the GPU notes its passes without tensor cores
+    unsigned seen = 0;               ///< of them, by the host
+    int calls = 0;                   ///< of the library since then
+  };
+
+  Known& known(const sgemm::GemmBatch& batch);
+  bool takes_detour(const sgemm::GemmBatch& batch, Known& shape) const;
   std::size_t workspace_limit() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
@@ -64,5 +77,6 @@ struct sgemm_context {
   std::size_t workspace_bytes_ = 0;
   sgemm::Blas blas_;
   sgemm::MemoryPool pool_;
-  std::map<ChoiceKey, sgemm::Choice> choices_;
+  std::map<ChoiceKey, Known> choices_;
+  bool repeats_bits_;  ///< SGEMM_REPEATABLE: no detours, which come when the GPU has told that they are needed
 };

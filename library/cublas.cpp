@@ -1,7 +1,7 @@
 #include "blas.hpp"
+#include "cublas_functions.hpp"
 #include "status_error.hpp"
 
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -72,23 +72,35 @@ class Blas::Idle {
   std::vector<std::unique_ptr<Handle>> handles_;
 };
 
+int Blas::version() {
+  const auto property = [](libraryPropertyType which) {
+    int value = 0;
+    const bool known =
+        cublas_functions().failure.empty() && cublas_functions().get_property(which, &value) == CUBLAS_STATUS_SUCCESS;
+    return known ? value : 0;
+  };
+  return 10000 * property(MAJOR_VERSION) + 100 * property(MINOR_VERSION) + property(PATCH_LEVEL);
+}
+
+const char* Blas::path() { return cublas_functions().path.c_str(); }
+
 Blas::Blas() {
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
   handle_ = Idle::instance().take(device);
-  if (handle_ == nullptr) {
+  if (handle_ == nullptr && cublas_functions().failure.empty()) {
     handle_ = std::make_unique<Handle>();
     handle_->device = device;
-    check(cublasCreate(&handle_->cublas));
+    check(cublas_functions().create(&handle_->cublas));
   }
 }
 
 Blas::~Blas() {
   // As cublasCreate() makes a handle: the next user's stream and workspace may have the addresses of this one's.
-  if (cublasSetStream(handle_->cublas, nullptr) == CUBLAS_STATUS_SUCCESS &&
-      cublasSetSmCountTarget(handle_->cublas, 0) == CUBLAS_STATUS_SUCCESS) {
+  if (handle_ != nullptr && cublas_functions().set_stream(handle_->cublas, nullptr) == CUBLAS_STATUS_SUCCESS &&
+      cublas_functions().set_sm_count_target(handle_->cublas, 0) == CUBLAS_STATUS_SUCCESS) {
     handle_->stream = nullptr;
     handle_->workspace = nullptr;
     handle_->workspace_bytes = 0;
@@ -97,39 +109,51 @@ Blas::~Blas() {
 }
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
-  Handle& handle = *handle_;
+  Handle& handle = present();
   if (stream == handle.stream && workspace == handle.workspace && workspace_bytes == handle.workspace_bytes) {
     return;
   }
-  check(cublasSetStream(handle.cublas, stream));  // which also takes cuBLAS's own workspace again
+  check(cublas_functions().set_stream(handle.cublas, stream));  // which also takes cuBLAS's own workspace again
   if (workspace != nullptr) {
-    check(cublasSetWorkspace(handle.cublas, workspace, workspace_bytes));
+    check(cublas_functions().set_workspace(handle.cublas, workspace, workspace_bytes));
   }
   handle.stream = stream;
   handle.workspace = workspace;
   handle.workspace_bytes = workspace_bytes;
 }
 
-void Blas::set_multiprocessors(int count) { check(cublasSetSmCountTarget(handle_->cublas, count)); }
+void Blas::set_multiprocessors(int count) {
+  if (handle_ != nullptr) {
+    check(cublas_functions().set_sm_count_target(handle_->cublas, count));
+  }
+}
+
+Blas::Handle& Blas::present() {
+  if (handle_ == nullptr) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  return *handle_;
+}
 
 // cuBLAS is column-major. It computes a row-major C = op(A) op(B) as C^T = op(B)^T op(A)^T.
 void Blas::gemm(const GemmBatch& batch) {
+  const CublasFunctions& cublas = cublas_functions();
+  const cublasHandle_t handle = present().cublas;
   const GemmProblem& p = batch.first;
+  const cublasOperation_t op_b = operation(p.b_transposed);
+  const cublasOperation_t op_a = operation(p.a_transposed);
   const bool on_device = p.scalars_on_device();
-  check(cublasSetPointerMode(handle_->cublas, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
+  check(cublas.set_pointer_mode(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
   const float* const alpha = on_device ? p.alpha_at : &p.alpha;
   const float* const beta = on_device ? p.beta_at : &p.beta;
   if (batch.addresses_on_device()) {
-    check(cublasSgemmBatched_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m, p.k,
-                                alpha, batch.each_b, p.ldb, batch.each_a, p.lda, beta, batch.each_c, p.ldc,
-                                batch.count));
+    check(cublas.sgemm_batched(handle, op_b, op_a, p.n, p.m, p.k, alpha, batch.each_b, p.ldb, batch.each_a, p.lda, beta,
+                               batch.each_c, p.ldc, batch.count));
   } else if (batch.count == 1) {
-    check(cublasSgemm_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m, p.k, alpha,
-                         p.b, p.ldb, p.a, p.lda, beta, p.c, p.ldc));
+    check(cublas.sgemm(handle, op_b, op_a, p.n, p.m, p.k, alpha, p.b, p.ldb, p.a, p.lda, beta, p.c, p.ldc));
   } else {
-    check(cublasSgemmStridedBatched_64(handle_->cublas, operation(p.b_transposed), operation(p.a_transposed), p.n, p.m,
-                                       p.k, alpha, p.b, p.ldb, batch.stride_b, p.a, p.lda, batch.stride_a, beta, p.c,
-                                       p.ldc, batch.stride_c, batch.count));
+    check(cublas.sgemm_strided_batched(handle, op_b, op_a, p.n, p.m, p.k, alpha, p.b, p.ldb, batch.stride_b, p.a, p.lda,
+                                       batch.stride_a, beta, p.c, p.ldc, batch.stride_c, batch.count));
   }
 }
 

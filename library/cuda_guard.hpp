@@ -32,9 +32,6 @@ class CudaGuard {
   CudaGuard(const CudaGuard&) = delete;
   CudaGuard& operator=(const CudaGuard&) = delete;
 
-  /// The program learns of a failure, and may ask for its error.
-  void leave_error() { clears_ = false; }
-
  private:
   bool clears_;
   RelaxedCapture relaxed_;

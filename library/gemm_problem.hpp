@@ -17,6 +17,8 @@ struct GemmProblem : Problem {
   // The scalars in the GPU's memory. They replace `alpha` and `beta`; null if those hold.
   const float* alpha_at = nullptr;
   const float* beta_at = nullptr;
+  /// Where kernels note how much they compute without tensor cores (recomputed.hpp). Null: nowhere.
+  unsigned* recomputed = nullptr;
 
   SGEMM_HOST_DEVICE bool scalars_on_device() const { return alpha_at != nullptr; }
 };

@@ -29,6 +29,8 @@ constexpr double CUBLAS_VERY_NARROW_RATE = 0.72;
 constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double EVERY_SHAPE_CALL = -1;      // the constant of the chapter's own prediction is too large
+constexpr double PASS = 0.07;                // microseconds of a pass over a tile of C, for each element along k
+constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
 constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
 constexpr double SPLIT_BYTES = 3.8e6;        // a microsecond, read and written
 
@@ -96,6 +98,11 @@ double split_microseconds(const SplitRates& rates, const PredictedShape& shape, 
   const double products =
       at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz * board.throttled);
   return SPLIT_CALL + static_cast<double>(launches) * rates.launch + split + products;
+}
+
+double recomputed_microseconds(const PredictedShape& shape, double passes) {
+  const double of_block = std::max(FEWEST_PASSES, passes / shape.multiprocessors);
+  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) * FULL_CLOCK / board_model().clock : 0.0;
 }
 
 }  // namespace sgemm

@@ -42,4 +42,7 @@ constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};
 double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
                           std::int64_t launches, double cycles);
 
+/// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
+double recomputed_microseconds(const PredictedShape& shape, double passes);
+
 }  // namespace sgemm

@@ -44,12 +44,8 @@ sgemm_status_t status_of(const Work& work) {
 /// The same for work that calls CUDA.
 template <class Work>
 sgemm_status_t status_of_cuda(const Work& work) {
-  CudaGuard guard;
-  const sgemm_status_t status = status_of(work);
-  if (status == SGEMM_STATUS_EXECUTION_FAILED) {
-    guard.leave_error();
-  }
-  return status;
+  const CudaGuard guard;
+  return status_of(work);
 }
 
 /// The same for work on a handle.
@@ -140,11 +136,12 @@ StatusText text_of(sgemm_status_t status) {
     case SGEMM_STATUS_ARCH_MISMATCH:
       return {"SGEMM_STATUS_ARCH_MISMATCH", "The current device is not the one that the handle was made on."};
     case SGEMM_STATUS_EXECUTION_FAILED:
-      return {"SGEMM_STATUS_EXECUTION_FAILED", "CUDA refused to enqueue the work; cudaGetLastError() may tell more."};
+      return {"SGEMM_STATUS_EXECUTION_FAILED", "CUDA refused to enqueue the work."};
     case SGEMM_STATUS_INTERNAL_ERROR:
       return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
     case SGEMM_STATUS_NOT_SUPPORTED:
-      return {"SGEMM_STATUS_NOT_SUPPORTED", "No part of the library can do this on the device."};
+      return {"SGEMM_STATUS_NOT_SUPPORTED",
+              "It would take cuBLAS, and that was not found, or the handle's fallback is none."};
   }
   return {"unknown", "This is not a status of the library."};
 }
@@ -152,6 +149,9 @@ StatusText text_of(sgemm_status_t status) {
 }  // namespace
 
 int sgemm_version(void) { return SGEMM_VERSION; }
+
+int sgemm_cublas_version(void) { return Blas::version(); }
+const char* sgemm_cublas_path(void) { return Blas::path(); }
 
 const char* sgemm_status_name(sgemm_status_t status) { return text_of(status).name; }
 const char* sgemm_status_string(sgemm_status_t status) { return text_of(status).sentence; }
@@ -196,6 +196,17 @@ sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_
 
 sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value) {
   return get<sgemm_pointer_mode_t>(handle, value, [](const sgemm_context& context) { return context.pointer_mode; });
+}
+
+sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback) {
+  return with(handle, [&] {
+    require(fallback == SGEMM_FALLBACK_CUBLAS || fallback == SGEMM_FALLBACK_NONE);
+    handle->fallback = fallback;
+  });
+}
+
+sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value) {
+  return get<sgemm_fallback_t>(handle, value, [](const sgemm_context& context) { return context.fallback; });
 }
 
 sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {

@@ -3,11 +3,13 @@
 #include "base/interrupt.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
+#include "bench/launcher_process.hpp"
 #include "bench/tuning_file.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
+#include "judge/launcher.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/ranks_bench.hpp"
@@ -155,6 +157,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 
 int main(int argc, char** argv) {
   return sgemm::status_of([&]() -> int {
+    if (sgemm::is_launcher()) {
+      sgemm::serve_as_launcher();
+      return sgemm::ALL_WELL;
+    }
     const std::optional<sgemm::Launch> launch = sgemm::find_launch();
     if (!launch) {
       return sgemm::start(argc, argv, nullptr, nullptr);

@@ -1,6 +1,7 @@
 // Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
 #include "bench/gpu_bench.hpp"
+#include "bench/launcher_process.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
 #include "verify/verify_parts.hpp"
@@ -10,6 +11,8 @@
 namespace sgemm {
 
 DeviceQuery query_device(int) { return {std::nullopt, "the runner was built without the CUDA toolkit"}; }
+
+void serve_as_launcher() { throw std::logic_error("there is no GPU to launch on"); }
 
 GpuLibraries gpu_libraries() { return {}; }
 

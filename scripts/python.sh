@@ -4,6 +4,7 @@
 #   scripts/python.sh          for charts, comparisons and reports (requirements.txt)
 #   scripts/python.sh --dev    for the generated tables and the tests as well (requirements-dev.txt)
 #   scripts/python.sh --fleet  with ReFrame, whose program `reframe` is beside it (requirements-fleet.txt)
+#   scripts/python.sh --wheel  for the Python package (requirements-wheel.txt)
 #   scripts/python.sh --site   for the site, and for the tests of pages in a browser (requirements-site.txt)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -16,13 +17,18 @@ packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, w
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, cogapp, ipykernel, jsonschema, nbclient, pytest, ruff, xdist"
+    modules="$modules, cogapp, ipykernel, jsonschema, markdown_it, nbclient, pytest, ruff, xdist"
     requirements="requirements-dev.txt"
-    packages+=(python3-ipykernel python3-jsonschema python3-nbclient python3-pytest python3-pytest-xdist)
+    packages+=(python3-ipykernel python3-jsonschema python3-markdown-it python3-nbclient python3-pytest python3-pytest-xdist)
     ;;
   --fleet)
     modules="$modules, reframe"
     requirements="requirements-fleet.txt"
+    ;;
+  --wheel)
+    modules="build, jaxlib, scikit_build_core"
+    pypi_alone="auditwheel"
+    requirements="requirements-wheel.txt"
     ;;
   --site)
     modules="$modules, cogapp, jsonschema, pytest, axe_playwright_python, material, playwright"
@@ -30,7 +36,7 @@ case ${1:-} in
     packages+=(python3-jsonschema python3-pytest)
     ;;
   *)
-    say "usage: scripts/python.sh [--dev | --fleet | --site]"
+    say "usage: scripts/python.sh [--dev | --fleet | --site | --wheel]"
     exit 2
     ;;
 esac

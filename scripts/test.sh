@@ -156,6 +156,7 @@ trap 'rm -f "$scratch" "$scratch".*' EXIT
 # ccache: what the builds have in common is compiled once.
 install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
 python=$(scripts/python.sh --dev)
+wheel_python=$(scripts/python.sh --wheel) || wheel_python= # PyPI alone has all of it
 fleet_python=$(scripts/python.sh --fleet) || fleet_python= # PyPI alone has ReFrame
 (install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
 (install_packages chromium) || say "Chromium can not be installed."
@@ -168,6 +169,11 @@ start_beside scripts "$python" -m pytest tests/scripts tests/python
 if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
   step "pytest of the runner with CUDA" test_runner build-test
+  if [ -n "$wheel_python" ]; then
+    step "pytest of the wheel" env SGEMM_BUILD="$ROOT/build-test" "$python" -m pytest tests/wheel
+  else
+    skip "pytest of the wheel" "scikit-build-core and auditwheel can not be installed"
+  fi
   start_fleet build-test
   start_traces build-test
 else

@@ -26,6 +26,7 @@ struct Call {
   const char* function = "";
   /// Why the library can not do it. Empty: it can, and all members are set.
   const char* refusal = "";
+  sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   cudaStream_t stream = nullptr;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   int multiprocessors = 0;  // to plan for; 0: all

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -59,14 +60,18 @@ double total_ms(const CallLog::Entry& entry) { return mean_us(entry) * static_ca
 
 }  // namespace
 
-CallLog::Measured::Measured(CallLog* log, const Call& call, const std::string& by, const std::string& why)
+CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& decision)
     : log_(log), stream_(call.stream) {
   if (log_ == nullptr) {
     return;
   }
   const std::lock_guard lock(log_->mutex_);
-  entry_ = &log_->entries_[line_of(call, by, why)];
+  entry_ = &log_->entries_[line_of(call, decision.by, decision.why)];
   ++entry_->calls;
+  entry_->prediction = decision.prediction;
+  if (!log_->timed_) {
+    return;
+  }
   if (const std::optional<int> device = current_device()) {
     timer_ = &entry_->timers[*device];
     take_sample(*entry_, *timer_);
@@ -91,18 +96,46 @@ void CallLog::Measured::forget() {
   }
 }
 
-void CallLog::write(const std::string& path, const char* accuracy) {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::pair<const LogLine*, const Entry*>> lines;
-  for (auto& [line, entry] : entries_) {
+std::vector<const CallLog::Line*> CallLog::lines() {
+  std::vector<const Line*> result;
+  for (auto& line : entries_) {
+    Entry& entry = line.second;
     for (auto& [device, timer] : entry.timers) {
       take_sample(entry, timer);
     }
     if (entry.calls != 0) {
-      lines.emplace_back(&line, &entry);
+      result.push_back(&line);
     }
   }
-  if (lines.empty()) {
+  return result;
+}
+
+std::string CallLog::table() {
+  const std::lock_guard lock(mutex_);
+  std::ostringstream text;
+  for (const Line* const noted : lines()) {
+    const auto& [line, entry] = *noted;
+    text << entry.calls << '\t' << entry.timed_calls << '\t' << mean_us(entry) << '\t' << entry.prediction.us << '\t'
+         << entry.prediction.cublas_us << '\t' << line.function << '\t' << line.ops << '\t' << line.m << '\t' << line.n
+         << '\t' << line.k << '\t' << line.batch_count << '\t' << line.by << '\t' << line.why << '\n';
+  }
+  return text.str();
+}
+
+// Calls that are under way have their entries, which stay.
+void CallLog::clear() {
+  const std::lock_guard lock(mutex_);
+  lines();
+  for (auto& [line, entry] : entries_) {
+    entry.calls = entry.timed_calls = 0;
+    entry.first_us = entry.later_us = 0;
+  }
+}
+
+void CallLog::write(const std::string& path, const char* accuracy) {
+  const std::lock_guard lock(mutex_);
+  std::vector<const Line*> sorted = lines();
+  if (sorted.empty()) {
     return;
   }
   const auto complain = [&] {
@@ -113,14 +146,16 @@ void CallLog::write(const std::string& path, const char* accuracy) {
     complain();
     return;
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const auto& a, const auto& b) { return total_ms(*a.second) > total_ms(*b.second); });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Line* a, const Line* b) { return total_ms(a->second) > total_ms(b->second); });
   std::fprintf(file,
                "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls but the first\n",
                static_cast<int>(getpid()), accuracy);
   std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
                "function", "ops", "m", "n", "k", "batch", "by", "why");
-  for (const auto& [line, entry] : lines) {
+  for (const Line* const noted : sorted) {
+    const LogLine* const line = &noted->first;
+    const Entry* const entry = &noted->second;
     std::fprintf(file, "%8llu %6llu %11.1f %11.3f  %-28s %-3s %8lld %8lld %8lld %6lld  %-24s %s\n",
                  static_cast<unsigned long long>(entry->calls), static_cast<unsigned long long>(entry->timed_calls),
                  mean_us(*entry), total_ms(*entry), line->function.c_str(), line->ops.c_str(),

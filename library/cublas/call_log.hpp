@@ -1,12 +1,16 @@
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "call.hpp"
+#include "decision.hpp"
 #include "device.hpp"
 
 namespace drop_in {
@@ -38,6 +42,7 @@ class CallLog {
     uint64_t timed_calls = 0;
     double first_us = 0;
     double later_us = 0;
+    Prediction prediction;  // of one call
     /// One for each device, because an event serves only the device that it was made on.
     std::map<int, Timer> timers;
   };
@@ -45,7 +50,7 @@ class CallLog {
   /// Notes one call in a log, and times what is enqueued until it is destroyed. Without a log it does nothing.
   class Measured {
    public:
-    Measured(CallLog* log, const Call& call, const std::string& by, const std::string& why);
+    Measured(CallLog* log, const Call& call, const Decision& decision);
     Measured(const Measured&) = delete;
     Measured& operator=(const Measured&) = delete;
     ~Measured();
@@ -61,11 +66,26 @@ class CallLog {
     bool timing_ = false;
   };
 
+  /// Whether calls are timed from now on, or only counted.
+  void time_calls(bool timed) { timed_ = timed; }
+
+  /// The table in columns between tabs: calls, timed calls, mean time, predicted time, predicted time of cuBLAS,
+  /// function, ops, m, n, k, batch, by, why.
+  std::string table();
+
+  void clear();
+
   /// Appends the table to a file, or to standard error where `path` is "1". Writes nothing where there were no calls.
   void write(const std::string& path, const char* accuracy);
 
  private:
+  using Line = std::pair<const LogLine, Entry>;
+
+  /// Lines with calls. The samples that are there are taken.
+  std::vector<const Line*> lines();
+
   std::mutex mutex_;
+  std::atomic<bool> timed_ = true;
   std::map<LogLine, Entry> entries_;
 };
 

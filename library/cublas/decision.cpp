@@ -25,16 +25,18 @@ double epilogue_us(const Epilogue& epilogue, int64_t m, int64_t n, double peak_b
 Decision decide(const sgemm_plan_t& plan, const Epilogue& epilogue, double pass_us) {
   const std::string kernel = plan.kernel;
   if (kernel == "cublas" || kernel == "none") {
-    return {false, "cublas", plan.reason, 0};
+    return {false, "cublas", plan.reason, 0, {}};
   }
   if (epilogue.empty()) {
-    return {true, kernel, plan.reason, plan.workspace_bytes};
+    return {true, kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
   }
   // Where there is no prediction, nothing says that the pass is worth it.
   const bool gains = plan.predicted_us + pass_us < plan.cublas_us;
   const std::string times = whole_us(plan.predicted_us) + " and " + whole_us(pass_us) + " for the epilogue, cuBLAS " +
                             whole_us(plan.cublas_us);
-  return {gains, gains ? kernel : "cublas", "predicted " + times, plan.workspace_bytes};
+  const Prediction prediction{plan.predicted_us + pass_us, plan.cublas_us};
+  return {gains, gains ? kernel : "cublas", "predicted " + times, plan.workspace_bytes,
+          gains ? prediction : Prediction{}};
 }
 
 }  // namespace drop_in

@@ -33,7 +33,9 @@ DropIn& DropIn::instance() {
   return *drop_in;
 }
 
-DropIn::DropIn() : settings_(read_settings()), handles_(settings_.accuracy.value_or(SGEMM_ACCURACY_COMPONENTWISE)) {}
+DropIn::DropIn() : settings_(read_settings()), accuracies_(settings_.accuracy) {
+  note_calls(settings_.logs(), settings_.logs());
+}
 
 void DropIn::write_log() {
   if (settings_.accuracy) {
@@ -74,7 +76,7 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   if (!decided.by_library) {
     return std::nullopt;
   }
-  CallLog::Measured measured(log(), call, decided.by, decided.why);
+  CallLog::Measured measured(log(), call, decided);
   const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
   if (status == SGEMM_STATUS_SUCCESS &&
       (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
@@ -86,9 +88,10 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   }
   if (status == SGEMM_STATUS_SUCCESS) {
     why = "libsgemm failed: no epilogue was enqueued";
-  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // that of run(): the library gave the product to cuBLAS
+  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // cuBLAS would have got it
     const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;
-    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by + " works in";
+    why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by +
+          " works in, or operands with which it is slow";
   } else {
     why = std::string("libsgemm failed: ") + sgemm_library().status_string(status);
   }
@@ -99,6 +102,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const Question question{device,
                           call.multiprocessors,
                           call.pointer_mode,
+                          call.accuracy,
                           call.transa,
                           call.transb,
                           call.m,
@@ -121,7 +125,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const sgemm_status_t status = plan_of(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
                                         call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
-    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0};
+    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
   const double pass_us = epilogue_us(call.epilogue, call.m, call.n, peak_bytes_per_us(device));
   if (decisions_.size() == kMaxDecisions) {

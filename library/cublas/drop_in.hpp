@@ -2,11 +2,13 @@
 
 #include <cublas_v2.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "accuracies.hpp"
 #include "call.hpp"
 #include "call_log.hpp"
 #include "decision.hpp"
@@ -26,22 +28,35 @@ class DropIn {
   /// library fails then, and the program's own call goes to cuBLAS, with the program's handle and workspace. In a
   /// forked child cuBLAS gets all calls: neither CUDA nor the locks of the parent's threads work there.
   template <class Cublas>
-  cublasStatus_t run(const Call& call, const Cublas& cublas) {
+  cublasStatus_t run(Call& call, const Cublas& cublas) {
     if (inside_ == Inside::library) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    if (inside_ == Inside::cublas || !settings_.accuracy || in_forked_child_) {
+    const Accuracy accuracy = accuracies_.of_call();
+    if (inside_ == Inside::cublas || !accuracy || in_forked_child_) {
       return cublas();
     }
+    call.accuracy = *accuracy;
     std::string why = call.refusal;
     if (why.empty()) {
       if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
         return *status;
       }
     }
-    const CallLog::Measured measured(log(), call, "cublas", why);
+    const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
     const Entrance entrance(Inside::cublas);
     return cublas();
+  }
+
+  Accuracies& accuracies() { return accuracies_; }
+  /// What the environment asks for.
+  Accuracy accuracy_of_environment() const { return settings_.accuracy; }
+
+  CallLog& table() { return log_; }
+  /// Calls are noted, and some of them timed, also where the environment does not ask for it.
+  void note_calls(bool noted, bool timed) {
+    notes_calls_ = noted || settings_.logs();
+    log_.time_calls(timed || settings_.logs());
   }
 
  private:
@@ -66,6 +81,7 @@ class DropIn {
     int device;
     int multiprocessors;
     sgemm_pointer_mode_t pointer_mode;
+    sgemm_accuracy_t accuracy;
     sgemm_op_t transa, transb;
     int64_t m, n, k, lda, ldb, ldc, batch_count;
     bool by_address, bias, argument;
@@ -82,13 +98,15 @@ class DropIn {
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
   static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
   static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
-  CallLog* log() { return settings_.logs() ? &log_ : nullptr; }
+  CallLog* log() { return notes_calls_ ? &log_ : nullptr; }
 
   static thread_local Inside inside_;
   static inline bool in_forked_child_ = false;  ///< of a process that had made a DropIn
 
   Settings settings_;
+  Accuracies accuracies_;
   Handles handles_;
+  std::atomic<bool> notes_calls_;
   CallLog log_;
   std::mutex decisions_mutex_;
   std::map<Question, Decision> decisions_;

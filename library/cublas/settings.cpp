@@ -15,7 +15,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::optional<sgemm_accuracy_t> read_accuracy() {
+Accuracy read_accuracy() {
   const std::string_view text = variable("SGEMM_ACCURACY");
   if (text.empty()) {
     return SGEMM_ACCURACY_COMPONENTWISE;

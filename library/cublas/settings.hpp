@@ -2,8 +2,9 @@
 
 #include <sgemm/sgemm.h>
 
-#include <optional>
 #include <string>
+
+#include "accuracies.hpp"
 
 namespace drop_in {
 
@@ -11,7 +12,7 @@ namespace drop_in {
 struct Settings {
   /// SGEMM_ACCURACY=fp32|componentwise|normwise|rowwise. Empty where its value is none of these: cuBLAS gets all calls
   /// then.
-  std::optional<sgemm_accuracy_t> accuracy;
+  Accuracy accuracy;
   /// SGEMM_LOG: where the table of calls goes at exit. Empty: nowhere. "1": to standard error. Otherwise a file, which
   /// the table is appended to.
   std::string log;

@@ -24,6 +24,11 @@ std::string own_folder() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
+std::string dotted(int version) {
+  return std::to_string(version / 10000) + '.' + std::to_string(version / 100 % 100) + '.' +
+         std::to_string(version % 100);
+}
+
 // Where libsgemm may be.
 std::vector<std::string> candidates() {
   const char* const named = std::getenv("SGEMM_LIBRARY");
@@ -67,10 +72,20 @@ void SgemmLibrary::find_functions(void* library) {
       error_ = std::string("libsgemm has no ") + name;
     }
   };
+  decltype(&sgemm_version) version_of_library = nullptr;
+  find(version_of_library, "sgemm_version");
+  if (!error_.empty()) {
+    return;
+  }
+  if (const int version = version_of_library(); version / 100 != SGEMM_VERSION / 100) {  // patches fit
+    error_ = "libsgemm is of version " + dotted(version) + ", and the drop-in of " + dotted(SGEMM_VERSION);
+    return;
+  }
   find(create, "sgemm_create");
   find(set_stream, "sgemm_set_stream");
   find(set_accuracy, "sgemm_set_accuracy");
   find(set_pointer_mode, "sgemm_set_pointer_mode");
+  find(set_fallback, "sgemm_set_fallback");
   find(set_workspace, "sgemm_set_workspace");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
@@ -93,7 +108,7 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     }
     status = sgemm_library().create(&handle);
     if (status == SGEMM_STATUS_SUCCESS) {
-      status = sgemm_library().set_accuracy(handle, accuracy_);
+      status = sgemm_library().set_fallback(handle, SGEMM_FALLBACK_NONE);
     }
     if (status != SGEMM_STATUS_SUCCESS) {
       why = std::string("libsgemm made no handle: ") + sgemm_library().status_string(status);
@@ -101,7 +116,10 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     }
   }
   Lease lease(handle, give_back);
-  status = sgemm_library().set_stream(handle, call.stream);
+  status = sgemm_library().set_accuracy(handle, call.accuracy);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = sgemm_library().set_stream(handle, call.stream);
+  }
   if (status == SGEMM_STATUS_SUCCESS) {
     status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
   }

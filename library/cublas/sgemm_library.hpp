@@ -24,6 +24,7 @@ class SgemmLibrary {
   decltype(&sgemm_set_stream) set_stream = nullptr;
   decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
   decltype(&sgemm_set_pointer_mode) set_pointer_mode = nullptr;
+  decltype(&sgemm_set_fallback) set_fallback = nullptr;
   decltype(&sgemm_set_workspace) set_workspace = nullptr;
   decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
@@ -48,8 +49,6 @@ const SgemmLibrary& sgemm_library();
 /// the process: at its end CUDA may be gone already.
 class Handles {
  public:
-  explicit Handles(sgemm_accuracy_t accuracy) : accuracy_(accuracy) {}
-
   struct GiveBack {
     Handles* owner;
     int device;
@@ -65,7 +64,6 @@ class Handles {
   sgemm_handle_t take(int device);
   void give_back(int device, sgemm_handle_t handle);
 
-  sgemm_accuracy_t accuracy_;
   std::mutex mutex_;
   std::map<int, std::vector<sgemm_handle_t>> free_;
 };

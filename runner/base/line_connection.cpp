@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <string_view>
 
 namespace sgemm {
@@ -22,10 +21,9 @@ bool LineConnection::send(std::string line) const {
   return true;
 }
 
-bool LineConnection::receive() {
-  constexpr auto MOMENT = std::chrono::milliseconds(50);
+bool LineConnection::receive(std::chrono::milliseconds moment) {
   pollfd descriptor{socket_, POLLIN, 0};
-  const int ready = poll(&descriptor, 1, static_cast<int>(MOMENT.count()));
+  const int ready = poll(&descriptor, 1, static_cast<int>(moment.count()));
   if (ready <= 0) {
     return ready == 0 || errno == EINTR;
   }

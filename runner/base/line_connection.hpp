@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -14,9 +16,11 @@ class LineConnection {
   /// Returns false where the other process is gone.
   bool send(std::string line) const;
   /// Waits a moment for what arrives. Returns false at the connection's end.
-  bool receive();
+  bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50));
   /// The first line that has arrived and was not taken yet, or nothing.
   std::optional<std::string> take();
+  /// Bytes that have arrived and were not taken.
+  std::size_t pending() const { return received_.size(); }
 
  private:
   int socket_;

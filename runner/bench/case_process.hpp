@@ -1,11 +1,10 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "base/line_connection.hpp"
+#include "base/own_process.hpp"
 #include "bench/case_runner.hpp"
 #include "count/ncu.hpp"
 
-#include <sys/types.h>
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -27,9 +26,6 @@ class CaseProcess final : public Runner {
   /// asked for, could tell more of a file's kernel that crashes.
   CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
               StopToken stop);
-  ~CaseProcess() override;
-  CaseProcess(const CaseProcess&) = delete;
-  CaseProcess& operator=(const CaseProcess&) = delete;
 
   Record run(const Case& item, const Observer& observer) override;
   const std::string& gpu_error() const override { return gpu_error_; }
@@ -40,8 +36,6 @@ class CaseProcess final : public Runner {
   void start();
   /// The next message of the process. Throws CaseStopped where it ends, takes too long, or is stopped instead.
   nlohmann::ordered_json receive(bool checkable = false);
-  /// Waits for the process to end, and ends it where it does not. Returns its state, as waitpid() tells it.
-  int end();
   /// Throws CaseStopped where the process gives no record.
   Record ask_for(const Case& item, const Observer& observer);
 
@@ -49,8 +43,7 @@ class CaseProcess final : public Runner {
   const std::optional<double> seconds_per_case_;
   const bool checkable_;
   const StopToken stop_;
-  pid_t process_ = 0;  ///< 0 while there is none
-  LineConnection connection_;
+  OwnProcess process_;
   std::string gpu_error_;
   GpuFacts gpu_facts_;
 };

@@ -1,6 +1,7 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
+#include "base/own_process.hpp"
 #include "bench/case_process.hpp"
 #include "bench/counting_bench.hpp"
 #include "bench/cpu_bench.hpp"
@@ -103,10 +104,8 @@ void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observe
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);
-  if (item.kernel->unsupported) {
-    if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
-      throw CaseStopped(Outcome::not_supported, *reason);
-    }
+  if (const std::optional<std::string> reason = bench.unsupported(*item.kernel, operands)) {
+    throw CaseStopped(Outcome::not_supported, *reason);
   }
   work(operands);
 }
@@ -169,6 +168,9 @@ std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFi
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
   if (run.ranks_are_processes || (!several_gpus && !files)) {
     return std::make_unique<CaseRunner>(make_case_runner(run, tuning));
+  }
+  if (files && device) {
+    keep_memory_private();  // the table and the results are made in it
   }
   std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);
   if (several_gpus && seconds) {

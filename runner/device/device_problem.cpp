@@ -9,9 +9,8 @@
 namespace sgemm {
 namespace {
 
-// Places are this far apart, which is the alignment that cudaMalloc gives.
-constexpr std::size_t STEP = 512 / sizeof(float);
-constexpr std::size_t STEPS = 128;
+constexpr std::size_t STEP = ADDRESS_STEP;
+constexpr std::size_t STEPS = ADDRESSES;
 
 void copy(float* to, const float* from, std::size_t bytes, cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
@@ -52,6 +51,21 @@ void DeviceProblem::move(std::uint64_t seed) {
     outputs.kernel.move(random(counter++));
     outputs.cublas.move(random(counter++));
   }
+  if (shared_) {
+    shared_->move(random(counter));
+  }
+}
+
+void DeviceProblem::share(int launches) {
+  shared_.reset();  // first, so that its memory is free for the next
+  shared_.emplace(shape_, separate_inputs_ ? static_cast<std::size_t>(launches) : 1, sets_of_outputs(launches));
+}
+
+void DeviceProblem::restore_inputs(cudaStream_t stream) {
+  for (std::size_t set = 0; shared_ && set < shared_->inputs(); ++set) {
+    copy(shared_->a(set), inputs_[0].a.data(), inputs_[0].a.bytes(), stream);
+    copy(shared_->b(set), inputs_[0].b.data(), inputs_[0].b.bytes(), stream);
+  }
 }
 
 void DeviceProblem::reserve(int launches) {
@@ -73,24 +87,30 @@ std::size_t DeviceProblem::sets_of_outputs(int launches) const {
 }
 
 Problem DeviceProblem::operands(Owner owner, int launch) {
-  Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
-  return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[sets_of_outputs(launch + 1) - 1].of(owner).data());
+  const std::size_t input = separate_inputs_ ? static_cast<std::size_t>(launch) : 0;
+  const std::size_t output = sets_of_outputs(launch + 1) - 1;
+  if (owner == Owner::kernel && shared_) {
+    return packed(shape_, shared_->a(input), shared_->b(input), shared_->c(output));
+  }
+  Inputs& inputs = inputs_[input];
+  return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[output].of(owner).data());
 }
 
 Problem DeviceProblem::reference_operands() {
-  Problem problem = operands(Owner::kernel);
+  Problem problem = operands(Owner::cublas);
   problem.c = c0_.data();
   return problem;
 }
 
 void DeviceProblem::restore(Owner owner, int launches, cudaStream_t stream) {
+  const std::size_t bytes = elements_of_c(shape_) * sizeof(float);
   for (std::size_t set = 0; set < sets_of_outputs(launches); ++set) {
-    Place& c = outputs_[set].of(owner);
+    float* const c = operands(owner, static_cast<int>(set)).c;
     if (shape_.beta != 0.0F) {
-      copy(c.data(), c0_.data(), c.bytes(), stream);
+      copy(c, c0_.data(), bytes, stream);
     } else {
       // All bits set are a NaN.
-      CUDA_CHECK(cudaMemsetAsync(c.data(), 0xFF, c.bytes(), stream));
+      CUDA_CHECK(cudaMemsetAsync(c, 0xFF, bytes, stream));
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -40,18 +41,13 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 
 }  // namespace
 
-/// The findings of a contender in page-locked memory of the host, and in the device's.
-struct Witness::Look {
-  Look() : on_device(1) { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&found), sizeof(Findings))); }
-  ~Look() { cudaFreeHost(found); }
-  Look(const Look&) = delete;
-  Look& operator=(const Look&) = delete;
+struct Witness::Found {
+  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_looks), MOST_LOOKS * sizeof(Findings))); }
+  ~Found() { cudaFreeHost(of_looks); }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
 
-  DeviceBuffer<Findings> on_device;
-  Findings* found = nullptr;
-  Owner owner = Owner::kernel;
-  Standard standard;
-  bool taken = false;
+  Findings* of_looks = nullptr;
 };
 
 bool Witness::can_renew(const Shape& shape, Distribution data) {
@@ -63,7 +59,14 @@ bool Witness::can_renew(const Shape& shape, Distribution data) {
 
 Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& problem, const Shape& shape,
                  Distribution data, cudaStream_t stream)
-    : secret_(secret), seed_(seed), problem_(problem), shape_(shape), data_(data), stream_(stream) {
+    : secret_(secret),
+      seed_(seed),
+      problem_(problem),
+      shape_(shape),
+      data_(data),
+      stream_(stream),
+      findings_(MOST_LOOKS),
+      found_(std::make_unique<Found>()) {
   if (shape_.beta != 0.0F) {
     c0_ = DeviceBuffer<RowOfSigns>(static_cast<std::size_t>(shape_.m));
   }
@@ -77,13 +80,19 @@ Witness::~Witness() {
   }
 }
 
+Matrices Witness::all_a(Owner owner) {
+  return matrices_of(shape_.m, shape_.k, launches_, [&](int launch) { return problem_.operands(owner, launch).a; });
+}
+
+Matrices Witness::all_b(Owner owner) {
+  return matrices_of(shape_.k, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).b; });
+}
+
 void Witness::fill_with_seed() {
-  const Problem first = problem_.operands(Owner::kernel);
-  const Seeds seeds{{seed_}};
-  enqueue_fill({shape_.m, shape_.k, 1, {const_cast<float*>(first.a)}}, seeds, RandomStream::matrix_a, fill_of(data_),
-               stream_);
-  enqueue_fill({shape_.k, shape_.n, 1, {const_cast<float*>(first.b)}}, seeds, RandomStream::matrix_b, fill_of(data_),
-               stream_);
+  Seeds seeds;
+  std::fill(std::begin(seeds.of_launch), std::end(seeds.of_launch), seed_);
+  launches_ = std::max(launches_, 1);
+  enqueue_fill(all_a(Owner::cublas), all_b(Owner::cublas), seeds, fill_of(data_), stream_);
 }
 
 void Witness::renew(int launches) {
@@ -93,9 +102,8 @@ void Witness::renew(int launches) {
   launches_ = launches;
   problem_.reserve(launches);
   problem_.move(secret_.seed(counter++));
-  Seeds seeds;
   for (int launch = 0; launch < launches; ++launch) {
-    seeds.of_matrix[launch] = secret_.seed(counter++);
+    seeds_.of_launch[launch] = secret_.seed(counter++);
   }
   signs_ = secret_.seed(counter++);
   const auto count = static_cast<std::size_t>(launches);
@@ -103,52 +111,53 @@ void Witness::renew(int launches) {
     factors_ = DeviceBuffer<Factor>(count * static_cast<std::size_t>(shape_.k));
     expected_ = DeviceBuffer<Expectation>(count * static_cast<std::size_t>(shape_.m));
   }
-  const Matrices a =
-      matrices_of(shape_.m, shape_.k, launches, [&](int launch) { return problem_.operands(Owner::kernel, launch).a; });
-  const Matrices b =
-      matrices_of(shape_.k, shape_.n, launches, [&](int launch) { return problem_.operands(Owner::kernel, launch).b; });
-  enqueue_fill(a, seeds, RandomStream::matrix_a, fill_of(data_), stream_);
-  enqueue_fill(b, seeds, RandomStream::matrix_b, fill_of(data_), stream_);
+  const Matrices a = all_a(Owner::cublas);
+  const Matrices b = all_b(Owner::cublas);
+  enqueue_fill(a, b, seeds_, fill_of(data_), stream_);
   enqueue_factors(b, signs_, factors_.data(), stream_);
   enqueue_expectations(a, factors_.data(), expected_.data(), stream_);
   if (shape_.beta != 0.0F) {
     const Matrices c0{shape_.m, shape_.n, 1, {problem_.reference_operands().c}};
     enqueue_signed_rows(c0, signs_, c0_.data(), stream_);
   }
-  for (const std::unique_ptr<Look>& look : looks_) {
-    look->taken = false;
-    CUDA_CHECK(cudaMemsetAsync(look->on_device.data(), 0, sizeof(Findings), stream_));
+  looks_.clear();
+  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, MOST_LOOKS * sizeof(Findings), stream_));
+}
+
+void Witness::hand_over() {
+  if (problem_.shared() != nullptr) {
+    enqueue_fill(all_a(Owner::kernel), all_b(Owner::kernel), seeds_, fill_of(data_), stream_);
   }
 }
 
 void Witness::look(Owner owner, const Standard& standard) {
-  auto next = std::find_if(looks_.begin(), looks_.end(), [](const auto& look) { return !look->taken; });
-  if (next == looks_.end()) {
-    next = looks_.insert(next, std::make_unique<Look>());
-    CUDA_CHECK(cudaMemsetAsync((*next)->on_device.data(), 0, sizeof(Findings), stream_));
-  }
-  Look& look = **next;
-  look.taken = true;
-  look.owner = owner;
-  look.standard = standard;
+  Findings& findings = findings_.data()[looks_.size()];  // an address, of device memory
+  looks_.push_back({owner, standard});
   const Matrices c =
       matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).c; });
   const RowRule rule{shape_.alpha, shape_.beta, static_cast<double>(shape_.n), standard.bound};
-  enqueue_look(c, signs_, expected_.data(), shape_.beta != 0.0F ? c0_.data() : nullptr, rule, look.on_device.data(),
-               stream_);
-  CUDA_CHECK(cudaMemcpyAsync(look.found, look.on_device.data(), sizeof(Findings), cudaMemcpyDeviceToHost, stream_));
+  enqueue_look(c, signs_, expected_.data(), shape_.beta != 0.0F ? c0_.data() : nullptr, rule, &findings, stream_);
+  if (owner == Owner::kernel && problem_.shared() != nullptr) {
+    enqueue_compare(all_a(Owner::kernel), all_a(Owner::cublas), &findings.changed_in_a, stream_);
+    enqueue_compare(all_b(Owner::kernel), all_b(Owner::cublas), &findings.changed_in_b, stream_);
+  }
 }
 
 void Witness::require_right() {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
-  for (const std::unique_ptr<Look>& look : looks_) {
-    if (!look->taken) {
-      continue;
-    }
-    const Findings& found = *look->found;
+  CUDA_CHECK(cudaMemcpyAsync(found_->of_looks, findings_.data(), looks_.size() * sizeof(Findings),
+                             cudaMemcpyDeviceToHost, stream_));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  for (std::size_t i = 0; i < looks_.size(); ++i) {
+    const Look& look = looks_[i];
+    const Findings& found = found_->of_looks[i];
     const std::string where =
-        fmt::format("{}timed round {}: ", look->owner == Owner::cublas ? "cuBLAS beside it in " : "", round_);
+        fmt::format("{}timed round {}: ", look.owner == Owner::cublas ? "cuBLAS beside it in " : "", round_);
+    if (found.changed_in_a > 0 || found.changed_in_b > 0) {
+      throw CaseStopped(Outcome::failed,
+                        fmt::format("{}writes to {}, which is an input", where, found.changed_in_a > 0 ? 'A' : 'B'));
+    }
     if (found.wrong > 0) {
       throw CaseStopped(Outcome::incorrect,
                         fmt::format("{}{} rows of C wrong when the clock stopped, row {} of launch {} among them: C x "
@@ -157,12 +166,12 @@ void Witness::require_right() {
     }
     for (int launch = 0; tells_error && launch < launches_; ++launch) {
       const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);
-      const double allowed = std::max(WORSE * look->standard.rel_err, OWN_ERROR);
+      const double allowed = std::max(WORSE * look.standard.rel_err, OWN_ERROR);
       if (error > allowed) {
         throw CaseStopped(Outcome::incorrect,
                           fmt::format("{}the relative error of launch {} is about {:.2g}, and it was {:.2g} when the "
                                       "kernel was verified",
-                                      where, launch + 1, error, look->standard.rel_err));
+                                      where, launch + 1, error, look.standard.rel_err));
       }
     }
   }

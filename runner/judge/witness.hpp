@@ -4,10 +4,12 @@
 #include "device/device_problem.hpp"
 #include "judge/projection.hpp"
 #include "judge/secret.hpp"
+#include "judge/witness_kernels.hpp"
 #include "problem/operands.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -17,8 +19,8 @@ namespace sgemm {
 
 /// Sees to the operands of a case's samples and looks at each of their results.
 ///
-/// Every round has new numbers in A and B, at new addresses, which its contenders share. When a contender's clock has
-/// stopped, its C is looked at on the same stream, so what comes later is too late.
+/// Every round has new numbers in A and B, at new addresses, the same for all of its contenders. When a contender's
+/// clock has stopped, its C is looked at on the same stream, so what comes later is too late.
 class Witness {
  public:
   static constexpr int MOST_LAUNCHES = 32;
@@ -40,17 +42,28 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// Enqueues new operands for a round.
+  /// Enqueues new operands for a round, and what is to be known of them.
   void renew(int launches);
-  /// Enqueues a look at the C of a contender, the next in the round.
+  /// Enqueues the same operands for a kernel that has memory of its own for them. Until then it can not know them.
+  void hand_over();
+  /// Enqueues a look at the C of a contender, the next in the round, and at its operands where they are its own.
   void look(Owner owner, const Standard& standard);
-  /// After the round has ended. Throws CaseStopped (incorrect) where a result was wrong.
+  /// Waits for the round to end. Throws CaseStopped where a result was wrong (incorrect), or an operand was written to
+  /// (failed).
   void require_right();
 
  private:
-  struct Look;
+  static constexpr std::size_t MOST_LOOKS = 2;
+  struct Look {
+    Owner owner = Owner::kernel;
+    Standard standard;
+  };
+  /// The findings of a round in page-locked memory of the host.
+  struct Found;
 
   void fill_with_seed();
+  Matrices all_a(Owner owner);
+  Matrices all_b(Owner owner);
 
   const Secret secret_;
   const std::uint64_t seed_;
@@ -60,11 +73,14 @@ class Witness {
   cudaStream_t stream_;
   int round_ = 0;
   int launches_ = 0;
+  Seeds seeds_;
   std::uint64_t signs_ = 0;  ///< seed
   DeviceBuffer<Factor> factors_;
   DeviceBuffer<Expectation> expected_;
   DeviceBuffer<RowOfSigns> c0_;
-  std::vector<std::unique_ptr<Look>> looks_;
+  DeviceBuffer<Findings> findings_;
+  std::unique_ptr<Found> found_;
+  std::vector<Look> looks_;  ///< of this round
 };
 
 }  // namespace sgemm

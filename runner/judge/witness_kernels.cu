@@ -26,10 +26,11 @@ __device__ float element(const CounterRandom& random, std::uint64_t index, Fill 
                                  : fabsf(uniform(random, index));
 }
 
-__global__ void fill_kernel(Matrices matrices, Seeds seeds, RandomStream stream_of_matrix, Fill fill) {
-  float* const to = matrices.data[blockIdx.y];
-  const CounterRandom random(seeds.of_matrix[blockIdx.y], stream_of_matrix);
-  const std::int64_t size = matrices.rows * matrices.columns;
+__global__ void fill_kernel(Matrices a, Matrices b, Seeds seeds, Fill fill) {
+  const bool is_a = blockIdx.z == 0;
+  float* const to = is_a ? a.data[blockIdx.y] : b.data[blockIdx.y];
+  const CounterRandom random(seeds.of_launch[blockIdx.y], is_a ? RandomStream::matrix_a : RandomStream::matrix_b);
+  const std::int64_t size = is_a ? a.rows * a.columns : b.rows * b.columns;
   const std::int64_t step = std::int64_t{gridDim.x} * THREADS;
   for (std::int64_t i = std::int64_t{blockIdx.x} * THREADS + threadIdx.x; i < size; i += step) {
     to[i] = element(random, static_cast<std::uint64_t>(i), fill);
@@ -139,13 +140,27 @@ __global__ void look_kernel(Matrices c, std::uint64_t signs, const Expectation* 
   });
 }
 
+__global__ void compare_kernel(Matrices matrices, Matrices others, unsigned long long* changed) {
+  const float* const one = matrices.data[blockIdx.y];
+  const float* const other = others.data[blockIdx.y];
+  const std::int64_t size = matrices.rows * matrices.columns;
+  const std::int64_t step = std::int64_t{gridDim.x} * THREADS;
+  unsigned long long count = 0;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * THREADS + threadIdx.x; i < size; i += step) {
+    count += __float_as_uint(one[i]) != __float_as_uint(other[i]) ? 1 : 0;
+  }
+  if (count > 0) {
+    atomicAdd(changed, count);
+  }
+}
+
 }  // namespace
 
-void enqueue_fill(const Matrices& matrices, const Seeds& seeds, RandomStream stream_of_matrix, Fill fill,
-                  cudaStream_t stream) {
+void enqueue_fill(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill fill, cudaStream_t stream) {
   constexpr std::int64_t EACH = 4;  // elements of a thread
-  fill_kernel<<<grid_for(matrices.rows * matrices.columns / EACH + 1, matrices.count), THREADS, 0, stream>>>(
-      matrices, seeds, stream_of_matrix, fill);
+  dim3 grid = grid_for(std::max(a.rows * a.columns, b.rows * b.columns) / EACH + 1, a.count);
+  grid.z = 2;
+  fill_kernel<<<grid, THREADS, 0, stream>>>(a, b, seeds, fill);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -167,6 +182,14 @@ void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation*
 void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
                   const RowRule& rule, Findings* findings, cudaStream_t stream) {
   look_kernel<<<grid_for(c.rows * WARP, c.count), THREADS, 0, stream>>>(c, signs, expected, c0, rule, findings);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void enqueue_compare(const Matrices& matrices, const Matrices& others, unsigned long long* changed,
+                     cudaStream_t stream) {
+  constexpr std::int64_t EACH = 4;  // elements of a thread
+  compare_kernel<<<grid_for(matrices.rows * matrices.columns / EACH + 1, matrices.count), THREADS, 0, stream>>>(
+      matrices, others, changed);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -20,7 +20,7 @@ struct Matrices {
 };
 
 struct Seeds {
-  std::uint64_t of_matrix[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays)
+  std::uint64_t of_launch[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays)
 };
 
 enum class Fill { uniform, uniform01, integers };
@@ -34,10 +34,12 @@ struct Findings {
   double allowed = 0.0;
   double error_squares[MOST_MATRICES]{};  ///< sums over the rows of each launch  NOLINT(modernize-avoid-c-arrays)
   double value_squares[MOST_MATRICES]{};  // NOLINT(modernize-avoid-c-arrays)
+  unsigned long long changed_in_a = 0;    ///< elements
+  unsigned long long changed_in_b = 0;
 };
 
-void enqueue_fill(const Matrices& matrices, const Seeds& seeds, RandomStream stream_of_matrix, Fill fill,
-                  cudaStream_t stream);
+/// Of all launches: as many matrices A as B, and a seed for each launch.
+void enqueue_fill(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill fill, cudaStream_t stream);
 /// B times the signs: a factor for each row of each matrix.
 void enqueue_factors(const Matrices& b, std::uint64_t signs, Factor* factors, cudaStream_t stream);
 /// C0 times the signs.
@@ -47,5 +49,8 @@ void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation*
 /// `findings` are all zeros; `c0` has one matrix's rows, or is null where beta is 0.
 void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
                   const RowRule& rule, Findings* findings, cudaStream_t stream);
+/// Adds the elements that differ in any bit to `changed`, which lies in device memory.
+void enqueue_compare(const Matrices& matrices, const Matrices& others, unsigned long long* changed,
+                     cudaStream_t stream);
 
 }  // namespace sgemm

@@ -326,6 +326,12 @@ Json to_json(const Record& record, int repetitions) {
   if (!record.secret.empty()) {
     json["secret"] = record.secret;
   }
+  if (record.clocks) {
+    json["clocks"] = {{"judged_us", record.clocks->judged_us},
+                      {"told_us", record.clocks->told_us},
+                      {"round_trip_us", record.clocks->cost.us},
+                      {"tolerance_us", record.clocks->cost.tolerance_us}};
+  }
   json["workspace_bytes"] = record.workspace_bytes;
   if (record.measurement) {
     add_measurement(json, *record.measurement);
@@ -376,6 +382,11 @@ Record record_from_json(const Case& item, const Json& json) {
   json.at("verified").get_to(record.verified);
   json.at("detail").get_to(record.detail);
   record.secret = json.value("secret", "");
+  if (json.contains("clocks")) {
+    const auto& clocks = json.at("clocks");
+    record.clocks = {
+        clocks.at("judged_us"), clocks.at("told_us"), {clocks.at("round_trip_us"), clocks.at("tolerance_us")}};
+  }
   json.at("workspace_bytes").get_to(record.workspace_bytes);
   get_if(json, "rel_err", record.rel_err);
   get_if(json, "max_bound_ratio", record.max_bound_ratio);

@@ -79,11 +79,6 @@ std::vector<double> warm_up(const Round& timed, RandomOrder& order, const Sampli
   return latest;
 }
 
-int launches_for(double shortest_us) {
-  const double launches = std::ceil(SHORTEST_SAMPLE_US / std::max(shortest_us, 1e-3));
-  return static_cast<int>(std::clamp(launches, 1.0, double{MAX_LAUNCHES_PER_SAMPLE}));
-}
-
 /// The wider of the two intervals that decide, relative to its median.
 double spread(const Timings& timings) {
   const double of_times = summarize(timings.kernel_us, CONFIDENCE).spread();
@@ -91,6 +86,11 @@ double spread(const Timings& timings) {
 }
 
 }  // namespace
+
+int launches_for(double shortest_us) {
+  const double launches = std::ceil(SHORTEST_SAMPLE_US / std::max(shortest_us, 1e-3));
+  return static_cast<int>(std::clamp(launches, 1.0, double{MAX_LAUNCHES_PER_SAMPLE}));
+}
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -106,7 +106,9 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
   RandomOrder order(options.contenders, options.seed);
   const std::vector<double> estimates = warm_up(round, order, options, observer);
   Timings timings;
-  if (options.batch_short) {
+  if (options.launches > 0) {
+    timings.launches_per_sample = options.launches;
+  } else if (options.batch_short) {
     timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
   }
   std::string activity = "sampling";

@@ -33,6 +33,9 @@ constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 /// A contender is dropped if its first samples take this many times as long as those of the best one.
 constexpr double HOPELESS = 1.5;
 
+/// The launches of a sample where the shortest contender takes `us`.
+int launches_for(double us);
+
 /// Times every contender in `order` once, one after the other, with `launches` launches each. Returns microseconds per
 /// launch, indexed by contender. Entries of contenders that are not in `order` have no meaning.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
@@ -50,6 +53,7 @@ struct SamplingOptions {
   std::uint64_t seed = 0;    ///< of the random order within each round
   StopToken stop = {};       ///< asked before each round; check() throws to end the sampling
   std::function<double()> now = steady_seconds;  ///< the clock of warm-up and budget, which tests replace
+  int launches = 0;  ///< for take_samples(): of every sample, whatever they take; 0 where that decides
 };
 
 struct Timings {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,6 +49,12 @@ class LoadedFile {
   std::array<std::unique_ptr<UserLibrary>, TARGETS> libraries_;
 };
 
+/// By the ids of kernels.
+std::map<std::string, LoadableFile>& loadable_files() {
+  static std::map<std::string, LoadableFile> files;
+  return files;
+}
+
 /// `bytes` zeros that the executor's checks know the bounds of.
 std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
   std::shared_ptr<void> workspace(simt::allocate(bytes), simt::release);
@@ -79,6 +86,8 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
   kernel.summary = fmt::format("of the file {}", file.path);
   kernel.takes_padding = file.launch.uses_leading_dimensions();
   kernel.file = KernelFile{file.path, file.hash, loaded->compiled(target).command};
+  loadable_files()[kernel.id()] = {loaded->compiled(target).library,
+                                   file.launch.requirement ? file.launch.requirement->text : ""};
   if (file.launch.requirement) {
     kernel.unsupported = [loaded, target](const Problem& problem) -> std::optional<std::string> {
       if (loaded->library(target).meets_requirement(problem)) {
@@ -109,6 +118,8 @@ std::string name_of(const std::string& path, const std::set<std::string>& paths)
 }
 
 }  // namespace
+
+const LoadableFile& loadable_file(const Kernel& kernel) { return loadable_files().at(kernel.id()); }
 
 std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options) {
   std::set<std::string> paths;

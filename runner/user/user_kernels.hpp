@@ -4,6 +4,7 @@
 #include "user/compile.hpp"
 #include "user/launch.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,15 @@ struct UserOptions {
 /// target that files are compiled for; `target` is the one that is going to be run, for which they are compiled at
 /// once. Throws UsageError where a file is missing, has nothing to launch or does not compile.
 std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options);
+
+/// What another process needs to launch a file's kernel on a GPU.
+struct LoadableFile {
+  std::filesystem::path library;
+  std::string requirement;  ///< on problems, as its text says; empty for none
+};
+
+/// Of a kernel that user_kernels() has made.
+const LoadableFile& loadable_file(const Kernel& kernel);
 
 /// Writes a file with a correct naive kernel, its launch and its requirement, to start from. Throws UsageError where
 /// there is one of that name, and where it can not be written.

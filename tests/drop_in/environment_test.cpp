@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sgemm/sgemm.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -91,6 +92,18 @@ TEST_F(EnvironmentTest, AnotherLibraryInItsPlaceIsNamed) {
   const Outcome other = run("", FRAMEWORK);
   EXPECT_EQ(other.status, 0);
   EXPECT_EQ(other.errors.rfind("libsgemm_cublas: libsgemm has no sgemm_", 0), 0U) << other.errors;
+}
+
+TEST_F(EnvironmentTest, ALibraryOfAnotherVersionIsNamed) {
+  const Outcome other = run("FAKE_SGEMM_VERSION=10305");
+  EXPECT_EQ(other.status, 0);
+  EXPECT_EQ(other.out, "0 0\n");  // it is loaded, and computes nothing
+  EXPECT_EQ(other.errors, "libsgemm_cublas: libsgemm is of version 1.3.5, and the drop-in of " SGEMM_VERSION_TEXT
+                          "; cuBLAS gets all calls\n");
+  const int later_patch = SGEMM_VERSION / 100 * 100 + 99;
+  EXPECT_EQ(run("FAKE_SGEMM_VERSION=" + std::to_string(later_patch)).out, "4 1\n");
+  const int next_minor = SGEMM_VERSION + 100;
+  EXPECT_EQ(run("FAKE_SGEMM_VERSION=" + std::to_string(next_minor)).out, "0 0\n");
 }
 
 TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {

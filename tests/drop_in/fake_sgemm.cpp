@@ -3,6 +3,7 @@
 #include "fake_sgemm.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "fake_cublas.hpp"
 #include "fake_handle.hpp"
@@ -16,6 +17,7 @@ struct sgemm_context {
   sgemm_stream_t stream;
   sgemm_accuracy_t accuracy;
   sgemm_pointer_mode_t pointer_mode;
+  sgemm_fallback_t fallback;
   int multiprocessors;
   void* workspace;
   size_t workspace_bytes;
@@ -42,6 +44,11 @@ sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_
   return SGEMM_STATUS_SUCCESS;
 }
 
+sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback) {
+  handle->fallback = fallback;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
   *value = handle->multiprocessors;
   return SGEMM_STATUS_SUCCESS;
@@ -56,6 +63,11 @@ sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_
   handle->workspace = workspace;
   handle->workspace_bytes = bytes;
   return SGEMM_STATUS_SUCCESS;
+}
+
+int sgemm_version() {
+  const char* const version = std::getenv("FAKE_SGEMM_VERSION");
+  return version == nullptr ? SGEMM_VERSION : std::atoi(version);
 }
 
 const char* sgemm_status_string(sgemm_status_t) { return "the fake refuses"; }
@@ -105,6 +117,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   }
   if (fake.products_without_memory > 0) {
     --fake.products_without_memory;
+    if (handle->fallback == SGEMM_FALLBACK_NONE) {
+      return SGEMM_STATUS_NOT_SUPPORTED;
+    }
     cublasContext context;
     return static_cast<sgemm_status_t>(
         cublasSgemm_v2(&context, static_cast<cublasOperation_t>(transa), static_cast<cublasOperation_t>(transb),

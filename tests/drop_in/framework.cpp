@@ -31,6 +31,23 @@ extern "C" __attribute__((visibility("default"))) bool framework_products() {
   return succeeded;
 }
 
+namespace {
+
+/// A function whose address lies in memory that the loader makes read-only.
+const struct { decltype(&cublasSgemm) sgemm; } table = {cublasSgemm};
+
+}  // namespace
+
+/// Computes a product by an address of cublasSgemm that was stored before. Returns whether it succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_product_by_pointer() {
+  cublasContext handle;
+  const float one = 1;
+  const float a[4] = {1, 2, 3, 4};
+  float c[4] = {};
+  const auto sgemm = *const_cast<decltype(&cublasSgemm) const volatile*>(&table.sgemm);
+  return sgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
+}
+
 /// The same, before a child is forked that ends at once. Returns whether all succeeded.
 extern "C" __attribute__((visibility("default"))) bool framework_products_and_fork() {
   const bool succeeded = framework_products();

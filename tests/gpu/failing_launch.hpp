@@ -3,9 +3,10 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-/// Launches of libsgemm, which finds the program's function before that of CUDA's runtime. One of them may fail. A
-/// program has this header in one source.
+/// Launches of the libsgemm of tests/, which finds the program's function before that of CUDA's runtime. The installed
+/// one has a runtime of its own. One of the launches may fail. A program has this header in one source.
 struct Launches {
+  bool seen = false;       ///< any
   int until_failure = -1;  ///< so many succeed, the next one fails, and all others succeed; -1: none fails
 };
 inline Launches& launches() {
@@ -17,6 +18,7 @@ extern "C" __attribute__((visibility("default"))) cudaError_t cudaLaunchKernelEx
                                                                                   const void* kernel,
                                                                                   void** arguments) {
   static const auto real = reinterpret_cast<decltype(&cudaLaunchKernelExC)>(dlsym(RTLD_NEXT, "cudaLaunchKernelExC"));
+  launches().seen = true;
   int& left = launches().until_failure;
   if (left >= 0 && left-- == 0) {
     cudaLaunchConfig_t no_blocks = *config;

@@ -5,6 +5,7 @@
 #include "gpu/all_memory.hpp"
 #include "library/gemm_case.hpp"
 
+#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -181,7 +182,6 @@ TEST(LibraryTest, InfNanAndDenormals) {
 /// In tiles of C with one such row, with 43, and where all ranges of k are far apart, so that nothing is left to
 /// tensor cores. A second call gives the same bits.
 TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
-  const Handle handle;
   for (const sgemm_accuracy_t accuracy :
        {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
     for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
@@ -200,6 +200,7 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
         const Expected expected(operands);
         std::vector<float> first;
         for (int run = 0; run < 3; ++run) {
+          const Handle handle;  // one that has not learned that cuBLAS is faster here
           ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
           ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
           if (run == 0) {
@@ -412,6 +413,13 @@ TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
   EXPECT_NE(product(SGEMM_ACCURACY_COMPONENTWISE), by_cublas) << "with memory it is cuBLAS's as well";
+}
+
+TEST(LibraryTest, CublasIsThatOfTheProcess) {
+  int major = 0;
+  ASSERT_EQ(cublasGetProperty(MAJOR_VERSION, &major), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_cublas_version() / 10000, major);
+  EXPECT_NE(std::string(sgemm_cublas_path()).find("libcublas.so." + std::to_string(major)), std::string::npos);
 }
 
 TEST(LibraryTest, AnotherDeviceIsRefused) {

@@ -2,6 +2,7 @@
 // cuBLAS gets a call. On the executor, with a product on the CPU in cuBLAS's place.
 
 #include "common/cuda_check.hpp"
+#include "detour.hpp"
 #include "enqueue.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -170,6 +172,30 @@ TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
   expected_saved.check_unchanged(saved);
 }
 
+/// A caller with cuBLAS of its own goes there itself.
+TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
+  const Handle handle;
+  sgemm_fallback_t fallback = SGEMM_FALLBACK_NONE;
+  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(fallback, SGEMM_FALLBACK_CUBLAS);
+  EXPECT_EQ(sgemm_set_fallback(handle, static_cast<sgemm_fallback_t>(2)), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(sgemm_set_fallback(handle, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(fallback, SGEMM_FALLBACK_NONE);
+
+  GemmOperands small({5, 6, 7});
+  const Expected expected_small(small, 1);
+  EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  expected_small.check_unchanged(small);
+
+  pool_state().full = true;
+  GemmOperands operands(chapter_12_product());
+  const Expected expected(operands, 1);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(blas_calls().products, 0);
+  expected.check_unchanged(operands);
+}
+
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
   const Handle handle;
   int unused = 0;
@@ -239,6 +265,42 @@ TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(blas_calls().batch_count, 5);
+}
+
+/// The second call knows of the first, because the executor has computed it by then. cuBLAS refuses, which spares time.
+TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
+  const Handle handle;
+  GemmOperands operands(chapter_12_product());
+  const float finite = operands.op_a(0, 5, 7);
+  operands.op_a(0, 5, 7) = INF;
+  operands.upload();
+  blas_calls().refuses = true;
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  for (int call = 1; call <= Detour::SHORTEST; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(blas_calls().products, call);
+  }
+  operands.op_a(0, 5, 7) = finite;
+  operands.upload();
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << "the trial";
+  for (int call = 1; call <= Detour::SHORTEST; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED) << "nothing is known of the trial yet";
+  }
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+}
+
+TEST_F(LengthyHandleTest, SgemmRepeatableAllowsNoDetours) {
+  setenv("SGEMM_REPEATABLE", "1", 1);
+  const Handle handle;
+  unsetenv("SGEMM_REPEATABLE");
+  GemmOperands operands(chapter_12_product());
+  operands.op_a(0, 5, 7) = INF;
+  operands.upload();
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(blas_calls().products, 0);
 }
 
 /// cuBLAS allocates where it makes a handle, which CUDA forbids while any thread captures.

@@ -2,6 +2,7 @@
 
 #include <sgemm/sgemm.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sgemm_context {
   sgemm_stream_t stream;
@@ -11,10 +12,15 @@ struct sgemm_context {
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy;
+      batch_count, stream, accuracy, plans, m, n, k;
 } fake;
 
-int sgemm_version(void) { return SGEMM_VERSION; }
+int sgemm_version(void) {
+  const char* const version = getenv("FAKE_SGEMM_VERSION");
+  return version == NULL ? SGEMM_VERSION : atoi(version);
+}
+int sgemm_cublas_version(void) { return 120804; }
+const char* sgemm_cublas_path(void) { return "/cuda/libcublas.so.12"; }
 const char* sgemm_status_name(sgemm_status_t status) { return status == 0 ? "SGEMM_STATUS_SUCCESS" : "SGEMM_STATUS_X"; }
 const char* sgemm_status_string(sgemm_status_t status) { return status == 0 ? "fine" : "the fake refuses"; }
 
@@ -46,6 +52,27 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
   return SGEMM_STATUS_SUCCESS;
 }
 
+/* Products of 1024 and more are chapter 11's, unless they have to be FP32. With `plans` of 1 or 2 none is, or all are.
+ */
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                               int64_t batch_count, sgemm_plan_t* plan) {
+  const int large = fake.plans == 0 ? m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 : fake.plans == 2;
+  (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+  memset(plan, 0, sizeof *plan);
+  strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
+  strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");
+  plan->workspace_bytes = (size_t)(m * n * k * batch_count);
+  plan->predicted_us = large ? 10 : 0;
+  plan->cublas_us = 25;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
+  (void)handle, (void)workspace, (void)bytes;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 static int64_t at(sgemm_order_t order, sgemm_op_t op, int64_t row, int64_t column, int64_t ld) {
   const int by_rows = (order == SGEMM_ORDER_ROW_MAJOR) == (op == SGEMM_OP_N);
   return by_rows ? row * ld + column : row + column * ld;
@@ -58,6 +85,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           int64_t batch_count) {
   ++fake.calls;
   fake.order = order;
+  fake.m = m;
+  fake.n = n;
+  fake.k = k;
   fake.transa = transa;
   fake.transb = transb;
   fake.lda = lda;

@@ -10,7 +10,9 @@ import pytest
 
 import cupy_matmul
 import example_results
+import host_time
 import infer_vit
+import jax_matmul
 import measure
 import solver
 import torch_check
@@ -19,7 +21,7 @@ import train_gpt
 EXAMPLES = Path(measure.__file__).parent
 
 
-@pytest.mark.parametrize("example", [cupy_matmul, infer_vit, solver, torch_check, train_gpt])
+@pytest.mark.parametrize("example", [cupy_matmul, host_time, infer_vit, jax_matmul, solver, torch_check, train_gpt])
 def test_arguments(example, tmp_path):
     assert example.parse([]).out is None
     assert example.parse(["--out", str(tmp_path / "x.json")]).out == tmp_path / "x.json"
@@ -48,16 +50,16 @@ def test_wrong_arguments_are_named(example, arguments, text, capsys):
 
 def test_every_example_says_what_it_needs():
     examples = [path for path in EXAMPLES.glob("*.py") if path.name not in ("example_results.py", "measure.py")]
-    assert len(examples) == 5
+    assert len(examples) == 7
     for path in examples:
         assert "\nNeeds " in path.read_text(), path.name
         shown = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=True).stdout
         assert "--out OUT" in shown
 
 
-@pytest.mark.parametrize("example", [cupy_matmul, infer_vit, solver, torch_check, train_gpt])
+@pytest.mark.parametrize("example", [cupy_matmul, host_time, infer_vit, jax_matmul, solver, torch_check, train_gpt])
 def test_a_missing_package_is_named(example):
-    package = "cupy" if example is cupy_matmul else "torch"
+    package = {cupy_matmul: "cupy", jax_matmul: "jax"}.get(example, "torch")
     path = Path(example.__file__)
     bare = subprocess.run([sys.executable, "-S", "-E", path], capture_output=True, text=True, check=False)
     assert bare.returncode == 2

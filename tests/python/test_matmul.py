@@ -1,49 +1,19 @@
 """sgemm.matmul() on a libsgemm whose GPU is the host."""
 
-import ctypes
-import os
-import shutil
-import subprocess
 import sys
 import threading
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sgemm
 import sgemm.library
-from fakes import FIELDS, DlpackArray, Fake, GpuArray
+from fakes import DlpackArray, GpuArray
 
-ROOT = Path(__file__).parents[2]
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
+pytest_plugins = ("fakes",)
 random = np.random.default_rng(5)
-
-
-@pytest.fixture(scope="session")
-def fake_library(tmp_path_factory) -> str:
-    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.2"
-    source = Path(__file__).with_name("fake_sgemm.c")
-    include = f"-I{ROOT / 'library' / 'include'}"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", include]
-    subprocess.run([compiler, *flags, "-o", library, source], check=True)
-    return str(library)
-
-
-@pytest.fixture
-def fake(fake_library, monkeypatch):
-    """The record of the fake library, which the package loads in this test."""
-    monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
-    sgemm.library.load.cache_clear()
-    sgemm.library._handles.of_device.clear()
-    record = Fake.in_dll(ctypes.CDLL(fake_library), "fake")
-    for name in FIELDS:
-        setattr(record, name, 0)
-    yield record
-    sgemm.library._handles.of_device.clear()
-    sgemm.library.load.cache_clear()
 
 
 def numbers(*shape):
@@ -285,6 +255,17 @@ def test_errors_of_the_library(fake):
 def test_the_library_is_found(fake, fake_library):
     assert sgemm.library_path() == fake_library
     assert sgemm.version() == 200
+
+
+def test_a_library_of_another_version_is_none(fake_library, monkeypatch):
+    sgemm.library.load.cache_clear()
+    monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
+    monkeypatch.setenv("FAKE_SGEMM_VERSION", "10305")
+    with pytest.raises(sgemm.LibraryNotFound, match=r"libsgemm\.so\.0\.2: it is of version 1\.3\.5"):
+        sgemm.version()
+    monkeypatch.setenv("FAKE_SGEMM_VERSION", "299")  # a patch
+    assert sgemm.version() == 299
+    sgemm.library.load.cache_clear()
 
 
 def test_without_a_library_the_places_are_named(monkeypatch):

@@ -1,4 +1,4 @@
-"""One version, which every file that has to name it names."""
+"""One version: CMake and the Python package read it in the header, and every other file that names it is looked at."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ COMPATIBLE = f"{MAJOR}.{MINOR}" if MAJOR == "0" else MAJOR  # with the versions 
 @pytest.mark.parametrize(
     ("path", "pattern", "version"),
     [
-        ("CMakeLists.txt", r"^project\(sgemm_worklog VERSION (\S+)", VERSION),
         ("CITATION.cff", r"^version: (\S+)$", VERSION),
         ("CHANGELOG.md", r"^## \[(\d\S*)\] - ", VERSION),
-        ("pyproject.toml", r'^version = "(.*)"$', VERSION),
-        ("library/python/pyproject.toml", r'^version = "(.*)"$', VERSION),
         ("library/python/sgemm/library.py", r'^NAME = "libsgemm\.so\.(.*)"$', COMPATIBLE),
         ("docs/library.md", r"^find_package\(sgemm (\S+) REQUIRED\)$", COMPATIBLE),
         ("docs/library.md", r"`libsgemm\.so\.([\d.]+)`", COMPATIBLE),

@@ -14,7 +14,9 @@
  *     use a handle, as in cuBLAS.
  *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
  *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
- *     the library or of cuBLAS may give other bits, and so may another workspace.
+ *     the library or of cuBLAS may give other bits, and so may another workspace. Where operands with Inf, NaN or
+ *     numbers far apart made a call slower than cuBLAS, cuBLAS gets some of the next calls of that shape, and its bits
+ *     are others. With SGEMM_REPEATABLE=1 in the environment of sgemm_create() it does not.
  *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
  *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
  */
@@ -52,10 +54,11 @@ typedef enum {
   SGEMM_STATUS_ALLOC_FAILED = 3,      /* no room in the memory of the host or of the GPU */
   SGEMM_STATUS_INVALID_VALUE = 7,     /* an argument is wrong; each function says which are */
   SGEMM_STATUS_ARCH_MISMATCH = 8,     /* the current device is not the handle's */
-  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work; cudaGetLastError() may tell more. Of a batch,
-                                         some products may be in C already */
+  SGEMM_STATUS_EXECUTION_FAILED = 13, /* CUDA refused to enqueue the work. Of a batch, some products may be in C
+                                         already */
   SGEMM_STATUS_INTERNAL_ERROR = 14,   /* an error in the library, or in cuBLAS */
-  SGEMM_STATUS_NOT_SUPPORTED = 15     /* no part of the library can do this on the device */
+  SGEMM_STATUS_NOT_SUPPORTED = 15     /* it would take cuBLAS, and that was not found, or the handle's fallback is
+                                         none */
 } sgemm_status_t;
 
 /* How a matrix lies in memory. The numbers are those of CBLAS. */
@@ -102,10 +105,24 @@ typedef enum {
   SGEMM_POINTER_MODE_DEVICE = 1 /* in the GPU's memory; they are read by the work that the call enqueues */
 } sgemm_pointer_mode_t;
 
+/* Who computes a product that no kernel of the library is faster at, or that finds no memory. */
+typedef enum {
+  SGEMM_FALLBACK_CUBLAS = 0, /* cuBLAS */
+  SGEMM_FALLBACK_NONE = 1    /* the caller: the call enqueues nothing and is SGEMM_STATUS_NOT_SUPPORTED */
+} sgemm_fallback_t;
+
 /* ---- The library and its handles ---- */
 
 /* SGEMM_VERSION of the library. */
 SGEMM_API int sgemm_version(void);
+
+/* The version of the cuBLAS that the library calls, in the same form, and its file. Both outlive all handles. 0 and "":
+ * none was found. It is that of CUDA 12 or 13, and the first of these: the file that the environment variable
+ * SGEMM_CUBLAS names, and no other then; one that the process has loaded; the one that the loader finds; that of the
+ * toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. It is looked for once, by these functions or by sgemm_create().
+ */
+SGEMM_API int sgemm_cublas_version(void);
+SGEMM_API const char* sgemm_cublas_path(void);
 
 /* The name of a status ("SGEMM_STATUS_SUCCESS") and a sentence about it. The text lives as long as the program. A
  * number that is no status gives a text that says so. */
@@ -132,6 +149,11 @@ SGEMM_API sgemm_status_t sgemm_get_accuracy(sgemm_handle_t handle, sgemm_accurac
 
 SGEMM_API sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode);
 SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value);
+
+/* SGEMM_FALLBACK_CUBLAS at first. A program that has a cuBLAS of its own may want its own handle and workspace there.
+ */
+SGEMM_API sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback);
+SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value);
 
 /* The memory on the GPU that calls work in. Its content need not be set, and does not matter between calls. It must
  * not be used by work on another stream at the same time. `workspace` has to be aligned to SGEMM_WORKSPACE_ALIGNMENT

@@ -8,10 +8,27 @@ import threading
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
 from pathlib import Path
 
+from . import cublas
+
 NAME = "libsgemm.so.0.2"
+DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3}
+
+
+class Plan(ctypes.Structure):
+    """sgemm_plan_t: the algorithm that the library takes for a call, and why."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_char * 32),
+        ("configuration", ctypes.c_char * 64),
+        ("reason", ctypes.c_char * 128),
+        ("launches", c_int),
+        ("workspace_bytes", ctypes.c_size_t),
+        ("predicted_us", ctypes.c_double),
+        ("cublas_us", ctypes.c_double),
+    )
 
 
 class LibraryNotFound(OSError):
@@ -26,16 +43,33 @@ class SgemmError(RuntimeError):
         self.status = status
 
 
+def folders() -> list[Path]:
+    """Where libsgemm and its drop-in may be: this package's own folder for them, the library folders of Python's
+    prefix, and the build folder of the source tree that this package lies in."""
+    package = Path(__file__).resolve().parent
+    places = [package / "lib", Path(sys.prefix) / "lib", Path(sys.prefix) / "lib64"]
+    source = package.parents[2]
+    if (source / "library" / "include" / "sgemm" / "sgemm.h").exists():
+        places.append(source / "build" / "library")
+    return places
+
+
 def candidates() -> list[str]:
-    """Where libsgemm may be: the file that SGEMM_LIBRARY names, or else these in turn: the library folders of Python's
-    prefix, the build folder of the source tree that this package lies in, and wherever the loader looks."""
+    """Where libsgemm may be: the file that SGEMM_LIBRARY names, or else folders() in turn, and wherever the loader
+    looks."""
     if named := os.environ.get("SGEMM_LIBRARY"):
         return [named]
-    folders = [Path(sys.prefix) / "lib", Path(sys.prefix) / "lib64"]
-    source = Path(__file__).resolve().parents[3]
-    if (source / "library" / "include" / "sgemm" / "sgemm.h").exists():
-        folders.append(source / "build" / "library")
-    return [str(folder / NAME) for folder in folders] + [NAME]
+    return [str(folder / NAME) for folder in folders()] + [NAME]
+
+
+def drop_in_path() -> str:
+    """The file of the drop-in for cuBLAS, which is beside libsgemm. Raises LibraryNotFound."""
+    named = os.environ.get("SGEMM_LIBRARY")
+    places = [Path(named).parent] if named else folders()
+    for folder in places:
+        if (path := folder / DROP_IN).exists():
+            return str(path)
+    raise LibraryNotFound(f"{DROP_IN} was not found. Looked in " + ", ".join(str(folder) for folder in places))
 
 
 @functools.cache
@@ -44,12 +78,18 @@ def load() -> ctypes.CDLL:
     failures = []
     for path in candidates():
         try:
-            return declared(ctypes.CDLL(path))
+            library = declared(ctypes.CDLL(path))
         except (OSError, AttributeError) as error:
             failures.append(f"  {path}: {str(error).removeprefix(path + ': ')}")
+            continue
+        found = library.sgemm_version()
+        if f"libsgemm.so.{found // 10000}.{found // 100 % 100}" == NAME:
+            cublas.offer()
+            return library
+        failures.append(f"  {path}: it is of version {found // 10000}.{found // 100 % 100}.{found % 100}")
     raise LibraryNotFound(
-        "libsgemm was not found. Build it (docs/library.md), or set SGEMM_LIBRARY to its file. Looked for:\n"
-        + "\n".join(failures)
+        "libsgemm was not found. Install its package (docs/library.md), or set SGEMM_LIBRARY to its file. Looked for "
+        f"{NAME}:\n" + "\n".join(failures)
     )
 
 
@@ -63,10 +103,22 @@ def version() -> int:
     return load().sgemm_version()
 
 
+def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
+    """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
+    handle, result = Handle().pointer, Plan()
+    check(load().sgemm_set_accuracy(handle, accuracy))
+    sizes = (m, n, k, k, n, n, batch_count)
+    check(load().sgemm_gemm_plan(handle, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
+    return result
+
+
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     scalar = POINTER(c_float)
     layout = [c_int] * 3 + [c_int64] * 3
     library.sgemm_version.argtypes = []
+    library.sgemm_cublas_version.argtypes = []
+    library.sgemm_cublas_path.argtypes = []
+    library.sgemm_cublas_path.restype = c_char_p
     library.sgemm_status_name.argtypes = [c_int]
     library.sgemm_status_name.restype = c_char_p
     library.sgemm_status_string.argtypes = [c_int]
@@ -76,6 +128,7 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_get_device.argtypes = [c_void_p, POINTER(c_int)]
     library.sgemm_set_stream.argtypes = [c_void_p, c_void_p]
     library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
+    library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
     matrix = [c_void_p, c_int64, c_int64]
     library.sgemm_gemm_strided_batched.argtypes = [
         c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,

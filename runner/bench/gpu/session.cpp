@@ -5,6 +5,7 @@
 #include "common/cuda_check.hpp"
 #include "judge/limits.hpp"
 #include "problem/batch.hpp"
+#include "user/user_kernels.hpp"
 #include "verify/accuracy.hpp"
 #include "verify/verify_parts.hpp"
 
@@ -53,6 +54,21 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
 
 }  // namespace
 
+/// Whether another process can open memory and events of this one.
+bool can_share_memory(const Device& device) {
+  int addressing = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&addressing, cudaDevAttrUnifiedAddressing, device.index));
+  try {
+    const DeviceBuffer<char> memory(1);
+    cudaIpcMemHandle_t handle{};
+    CUDA_CHECK(cudaIpcGetMemHandle(&handle, const_cast<char*>(memory.data())));
+    return addressing != 0;
+  } catch (const CudaError&) {
+    cudaGetLastError();
+    return false;
+  }
+}
+
 GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning)
     : device_(device),
       protocol_(protocol),
@@ -64,7 +80,8 @@ GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken
       end_to_end_timer_(flush_.get(), stream_.get()),
       telemetry_(Telemetry::open(device.pci_bus_id)),
       floor_(event_timer_.measure_floor()),
-      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt) {}
+      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt),
+      shares_memory_(can_share_memory(device)) {}
 
 GpuFacts GpuSession::facts() const {
   return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
@@ -110,6 +127,9 @@ Prepared GpuSession::prepare(const GpuCase& item) {
   }
   stop_.check();
   observer("preparing");
+  if (is_foreign(kernel)) {
+    return prepare_foreign(item);
+  }
   const Problem problem = on_device(operands).problem.operands(Owner::kernel);
   const std::vector<Configuration> all = kernel.build(Target::for_gpu).configurations(problem);
   if (!kernel.tunable) {
@@ -128,8 +148,75 @@ Prepared GpuSession::prepare(const Kernel& kernel, const Configuration& configur
   return kernel.build(Target::for_gpu).prepare(configuration);
 }
 
+bool GpuSession::is_foreign(const Kernel& kernel) const {
+  return kernel.file && shares_memory_ && protocol_.mode != Mode::profile;
+}
+
+Prepared GpuSession::prepare_foreign(const GpuCase& item) {
+  OnDevice& state = on_device(item.operands);
+  foreign_ = std::make_unique<ForeignKernel>(stop_);
+  foreign_->launches =
+      protocol_.time == TimeMode::kernel && state.cublas_alone_us ? launches_for(*state.cublas_alone_us) : 1;
+  state.problem.reserve(foreign_->launches);
+  state.problem.share(foreign_->launches);
+  foreign_->launcher.open({device_.index, state.problem.shared()->handle(), handle_of(foreign_->gate)},
+                          item.operands.shape);
+  if (protocol_.mode == Mode::measure) {
+    item.observer("measuring the way to its process");
+    measure_round_trip(item);
+  }
+  state.problem.restore_inputs(stream());
+  item.observer("preparing");
+  const LoadableFile& file = loadable_file(item.kernel);
+  foreign_->launcher.load(file.library);
+  if (!foreign_->launcher.meets_requirement()) {
+    throw CaseStopped(Outcome::not_supported, "requires " + file.requirement);
+  }
+  Configuration configuration;
+  configuration.workspace_bytes = foreign_->launcher.prepare();
+  // Nothing but the judge's own operands is launched on, and those have the places of the first launch.
+  configuration.launch = [this, &problem = state.problem](const Problem&, void*, cudaStream_t stream) {
+    round_trip(*foreign_, places_of(problem, 1), stream);
+  };
+  describe_own_choice(item.kernel, configuration, item.record);
+  return {configuration, nullptr};
+}
+
+void GpuSession::measure_round_trip(const GpuCase& item) {
+  constexpr int WARM_UP = 5;
+  constexpr int TRIPS = 25;
+  DeviceProblem& problem = on_device(item.operands).problem;
+  const std::unique_ptr<Witness> witness = witness_of(item);
+  const Contender contender{{}, Owner::kernel, standard_of(item.operands, item.kernel.accuracy), foreign_.get()};
+  std::vector<RoundTrip> trips;
+  for (int i = 0; i < WARM_UP + TRIPS; ++i) {
+    if (protocol_.time == TimeMode::end_to_end) {
+      trips.push_back(round_trip(*foreign_, places_of(problem, 1), stream()));
+      continue;
+    }
+    if (witness) {
+      witness->renew(foreign_->launches);
+    }
+    trips.push_back(event_timer_.round_trip(contender, problem, foreign_->launches, witness.get()));
+  }
+  trips.erase(trips.begin(), trips.begin() + WARM_UP);
+  foreign_->cost = cost_of(trips);
+}
+
+void GpuSession::end_foreign(OperandSet& operands) {
+  foreign_.reset();
+  if (operands.device) {
+    on_device(operands).problem.unshare();
+  }
+}
+
+void GpuSession::require_clocks_agree(Record& record) {
+  record.clocks = sgemm::require_clocks_agree(foreign_->trips, foreign_->cost);
+}
+
 void GpuSession::run_once(const Prepared& kernel, OperandSet& operands, Owner owner) {
   DeviceProblem& problem = on_device(operands).problem;
+  problem.restore_inputs(stream());
   problem.restore(owner, 1, stream());
   kernel(problem.operands(owner), stream());
   CUDA_CHECK(cudaStreamSynchronize(stream()));
@@ -165,9 +252,11 @@ void GpuSession::require_possible(const GpuCase& item, double us, int launches, 
       us, limits_of(device_, item.operands.shape, item.kernel, {operands, 1, launches, floor_.empty_kernel_us}), what);
 }
 
-void GpuSession::note_resources(const GpuCase& item) const {
+void GpuSession::note_resources(const GpuCase& item) {
   Record& record = item.record;
-  if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
+  if (foreign_) {
+    record.resources = foreign_->launcher.resources();
+  } else if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
     record.resources = resources();
   }
   if (record.resources) {
@@ -208,7 +297,9 @@ Witness::Standard GpuSession::standard_of(const OperandSet& operands, AccuracyCl
 }
 
 SamplingOptions GpuSession::sampling(int contenders) const {
-  return {contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
+  SamplingOptions options{contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
+  options.launches = foreign_ ? foreign_->launches : 0;
+  return options;
 }
 
 }  // namespace sgemm

@@ -6,6 +6,7 @@
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
 #include "device/telemetry.hpp"
+#include "judge/foreign_kernel.hpp"
 #include "timing/gpu_timers.hpp"
 
 #include <memory>
@@ -60,6 +61,15 @@ class GpuSession {
   /// may take the memory that it needs.
   Prepared prepare(const GpuCase& item);
   static Prepared prepare(const Kernel& kernel, const Configuration& configuration);
+  /// Whether the kernel runs in another process, so that nothing of it may be called in this one. Under a profiler,
+  /// which sees one process, and where processes can not share the GPU's memory, it does not.
+  bool is_foreign(const Kernel& kernel) const;
+  /// The kernel of the case, where it runs in another process and is prepared; else null.
+  ForeignKernel* foreign() { return foreign_.get(); }
+  /// Ends that process.
+  void end_foreign(OperandSet& operands);
+  /// Throws CaseStopped (implausible) where this process's clock contradicts what the other one has told of samples.
+  void require_clocks_agree(Record& record);
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OperandSet& operands, Owner owner);
   /// Runs the kernel and verifies it, where results are verified.
@@ -72,7 +82,7 @@ class GpuSession {
   /// and `state` is that of the L2 before them. `what` begins the reason.
   void require_possible(const GpuCase& item, double us, int launches, L2State state, std::string_view what = "") const;
   /// Notes what a block occupies, once the kernel has been launched.
-  void note_resources(const GpuCase& item) const;
+  void note_resources(const GpuCase& item);
 
   /// All samples are taken by such rounds: operands are restored, the L2 is flushed, and the launches are timed.
   /// With a witness they are new for each round, and each result is looked at.
@@ -83,9 +93,14 @@ class GpuSession {
   /// How right a kernel has to be in samples; `rel_err` is what it had when it was verified.
   static Witness::Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
                                        std::optional<double> rel_err = std::nullopt);
+  /// Samples of a kernel in another process have the launches that the round trip was measured with.
   SamplingOptions sampling(int contenders) const;
 
  private:
+  Prepared prepare_foreign(const GpuCase& item);
+  /// What round trips to the case's launcher take while it has nothing foreign in it.
+  void measure_round_trip(const GpuCase& item);
+
   const Device device_;
   const Protocol& protocol_;
   const StopToken stop_;
@@ -97,6 +112,8 @@ class GpuSession {
   std::unique_ptr<Telemetry> telemetry_;
   EventTimer::Floor floor_;
   std::optional<int> idle_c_;
+  bool shares_memory_;  ///< with other processes
+  std::unique_ptr<ForeignKernel> foreign_;
 };
 
 }  // namespace sgemm

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Measures how long the host takes for a call of torch.mm, with cuBLAS and with sgemm.torch, in turns.
+
+Needs PyTorch, an NVIDIA GPU, and libsgemm with its drop-in. The GPU works through the calls meanwhile, and
+nothing waits for it within a round.
+
+    examples/host_time.py --sizes 256 512
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from example_results import need, positive, write_results
+
+CALLS = 40  # of a round: few enough that the GPU's queue takes them all
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measures the host's time of torch.mm.")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[256, 512], help="of square matrices")
+    parser.add_argument("--rounds", type=positive, default=300, help="of each mode (300)")
+    parser.add_argument("--accuracy", default="componentwise", help="of sgemm.torch (componentwise)")
+    parser.add_argument("--out", type=Path, help="writes the times into this JSON file")
+    return parser.parse_args(arguments)
+
+
+def round_us(torch, a, b, out) -> dict[str, float]:
+    """The host's time of one call, of those that make a tensor and of those that get one."""
+    times = {}
+    for name, options in (("mm", {}), ("mm out", {"out": out})):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            torch.mm(a, b, **options)
+        times[name] = (time.perf_counter() - start) / CALLS * 1e6
+    return times
+
+
+def main() -> int:
+    options = parse()
+    torch = need("torch", "torch")
+    if not torch.cuda.is_available():
+        print("host_time.py needs a GPU that PyTorch can use", file=sys.stderr)
+        return 2
+    sgemm_torch = need("sgemm.torch", "./library/python")
+    results = {}
+    for size in options.sizes:
+        a, b, out = (torch.randn(size, size, device="cuda") for _ in range(3))
+        samples = {}
+        for index in range(options.rounds + 20):
+            for mode in ("cublas", "sgemm") if index % 2 == 0 else ("sgemm", "cublas"):
+                if mode == "sgemm":
+                    sgemm_torch.enable(options.accuracy)
+                for name, us in round_us(torch, a, b, out).items():
+                    if index >= 20:  # the first rounds load code
+                        samples.setdefault(f"{name}, {mode}", []).append(us)
+                sgemm_torch.disable()
+        results[str(size)] = {name: statistics.median(of) for name, of in samples.items()}
+        for name, us in results[str(size)].items():
+            print(f"{size:6} {name:16} {us:6.2f} us")
+    write_results(options.out, torch, {"host_us": results})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

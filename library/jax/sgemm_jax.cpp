@@ -1,0 +1,282 @@
+// libsgemm_jax.so: the call of libsgemm that XLA makes for sgemm.jax. It needs XLA's header-only interface alone:
+// libsgemm is looked up, and CUDA is not asked.
+
+#include <dlfcn.h>
+#include <sgemm/sgemm.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace {
+
+namespace ffi = xla::ffi;
+using Floats = ffi::Buffer<ffi::F32>;
+
+struct Library {
+  decltype(&sgemm_create) create = nullptr;
+  decltype(&sgemm_set_stream) set_stream = nullptr;
+  decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
+  decltype(&sgemm_set_workspace) set_workspace = nullptr;
+  decltype(&sgemm_gemm_strided_batched) gemm_strided_batched = nullptr;
+  decltype(&sgemm_gemm_plan) gemm_plan = nullptr;
+  decltype(&sgemm_status_string) status_string = nullptr;
+};
+
+Library& library() {
+  static Library it;
+  return it;
+}
+
+/// What a call is, row-major. A stride of 0 gives all products of the batch the same matrix.
+struct Product {
+  sgemm_accuracy_t accuracy;
+  sgemm_op_t transa, transb;
+  int64_t m, n, k;
+  int64_t stride_a, stride_b, stride_c, count;
+
+  int64_t lda() const { return transa == SGEMM_OP_N ? k : m; }
+  int64_t ldb() const { return transb == SGEMM_OP_N ? n : k; }
+
+  auto shape() const { return std::array<int64_t, 7>{accuracy, transa, transb, m, n, k, count}; }
+};
+
+/// A dimension of the batch: its size, and the distance between neighbours in each matrix.
+struct Dimension {
+  int64_t size, a, b, c;
+};
+
+/// A handle, and the memory that products need.
+struct Worker {
+  sgemm_handle_t handle = nullptr;
+  std::map<std::array<int64_t, 7>, size_t> workspace_bytes = {};
+};
+
+/// Handles that no call uses, by device. They live as long as the process.
+class Workers {
+ public:
+  sgemm_status_t take(int32_t device, Worker& worker) {
+    {
+      const std::lock_guard lock(mutex_);
+      auto& idle = idle_[device];
+      if (!idle.empty()) {
+        worker = std::move(idle.back());
+        idle.pop_back();
+        return SGEMM_STATUS_SUCCESS;
+      }
+    }
+    return library().create(&worker.handle);
+  }
+
+  void give_back(int32_t device, Worker worker) {
+    const std::lock_guard lock(mutex_);
+    idle_[device].push_back(std::move(worker));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int32_t, std::vector<Worker>> idle_;
+};
+
+Workers& workers() {
+  static auto* const it = new Workers;
+  return *it;
+}
+
+ffi::Error error_of(const std::string& text) { return ffi::Error(ffi::ErrorCode::kInternal, "libsgemm: " + text); }
+
+size_t workspace_bytes(Worker& worker, const Product& product) {
+  const auto known = worker.workspace_bytes.find(product.shape());
+  if (known != worker.workspace_bytes.end()) {
+    return known->second;
+  }
+  sgemm_plan_t plan{};
+  library().set_workspace(worker.handle, nullptr, 0);
+  library().gemm_plan(worker.handle, SGEMM_ORDER_ROW_MAJOR, product.transa, product.transb, product.m, product.n,
+                      product.k, product.lda(), product.ldb(), product.n, product.count, &plan);
+  return worker.workspace_bytes[product.shape()] = plan.workspace_bytes;
+}
+
+/// Enqueues a product for each index of `outer`.
+template <class Allocate>
+sgemm_status_t enqueue(Worker& worker, const Product& product, const std::vector<Dimension>& outer, const float* a,
+                       const float* b, float* c, const Allocate& allocate) {
+  sgemm_status_t status = library().set_accuracy(worker.handle, product.accuracy);
+  if (status != SGEMM_STATUS_SUCCESS) {
+    return status;
+  }
+  const size_t bytes = workspace_bytes(worker, product);
+  void* const workspace = bytes == 0 ? nullptr : allocate(bytes);
+  // Without memory of XLA the library looks for some, or leaves the product to cuBLAS.
+  status = library().set_workspace(worker.handle, workspace, workspace == nullptr ? 0 : bytes);
+  int64_t products = 1;
+  for (const Dimension& dimension : outer) {
+    products *= dimension.size;
+  }
+  for (int64_t i = 0; i < products && status == SGEMM_STATUS_SUCCESS; ++i) {
+    int64_t at_a = 0, at_b = 0, at_c = 0, rest = i;
+    for (const Dimension& dimension : outer) {
+      const int64_t index = rest % dimension.size;
+      rest /= dimension.size;
+      at_a += index * dimension.a;
+      at_b += index * dimension.b;
+      at_c += index * dimension.c;
+    }
+    constexpr float kOne = 1;
+    constexpr float kZero = 0;
+    status = library().gemm_strided_batched(worker.handle, SGEMM_ORDER_ROW_MAJOR, product.transa, product.transb,
+                                            product.m, product.n, product.k, &kOne, a + at_a, product.lda(),
+                                            product.stride_a, b + at_b, product.ldb(), product.stride_b, &kZero,
+                                            c + at_c, product.n, product.stride_c, product.count);
+  }
+  return status;
+}
+
+/// c = op(a) op(b), where the last two dimensions are those of matrices. A dimension of a batch that is 1 in `a` or `b`
+/// stands for the size that it has in `c`.
+template <class Allocate>
+ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Floats& b, Floats& c, bool transpose_a,
+               bool transpose_b, int32_t accuracy, const Allocate& allocate) {
+  const auto sizes_a = a.dimensions(), sizes_b = b.dimensions(), sizes_c = c.dimensions();
+  const size_t rank = sizes_c.size();
+  if (rank < 2 || sizes_a.size() != rank || sizes_b.size() != rank) {
+    return error_of("the operands have other numbers of dimensions than the result");
+  }
+  Product product{static_cast<sgemm_accuracy_t>(accuracy),
+                  transpose_a ? SGEMM_OP_T : SGEMM_OP_N,
+                  transpose_b ? SGEMM_OP_T : SGEMM_OP_N,
+                  sizes_c[rank - 2],
+                  sizes_c[rank - 1],
+                  sizes_a[transpose_a ? rank - 2 : rank - 1],
+                  0,
+                  0,
+                  0,
+                  1};
+  if (c.element_count() == 0) {
+    return ffi::Error::Success();
+  }
+  // The dimensions of the batch from the last to the first. Neighbours are joined where the matrices lie so.
+  std::vector<Dimension> batch;
+  int64_t next_a = product.m * product.k, next_b = product.k * product.n, next_c = product.m * product.n;
+  for (size_t i = rank - 2; i-- > 0;) {
+    const int64_t size = sizes_c[i];
+    if ((sizes_a[i] != size && sizes_a[i] != 1) || (sizes_b[i] != size && sizes_b[i] != 1)) {
+      return error_of("the batches have different sizes");
+    }
+    const Dimension dimension{size, sizes_a[i] == size ? next_a : 0, sizes_b[i] == size ? next_b : 0, next_c};
+    next_a *= sizes_a[i];
+    next_b *= sizes_b[i];
+    next_c *= size;
+    if (size == 1) {
+      continue;
+    }
+    if (!batch.empty() && dimension.a == batch.back().a * batch.back().size &&
+        dimension.b == batch.back().b * batch.back().size) {
+      batch.back().size *= size;
+    } else {
+      batch.push_back(dimension);
+    }
+  }
+  if (!batch.empty()) {
+    const Dimension inner = batch.front();
+    batch.erase(batch.begin());
+    if (inner.b == 0 && !transpose_a && inner.a != 0) {
+      product.m *= inner.size;  // one product of more rows
+    } else {
+      product.stride_a = inner.a;
+      product.stride_b = inner.b;
+      product.stride_c = inner.c;
+      product.count = inner.size;
+    }
+  }
+
+  if (library().create == nullptr) {
+    return error_of("it is not loaded");
+  }
+  Worker worker;
+  sgemm_status_t status = workers().take(device, worker);
+  if (status != SGEMM_STATUS_SUCCESS) {
+    return error_of(library().status_string(status));
+  }
+  status = library().set_stream(worker.handle, stream);
+  if (status == SGEMM_STATUS_SUCCESS) {
+    status = enqueue(worker, product, batch, a.typed_data(), b.typed_data(), c.typed_data(), allocate);
+  }
+  workers().give_back(device, std::move(worker));
+  return status == SGEMM_STATUS_SUCCESS ? ffi::Error::Success() : error_of(library().status_string(status));
+}
+
+#ifdef SGEMM_JAX_ON_HOST
+// The tests, which have no GPU.
+ffi::Error dot_on_host(Floats a, Floats b, ffi::Result<Floats> c, bool transpose_a, bool transpose_b,
+                       int32_t accuracy) {
+  return dot(nullptr, 0, a, b, *c, transpose_a, transpose_b, accuracy, [](size_t) { return nullptr; });
+}
+#else
+ffi::Error dot_on_stream(sgemm_stream_t stream, int32_t device, ffi::ScratchAllocator scratch, Floats a, Floats b,
+                         ffi::Result<Floats> c, bool transpose_a, bool transpose_b, int32_t accuracy) {
+  return dot(stream, device, a, b, *c, transpose_a, transpose_b, accuracy,
+             [&](size_t bytes) { return scratch.Allocate(bytes, SGEMM_WORKSPACE_ALIGNMENT).value_or(nullptr); });
+}
+#endif
+
+}  // namespace
+
+/// Finds libsgemm in a file. Returns why it can not be used, or an empty text, which lives until the next call.
+extern "C" SGEMM_API const char* sgemm_jax_load(const char* path) {
+  static std::string problem;
+  problem.clear();
+  void* const file = dlopen(path, RTLD_NOW);
+  if (file == nullptr) {
+    problem = dlerror();
+    return problem.c_str();
+  }
+  Library found;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(file, name));
+    if (function == nullptr) {
+      problem = std::string(path) + " has no " + name;
+    }
+  };
+  find(found.create, "sgemm_create");
+  find(found.set_stream, "sgemm_set_stream");
+  find(found.set_accuracy, "sgemm_set_accuracy");
+  find(found.set_workspace, "sgemm_set_workspace");
+  find(found.gemm_strided_batched, "sgemm_gemm_strided_batched");
+  find(found.gemm_plan, "sgemm_gemm_plan");
+  find(found.status_string, "sgemm_status_string");
+  if (problem.empty()) {
+    library() = found;
+  }
+  return problem.c_str();
+}
+
+extern "C" SGEMM_API XLA_FFI_Error* sgemm_jax_dot(XLA_FFI_CallFrame* frame);
+
+#ifdef SGEMM_JAX_ON_HOST
+XLA_FFI_DEFINE_HANDLER_SYMBOL(sgemm_jax_dot, dot_on_host,
+                              ffi::Ffi::Bind()
+                                  .Arg<Floats>()
+                                  .Arg<Floats>()
+                                  .Ret<Floats>()
+                                  .Attr<bool>("transpose_a")
+                                  .Attr<bool>("transpose_b")
+                                  .Attr<int32_t>("accuracy"));
+#else
+XLA_FFI_DEFINE_HANDLER_SYMBOL(sgemm_jax_dot, dot_on_stream,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::PlatformStream<sgemm_stream_t>>()
+                                  .Ctx<ffi::DeviceOrdinal>()
+                                  .Ctx<ffi::ScratchAllocator>()
+                                  .Arg<Floats>()
+                                  .Arg<Floats>()
+                                  .Ret<Floats>()
+                                  .Attr<bool>("transpose_a")
+                                  .Attr<bool>("transpose_b")
+                                  .Attr<int32_t>("accuracy"));
+#endif

@@ -1,0 +1,7 @@
+"""python -m sgemm: `run` a program whose FP32 products libsgemm computes, `info` and `bench` about this machine."""
+
+import sys
+
+from .commands import main
+
+sys.exit(main(sys.argv[1:]))

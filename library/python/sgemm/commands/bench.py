@@ -1,0 +1,149 @@
+"""python -m sgemm bench: the speed of libsgemm beside cuBLAS, for shapes of several kinds."""
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Callable
+
+from .. import library
+from .driver import Driver, DriverError
+from .products import PRODUCTS, Cublas, Product, enqueue
+
+SECONDS_OF_A_TURN = 0.02  # enough for clocks to settle, and short enough for a minute in all
+TURNS = 7
+CUBLAS = "cuBLAS"
+
+
+def add_command(commands) -> None:
+    parser = commands.add_parser(
+        "bench",
+        help="a table and a chart of speeds, in less than a minute",
+        description="Measures products of several kinds by cuBLAS and with each accuracy: calls one behind the other, "
+        "in turns, with operands that the L2 may hold. Prints a table. Draws a chart with matplotlib, or with bars of "
+        "text where that is missing.",
+    )
+    parser.add_argument("--chart", metavar="FILE", default="sgemm-bench.png", help="where the chart goes (%(default)s)")
+    parser.add_argument("--device", type=int, default=0, help="the GPU's number (%(default)s)")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    driver = Driver()
+    devices = driver.devices()
+    if not 0 <= options.device < len(devices):
+        raise DriverError(f"there is no GPU {options.device}: there are {len(devices)}")
+    device = devices[options.device]
+    with driver.current(device.number):
+        speeds = measure_all(driver)
+    draw(speeds, f"FP32 products on {device.name}", options.chart)
+    return 0
+
+
+def measure_all(driver: Driver) -> dict[Product, dict[str, float]]:
+    """TFLOP/s of each product and way. Prints the table line by line."""
+    handle, cublas, random = library.Handle(), Cublas(), random_floats(1 << 22)
+    ways = [CUBLAS, *library.ACCURACIES]
+    print("TFLOP/s, and how many times as fast as cuBLAS\n")
+    print(f"{'':20}{'m x n x k':24}" + "".join(f"{way:>18}" for way in ways))
+    speeds = {}
+    for product in PRODUCTS:
+        a_bytes, b_bytes, c_bytes = (4 * product.batch * count for count in product.elements)
+        try:
+            with driver.memory(a_bytes, random) as a, driver.memory(b_bytes, random) as b, driver.memory(c_bytes) as c:
+                works = works_of(handle, cublas, product, (a, b, c))
+                seconds = measure(driver, works)
+        except DriverError as error:
+            print(f"{product.name:20}{product.size:24}  {error}")
+            continue
+        speeds[product] = {way: product.flop / seconds[way] / 1e12 for way in ways}
+        print(table_line(product, speeds[product]), flush=True)
+    return speeds
+
+
+def random_floats(count: int) -> bytes:
+    """Floats of both signs from 0.5 to 1 (below): random bits with a fixed exponent."""
+    bits = int.from_bytes(os.urandom(4 * count), "little")
+    mask = int.from_bytes(b"\xff\xff\x7f\x80" * count, "little")
+    exponent = int.from_bytes(b"\x00\x00\x00\x3f" * count, "little")
+    return (bits & mask | exponent).to_bytes(4 * count, "little")
+
+
+def works_of(
+    handle: library.Handle, cublas: Cublas, product: Product, matrices: tuple[int, int, int]
+) -> dict[str, Callable[[int], None]]:
+    """For each way, what enqueues so many products."""
+
+    def by_cublas(count: int) -> None:
+        for _ in range(count):
+            cublas.enqueue(product, *matrices)
+
+    def by_libsgemm(accuracy: str) -> Callable[[int], None]:
+        def work(count: int) -> None:
+            library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[accuracy]))
+            for _ in range(count):
+                enqueue(handle, product, *matrices)
+
+        return work
+
+    return {CUBLAS: by_cublas} | {accuracy: by_libsgemm(accuracy) for accuracy in library.ACCURACIES}
+
+
+def measure(driver: Driver, works: dict[str, Callable[[int], None]]) -> dict[str, float]:
+    """Seconds of one product: the median of some turns."""
+    counts = {}
+    for way, work in works.items():
+        driver.seconds(lambda work=work: work(2))  # loads code and finds memory
+        counts[way] = max(1, min(1000, int(SECONDS_OF_A_TURN / driver.seconds(lambda work=work: work(1)))))
+    samples: dict[str, list[float]] = {way: [] for way in works}
+    for _ in range(TURNS):
+        for way, work in works.items():
+            count = counts[way]
+            samples[way].append(driver.seconds(lambda work=work, count=count: work(count)) / count)
+    return {way: statistics.median(taken) for way, taken in samples.items()}
+
+
+def table_line(product: Product, speeds: dict[str, float]) -> str:
+    cells = [f"{speeds[CUBLAS]:18.1f}"]
+    for accuracy in library.ACCURACIES:
+        cells.append(f"{speeds[accuracy]:10.1f} ({speeds[accuracy] / speeds[CUBLAS]:4.2f}x)")
+    return f"{product.name:20}{product.size:24}" + "".join(cells)
+
+
+def draw(speeds: dict[Product, dict[str, float]], title: str, path: str) -> None:
+    if not speeds:
+        return
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("\n" + bars(speeds))
+        return
+    ways = next(iter(speeds.values())).keys()
+    figure, axes = pyplot.subplots(figsize=(9, 0.65 * len(speeds) + 1.2), layout="constrained")
+    height = 0.8 / len(ways)
+    for index, way in enumerate(ways):
+        places = [row + (index + 0.5) * height - 0.4 for row in range(len(speeds))]
+        axes.barh(places, [of[way] for of in speeds.values()], height, label=way)
+    axes.set_yticks(range(len(speeds)), [f"{product.name}\n{product.size}" for product in speeds], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("TFLOP/s")
+    axes.set_title(title)
+    axes.legend()
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        print(f"sgemm: {path} can not be written: {error}", file=sys.stderr)
+    else:
+        print(f"\nThe chart is in {path}.")
+
+
+def bars(speeds: dict[Product, dict[str, float]], width: int = 60) -> str:
+    most = max(speed for of in speeds.values() for speed in of.values())
+    lines = []
+    for product, of in speeds.items():
+        lines.append(f"{product.name}, {product.size}")
+        lines += [f"  {way:14}{'#' * round(width * speed / most)} {speed:.1f}" for way, speed in of.items()]
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""NVIDIA's driver, as far as these commands call it: without a framework, and without a runtime of CUDA."""
+
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass
+
+
+class DriverError(RuntimeError):
+    """The driver, or a GPU, can not be used. The text says why."""
+
+
+@dataclass(frozen=True)
+class Device:
+    number: int
+    name: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    bytes: int
+
+
+class Driver:
+    """Raises DriverError where there is no driver or no GPU."""
+
+    MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76  # of CUdevice_attribute
+
+    def __init__(self):
+        try:
+            self.library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise DriverError(f"there is no NVIDIA driver on this machine ({error})") from error
+        self.call("cuInit", 0)
+
+    def call(self, function: str, *arguments) -> None:
+        if status := getattr(self.library, function)(*arguments):
+            text = c_char_p()
+            self.library.cuGetErrorString(status, byref(text))
+            raise DriverError(f"{function} failed: {(text.value or b'unknown error').decode()}")
+
+    def version(self) -> tuple[int, int]:
+        """That of CUDA up to which the driver serves."""
+        number = c_int()
+        self.call("cuDriverGetVersion", byref(number))
+        return number.value // 1000, number.value % 1000 // 10
+
+    def devices(self) -> list[Device]:
+        count = c_int()
+        self.call("cuDeviceGetCount", byref(count))
+        return [self.device(number) for number in range(count.value)]
+
+    def device(self, number: int) -> Device:
+        name, size = ctypes.create_string_buffer(256), c_size_t()
+        self.call("cuDeviceGetName", name, len(name), number)
+        self.call("cuDeviceTotalMem_v2", byref(size), number)
+        capability = self.attribute(number, self.MAJOR), self.attribute(number, self.MINOR)
+        return Device(number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS), size.value)
+
+    def attribute(self, number: int, which: int) -> int:
+        value = c_int()
+        self.call("cuDeviceGetAttribute", byref(value), which, number)
+        return value.value
+
+    @contextlib.contextmanager
+    def current(self, number: int) -> Iterator[None]:
+        """Makes the context current that CUDA's runtimes share."""
+        context = c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", byref(context), number)
+        self.call("cuCtxSetCurrent", context)
+        try:
+            yield
+        finally:
+            self.call("cuDevicePrimaryCtxRelease_v2", number)
+
+    @contextlib.contextmanager
+    def memory(self, size: int, pattern: bytes = b"") -> Iterator[int]:
+        """Memory that the pattern is written into again and again."""
+        address = c_uint64()
+        self.call("cuMemAlloc_v2", byref(address), c_size_t(size))
+        try:
+            for offset in range(0, size if pattern else 0, len(pattern)):
+                rest = min(len(pattern), size - offset)
+                self.call("cuMemcpyHtoD_v2", c_uint64(address.value + offset), pattern, c_size_t(rest))
+            yield address.value
+        finally:
+            self.call("cuMemFree_v2", address)
+
+    def seconds(self, work: Callable[[], None]) -> float:
+        """How long the GPU takes for what is enqueued on the default stream."""
+        events = [c_void_p(), c_void_p()]
+        for event in events:
+            self.call("cuEventCreate", byref(event), 0)
+        try:
+            self.call("cuEventRecord", events[0], None)
+            work()
+            self.call("cuEventRecord", events[1], None)
+            self.call("cuEventSynchronize", events[1])
+            milliseconds = c_float()
+            self.call("cuEventElapsedTime", byref(milliseconds), *events)
+        finally:
+            for event in events:
+                self.call("cuEventDestroy_v2", event)
+        return milliseconds.value / 1e3

@@ -1,0 +1,99 @@
+"""python -m sgemm info: what this machine gets, and why."""
+
+import argparse
+
+from .. import library
+from .driver import Device, Driver, DriverError
+from .products import PRODUCTS, plan
+
+# What the runtime of CUDA that libsgemm was built with asks of the driver.
+NEEDED_DRIVER = (13, 0)
+
+
+def add_command(commands) -> None:
+    parser = commands.add_parser("info", help="what this machine gets, and why", description=__doc__.partition(": ")[2])
+    parser.set_defaults(command=print_info)
+
+
+def print_info(_: argparse.Namespace) -> int:
+    version = library.version()
+    print_line("libsgemm", f"{dotted(version)}, {library.library_path()}")
+    print_line("drop-in", drop_in())
+    print_line("cuBLAS", cublas())
+    try:
+        driver = Driver()
+        print_line("driver", of_driver(driver.version()))
+        devices = driver.devices()
+    except DriverError as error:
+        print_line("GPU", f"none can be used: {error}")
+        print("\nlibsgemm computes on GPUs alone. Nothing is changed here: the drop-in leaves all calls to cuBLAS.")
+        return 0
+    for device in devices:
+        print_line(f"GPU {device.number}", of_device(device))
+    if devices:
+        with driver.current(devices[0].number):
+            print_plans(library.Handle())
+    return 0
+
+
+def print_line(name: str, text: str) -> None:
+    print(f"{name:10}{text}")
+
+
+def dotted(version: int) -> str:
+    return f"{version // 10000}.{version // 100 % 100}.{version % 100}"
+
+
+def drop_in() -> str:
+    try:
+        return library.drop_in_path()
+    except library.LibraryNotFound as error:
+        return f"none: {error}"
+
+
+def cublas() -> str:
+    if version := library.load().sgemm_cublas_version():
+        return f"{dotted(version)}, {library.load().sgemm_cublas_path().decode()}"
+    return "none was found: pip install sgemm[cuda13] brings one"
+
+
+def of_driver(version: tuple[int, int]) -> str:
+    text = f"CUDA {version[0]}.{version[1]}"
+    if version < NEEDED_DRIVER:
+        needed = ".".join(map(str, NEEDED_DRIVER))
+        text += f", which is too old: libsgemm needs one of CUDA {needed} (580 or newer). cuBLAS gets all calls"
+    return text
+
+
+def of_device(device: Device) -> str:
+    major, minor = device.capability
+    tensor_cores = "chapters 11 to 13 (tensor cores), 09 and cuBLAS"
+    if (major, minor) == (9, 0):
+        takes = tensor_cores
+    elif major >= 8:
+        takes = "chapter 09 and cuBLAS, as the kernels for tensor cores are for compute capability 9.0"
+    else:
+        takes = "cuBLAS alone, as libsgemm's kernels need compute capability 8.0"
+    return f"{device.name}, compute capability {major}.{minor}, {device.multiprocessors} multiprocessors: {takes}"
+
+
+def print_plans(handle: library.Handle) -> None:
+    """Who computes what, with the predicted speed relative to cuBLAS."""
+    reasons: dict[str, str] = {}
+    print("\nWho computes a product on GPU 0, and how many times as fast as cuBLAS, by prediction:\n")
+    print(f"{'m x n x k':24}" + "".join(f"{accuracy:>22}" for accuracy in library.ACCURACIES))
+    for product in PRODUCTS:
+        cells = []
+        for accuracy in library.ACCURACIES:
+            chosen = plan(handle, product, accuracy)
+            kernel = chosen.kernel.decode()
+            faster = f" {chosen.cublas_us / chosen.predicted_us:.2f}" if chosen.predicted_us else ""
+            cells.append(f"{kernel + faster:>22}")
+            if kernel == "cublas":
+                reasons.setdefault(chosen.reason.decode(), f"{product.size}, {accuracy}")
+        print(f"{product.size:24}" + "".join(cells))
+    if reasons:
+        print("\nWhy cuBLAS:")
+    for reason, where in reasons.items():
+        print(f"  {reason} ({where})")
+    print("\npython -m sgemm bench measures it.")

@@ -1,0 +1,114 @@
+"""Products that tell what a machine gets: squares, layers of networks, batches of attention."""
+
+import ctypes
+from ctypes import POINTER, byref, c_float, c_int64
+from dataclasses import dataclass
+
+from .. import library
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of row-major matrices, and whether B is stored transposed."""
+
+    name: str
+    m: int
+    n: int
+    k: int
+    transposed_b: bool = False
+    batch: int = 1
+
+    @property
+    def size(self) -> str:
+        batch = f"{self.batch} x " if self.batch > 1 else ""
+        return f"{batch}{self.m} x {self.n} x {self.k}{' NT' if self.transposed_b else ''}"
+
+    @property
+    def flop(self) -> float:
+        return 2.0 * self.m * self.n * self.k * self.batch
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Order, operations and sizes, as functions of libsgemm take them."""
+        transposed = library.TRANSPOSE if self.transposed_b else library.NO_TRANSPOSE
+        return library.ROW_MAJOR, library.NO_TRANSPOSE, transposed, self.m, self.n, self.k
+
+    @property
+    def leading(self) -> tuple[int, int, int]:
+        return self.k, self.k if self.transposed_b else self.n, self.n
+
+    @property
+    def elements(self) -> tuple[int, int, int]:
+        """Of A, B and C, of one product of the batch."""
+        return self.m * self.k, self.k * self.n, self.m * self.n
+
+
+PRODUCTS = (
+    Product("square", 256, 256, 256),
+    Product("square", 1024, 1024, 1024),
+    Product("square", 2048, 2048, 2048),
+    Product("square", 4096, 4096, 4096),
+    Product("square", 8192, 8192, 8192),
+    Product("odd sizes", 3001, 3001, 3001),
+    Product("layer of a network", 8192, 4096, 1024, True),
+    Product("its way back", 8192, 1024, 4096),
+    Product("few tokens", 32, 4096, 4096, True),
+    Product("attention", 512, 512, 64, True, 192),
+)
+
+
+def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Plan:
+    """What libsgemm would do. The handle has the accuracy then."""
+    result = library.Plan()
+    library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[accuracy]))
+    functions = library.load()
+    library.check(
+        functions.sgemm_gemm_plan(handle.pointer, *product.layout, *product.leading, product.batch, byref(result))
+    )
+    return result
+
+
+ONE, ZERO = c_float(1), c_float(0)
+
+
+def enqueue(handle: library.Handle, product: Product, a: int, b: int, c: int) -> None:
+    """C = A B on the default stream, with the handle's accuracy."""
+    (lda, ldb, ldc), (size_a, size_b, size_c) = product.leading, product.elements
+    library.check(
+        library.load().sgemm_gemm_strided_batched(
+            *(handle.pointer, *product.layout, byref(ONE), a, lda, size_a, b, ldb, size_b),
+            *(byref(ZERO), c, ldc, size_c, product.batch),
+        )
+    )
+
+
+class Cublas:
+    """cublasSgemm of the cuBLAS that libsgemm takes."""
+
+    def __init__(self):
+        path = library.load().sgemm_cublas_path()
+        if not path:
+            raise library.LibraryNotFound("there is no cuBLAS 12 or 13: pip install sgemm[cuda13], or set SGEMM_CUBLAS")
+        self.library = ctypes.CDLL(path.decode())
+        scalar, matrix, integer = POINTER(c_float), [ctypes.c_void_p, c_int64, ctypes.c_longlong], c_int64
+        self.multiply = self.library.cublasSgemmStridedBatched_64
+        self.multiply.argtypes = [
+            *(ctypes.c_void_p, ctypes.c_int, ctypes.c_int, integer, integer, integer, scalar),
+            *(*matrix, *matrix, scalar, *matrix, integer),
+        ]
+        self.handle = ctypes.c_void_p()
+        self.check(self.library.cublasCreate_v2(byref(self.handle)))
+
+    def check(self, status: int) -> None:
+        if status:
+            raise library.SgemmError(status, f"cuBLAS failed with its status {status}")
+
+    def enqueue(self, product: Product, a: int, b: int, c: int) -> None:
+        """The same for cuBLAS, which is column-major: C^T = B^T A^T."""
+        (lda, ldb, ldc), (size_a, size_b, size_c) = product.leading, product.elements
+        self.check(
+            self.multiply(
+                *(self.handle, int(product.transposed_b), 0, product.n, product.m, product.k, byref(ONE)),
+                *(b, ldb, size_b, a, lda, size_a, byref(ZERO), c, ldc, size_c, product.batch),
+            )
+        )

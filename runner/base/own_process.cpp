@@ -1,0 +1,145 @@
+#include "base/own_process.hpp"
+
+#include "base/program.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The socket's number in the process.
+constexpr int CONNECTION = 3;
+
+/// A process that was asked to end has so long for it.
+constexpr auto GRACE = std::chrono::seconds(2);
+
+bool serving = false;
+
+/// A kernel's file may call exit(). The process ends then without destroying what kernels still use. This may run as a
+/// part of a kernel under --check, which would take what the C++ library does for the kernel's own accesses.
+void tell_of_exit(int status, void*) {
+  if (serving) {
+    std::array<char, 32> line{};
+    const int length = std::snprintf(line.data(), line.size(), "{\"exit\": %d}\n", status);
+    Serving::tell({line.data(), static_cast<std::size_t>(length)});
+    _exit(status);
+  }
+}
+
+}  // namespace
+
+OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* variable) {
+  std::array<int, 2> connection{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  // Numbers that the process is going to use for itself are free for that.
+  const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
+  close(connection[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // nobody answers a kernel
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, theirs, CONNECTION);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // Ctrl-C is passed on by this process alone
+  const std::vector<std::string> variables = environment_with({fmt::format("{}={}", variable, CONNECTION)});
+  const int error = posix_spawn(&process_, "/proc/self/exe", &actions, &attributes, pointers_to(arguments).data(),
+                                pointers_to(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close(theirs);
+  connection_ = LineConnection(connection[0]);
+  if (error != 0) {
+    process_ = 0;
+    close(connection[0]);
+    throw std::system_error(error, std::generic_category(), "can not start a process of its own");
+  }
+}
+
+OwnProcess::OwnProcess(OwnProcess&& other) noexcept
+    : process_(std::exchange(other.process_, 0)), connection_(std::exchange(other.connection_, LineConnection())) {}
+
+OwnProcess& OwnProcess::operator=(OwnProcess&& other) noexcept {
+  end();
+  process_ = std::exchange(other.process_, 0);
+  connection_ = std::exchange(other.connection_, LineConnection());
+  return *this;
+}
+
+void OwnProcess::signal(int number) const {
+  if (process_ != 0) {
+    kill(process_, number);
+  }
+}
+
+int OwnProcess::end() {
+  if (process_ == 0) {
+    return 0;
+  }
+  close(connection_.socket());  // which asks it to end
+  connection_ = LineConnection();
+  int state = 0;
+  const Clock::time_point begin = Clock::now();
+  while (waitpid(process_, &state, WNOHANG) == 0) {
+    if (Clock::now() - begin > GRACE) {
+      kill(process_, SIGKILL);
+    }
+    usleep(1000);
+  }
+  kill(-process_, SIGKILL);  // what it has left behind
+  process_ = 0;
+  return state;
+}
+
+std::string ending_text(int state, std::string_view hint) {
+  constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
+  if (WIFSIGNALED(state)) {
+    const int signal = WTERMSIG(state);
+    const bool of_access = std::find(OF_ACCESSES.begin(), OF_ACCESSES.end(), signal) != OF_ACCESSES.end();
+    return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal, of_access ? hint : "");
+  }
+  return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
+}
+
+bool is_own_process(const char* variable) { return std::getenv(variable) != nullptr; }
+
+Serving::Serving(const char* variable) : connection_(CONNECTION) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  unsetenv(variable);
+  fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
+  on_exit(tell_of_exit, nullptr);
+  serving = true;
+}
+
+Serving::~Serving() { serving = false; }
+
+void Serving::tell(std::string_view line) { send(CONNECTION, line.data(), line.size(), MSG_NOSIGNAL); }
+
+void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
+
+}  // namespace sgemm

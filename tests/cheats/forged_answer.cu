@@ -1,0 +1,22 @@
+// Writes an answer to the question that the judge is about to ask, a sample's time of a microsecond, and guesses the
+// number that it has to have.
+// family: process
+// source: own, after https://github.com/gpu-mode/pygpubench/issues/23
+// verdict: failed or incorrect or implausible
+// caught with: cpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
+#include "product.cuh"
+
+#include <string.h>
+#include <unistd.h>
+
+void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+           cudaStream_t stream) {
+  multiply(M, N, K, alpha, A, B, beta, C, stream);
+  const char* const line = "{\"us\": 1.0, \"number\": 1}\n";
+  for (int descriptor = 3; descriptor < 16; ++descriptor) {
+    if (write(descriptor, line, strlen(line)) < 0) {
+      continue;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+// A thread of the host waits after each call until the judge has looked at the result, and then keeps the GPU busy for
+// two milliseconds, which the rival's sample falls into.
+// family: clock
+// source: own
+// verdict: implausible or failed or honest
+// caught with: gpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
+#include "product.cuh"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+__global__ void occupy_for_two_ms() {
+  long long now, end = 0;
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    end = end ? end : now + 2000000;
+  } while (now < end);
+}
+
+static std::atomic<int> calls_to_follow{0};
+
+static void follow() {
+  cudaStream_t own;
+  cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+  for (int done = 0; done < 100000; ++done) {
+    while (calls_to_follow.load() == 0) {
+      usleep(20);
+    }
+    calls_to_follow = 0;
+    usleep(400);
+    occupy_for_two_ms<<<264, 1024, 0, own>>>();
+    cudaStreamSynchronize(own);
+  }
+}
+
+void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+           cudaStream_t stream) {
+  static std::thread* const follower = new std::thread(follow);
+  (void)follower;
+  multiply(M, N, K, alpha, A, B, beta, C, stream);
+  ++calls_to_follow;
+}

@@ -1,0 +1,242 @@
+"""python -m sgemm, with a libsgemm and a driver that need no GPU."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import sgemm.library
+from sgemm.commands import bench, driver, info, main, products
+
+pytest_plugins = ("fakes",)
+PACKAGE = Path(sgemm.library.__file__).parents[1]
+
+
+@pytest.fixture
+def drop_in(fake_library, tmp_path, monkeypatch):
+    """A library without a function in the drop-in's place, beside the fake libsgemm."""
+    path = Path(fake_library).with_name(sgemm.library.DROP_IN)
+    if not path.exists():
+        source = tmp_path / "empty.c"
+        source.write_text("int nothing;")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", path, source], check=True)
+    monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
+    for name in ("LD_PRELOAD", "SGEMM_LOG", "SGEMM_ACCURACY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGE))
+    return str(path)
+
+
+def run(*arguments, folder=None, **options) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "sgemm", "run", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, **options)
+
+
+REPORT = """
+import os, sys
+print([os.environ.get(name) for name in ("LD_PRELOAD", "SGEMM_LOG", "SGEMM_ACCURACY")], sys.argv[1:], __name__)
+sys.exit(7)
+"""
+
+
+def test_a_script_gets_the_drop_in_and_keeps_its_arguments_and_status(drop_in, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(REPORT)
+    done = run(script, "--accuracy", "of the script", "-m", "x")
+    assert done.stdout == f"{[drop_in, '1', None]} ['--accuracy', 'of the script', '-m', 'x'] __main__\n"
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_options(drop_in, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(REPORT)
+    with_log = run("--accuracy", "normwise", "--log", "table", script, folder=tmp_path)
+    assert with_log.stdout.startswith(str([drop_in, str(tmp_path / "table"), "normwise"]))
+    quiet = run("--quiet", script, env=os.environ | {"SGEMM_LOG": "of the caller"})
+    assert quiet.stdout.startswith(str([drop_in, None, None]))
+    inherited = run(script, env=os.environ | {"SGEMM_LOG": "of the caller", "LD_PRELOAD": drop_in})
+    assert inherited.stdout.startswith(str([f"{drop_in}:{drop_in}", "of the caller", None]))
+    wrong = run("--accuracy", "fp16", script)
+    assert wrong.returncode == 2
+    assert "'fp16'" in wrong.stderr
+
+
+def test_a_module_and_a_folder(drop_in, tmp_path):
+    package = tmp_path / "training"
+    package.mkdir()
+    (package / "__main__.py").write_text(REPORT)
+    module = run("-m", "training", "a", folder=tmp_path)
+    assert (module.returncode, module.stdout.split("] ", 1)[1]) == (7, "['a'] __main__\n")
+    assert run(package, "a").stdout == module.stdout
+
+
+def test_a_program_that_is_not_python(drop_in, tmp_path):
+    done = run("sh", "-c", 'echo "$LD_PRELOAD $1"; exit 3', "sh", "x")
+    assert (done.returncode, done.stdout) == (3, f"{drop_in} x\n")
+    executable = tmp_path / "tool.py"
+    executable.write_text("#!/bin/sh\necho of the shell\n")
+    executable.chmod(0o755)
+    assert run(executable).stdout == "of the shell\n"
+
+
+def test_the_program_takes_the_place_of_the_command(drop_in):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sgemm", "run", "sh", "-c", "echo $$; exec sleep 60"], stdout=subprocess.PIPE, text=True
+    )
+    assert int(process.stdout.readline()) == process.pid
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == -signal.SIGINT
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(("name", "status"), [("no_such_program", 127), ("no_such_script.py", 2), ("plain.txt", 126)])
+def test_what_can_not_be_started_is_named(drop_in, tmp_path, name, status):
+    (tmp_path / "plain.txt").write_text("")
+    done = run(f"./{name}", folder=tmp_path)
+    assert done.returncode == status
+    assert name in done.stderr
+
+
+def test_without_a_drop_in_the_places_are_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("SGEMM_LIBRARY", str(tmp_path / "libsgemm.so"))
+    assert main(["run", "true"]) == 1
+    assert capsys.readouterr().err == f"sgemm: libsgemm_cublas.so was not found. Looked in {tmp_path}\n"
+
+
+def test_a_path_that_the_loader_would_divide_is_refused(monkeypatch, tmp_path, capsys):
+    folder = tmp_path / "my programs"
+    folder.mkdir()
+    (folder / sgemm.library.DROP_IN).write_text("")
+    monkeypatch.setenv("SGEMM_LIBRARY", str(folder / "libsgemm.so"))
+    assert main(["run", "true"]) == 1
+    assert "libsgemm_cublas.so has a blank or a colon in its path" in capsys.readouterr().err
+
+
+class FakeDriver:
+    """A driver for the commands. Its memory is the host's."""
+
+    DEVICES = (driver.Device(0, "NVIDIA H200", (9, 0), 132, 10**11),)
+
+    def version(self):
+        return (13, 0)
+
+    def devices(self):
+        return list(self.DEVICES)
+
+    def current(self, number):
+        return driver.contextlib.nullcontext()
+
+    def memory(self, size, pattern=b""):
+        if size > 4 * 4096 * 4096:
+            raise driver.DriverError("out of memory")
+        return driver.contextlib.nullcontext(ctypes.addressof(ctypes.create_string_buffer(1)))
+
+    def seconds(self, work):
+        work()
+        return 0.01
+
+
+def test_info(fake, monkeypatch, capsys):
+    monkeypatch.setattr(info, "Driver", FakeDriver)
+    assert main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert f"libsgemm  0.2.0, {sgemm.library_path()}\n" in out
+    assert "cuBLAS    12.8.4, /cuda/libcublas.so.12\n" in out
+    assert "driver    CUDA 13.0\n" in out
+    assert "NVIDIA H200, compute capability 9.0, 132 multiprocessors: chapters 11 to 13" in out
+    lines = {line[:24].strip(): line[24:].split() for line in out.splitlines()}
+    assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 3]
+    assert lines["256 x 256 x 256"] == ["cublas"] * 4
+    assert "Why cuBLAS:\n  the fake likes small ones (256 x 256 x 256, fp32)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("capability", "takes"), [((12, 0), "chapter 09 and cuBLAS"), ((8, 0), "chapter 09"), ((7, 5), "cuBLAS alone")]
+)
+def test_info_says_what_other_gpus_get(capability, takes):
+    assert takes in info.of_device(driver.Device(1, "GPU", capability, 10, 1))
+
+
+def test_info_without_a_gpu_says_so_and_succeeds(fake, monkeypatch, capsys):
+    sgemm.version()
+    monkeypatch.setattr(driver.ctypes, "CDLL", no_library)
+    assert main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert "GPU       none can be used: there is no NVIDIA driver on this machine (gone)" in out
+    assert main(["bench"]) == 1
+    assert capsys.readouterr().err == "sgemm: there is no NVIDIA driver on this machine (gone)\n"
+
+
+def no_library(name, *_, **__):
+    raise OSError("gone")
+
+
+def test_info_names_an_old_driver():
+    assert "too old: libsgemm needs one of CUDA 13.0" in info.of_driver((12, 8))
+    assert info.of_driver((13, 1)) == "CUDA 13.1"
+
+
+def test_bench_prints_a_table_and_bars(fake, monkeypatch, capsys, tmp_path):
+    class FakeCublas:
+        def enqueue(self, *_):
+            pass
+
+    small = products.Product("small", 512, 256, 128)
+    large = products.Product("large", 8192, 8192, 8192)
+    monkeypatch.setattr(bench, "PRODUCTS", (small, large))
+    monkeypatch.setattr(bench, "Driver", FakeDriver)
+    monkeypatch.setattr(bench, "Cublas", FakeCublas)
+    monkeypatch.setattr(bench, "enqueue", lambda *_: None)
+    monkeypatch.setattr(bench, "random_floats", lambda count: b"")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were missing
+    assert main(["bench"]) == 0
+    out = capsys.readouterr().out
+    assert "large               8192 x 8192 x 8192        out of memory" in out
+    [line] = [line for line in out.splitlines() if line.startswith("small    ")]
+    assert line.split()[6:] == ["0.0", *["0.0", "(1.00x)"] * 4]
+    assert out.count("#" * 60) == 5
+    monkeypatch.delitem(sys.modules, "matplotlib")
+    chart = tmp_path / "chart.png"
+    assert main(["bench", "--chart", str(chart)]) == 0
+    assert f"The chart is in {chart}." in capsys.readouterr().out
+    assert chart.read_bytes().startswith(b"\x89PNG")
+    assert main(["bench", "--device", "1"]) == 1
+    assert "there is no GPU 1: there are 1" in capsys.readouterr().err
+
+
+def test_turns_of_a_measurement():
+    calls = []
+    times = iter([9.0, 0.004, 9.0, 0.5] + [5 * way for _ in range(bench.TURNS) for way in (0.001, 0.1)])
+
+    def seconds(work):
+        work()
+        return next(times)
+
+    works = {"a": lambda count: calls.append(("a", count)), "b": lambda count: calls.append(("b", count))}
+    measured = bench.measure(SimpleNamespace(seconds=seconds), works)
+    assert measured == {"a": pytest.approx(0.001), "b": pytest.approx(0.5)}
+    assert calls[4:6] == [("a", 5), ("b", 1)]
+    assert len(calls) == 4 + 2 * bench.TURNS
+
+
+def test_random_operands_are_ordinary_numbers():
+    numbers = memoryview(bench.random_floats(4096)).cast("f").tolist()
+    assert all(0.5 <= abs(number) < 1 for number in numbers)
+    assert min(numbers) < 0 < max(numbers)
+    assert len(set(numbers)) > 4000
+
+
+def test_products_are_right(fake):
+    """Those of libsgemm, whose fake computes on the host."""
+    product = products.Product("a batch", 5, 4, 3, True, 2)
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3), (2, 4, 3)))
+    c = np.full((2, 5, 4), np.nan, np.float32)
+    products.enqueue(sgemm.library.Handle(), product, a.ctypes.data, b.ctypes.data, c.ctypes.data)
+    np.testing.assert_allclose(c, a @ b.swapaxes(1, 2), atol=1e-6)
