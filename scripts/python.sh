@@ -17,16 +17,16 @@ packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, w
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, cogapp, ipykernel, jsonschema, nbclient, pytest, ruff, xdist"
+    modules="$modules, cogapp, ipykernel, jsonschema, markdown_it, nbclient, pytest, ruff, xdist"
     requirements="requirements-dev.txt"
-    packages+=(python3-ipykernel python3-jsonschema python3-nbclient python3-pytest python3-pytest-xdist)
+    packages+=(python3-ipykernel python3-jsonschema python3-markdown-it python3-nbclient python3-pytest python3-pytest-xdist)
     ;;
   --fleet)
     modules="$modules, reframe"
     requirements="requirements-fleet.txt"
     ;;
   --wheel)
-    modules="build, scikit_build_core"
+    modules="build, jaxlib, scikit_build_core"
     pypi_alone="auditwheel"
     requirements="requirements-wheel.txt"
     ;;

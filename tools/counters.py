@@ -22,7 +22,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-SCHEMA_VERSION = 1
 USAGE_ERROR = 2  # of the runner
 
 
@@ -45,7 +44,7 @@ def document_of(results: dict, size: int) -> dict:
     """What the runner found, by kernel."""
     context = results["context"]
     device = context.get("device") or {}
-    document = {"schema_version": SCHEMA_VERSION, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
+    document = {"schema_version": 1, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
     profiles = {case["kernel"]: case["profile"] for case in results["benchmarks"] if "profile" in case}
     for kernel, found in profiles.items():
         launch = max(found["launches"], key=lambda launch: launch["derived"]["time_us"] or 0)
@@ -71,16 +70,9 @@ def document_of(results: dict, size: int) -> dict:
 
 def write_atomically(path: Path, document: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".counters-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    new.replace(path)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

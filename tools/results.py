@@ -17,24 +17,12 @@ from typing import Any
 
 import pandas as pd
 
+from tools import ROOT
 from tools.limits import implausible
 
 SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
 SCHEMA = "runner/record/results.schema.json"
 COUNTERS_VERSION = 1
-OUTCOMES = (
-    "measured",
-    "sustained",
-    "executed",
-    "compared",
-    "counted",
-    "profiled",
-    "incorrect",
-    "implausible",
-    "failed",
-    "not_supported",
-    "skipped",
-)
 PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
 SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
 CONFIDENCE = 0.95  # of intervals, where a file does not say
@@ -120,12 +108,13 @@ def _problem(document: object) -> str | None:
         return "its context names no device or protocol"
     if not isinstance(context["device"], (dict, type(None))):
         return "its device is no object"
+    outcomes = read_json(ROOT / SCHEMA)["$defs"]["record"]["properties"]["outcome"]["enum"]
     for index, record in enumerate(document["benchmarks"]):
         if missing := sorted(REQUIRED - record.keys()):
             return f"benchmark {index} lacks {', '.join(missing)}"
         if not all(isinstance(record[name], int) for name in ("number", "m", "n", "k")):
             return f"{record['name']} has a size or a number that is no integer"
-        if record["outcome"] not in OUTCOMES:
+        if record["outcome"] not in outcomes:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         if record["outcome"] == "measured" and not record.keys() >= MEASURED:
             return f"{record['name']} is measured and lacks its times"

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from markdown_it import MarkdownIt
 from PIL import Image, ImageStat
 
 from opened import WIDTHS
@@ -122,9 +123,8 @@ class Outline(HTMLParser):
 @pytest.mark.parametrize("page", tracked_pages())
 def test_pages_are_read_as_where_code_is_hosted(page, site):
     """Python-Markdown makes the same lists, tables and folds of a page as CommonMark with GitHub's additions."""
-    markdown_it = pytest.importorskip("markdown_it")
     text = (ROOT / page).read_text(encoding="utf-8")
-    elsewhere = markdown_it.MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    elsewhere = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     article = re.search(r"<article.*?</article>", (site / html_of(page)).read_text(encoding="utf-8"), re.DOTALL)
     made = re.sub(r"<p>In this site: .*?</p>", "", article[0], flags=re.DOTALL)
     assert Outline(made).blocks == Outline(elsewhere).blocks

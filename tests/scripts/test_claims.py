@@ -4,14 +4,14 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
 from math import log2
 
 import pandas as pd
 import pytest
 
-from conftest import ROOT, SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, on
 from tools.counts import Case, counted_in
 from tools.docs import claims
 from tools.docs.claims import (
@@ -55,50 +55,38 @@ def with_verdict(verdict: str) -> list[str]:
     return [id_ for id_ in CLAIMS if found(id_).verdict == verdict]
 
 
-# Changes of the evidence
-
-
 Change = Callable[[Evidence], Evidence]
+
+
+def in_rows(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Change:
+    return lambda evidence: replace(evidence, results=change(evidence.results))
+
+
+def in_contexts(change: Callable[[dict], dict]) -> Change:
+    return in_rows(lambda rows: rows.assign(context=[context | change(context) for context in rows.context]))
 
 
 def field(kernel: str, name: str, factor: float) -> Change:
     """Scales a field of every record of a kernel."""
-
-    def change(evidence: Evidence) -> Evidence:
-        rows = evidence.results.copy()
-        rows[name] = rows[name].mask(rows.kernel == kernel, rows[name] * factor)
-        return replace(evidence, results=rows)
-
-    return change
+    return in_rows(lambda rows: rows.assign(**{name: rows[name].mask(rows.kernel == kernel, rows[name] * factor)}))
 
 
 def without(kernel: str) -> Change:
-    def change(evidence: Evidence) -> Evidence:
-        return replace(evidence, results=evidence.results[evidence.results.kernel != kernel])
-
-    return change
+    return in_rows(lambda rows: rows[rows.kernel != kernel])
 
 
 def device(**fields) -> Change:
     """Changes what is said of the GPU; None takes it away."""
+    known = {name: value for name, value in fields.items() if value is not None}
 
-    def change(evidence: Evidence) -> Evidence:
-        rows = evidence.results.copy()
-        of_gpu = {**rows.context.iloc[0]["device"], **fields}
-        of_gpu = {name: value for name, value in of_gpu.items() if value is not None}
-        rows["context"] = [{**context, "device": of_gpu} for context in rows.context]
-        return replace(evidence, results=rows)
+    def change(context: dict) -> dict:
+        return {"device": {n: v for n, v in context["device"].items() if n not in fields} | known}
 
-    return change
+    return in_contexts(change)
 
 
 def math_mode(mode: str) -> Change:
-    def change(evidence: Evidence) -> Evidence:
-        rows = evidence.results.copy()
-        rows["context"] = [{**context, "cublas_math_mode": mode} for context in rows.context]
-        return replace(evidence, results=rows)
-
-    return change
+    return in_contexts(lambda _: {"cublas_math_mode": mode})
 
 
 def counter(kernel: str, name: str, factor: float | None) -> Change:
@@ -108,9 +96,9 @@ def counter(kernel: str, name: str, factor: float | None) -> Change:
         counters = copy.deepcopy(evidence.counters)
         place = counters["derived"][kernel]
         place = place["stalls"] if name in place.get("stalls", {}) else place
-        place[name] = None if factor is None else place[name] * factor
-        if factor is None:
-            del place[name]
+        value = place.pop(name)
+        if factor is not None:
+            place[name] = value * factor
         return replace(evidence, counters=counters)
 
     return change
@@ -120,22 +108,19 @@ def counted(kernel: str, path: str, factor: float | None) -> Change:
     """Scales one number of everything that was counted of a kernel; None takes the kernel away."""
 
     def change(evidence: Evidence) -> Evidence:
-        cases = []
-        for one in evidence.counted:
-            if one.kernel != kernel:
-                cases.append(one)
-            elif factor is not None:
+        cases = [one for one in evidence.counted if one.kernel != kernel]
+        for one in evidence.counted if factor is not None else ():
+            if one.kernel == kernel:
                 counts = copy.deepcopy(one.counts)
                 *way, last = path.split(".")
-                place = counts
-                for step in way:
-                    place = place[step]
-                place[last] *= factor
+                reduce(dict.__getitem__, way, counts)[last] *= factor
                 cases.append(Case(one.row._replace(counts=counts), one.metrics))
         return replace(evidence, counted=tuple(cases))
 
     return change
 
+
+HILBERT = "07_warptile_hilbert"
 
 # What is said of each claim that is reproduced: a change that refutes it, and one that takes away what it needs.
 REFUTED: dict[str, tuple[Change, Change]] = {
@@ -144,16 +129,10 @@ REFUTED: dict[str, tuple[Change, Change]] = {
     "reuse": (counted("02_smem_tiled", "reads_per_element.a", 2), counter("01_naive", "global_load_requests", None)),
     "strip_barriers": (field("03_smem_strip_tiled", "tflops", 20), counter("03_smem_strip_tiled", "barrier", None)),
     "one_row_each": (field("04_smem_register_tiled", "threads_per_block", 2), without("04_smem_register_tiled")),
-    "block": (field("07_warptile_hilbert", "threads_per_block", 2), without("07_warptile_hilbert")),
-    "one_block": (field("07_warptile_hilbert", "blocks_per_sm", 2), without("07_warptile_hilbert")),
-    "column": (
-        counted("07_warptile_hilbert", "first_wave.elements", 1.01),
-        counted("07_warptile_hilbert", "", None),
-    ),
-    "square": (
-        counted("07_warptile_hilbert", "first_wave.elements", 0.99),
-        counted("07_warptile_hilbert", "", None),
-    ),
+    "block": (field(HILBERT, "threads_per_block", 2), without(HILBERT)),
+    "one_block": (field(HILBERT, "blocks_per_sm", 2), without(HILBERT)),
+    "column": (counted(HILBERT, "first_wave.elements", 1.01), counted(HILBERT, "", None)),
+    "square": (counted(HILBERT, "first_wave.elements", 0.99), counted(HILBERT, "", None)),
     "flops": (counter("01_naive", "ffma", 2), counter("01_naive", "ffma", None)),
     "tensor_cores": (field("cublas_tf32", "tflops", 0.5), without("cublas_tf32")),
     "reads": (counter("01_naive", "global_load_requests", 2), counted("02_smem_tiled:tile16", "", None)),
@@ -175,8 +154,8 @@ FALSIFIED: dict[str, list[tuple[str, Change]]] = {
     "vram": [("a fact of", device(name="NVIDIA GeForce RTX 4080 Laptop GPU"))],
     "sms": [("a fact of", device(name="NVIDIA GeForce RTX 4080 Laptop GPU"))],
     "registers": [("255", field("10_tf32x3", "registers", 254 / 255))],
-    "hilbert": [("C is only", counted("07_warptile_hilbert", "l2.in_step.dram_read_bytes", 2))],
-    "pipeline": [("chapter 07 has", field("07_warptile_hilbert", "smem_bytes", 2))],
+    "hilbert": [("C is only", counted(HILBERT, "l2.in_step.dram_read_bytes", 2))],
+    "pipeline": [("chapter 07 has", field(HILBERT, "smem_bytes", 2))],
     "partial_sync": [("an SM runs", counter("07_warptile_hilbert:block_barrier", "barrier", 100))],
     "crossover": [("the fixed cost of copies", device(name="NVIDIA A100"))],
     "ten_thousand": [("the document has an A100", device(name="NVIDIA A100"))],
@@ -199,18 +178,17 @@ FALSIFIED: dict[str, list[tuple[str, Change]]] = {
 
 def growing(factor: float, evidence: Evidence) -> Evidence:
     """01_naive with copies takes so many times as long for every doubling."""
-    rows = evidence.results.copy()
+    rows = evidence.results
     chosen = (rows.kernel == "01_naive") & (rows.time == "end-to-end")
-    rows.loc[chosen, "microseconds"] = [20 * factor ** log2(side) for side in rows.side[chosen]]
-    return replace(evidence, results=rows)
+    times = [20 * factor ** log2(side) for side in rows.side.fillna(1)]
+    return replace(evidence, results=rows.assign(microseconds=rows.microseconds.mask(chosen, times)))
 
 
 def test_every_claim_is_complete():
     for id_, claim in CLAIMS.items():
         assert claim["kind"] in KINDS, id_
-        assert claim.keys() <= {
-            "source", "kind", "text", "values", "here", "holds", "why_not", "not_comparable", "missing"
-        }, id_  # fmt: skip
+        optional = {"values", "here", "holds", "why_not", "not_comparable", "missing"}
+        assert claim.keys() <= {"source", "kind", "text", *optional}, id_
         assert "missing" in claim or {"values", "here", "holds"} <= claim.keys(), id_
         for reason in (*claim.get("why_not", []), *claim.get("not_comparable", [])):
             assert reason.keys() == {"text", "holds"}, id_
@@ -325,27 +303,6 @@ def test_another_order_of_tiles_is_no_hilbert_curve(monkeypatch):
     assert claims.breaks(8, 16) > 0
 
 
-@pytest.mark.parametrize(
-    ("id_", "verdict", "measured"),
-    [
-        ("smem_1d", REPRODUCED, "4096 B"),
-        ("smem_tiled", REPRODUCED, "8192 B"),
-        ("smem_per_sm", REPRODUCED, "228 KiB"),
-        ("register_file", REPRODUCED, "33 MiB"),
-        ("pipeline", REPRODUCED, "49152 B"),
-        ("sms", NOT_COMPARABLE, "132 SMs"),
-        ("threads_per_sm", NOT_COMPARABLE, "2048"),
-        ("registers", NOT_REPRODUCED, "226"),
-        ("cublas_uses", NOT_REPRODUCED, "FP32"),
-        ("partial_sync", NOT_MEASURED, ""),
-    ],
-)
-def test_findings_from_the_synthetic_results(id_, verdict, measured):
-    result = finding(id_, gather())
-    assert result.verdict == verdict
-    assert measured in result.measured
-
-
 def test_a_fact_of_another_gpu_is_held_against_that_gpu():
     on_h100 = device(name="NVIDIA H100 80GB HBM3", dram_peak_gbytes_s=3350.0, memory_bytes=85e9)(committed())
     assert finding("bandwidth", on_h100).verdict == REPRODUCED
@@ -355,10 +312,7 @@ def test_a_fact_of_another_gpu_is_held_against_that_gpu():
 
 def test_a_share_of_cublas_takes_the_smaller_ratio_and_fifteen_percent(edited, synthetic):
     def verdict_with(paired: float, alone: float) -> Finding:
-        edited(
-            "cold.json",
-            lambda document: case(document, "05_coarse_1d", 4096).update(vs_cublas=paired, vs_cublas_alone=alone),
-        )
+        edited("cold.json", on("05_coarse_1d", 4096, vs_cublas=paired, vs_cublas_alone=alone))
         return finding("share_1d", gather(synthetic))
 
     assert verdict_with(0.37, 0.38).verdict == REPRODUCED
@@ -370,12 +324,7 @@ def test_a_share_of_cublas_takes_the_smaller_ratio_and_fifteen_percent(edited, s
 def test_the_crossover_comes_from_the_end_to_end_sweep(edited, synthetic):
     assert finding("crossover", gather()).measured.startswith("N ≈ ")
 
-    def gpu_always_faster(document: dict) -> None:
-        for record in document["benchmarks"]:
-            if record["kernel"] == "cpu_naive" and "time_us" in record:
-                record["time_us"]["median"] = 1e9
-
-    edited("end-to-end.json", gpu_always_faster)
+    edited("end-to-end.json", on("cpu_naive", None, time_us={"median": 1e9}))
     assert finding("crossover", gather(synthetic)).why == "the times of 01_naive and cpu_naive do not cross"
 
 
@@ -392,16 +341,10 @@ def test_parts_whose_values_are_not_known_are_left_out():
 
 @pytest.mark.parametrize(("bytes_", "verdict"), [(49152, REPRODUCED), (99328, NOT_COMPARABLE), (5000, NOT_REPRODUCED)])
 def test_a_deeper_pipeline_is_another_design_not_a_failure(bytes_, verdict):
-    altered = field("07_warptile_hilbert", "smem_bytes", bytes_ / 99328)(committed())
+    altered = field(HILBERT, "smem_bytes", bytes_ / 99328)(committed())
     assert finding("pipeline", altered).verdict == verdict
 
 
 @pytest.mark.parametrize(("growth", "verdict"), [(1.0, REPRODUCED), (1.1, REPRODUCED), (1.3, NOT_REPRODUCED)])
 def test_flat_means_little_growth_for_each_doubling(growth, verdict):
     assert finding("flat", growing(growth, committed())).verdict == verdict
-
-
-def test_the_evidence_itself_is_not_changed():
-    before = committed().results.copy()
-    field("05_coarse_1d", "smem_bytes", 2)(committed())
-    pd.testing.assert_frame_equal(before, committed().results)

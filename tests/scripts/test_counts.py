@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import ROOT, SYNTHETIC, case
+from conftest import ROOT, SYNTHETIC, on
 from tools import counts
 from tools.counts import GLOBAL, SHARED, Case, Pair, compare, expected_reads, load_counts
 from tools.docs.tables import tiles_on_pages
@@ -59,7 +59,7 @@ def test_differences(pair, difference, within):
     assert pair.within(0.0201) is within
 
 
-def test_kernels_that_were_not_measured_have_only_counts(synthetic, edited):
+def test_kernels_that_were_not_measured_have_only_counts(synthetic):
     (synthetic / "counters.json").unlink()
     comparison = compare(synthetic, synthetic, 4096)
     assert comparison.counters_context is None
@@ -72,7 +72,7 @@ def test_files_that_hold_no_counts_are_refused(synthetic, edited):
         load_counts(synthetic / "counts_123.json")
     with pytest.raises(ResultsError, match="no counted kernel"):
         load_counts(synthetic / "cold.json")
-    edited("counts_4096.json", lambda d: case(d, "01_naive", 4096).pop("counts"))
+    edited("counts_4096.json", on("01_naive", 4096, lambda record: record.pop("counts")))
     with pytest.raises(ResultsError, match="has no counts"):
         _ = load_counts(synthetic / "counts_4096.json")[0].counts
     with pytest.raises(ResultsError, match="nothing was counted of 05_coarse_1d"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,11 +17,15 @@ def name_of(script: str) -> str:
     return f"{script.rpartition('.')[2]}.py" if script.startswith("-m ") else script.rpartition("/")[2]
 
 
-def bare(*arguments: str) -> subprocess.CompletedProcess:
+def run(*command: str, folder: Path = ROOT, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = (sys.executable, *options, *command)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def bare(*command: str) -> subprocess.CompletedProcess[str]:
     """Runs a script with the standard library alone."""
-    return subprocess.run(
-        [sys.executable, "-S", "-E", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return run(*command, options=("-S", "-E"))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +63,7 @@ def test_some_need_the_standard_library_alone(module):
 )
 def test_a_missing_file_is_named(arguments):
     script, *rest = arguments
-    done = subprocess.run(
-        [sys.executable, *script.split(), *rest], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run(*script.split(), *rest)
     assert done.returncode == 2
     assert "absent" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -85,9 +88,7 @@ COLD = str(SYNTHETIC / "cold.json")
 def test_an_output_that_can_not_be_written_is_told_in_words(tmp_path, script, arguments, said):
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     (tmp_path / "folder").mkdir()
-    command = [sys.executable, *script.replace("scripts/", f"{ROOT}/scripts/").split(), *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run(*script.replace("scripts/", f"{ROOT}/scripts/").split(), *arguments, folder=tmp_path)
     assert (done.returncode, done.stderr) == (2, f"{name_of(script)}: {said}\n")
     assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import json
-
 import matplotlib.pyplot as plt
 import pytest
 
-from conftest import SYNTHETIC, case
+from conftest import SYNTHETIC, edit, keep, on, refused
 from tools.counts import load_counts
 from tools.docs import pages
 from tools.plots import pictures
@@ -37,16 +35,23 @@ def test_lines_and_sectors_of_a_request():
     assert (partly.lanes, len(partly.sectors)) == ({30: 0, 31: 124}, 2)
 
 
-def test_what_is_said_of_a_request():
-    assert touched([4 * lane for lane in range(32)], sectors=40).summary() == "1 line, 4 sectors"
-    assert touched([0] * 32, sectors=25).summary() == "1 line, 1 sector (2.5 on average)"
-    assert touched([0] + [None] * 31, sectors=10).summary() == "1 active lane, 1 line, 1 sector"
-    row = [4 * lane for lane in range(32)]
-    assert touched(row, kind="shared_load", wavefronts=10).summary() == "1 wavefront"
-    conflicting = touched(row, kind="shared_load", wavefronts=80, conflicts=70)
-    assert conflicting.summary() == "8 wavefronts, 7 of them for bank conflicts"
-    wide = touched(row, bytes_=16, kind="shared_load", wavefronts=40)
-    assert wide.summary() == "4 wavefronts, a quarter of a warp at a time"
+ROW = [4 * lane for lane in range(32)]
+SHARED = {"kind": "shared_load"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (touched(ROW, sectors=40), "1 line, 4 sectors"),
+        (touched([0] * 32, sectors=25), "1 line, 1 sector (2.5 on average)"),
+        (touched([0] + [None] * 31, sectors=10), "1 active lane, 1 line, 1 sector"),
+        (touched(ROW, **SHARED, wavefronts=10), "1 wavefront"),
+        (touched(ROW, **SHARED, wavefronts=80, conflicts=70), "8 wavefronts, 7 of them for bank conflicts"),
+        (touched(ROW, bytes_=16, **SHARED, wavefronts=40), "4 wavefronts, a quarter of a warp at a time"),
+    ],
+)
+def test_what_is_said_of_a_request(request_, said):
+    assert request_.summary() == said
 
 
 def test_labels():
@@ -68,12 +73,11 @@ def test_of_many_rows_some_are_left_out():
 
 
 def test_an_access_is_the_busiest_of_its_lines(edited):
-    def add_prologue(document: dict) -> None:
-        lines = case(document, "01_naive", 4096)["counts"]["lines"]
+    def add_prologue(record: dict) -> None:
+        lines = record["counts"]["lines"]
         lines.append({**lines[0], "line": 5, "requests": 1})
 
-    path = edited("counts_4096.json", add_prologue)
-    cases = load_counts(path)
+    cases = load_counts(edited("counts_4096.json", on("01_naive", 4096, add_prologue)))
     assert find(cases, NAIVE_A).line["line"] == 10
     two = [Access("01_naive", "global_load", "A", "a", 2, rank) for rank in (0, 1)]
     assert [find(cases, access).line["line"] for access in two] == [5, 10]
@@ -93,10 +97,11 @@ def test_draws_what_the_pages_ask_for_the_same_every_time(tmp_path, monkeypatch,
     for folder in ("first", "second"):
         assert pictures.main([str(COUNTS), "--out", str(tmp_path / folder)]) == 0
     assert "skipped access_09: 09 was not counted" in capsys.readouterr().out
-    names = {path.name for path in (tmp_path / "first").iterdir()}
-    assert names == {"access_01.png"}
-    for name in names:
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("first", "second")
+    )
+    assert [*first] == ["access_01.png"]
+    assert first == second
     assert not plt.get_fignums()
 
 
@@ -112,11 +117,5 @@ def test_everything_written_lies_inside_the_picture():
 
 
 def test_without_counts_nothing_is_drawn(tmp_path, capsys):
-    empty = json.loads(COUNTS.read_text(encoding="utf-8"))
-    empty["benchmarks"] = []
-    path = tmp_path / "counts.json"
-    path.write_text(json.dumps(empty), encoding="utf-8")
-    with pytest.raises(SystemExit) as exit_:
-        pictures.main([str(path)])
-    assert exit_.value.code == 2
-    assert "no counted kernel" in capsys.readouterr().err
+    path = edit(COUNTS, keep(lambda record: False), new=tmp_path / "counts.json")
+    assert "no counted kernel" in refused(capsys, pictures.main, path)

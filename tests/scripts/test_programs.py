@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from conftest import write_runs
 from tools import programs
 from tools.docs import tables
 from tools.results import NotMeasured, ResultsError
@@ -88,8 +89,7 @@ def test_tables_have_columns_for_the_modes_that_ran(folder):
 
 def test_distance_of_losses_from_those_of_cublas(tmp_path):
     def write(name, *runs):
-        documents = [run(mode, {"seed": seed, "loss": losses}) for mode, seed, losses in runs]
-        (tmp_path / name).write_text(json.dumps({"runs": documents}))
+        write_runs(tmp_path / name, *((mode, {"seed": seed, "loss": losses}) for mode, seed, losses in runs))
 
     with pytest.raises(NotMeasured, match="no losses of a training with cuBLAS"):
         programs.curve_rows(tmp_path)

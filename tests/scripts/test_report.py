@@ -6,21 +6,32 @@ import base64
 import gzip
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-from conftest import ROOT, SYNTHETIC, add_layouts, case
+from conftest import (
+    ROOT,
+    SYNTHETIC,
+    add_layouts,
+    case,
+    context,
+    device,
+    ended,
+    keep,
+    on,
+    protocol,
+    refused,
+    without_energy,
+)
 from tools import fleet, turns
 from tools.compare import main as compare_main
 from tools.plots import looks
 from tools.report import charts, report
 from tools.report import data as report_data
-from tools.results import ResultsError, load
+from tools.results import load
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -42,19 +53,11 @@ def written(tmp_path: Path, *files: Path) -> dict:
     return document_of(out)
 
 
-def refused(capsys, tmp_path: Path, *files: Path) -> str:
+def refusal(capsys, tmp_path: Path, *files: Path) -> str:
     out = tmp_path / "report.html"
-    with pytest.raises(SystemExit) as exit_:
-        report.main([*map(str, files), "-o", str(out)])
-    assert exit_.value.code == 2
+    error = refused(capsys, report.main, *files, "-o", out)
     assert not out.exists()
-    return capsys.readouterr().err
-
-
-def text_file(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "given.json"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return error
 
 
 @pytest.mark.parametrize(
@@ -72,56 +75,51 @@ def text_file(tmp_path: Path, text: str) -> Path:
     ],
 )
 def test_what_is_no_result_is_refused_with_its_name(capsys, tmp_path, text, message):
-    path = text_file(tmp_path, text)
-    error = refused(capsys, tmp_path, path)
+    path = tmp_path / "given.json"
+    path.write_text(text, encoding="utf-8")
+    assert_named(refusal(capsys, tmp_path, path), message, path)
+
+
+def assert_named(error: str, message: str, path: Path) -> None:
     assert message in error
     assert str(path) in error
     assert error.count("\n") == 1
-
-
-def of_measured(change):
-    """Changes each measured record of a document."""
-    return lambda document: [change(record) for record in document["benchmarks"] if record["outcome"] == "measured"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (of_measured(lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
-        (of_measured(lambda record: record.update(time_us=None)), "TypeError"),
-        (of_measured(lambda record: record.update(m="4096")), "no integer"),
-        (of_measured(lambda record: record.update(number=None)), "no integer"),
-        (of_measured(lambda record: record.update(samples_us="1 2 3")), "samples that are no list"),
-        (
-            of_measured(lambda record: record.update(energy={"kernel": {"launch_us": 1e6, "launches_per_batch": 1}})),
-            "KeyError: 'trace'",
-        ),
+        (on("01_naive", 256, lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
+        (on("01_naive", 256, time_us=None), "TypeError"),
+        (on("01_naive", 256, m="4096"), "no integer"),
+        (on("01_naive", 256, number=None), "no integer"),
+        (on("01_naive", 256, samples_us="1 2 3"), "samples that are no list"),
+        (on("01_naive", 256, energy={"kernel": {"launch_us": 1e6, "launches_per_batch": 1}}), "KeyError: 'trace'"),
         (lambda document: document["benchmarks"].append("case"), "AttributeError"),
-        (lambda document: document["context"].update(protocol=None), "AttributeError"),
-        (lambda document: document["context"].update(device="GPU"), "its device is no object"),
+        (context(protocol=None), "AttributeError"),
+        (context(device="GPU"), "its device is no object"),
     ],
 )
 def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edited, tmp_path, change, message):
     path = edited("cold.json", change)
-    error = refused(capsys, tmp_path, path)
-    assert message in error
-    assert str(path) in error
-    assert error.count("\n") == 1
+    assert_named(refusal(capsys, tmp_path, path), message, path)
 
 
 def test_nothing_to_show_is_said(capsys, edited, tmp_path):
-    path = edited("cold.json", lambda document: document["benchmarks"].clear())
-    assert "nothing to show" in refused(capsys, tmp_path, path)
-    said = refused(capsys, tmp_path, SYNTHETIC / "kernels.json")
-    assert "nothing to show: kernels.json is a list" in said  # the note of a page names no folder of its maker
-    assert "absent" in refused(capsys, tmp_path, tmp_path / "absent.json")
     (tmp_path / "empty").mkdir()
-    assert "holds no *.json" in refused(capsys, tmp_path, tmp_path / "empty")
+    for path, message in (
+        (edited("cold.json", lambda document: document["benchmarks"].clear()), "nothing to show"),
+        # The note of a page names no folder of its maker.
+        (SYNTHETIC / "kernels.json", "nothing to show: kernels.json is a list"),
+        (tmp_path / "absent.json", "absent"),
+        (tmp_path / "empty", "holds no *.json"),
+    ):
+        assert message in refusal(capsys, tmp_path, path)
 
 
 def test_figures_are_those_of_the_file(tmp_path):
     found = written(tmp_path, COLD)
-    record = case(json.loads(COLD.read_text(encoding="utf-8")), "06_coarse_2d", 4096)
+    record = case(COLD, "06_coarse_2d", 4096)
     shown = next(c for c in found["cases"] if c["case"] == "06_coarse_2d/4096x4096x4096")
     assert shown["of"] == pytest.approx(100 * record["vs_cublas"], rel=1e-5)
     assert [shown["of_low"], shown["of_high"]] == pytest.approx([100 * v for v in record["vs_cublas_ci"]], rel=1e-5)
@@ -150,20 +148,10 @@ def test_protocols_stay_apart(tmp_path):
 
 
 def test_protocols_are_named_by_what_differs():
-    usual = {
-        "l2": "cold",
-        "time": "kernel",
-        "data": "uniform",
-        "beta": 0.0,
-        "alpha": 1.0,
-        "verify": True,
-        "check": False,
-    }
-    others = [
-        usual | {"alpha": 2.0},
-        usual | {"accuracy": True, "data": ["uniform", "ones"]},
-        usual | {"verify": False},
-    ]
+    usual = {"l2": "cold", "time": "kernel", "data": "uniform", "beta": 0.0, "alpha": 1.0, "verify": True}
+    usual["check"] = False
+    kinds = {"accuracy": True, "data": ["uniform", "ones"]}
+    others = [usual | {"alpha": 2.0}, usual | kinds, usual | {"verify": False}]
     assert report_data.protocol_titles([usual]) == ["cold L2, kernel time, uniform data, beta 0"]
     titles = report_data.protocol_titles([usual, *others])
     assert titles[0].endswith("uniform data, beta 0, alpha 1.0, verified")
@@ -172,18 +160,17 @@ def test_protocols_are_named_by_what_differs():
 
 
 def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
-    newer = edited("cold.json", lambda document: document["context"]["protocol"].update(accuracy=False))
+    newer = edited("cold.json", protocol(accuracy=False))
     found = written(tmp_path, COLD, newer)
     assert "accuracy" not in json.loads(COLD.read_text(encoding="utf-8"))["context"]["protocol"]
     assert len(found["protocols"]) == len(found["pairs"]) == 1
 
 
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
-    def slower(document):
-        record = case(document, "06_coarse_2d", 4096)
+    def slower(record: dict) -> None:
         record["samples_us"] = [2 * us for us in record["samples_us"]]
 
-    new = edited("cold.json", slower)
+    new = edited("cold.json", on("06_coarse_2d", 4096, slower))
     (pair,) = written(tmp_path, COLD, new)["pairs"]
     shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
     assert shown["ratio"] == pytest.approx(0.5)
@@ -193,13 +180,7 @@ def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, 
 
 
 def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
-    def spoil(document):
-        for turn in case(document, "01_naive", 4096)["energy"].values():
-            for name in ("joules_per_product", "gflops_per_watt", "watts", "energy"):
-                del turn[name]
-            turn["no_energy"] = "no counter here"
-
-    path = edited("energy.json", spoil)
+    path = edited("energy.json", on("01_naive", 4096, without_energy("no counter here")))
     found = written(tmp_path, path)
     shown = {c["case"]: c for c in found["cases"] if "joules" in c}
     records = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
@@ -226,8 +207,7 @@ def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):
     assert not any(c.keys() & {"tflops", "of", "us", "samples"} for c in shown)
     assert found["pairs"] == []
     (own,) = (c for c in shown if c["kernel"] == "07_warptile_hilbert")
-    record = json.loads((SYNTHETIC / "sustained.json").read_text(encoding="utf-8"))
-    both = next(r for r in record["benchmarks"] if r["kernel"] == own["kernel"])["sustained"]
+    both = case(SYNTHETIC / "sustained.json", own["kernel"], 8192)["sustained"]
     assert own["turn_tflops"] == pytest.approx(both["kernel"]["gflops"] / 1e3, rel=1e-5)
     moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in charts.TURNS}
     assert [len(of) for of in moments.values()] == [len(both[name]["batch_us"]) for name in ("kernel", "cublas")]
@@ -252,14 +232,9 @@ def test_moments_are_means_of_equal_parts():
 
 
 def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
-    def spoil(document):
-        document["interrupted"] = True
-        case(document, "06_coarse_2d", 4096)["throttled"] = True
-        case(document, "05_coarse_1d", 4096)["verified"] = False
-        record = case(document, "01_naive", 4096)
-        record["outcome"], record["reason"] = "failed", "out of luck"
-
-    notes = "\n".join(written(tmp_path, edited("cold.json", spoil))["notes"])
+    changes = (on("06_coarse_2d", 4096, throttled=True), on("05_coarse_1d", 4096, verified=False))
+    changes += (ended("01_naive", 4096, "failed", "out of luck"), lambda document: document.update(interrupted=True))
+    notes = "\n".join(written(tmp_path, edited("cold.json", *changes))["notes"])
     for words in ("Interrupted", "On a throttled GPU", "Not verified", "Incorrect, implausible or failed"):
         assert words in notes
 
@@ -340,7 +315,7 @@ def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
 
 def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
     path = verdicts_file(tmp_path / "given.json", verdict_of("a.cu", 0.5) | {"speeds": None})
-    error = refused(capsys, tmp_path, path)
+    error = refusal(capsys, tmp_path, path)
     assert "verdicts.schema.json" in error
     assert str(path) in error
 
@@ -362,13 +337,7 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
 
 def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
     name = "</script><img src=x onerror=alert(1)>"
-
-    def rename(document):
-        case(document, "01_naive", 4096)["reason"] = name
-        document["context"]["device"]["name"] = name
-
-    path = edited("cold.json", rename)
-    found = written(tmp_path, path)
+    found = written(tmp_path, edited("cold.json", on("01_naive", 4096, reason=name), device(name=name)))
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<img" not in html
     assert html.count("</script>") == 3
@@ -455,7 +424,7 @@ def test_images_of_turns_have_what_was_sustained_at_the_largest_size(monkeypatch
 
 
 def test_images_of_errors_are_of_one_size_and_of_the_protocol_that_the_page_shows_first(edited):
-    few = edited("warm.json", lambda document: document["benchmarks"].__delitem__(slice(2, None)))
+    few = edited("warm.json", keep(lambda record: record["kernel"] == "cublas"))
     found = report_data.gather([few, COLD])
     title, rows = report.first_drawn(found, "error")
     assert title.startswith("cold L2")
@@ -463,12 +432,12 @@ def test_images_of_errors_are_of_one_size_and_of_the_protocol_that_the_page_show
     assert {row["problem"] for row in rows} == {"4096"}
 
 
-def test_images_of_energy_are_hollow_where_the_gpu_was_throttled_meanwhile():
-    found = report_data.gather([SYNTHETIC / "energy.json"])
-    found.cases[0]["turn_throttled"] = not found.cases[0]["throttled"]
-    _, rows = report.first_drawn(found, "energy")
-    assert found.cases[0]["id"] in {row["id"] for row in rows}
-    assert all(row["throttled"] == row["turn_throttled"] for row in rows)
+def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
+    fields = {
+        view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(charts.CHARTS[view]))) for view in charts.CHARTS
+    }
+    assert {view for view, of in fields.items() if of == {"turn_throttled"}} == {"energy"}
+    assert fields["relative"] == fields["error"] == {"throttled"}
 
 
 def test_an_axis_of_errors_has_no_number_twice():
@@ -487,21 +456,3 @@ def test_definitions_are_filled_without_a_change_to_themselves():
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
     assert "strokeDash" in spec["layer"][0]["encoding"]
     assert json.dumps(charts.CHARTS) == before
-
-
-def test_no_file_is_a_question_of_usage():
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "report.py"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "RESULTS" in done.stderr
-
-
-def test_a_file_that_can_not_be_written_is_named(capsys, tmp_path):
-    with pytest.raises(SystemExit) as exit_:
-        report.main([str(COLD), "-o", str(tmp_path / "absent" / "report.html")])
-    assert exit_.value.code == 2
-    assert "absent" in capsys.readouterr().err
-
-
-def test_files_of_raises_for_what_is_not_there():
-    with pytest.raises(ResultsError, match="holds no"):
-        report_data.files_of([ROOT / "tests" / "scripts"])

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
-
+import jsonschema
 import pytest
 
-import make_fixtures
-from conftest import ROOT, SYNTHETIC, add_layouts, case
+from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
+from tools import fleet
 from tools.results import (
     ResultsError,
     crossover,
@@ -17,8 +16,11 @@ from tools.results import (
     one,
     parse_size,
     pick,
+    read_json,
     size_text,
 )
+
+RESULTS = ROOT / "results"
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
@@ -50,46 +52,34 @@ def test_quotes_the_smaller_ratio():
 
 @pytest.mark.parametrize(
     ("accuracy_class", "expected"),
-    [
-        ("fp32", True),
-        ("fp32_split", True),
-        ("bf16_split", True),
-        ("fp16_split", True),
-        ("int8_split", True),
-        ("tf32", False),
-    ],
+    [("tf32", False), *((name, True) for name in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"))],
 )
 def test_kernels_of_split_operands_are_compared_with_those_of_fp32(edited, accuracy_class, expected):
-    def change(document: dict) -> None:
-        case(document, "05_coarse_1d", 4096)["accuracy_class"] = accuracy_class
-
-    row = one(load([edited("cold.json", change)]), kernel="05_coarse_1d", side=4096)
+    path = edited("cold.json", on("05_coarse_1d", 4096, accuracy_class=accuracy_class))
+    row = one(load([path]), kernel="05_coarse_1d", side=4096)
     assert bool(row.has_fp32_accuracy) is expected
 
 
-def test_the_last_file_wins(synthetic, edited):
-    def slower(document: dict) -> None:
-        case(document, "01_naive", 256)["time_us"]["median"] = 1e6
-
+def test_the_last_file_wins(edited):
+    slower = on("01_naive", 256, lambda record: record["time_us"].update(median=1e6))
     old = (SYNTHETIC / "cold.json", edited("cold.json", slower))
     assert one(load(old), kernel="01_naive", side=256, l2="cold").microseconds == 1e6
     assert one(load(reversed(old)), kernel="01_naive", side=256, l2="cold").microseconds < 1e6
 
 
 def test_files_with_other_operands_are_not_joined(edited):
-    other = edited("cold.json", lambda document: document["context"]["protocol"].update(beta=1.0))
+    other = edited("cold.json", protocol(beta=1.0))
     with pytest.raises(ResultsError, match=r"different protocols can not be joined: beta is 0.0 \(.*\), 1.0 \("):
         load([SYNTHETIC / "warm.json", other])
 
 
 def test_files_older_than_a_mode_may_be_joined(edited):
-    older = edited("cold.json", lambda document: document["context"]["protocol"].pop("accuracy", None))
-    newer = edited("warm.json", lambda document: document["context"]["protocol"].update(accuracy=False))
-    assert set(load([older, newer]).l2) == {"cold", "warm"}
+    newer = edited("warm.json", protocol(accuracy=False))
+    assert set(load([SYNTHETIC / "cold.json", newer]).l2) == {"cold", "warm"}
 
 
 def test_products_on_other_numbers_of_gpus_are_other_cases():
-    paths = [ROOT / "results" / "nvidia-h200-x2" / name for name in ("one-gpu.json", "two-gpus.json")]
+    paths = [RESULTS / "nvidia-h200-x2" / name for name in ("one-gpu.json", "two-gpus.json")]
     assert sorted(pick(load(paths), kernel="14_many_gpus", side=8192).gpus) == [1, 2]
 
 
@@ -109,13 +99,8 @@ def test_transposed_products_and_batches_are_cases_of_their_own(edited):
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("64", "64x64x64"),
-        ("64:nn", "64x64x64"),
-        ("64:nt", "64x64x64:nt"),
-        ("4096x128x64", "4096x128x64"),
-        ("1x2x3x4", "2x3x4"),
-        ("96x512x512x64:tn", "96x512x512x64:tn"),
-        ("2x3x4x5", "2x3x4x5"),
+        *(("64", "64x64x64"), ("64:nn", "64x64x64"), ("64:nt", "64x64x64:nt"), ("1x2x3x4", "2x3x4")),
+        *((text, text) for text in ("4096x128x64", "96x512x512x64:tn", "2x3x4x5")),
     ],
 )
 def test_sizes_are_read_as_the_runner_reads_them(text, written):
@@ -174,26 +159,24 @@ def test_refuses_what_it_can_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.pop("outcome"), "lacks outcome"),
-        (lambda r: r.update(outcome="fine"), "unknown outcome 'fine'"),
-        (lambda r: r.pop("samples_us"), "lacks its times"),
+        (on("01_naive", 256, lambda record: record.pop("outcome")), "lacks outcome"),
+        (on("01_naive", 256, outcome="fine"), "unknown outcome 'fine'"),
+        (on("01_naive", 256, lambda record: record.pop("samples_us")), "lacks its times"),
     ],
 )
 def test_refuses_malformed_records(edited, change, message):
-    path = edited("cold.json", lambda document: change(document["benchmarks"][0]))
     with pytest.raises(ResultsError, match=message):
-        load([path])
+        load([edited("cold.json", change)])
 
 
 def test_refuses_to_join_devices(edited):
-    other = edited("warm.json", lambda document: document["context"]["device"].update(name="Another GPU"))
+    other = edited("warm.json", device(name="Another GPU"))
     with pytest.raises(ResultsError, match="Another GPU, Synthetic GPU"):
         load([SYNTHETIC / "cold.json", other])
 
 
 def test_a_file_without_a_gpu_has_an_empty_device(edited):
-    path = edited("cold.json", lambda document: document["context"].update(device=None))
-    assert device_of(load([path])) == {}
+    assert device_of(load([edited("cold.json", context(device=None))])) == {}
     assert device_of(load([])) == {}
 
 
@@ -215,38 +198,13 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
     assert crossover({}, {}) is None
 
 
-@pytest.mark.parametrize("name", ["cold.json", "warm.json", "end-to-end.json", "counts_4096.json"])
-def test_the_fixtures_match_the_schema(name):
-    jsonschema = pytest.importorskip("jsonschema")
-    schema_path = ROOT / "runner" / "record" / "results.schema.json"
-    schema = json.loads(schema_path.read_text(encoding="utf-8"))
-    validator = jsonschema.validators.validator_for(schema)(schema)
-    document = json.loads((SYNTHETIC / name).read_text(encoding="utf-8"))
-    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
+RUNS = [path for path in (*SYNTHETIC.glob("*.json"), *sorted(RESULTS.glob("*/*.json"))) if fleet.is_results(path)]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "results").glob("*/*.json")), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_the_committed_results_match_the_schema(path):
-    jsonschema = pytest.importorskip("jsonschema")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if "benchmarks" not in document:
-        pytest.skip("not a file of the runner")
-    schema = json.loads((ROOT / "runner" / "record" / "results.schema.json").read_text(encoding="utf-8"))
-    validator = jsonschema.validators.validator_for(schema)(schema)
-    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
-
-
-def test_the_fixtures_are_what_their_script_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr(make_fixtures, "FOLDER", tmp_path)
-    make_fixtures.main()
-    for path in SYNTHETIC.iterdir():
-        assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
-
-
-def test_the_fixtures_say_that_they_are_synthetic():
-    for context in load_folder(SYNTHETIC).context:
-        assert context["device"]["name"] == "Synthetic GPU"
-    assert load_counters(SYNTHETIC / "counters.json")["context"]["device"] == "Synthetic GPU"
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_results_match_the_schema(path):
+    schema = jsonschema.Draft202012Validator(read_json(ROOT / "runner" / "record" / "results.schema.json"))
+    assert [f"{error.json_path}: {error.message}" for error in schema.iter_errors(read_json(path))] == []
 
 
 @pytest.mark.parametrize(("samples", "level"), [(0, None), (1, None), (3, None), (5, None), (6, 0.95), (200, 0.95)])
@@ -255,10 +213,7 @@ def test_an_interval_of_the_median_takes_six_samples(samples, level):
 
 
 def test_cases_of_few_samples_have_no_interval(edited):
-    def change(document: dict) -> None:
-        case(document, "05_coarse_1d", 4096)["samples_us"] *= 2
-
-    rows = load([edited("cold.json", change)])
+    rows = load([edited("cold.json", on("05_coarse_1d", 4096, samples_us=[1.0] * 10))])
     enough, few = (one(rows, kernel="05_coarse_1d", side=side) for side in (4096, 2048))
     assert enough.interval_level == 0.95
     assert enough.few_samples != enough.few_samples

@@ -29,12 +29,12 @@ def viewers(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def refused(folder: Path, *arguments: str) -> str:
-    """The one line that the script says of arguments that it refuses."""
+def assert_refused(said: str, folder: Path, *arguments: str) -> None:
+    """In one line."""
     done = viewers(folder, *arguments)
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
-    return line
+    assert said in line
 
 
 def write_runner(folder: Path, text: str) -> None:
@@ -65,7 +65,7 @@ def test_the_order_of_tiles_needs_no_runner(tmp_path):
 def test_wrong_arguments_are_refused(tmp_path, arguments, said):
     (tmp_path / "file").touch()
     (tmp_path / "taken" / "tiles.html").mkdir(parents=True)
-    assert said in refused(tmp_path, *arguments)
+    assert_refused(said, tmp_path, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_wrong_arguments_are_refused(tmp_path, arguments, said):
 )
 def test_a_program_that_lists_no_kernels_is_refused(tmp_path, text, said):
     write_runner(tmp_path, text)
-    assert said in refused(tmp_path, "pages", "--runner", "runner")
+    assert_refused(said, tmp_path, "pages", "--runner", "runner")
 
 
 @pytest.mark.parametrize("results", ["", "{", "[]", '{"benchmarks": []}', '{"benchmarks": [{"name": "a"}]}'])
 def test_results_without_counts_are_refused(tmp_path, results):
     write_runner(tmp_path, WRITING.replace("{results}", results))
-    assert NO_RUNNER in refused(tmp_path, "pages", "--runner", "runner", "--kernels", "01_naive")
+    assert_refused(NO_RUNNER, tmp_path, "pages", "--runner", "runner", "--kernels", "01_naive")
 
 
 def test_each_kernel_has_a_page_for_each_launch(tmp_path):

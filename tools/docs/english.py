@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,34 +41,13 @@ class Sentence(NamedTuple):
         return len(re.findall(r"[^\W_][\w'’.,/×+−-]*", self.text))
 
 
-def plain(text: str) -> str:
-    """The page without code and markup, line for line; a span of code is one word."""
-    text = prose.without_blocks(text)
-
-    def keep_lines(word: str, found: re.Match) -> str:
-        return word + "\n" * found[0].count("\n")
-
-    text = re.sub(prose.CODE_SPAN, lambda found: keep_lines("code", found), text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->", lambda found: keep_lines("", found), text, flags=re.DOTALL)
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", lambda found: keep_lines("", found), text)
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    return re.sub(r"</?[A-Za-z][^<>]*>|[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", "", text)
-
-
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
-    """Each paragraph and item of a list with its line; headings, tables and formulas set apart are none."""
-    start, lines = 1, []
-    for number, line in enumerate([*plain(text).split("\n"), ""], 1):
-        item = re.match(r"[\s>]*(?:[-*+]|\d+[.)])\s+", line)
-        apart = (
-            re.match(r"\s*(?:#|\||\{#)|    \s*\S", line) if not lines or line.lstrip().startswith(("#", "|")) else None
-        )
-        if lines and (item or apart or not line.strip(" \t>")):
-            yield start, "\n".join(lines)
-            lines = []
-        if line.strip(" \t>") and not apart:
-            start = start if lines else number
-            lines.append(line[item.end() :] if item else line.strip(" \t>"))
+    """Each paragraph and item of a list with its line, without markup; a span of code is one word."""
+    written = {"text": "{}", "code_inline": "code", "softbreak": "\n", "hardbreak": "\n"}
+    for before, token in pairwise(prose.MARKDOWN.parse(prose.without_blocks(text))):
+        if before.type == "paragraph_open":
+            words = (written.get(part.type, "").format(part.content) for part in token.children)
+            yield token.map[0] + 1, "".join(words)
 
 
 def sentences(text: str) -> Iterator[Sentence]:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from markdown_it import MarkdownIt
+
 from tools.docs.values import Values
 from tools.results import ResultsError
 
@@ -30,23 +32,16 @@ def blank_all(pattern: str, text: str) -> str:
     return re.sub(pattern, lambda found: blank(found[0]), text, flags=re.DOTALL | re.MULTILINE)
 
 
+MARKDOWN = MarkdownIt().enable("table")
+
+
 def without_blocks(text: str) -> str:
     """The page with blanks for blocks that cog fills and blocks of code."""
-    lines, inside = [], ""
-    for line in text.split("\n"):
-        fence = re.match(r"[\s>]*(?:[-*+] +|\d+[.)] +)?(`{3,}|~{3,})", line)
-        if inside:
-            ends = inside in line if inside == "[[[end]]]" else fence and fence[1].startswith(inside)
-            inside = "" if ends else inside
-        elif "[[[cog" in line:
-            inside = "[[[end]]]"
-        elif fence:
-            inside = fence[1]
-        else:
-            lines.append(line)
-            continue
-        lines.append(blank(line))
-    return "\n".join(lines)
+    lines = text.split("\n")
+    for token in MARKDOWN.parse(text):
+        if token.type == "fence":
+            lines[slice(*token.map)] = map(blank, lines[slice(*token.map)])
+    return blank_all(r"^[^\n]*\[\[\[cog.*?\[\[\[end\]\]\][^\n]*", "\n".join(lines))
 
 
 CODE_SPAN = r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)"
@@ -116,18 +111,11 @@ def markers(text: str) -> tuple[list[Marker], list[tuple[int, int]], list[Proble
 
 
 def end_of_block(prose: str, start: int) -> int | None:
-    """Where the paragraph, list or table that starts there ends; items of a list may stand apart."""
-    item = r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]"
-    in_list = re.match(item, prose[start:])
-    end = None
-    lines = prose[start:].split("\n")
-    for index, line in enumerate(lines):
-        if not line.strip(" \t>"):
-            following = next((other for other in lines[index:] if other.strip()), "")
-            if end is None or not (in_list and (re.match(item, following) or following.startswith("  "))):
-                break
-        end = start + len("\n".join(lines[: index + 1]))
-    return end
+    """Where the paragraph, list or table that starts there ends."""
+    first = next(iter(MARKDOWN.parse(prose[start:])), None)
+    if first is None or first.map[0] > 0:
+        return None
+    return start + len("\n".join(prose[start:].split("\n")[: first.map[1]]))
 
 
 # Numbers that nobody may type.

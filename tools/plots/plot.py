@@ -2,7 +2,6 @@
 
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
-    scripts/plot.py one-gpu/cold.json another-gpu/cold.json --out charts
     scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
     scripts/plot.py --only scaling one-gpu.json two-gpus.json
 
@@ -11,10 +10,9 @@ all shapes, the file of tools/counters.py and those of runner --accuracy, --ener
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
 missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
 give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
-kernel has the fewest GPUs that the files have for it. Of sweeps on several devices only the chart `devices` is drawn,
-with a line for each kernel and device. With --across each file stands for one board, and there is a chart for each
-kernel: a line for each device, through the medians over its boards, and their range. Files of different protocols are
-not drawn together.
+kernel has the fewest GPUs that the files have for it. With --across each file stands for one board, and there is a
+chart for each kernel: a line for each device, through the medians over its boards, and their range. Files of different
+protocols, or without --across of different devices, are not drawn together.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -27,7 +25,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, starmap
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib
@@ -43,13 +41,14 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 from tools import needs, programs, results, turns
-from tools.fleet import Board, load_boards, require_one_protocol, spreads, titles
+from tools.fleet import Board, load_boards, spreads, titles
 from tools.forms import shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
     ACCURACY_FILE,
     COUNTERS_FILE,
     ENERGY_FILE,
+    MODES,
     SHAPES_FILE,
     SUSTAINED_FILE,
     SWEEP_FILES,
@@ -116,7 +115,6 @@ class Source:
 
     results: pd.DataFrame
     counters: dict | None = None
-    ladder_size: int | None = None
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
     energy: pd.DataFrame | None = None  # of runs with --energy
@@ -297,11 +295,8 @@ def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: floa
         leader = [(x + 5, y), (box.x1 + 12, height), (box.x1 + 18, height), (box.x1 + 22, height)]
         *line, place = ax.transAxes.inverted().transform(leader)
         ax.plot(*zip(*line, strict=True), color=label.color, lw=0.8, alpha=0.8, transform=ax.transAxes, clip_on=False)
-        font = {
-            "color": readable(label.color),
-            "fontsize": fontsize,
-            "fontweight": "bold" if label.color == CUBLAS else "normal",
-        }
+        font = {"fontsize": fontsize, "fontweight": "bold" if label.color == CUBLAS else "normal"}
+        font["color"] = readable(label.color)
         ax.text(*place, label.text, transform=ax.transAxes, va="center", **font)
 
 
@@ -493,9 +488,7 @@ def percent_of_cublas_tensor(source: Source) -> Figure:
 
 
 def ladder_size_of(source: Source) -> int:
-    """The size asked for, else 4096 where every kernel has it, else the largest size that every kernel has."""
-    if source.ladder_size is not None:
-        return source.ladder_size
+    """4096 where every kernel has it, else the largest size that every kernel has."""
     common = set.intersection(*(set(group.side) for group in by_kernel(source.sweep())))
     if not common:
         raise NoData("no size is common to all kernels")
@@ -812,9 +805,8 @@ def error_by_distribution(source: Source) -> Figure:
     if (table == 0).any(axis=None):
         note += " Without a marker: exact."
     lay_out(fig, note, left=0.12, right=0.75)
-    ax.legend(
-        loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9.5, borderaxespad=0, labelspacing=0.8
-    )
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0, "labelspacing": 0.8}
+    ax.legend(**place, frameon=False, fontsize=9.5)
     return fig
 
 
@@ -831,17 +823,10 @@ def other_kernels(source: Source) -> Figure:
     """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison."""
     if not source.others:
         raise NoData("no results of other people's kernels")
-    count = len(source.others) + 1  # the last panel has the legend
-    some = next(iter(source.others.values()))
-    fig, axes = figure(
-        0.9 + 2.5 * -(-count // PANELS_A_ROW),
-        "Other people's kernels beside the ladder",
-        subtitle(pd.DataFrame(some)),
-        nrows=-(-count // PANELS_A_ROW),
-        ncols=PANELS_A_ROW,
-        sharex=True,
-        sharey=True,
-    )
+    lines = -(-(len(source.others) + 1) // PANELS_A_ROW)  # the last panel has the legend
+    panels = {"nrows": lines, "ncols": PANELS_A_ROW, "sharex": True, "sharey": True}
+    under = subtitle(pd.DataFrame(next(iter(source.others.values()))))
+    fig, axes = figure(0.9 + 2.5 * lines, "Other people's kernels beside the ladder", under, **panels)
     sizes = sorted({size for rows in source.others.values() for size in over_size(rows)[0]})
     ladder = {}
     for ax, (repository, rows) in zip(axes, source.others.items(), strict=False):
@@ -871,14 +856,8 @@ def other_kernels(source: Source) -> Figure:
     theirs = [Line2D([], [], color=THEIRS, lw=width) for width in (2.2, 0.8)]
     texts = ["their fastest, by name", "their others", *ladder]
     axes[-1].legend([*theirs, *ladder.values()], texts, loc="center", frameon=False, fontsize=9.5)
-    lay_out(
-        fig,
-        "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn.",
-        top=0.95,
-        axis=0.4,
-        hspace=0.36,
-        wspace=0.1,
-    )
+    note = "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn."
+    lay_out(fig, note, top=0.95, axis=0.4, hspace=0.36, wspace=0.1)
     return fig
 
 
@@ -888,14 +867,8 @@ def loss_curves(source: Source) -> Figure:
     reference = next((curve for curve in source.losses if curve.mode == "cublas"), None)
     if reference is None:
         raise NoData("no losses of a training with cuBLAS")
-    fig, (above, below) = figure(
-        7.2,
-        "Training with cuBLAS and with the drop-in",
-        source.device["name"],
-        nrows=2,
-        sharex=True,
-        height_ratios=[3, 2],
-    )
+    title, panels = "Training with cuBLAS and with the drop-in", {"nrows": 2, "height_ratios": (3, 2)}
+    fig, (above, below) = figure(7.2, title, source.device["name"], sharex=True, **panels)
     for curve in source.losses:
         same_start = curve.seed == reference.seed
         label = programs.MODES[curve.mode].strip("`") + ("" if same_start else f", seed {curve.seed}")
@@ -913,23 +886,6 @@ def loss_curves(source: Source) -> Figure:
     below.set_ylabel("distance from cuBLAS")
     below.set_xlabel("step")
     lay_out(fig, "All but the seeds named start from the same parameters. All see the same text.", hspace=0.12)
-    return fig
-
-
-def devices(sources: Sequence[Source]) -> Figure:
-    """One kind of line for each device, the usual colour for each kernel."""
-    drawn = [source.defaults() for source in sources]
-    names = [source.device["name"] for source in sources]
-    require_one_protocol(starmap(Board, zip(names, names, drawn, strict=True)))
-    fig, (ax,) = figure(8.4, "Speed over matrix size on several devices", ", ".join(names))
-    labels = []
-    for name, records, dashes in zip(names, drawn, ["-", *DASHES], strict=False):
-        lines = draw_lines(ax, records, "tflops", linestyle=dashes)
-        labels += [replace(label, text=f"{label.text}, {name.removeprefix('NVIDIA ')}") for label in lines]
-    everything = pd.concat(drawn)
-    speed_axes(ax, everything)
-    lay_out(fig, f"Default variants.{throttle_note(everything)}", right=0.68)
-    label_ends(fig, ax, labels, 9)
     return fig
 
 
@@ -1164,32 +1120,32 @@ def files_of(path: Path) -> list[Path]:
     return files
 
 
-def sources_of(files: Sequence[Path], ladder_size: int | None) -> list[Source]:
-    """One for each device. A file without a device, which holds CPU kernels alone, belongs to all."""
-    of_ncu = [path for path in files if is_counters(path)]
-    of_accuracy = [path for path in files if path not in of_ncu and is_of_mode(path, "accuracy")]
-    of_shapes = [path for path in files if path.name.startswith(Path(SHAPES_FILE).stem)]
-    of_energy = [path for path in files if path not in of_ncu and is_of_mode(path, "energy")]
-    of_turns = [path for path in files if path not in of_ncu and is_of_mode(path, "sustain")]
-    apart = [*of_ncu, *of_accuracy, *of_shapes, *of_energy, *of_turns]
-    # What was executed with --check or --count has no times. Such a file is read only where no other one is.
-    untimed = [path for path in files if path not in of_ncu and any(is_of_mode(path, m) for m in ("check", "count"))]
-    sweeps = [path for path in files if path not in apart and path not in untimed] or untimed
-    names = {path: device_of(load([path])).get("name") for path in sweeps}
-    several = list(dict.fromkeys(filter(None, names.values())))
-    if len(several) > 1:
-        return [Source(load(path for path in sweeps if names[path] in (device, None))) for device in several]
-    return [
-        Source(
-            results=load(sweeps),
-            counters=load_counters(of_ncu[-1]) if of_ncu else None,
-            ladder_size=ladder_size,
-            accuracy=load(of_accuracy) if of_accuracy else None,
-            shapes=load(of_shapes) if of_shapes else None,
-            energy=load(of_energy) if of_energy else None,
-            sustained=load(of_turns) if of_turns else None,
-        )
-    ]
+def source_of(files: Sequence[Path]) -> Source:
+    """What was executed with --check or --count has no times. Such a file is read only where there is no sweep."""
+
+    def kind(path: Path) -> str:
+        if is_counters(path):
+            return "counters"
+        if path.name.startswith(Path(SHAPES_FILE).stem):
+            return "shapes"
+        return next((mode for mode in MODES if is_of_mode(path, mode)), "sweep")
+
+    kinds = {path: kind(path) for path in files}
+
+    def of(*wanted: str) -> list[Path]:
+        return [path for path in files if kinds[path] in wanted]
+
+    def table(kind: str) -> pd.DataFrame | None:
+        return load(of(kind)) if of(kind) else None
+
+    return Source(
+        results=load(of("sweep") or of("check", "count")),
+        counters=load_counters(of("counters")[-1]) if of("counters") else None,
+        accuracy=table("accuracy"),
+        shapes=table("shapes"),
+        energy=table("energy"),
+        sustained=table("sustain"),
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -1198,7 +1154,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--across", action="store_true", help="a chart for each kernel; each file is one board")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
-    parser.add_argument("--ladder-size", type=int, help="size of the ladder (default: 4096, else the largest common)")
     return parser.parse_args(arguments)
 
 
@@ -1209,15 +1164,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = options.out or options.results[0].parent / "charts"
             return draw(chosen(charts_across(load_boards(options.results)), options.only), folder)
         files = [file for path in options.results for file in files_of(path)]
-        sources = sources_of(files, options.ladder_size)
-        folders = [path for path in options.results if path.is_dir()]
-        if len(sources) == 1 and folders:
-            others = results.other_kernels(folders[0])
-            losses = programs.loss_curves(folders[0] / "programs")
-            sources = [replace(sources[0], others=others, losses=losses)]
-        charts = {name: partial(chart, sources[0]) for name, chart in charts_of(sources[0]).items()}
-        if len(sources) > 1:
-            charts = {"devices": partial(devices, sources)}
+        source = source_of(files)
+        if folder := next(filter(Path.is_dir, options.results), None):
+            losses = programs.loss_curves(folder / "programs")
+            source = replace(source, others=results.other_kernels(folder), losses=losses)
+        charts = {name: partial(chart, source) for name, chart in charts_of(source).items()}
         return draw(chosen(charts, options.only), options.out or files[0].parent / "charts")
     except (ResultsError, OSError) as error:
         needs.stop(error)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tools import turns
-from tools.compare import case_name, compare
+from tools.compare import BROKEN, case_name, compare
 from tools.counts import ratio
 from tools.fleet import device_name, is_results
 from tools.forms import error_size, shape_text, share, significant
@@ -147,7 +147,7 @@ WORDS = {
     "count": "counted",
     "accuracy": "errors compared",
     "sustain": "sustained",
-}  # for modes that are on
+}  # if on
 
 
 def protocol_titles(protocols: Sequence[dict]) -> list[str]:
@@ -215,29 +215,22 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
 
     The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
     """
-    m, n, k = row.shape[:3]
+    as_they_are = ("kernel", "platform", "m", "n", "k", "side", "outcome", "verified")
     case = {
+        **{name: getattr(row, name) for name in as_they_are},
         "file": file,
         "source": source,
         "protocol": protocol,
         "device": device_name(row.context) if row.is_gpu else row.context["cpu"],
         "case": case_name(row),
-        "kernel": row.kernel,
         "name": name,
         "default": not (row.is_chapter and row.variant),
-        "platform": row.platform,
-        "m": m,
-        "n": n,
-        "k": k,
-        "side": row.side,
         "problem": shape_text(row.shape),
         "data": row.data if isinstance(row.data, str) else None,
-        "outcome": row.outcome,
         "charted": row.outcome in CHARTED,
         "reason": row.reason or None,
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
-        "verified": row.verified,
         "throttled": row.throttled is True,
         "few": row.few_samples,
     }
@@ -269,6 +262,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
             }
         if not pd.isna(row.tflops) and row.is_gpu:
             # Each matrix once: what any kernel has to move, so the roof is one that none exceeds.
+            m, n, k = row.m, row.n, row.k
             case["intensity"] = 2 * m * n * k / (4.0 * (m * k + k * n + m * n))
     return present(case)
 
@@ -429,10 +423,7 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
         *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
         ("Not verified", ~timed.verified.eq(True)),
-        (
-            "Incorrect, implausible or failed, in the table of all cases alone",
-            rows.outcome.isin(["incorrect", "implausible", "failed"]),
-        ),
+        ("Incorrect, implausible or failed, in the table of all cases alone", rows.outcome.isin(BROKEN)),
     ):
         if found.any():
             yield what, f"{source} ({found.sum()} of {len(found)})"
