@@ -30,3 +30,12 @@ if(SGEMM_WARNINGS_AS_ERRORS)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror>
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
+
+# Device code that only has to compile. Older versions of nvcc lack the option and optimise then.
+if(SGEMM_CUDA AND SGEMM_QUICK_DEVICE_CODE)
+  include(CheckCompilerFlag)
+  check_compiler_flag(CUDA -Ofc=max SGEMM_NVCC_HAS_FAST_COMPILE)
+  if(SGEMM_NVCC_HAS_FAST_COMPILE)
+    target_compile_options(sgemm_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Ofc=max>)
+  endif()
+endif()
