@@ -10,7 +10,8 @@ function(add_installed_library target)
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${compressed_code}>)
   target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
-  target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--gc-sections ${for_old_glibc})
+  target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--gc-sections $<$<CONFIG:Release>:LINKER:--strip-all>
+    ${for_old_glibc})
 endfunction()
 
 if(SGEMM_GLIBC)

@@ -3,6 +3,7 @@
 #include "base/interrupt.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
+#include "bench/launcher_process.hpp"
 #include "bench/tuning_file.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"

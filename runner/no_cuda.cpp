@@ -1,9 +1,9 @@
 // Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
 #include "bench/gpu_bench.hpp"
+#include "bench/launcher_process.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
-#include "judge/launcher.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>

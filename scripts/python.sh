@@ -26,7 +26,7 @@ case ${1:-} in
     requirements="requirements-fleet.txt"
     ;;
   --wheel)
-    modules="build, scikit_build_core"
+    modules="build, jaxlib, scikit_build_core"
     pypi_alone="auditwheel"
     requirements="requirements-wheel.txt"
     ;;

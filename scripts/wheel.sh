@@ -35,7 +35,8 @@ if [ -z "$build" ]; then
     exit 1
   fi
   build=$ROOT/build-wheel
-  build_in "$build" -DSGEMM_LIBRARY_ONLY=ON -DSGEMM_LINE_INFO=OFF -DSGEMM_GLIBC=$GLIBC "${options[@]}"
+  build_in "$build" -DSGEMM_LIBRARY_ONLY=ON -DSGEMM_LINE_INFO=OFF -DSGEMM_GLIBC=$GLIBC \
+    -DPython3_EXECUTABLE="$python" "${options[@]}"
 fi
 
 # auditwheel refuses to name the platform if the libraries need anything newer, or other libraries.

@@ -66,26 +66,20 @@ class Board(NamedTuple):
 
 
 def load_boards(paths: Iterable[Path]) -> list[Board]:
-    """A board for each file. Raises ResultsError for files of different protocols: they are not compared."""
-    boards = []
+    """A board for each file. Raises ResultsError for files of different protocols, which are not compared, and for one
+    without measured cases."""
+    boards, protocols = [], {}
     for path in paths:
         rows = pick(load([path]))
-        device = device_name(rows.context.iloc[0]) if len(rows) else ""
+        if rows.empty:
+            raise ResultsError(f"{path} holds no measured case")
+        context = rows.context.iloc[0]
+        protocols[str(path)] = context["protocol"]
         rows = rows[rows.is_gpu] if rows.is_gpu.any() else rows  # the CPU beside a GPU is no part of its board
-        boards.append(Board(str(path), device, rows))
-    require_one_protocol(boards)
-    return boards
-
-
-def require_one_protocol(boards: Iterable[Board]) -> None:
-    """Raises ResultsError for a board without measured cases, and for boards of different protocols."""
-    protocols = {}
-    for board in boards:
-        if board.rows.empty:
-            raise ResultsError(f"{board.name} holds no measured case")
-        protocols[board.name] = board.rows.context.iloc[0]["protocol"]
+        boards.append(Board(str(path), device_name(context), rows))
     if differences := protocol_differences(protocols):
         raise ResultsError(f"results of different protocols are not compared: {'; '.join(differences)}")
+    return boards
 
 
 class Spread(NamedTuple):

@@ -1,16 +1,13 @@
 #include "sgemm_library.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "device.hpp"
-#include "redirection.hpp"
 
 namespace drop_in {
 namespace {
@@ -60,21 +57,11 @@ SgemmLibrary::SgemmLibrary() {
   }
   if (library != nullptr) {
     find_functions(library);
-    redirect_own_calls(library);
   } else {
     error_ = "libsgemm was not loaded: " + failures;
   }
   if (!error_.empty()) {
     std::fprintf(stderr, "libsgemm_cublas: %s; cuBLAS gets all calls\n", error_.c_str());
-  }
-}
-
-// A product that libsgemm gives to cuBLAS has to pass the drop-in: the program's own call goes on then. Under
-// LD_PRELOAD it does so anyway.
-void SgemmLibrary::redirect_own_calls(void* library) {
-  const link_map* loaded = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &loaded) == 0) {
-    redirect(std::filesystem::path(loaded->l_name).filename());
   }
 }
 

@@ -39,7 +39,6 @@ class SgemmLibrary {
   friend const SgemmLibrary& sgemm_library();
   SgemmLibrary();
   void find_functions(void* library);
-  static void redirect_own_calls(void* library);
 
   std::string error_;
 };

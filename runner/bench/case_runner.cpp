@@ -1,6 +1,7 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
+#include "base/own_process.hpp"
 #include "bench/case_process.hpp"
 #include "bench/counting_bench.hpp"
 #include "bench/cpu_bench.hpp"
@@ -167,6 +168,9 @@ std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFi
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
   if (run.ranks_are_processes || (!several_gpus && !files)) {
     return std::make_unique<CaseRunner>(make_case_runner(run, tuning));
+  }
+  if (files && device) {
+    keep_memory_private();  // the table and the results are made in it
   }
   std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);
   if (several_gpus && seconds) {

@@ -118,8 +118,7 @@ void serve_launches(LineConnection& connection, LaunchingGpu& gpu);
 /// Of the environment; tells a process that it is a launcher.
 constexpr const char* LAUNCHER_VARIABLE = "SGEMM_LAUNCHER";
 
-/// Whether this process is a launcher, and what it does then.
+/// Whether this process is a launcher.
 bool is_launcher();
-void serve_as_launcher();
 
 }  // namespace sgemm

@@ -62,6 +62,64 @@ void multiply(int M, int N, int K, const float* alpha, const float* A, const flo
 // workspace: 4 * M * N
 )";
 
+/// A right kernel with something else in its host function.
+std::string product_and(const std::string& rest) {
+  return R"(
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+__global__ void product(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  const int row = blockIdx.y, column = blockIdx.x * 64 + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K && column < N; ++k) sum += A[row * K + k] * B[k * N + column];
+  if (column < N) C[row * N + column] = alpha * sum + (beta == 0 ? 0 : beta * C[row * N + column]);
+}
+__global__ void wait(long long ns) {
+  long long begin, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); while (now < begin + ns);
+}
+static int calls = 0;
+void multiply(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+              cudaStream_t stream) {
+  ++calls;
+  product<<<dim3((N + 63) / 64, M), 64, 0, stream>>>(M, N, K, alpha, A, B, beta, C);
+)" + rest +
+         "}\n";
+}
+
+TEST_F(UserKernelsTest, AProcessThatEndsIsACaseThatFailed) {
+  Record record = run(product_and("if (calls == 3) raise(SIGSEGV);"));
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_EQ(record.reason, "crashed: Segmentation fault (signal 11)");
+  record = run(product_and("if (calls == 3) exit(7);"));
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_EQ(record.reason, "called exit(7)");
+}
+
+TEST_F(UserKernelsTest, ClocksAgreeAboutHonestWork) {
+  const Record record = run(product_and(""));
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  ASSERT_TRUE(record.clocks);
+  EXPECT_LT(record.clocks->told_us, record.clocks->judged_us);
+  EXPECT_LE(record.clocks->unexplained_us(), record.clocks->allowed_us());
+}
+
+TEST_F(UserKernelsTest, WorkThatIsLeftForLaterIsFound) {
+  const Record record = run(product_and(R"(
+  static cudaStream_t own = nullptr;
+  static cudaEvent_t done;
+  if (!own) {
+    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+  }
+  cudaEventRecord(done, stream);
+  cudaStreamWaitEvent(own, done, 0);
+  wait<<<264, 512, 0, own>>>(1000000);
+)"));
+  EXPECT_EQ(record.outcome, Outcome::implausible) << record.reason;
+}
+
 TEST_F(UserKernelsTest, TellWhatABlockOfTheLargestKernelOccupies) {
   const Record record = run(SPLIT, 0.5F);
   ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;

@@ -22,9 +22,13 @@ class WitnessOnGpu : public testing::Test {
  protected:
   /// The reason why a round was refused, where cuBLAS computes and `spoil` comes after each launch.
   std::string refusal(const Shape& shape, Distribution data, int launches, const Spoil& spoil,
-                      cublasMath_t math = CUBLAS_DEFAULT_MATH, AccuracyClass accuracy = AccuracyClass::fp32) {
+                      cublasMath_t math = CUBLAS_DEFAULT_MATH, AccuracyClass accuracy = AccuracyClass::fp32,
+                      bool shared = false) {
     const HostOperands host = make_operands(shape, data, 42);
     DeviceProblem problem(shape, host, true);
+    if (shared) {
+      problem.share(launches);
+    }
     const Stream stream = make_stream();
     const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
     Witness::Standard standard;
@@ -35,6 +39,9 @@ class WitnessOnGpu : public testing::Test {
       for (int round = 0; round < 3; ++round) {
         witness.renew(launches);
         for (const Owner owner : {Owner::kernel, Owner::cublas}) {
+          if (owner == Owner::kernel) {
+            witness.hand_over();
+          }
           problem.restore(owner, launches, stream.get());
           for (int launch = 0; launch < launches; ++launch) {
             Problem p = problem.operands(owner, launch);
@@ -53,10 +60,12 @@ class WitnessOnGpu : public testing::Test {
       }
     } catch (const CaseStopped& stopped) {
       cublasSetMathMode(cublas->on(stream.get()), CUBLAS_DEFAULT_MATH);
-      EXPECT_EQ(stopped.outcome(), Outcome::incorrect);
+      outcome_ = stopped.outcome();
       return stopped.what();
     }
     cublasSetMathMode(cublas->on(stream.get()), CUBLAS_DEFAULT_MATH);
+    CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+    problem.restore_inputs(stream.get());
     CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     const Problem first = problem.operands(Owner::kernel);
     std::vector<float> found(host.a.size());
@@ -69,6 +78,8 @@ class WitnessOnGpu : public testing::Test {
   }
 
   static void nothing(Problem&, int, cudaStream_t) {}
+
+  Outcome outcome_ = Outcome::measured;  ///< of the round that was refused
 };
 
 TEST_F(WitnessOnGpu, CublasIsRightOnAllKindsAndShapes) {
@@ -81,6 +92,25 @@ TEST_F(WitnessOnGpu, CublasIsRightOnAllKindsAndShapes) {
   EXPECT_EQ(refusal({4096, 4096, 4096}, Distribution::uniform, 1, nothing), "");
 }
 
+TEST_F(WitnessOnGpu, AKernelMayHaveOperandsOfItsOwn) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{33, 130, 517, 1.5F, -0.5F}, Shape{1024, 7, 2048}, Shape{512, 512, 512}}) {
+    EXPECT_EQ(refusal(shape, Distribution::uniform, 5, nothing, CUBLAS_DEFAULT_MATH, AccuracyClass::fp32, true), "");
+  }
+}
+
+TEST_F(WitnessOnGpu, OneThatWritesToThemIsToldSo) {
+  const Spoil last_bit = [](Problem& p, int launch, cudaStream_t stream) {
+    if (launch == 1) {
+      CUDA_CHECK(cudaMemsetAsync(const_cast<float*>(p.b) + p.k * p.n - 1, 0x3F, 1, stream));
+    }
+  };
+  const std::string reason =
+      refusal({64, 96, 128}, Distribution::uniform, 2, last_bit, CUBLAS_DEFAULT_MATH, AccuracyClass::fp32, true);
+  EXPECT_EQ(reason, "timed round 3: writes to B, which is an input");
+  EXPECT_EQ(outcome_, Outcome::failed);
+}
+
 TEST_F(WitnessOnGpu, AWrongElementOfOneLaunchIsSeen) {
   const Spoil nan = [](Problem& p, int launch, cudaStream_t stream) {
     if (launch == 1) {
@@ -90,6 +120,7 @@ TEST_F(WitnessOnGpu, AWrongElementOfOneLaunchIsSeen) {
   const std::string reason = refusal({256, 512, 1024}, Distribution::uniform, 3, nan);
   EXPECT_EQ(reason.find("timed round 3: 1 rows of C wrong when the clock stopped, row 5 of launch 2 among them"), 0U)
       << reason;
+  EXPECT_EQ(outcome_, Outcome::incorrect);
 }
 
 TEST_F(WitnessOnGpu, ResultsOfEarlierOperandsAreSeen) {

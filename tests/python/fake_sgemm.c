@@ -12,7 +12,7 @@ struct sgemm_context {
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy, plans_cublas, m, n, k;
+      batch_count, stream, accuracy, plans, m, n, k;
 } fake;
 
 int sgemm_version(void) {
@@ -52,12 +52,16 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
   return SGEMM_STATUS_SUCCESS;
 }
 
-/* Products of 1024 and more are chapter 11's, unless they have to be FP32 or the tests set `plans_cublas`. */
+/* Products of 1024 and more are chapter 11's, unless they have to be FP32. With `plans` of 1 or 2 none is, or all are.
+ */
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
-  const int large = m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 && !fake.plans_cublas;
+  const int large = fake.plans == 0 ? m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 : fake.plans == 2;
   (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+  if (fake.handles == 0) { /* this one was destroyed */
+    return SGEMM_STATUS_NOT_INITIALIZED;
+  }
   memset(plan, 0, sizeof *plan);
   strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
   strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");

@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sgemm.drop_in
 import sgemm.library
 
-ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+INCLUDE = f"-I{ROOT / 'library' / 'include'}"
 
 FIELDS = (
     *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
-    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans_cublas"),
+    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans"),
     *("m", "n", "k"),
 )
 
@@ -58,14 +61,23 @@ class DlpackArray:
         return (2, 0)
 
 
+def compile_c(library: Path, source: Path, *flags: str) -> None:
+    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *strict, INCLUDE, *flags, "-o", library, source], check=True)
+
+
+def compile_cpp(library: Path, *sources: Path | str) -> None:
+    """Builds a library of C++ sources and flags."""
+    compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
+    flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", INCLUDE]
+    subprocess.run([compiler, *flags, "-o", library, *sources, "-ldl", "-pthread"], check=True)
+
+
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory) -> str:
-    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
     library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.2"
-    source = Path(__file__).with_name("fake_sgemm.c")
-    include = f"-I{ROOT / 'library' / 'include'}"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", include]
-    subprocess.run([compiler, *flags, "-o", library, source], check=True)
+    compile_c(library, FOLDER / "fake_sgemm.c")
     return str(library)
 
 
@@ -81,3 +93,41 @@ def fake(fake_library, monkeypatch):
     yield record
     sgemm.library._handles.of_device.clear()
     sgemm.library.load.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def fake_drop_in_file(fake_library) -> str:
+    """The drop-in beside the fake library. Its functions of cuBLAS are for callers of both versions."""
+    library = Path(fake_library).with_name(sgemm.library.DROP_IN)
+    exports = library.with_name("exports.map")
+    product = "cublasSgemm_v2; cublasSgemmStridedBatched; cublasGemmEx; cublasGemmStridedBatchedEx;"
+    version = cublas_version()
+    exports.write_text(
+        f"libcublas.so.{version} {{ global: {product} }};\n"
+        f"libcublasLt.so.{version} {{ global: cublasLtMatmul; }};\n"
+        "SGEMM_DROP_IN_0 { global: sgemm_drop_in_*; fake_*; };\n"
+    )
+    sources = [FOLDER / "fake_drop_in.cpp", *(ROOT / "library" / "cublas" / f"{name}.cpp" for name in
+                                              ("accuracies", "redirection"))]  # fmt: skip
+    compile_cpp(library, f"-I{ROOT / 'library' / 'cublas'}", f"-Wl,--version-script={exports}", *sources)
+    return str(library)
+
+
+def cublas_version() -> str:
+    """The version of the cuBLAS that PyTorch is linked to."""
+    try:
+        import torch
+    except ImportError:
+        return "13"
+    return (torch.version.cuda or "13").partition(".")[0]
+
+
+@pytest.fixture
+def fake_drop_in(fake, fake_drop_in_file):
+    """The fake drop-in, which the package loads in this test."""
+    sgemm.drop_in.load.cache_clear()
+    loaded = sgemm.drop_in.load()
+    loaded.fake_note.argtypes = [ctypes.c_char_p]
+    loaded.fake_note(b"")
+    yield loaded
+    sgemm.drop_in.load.cache_clear()

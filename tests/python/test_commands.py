@@ -109,6 +109,15 @@ def test_without_a_drop_in_the_places_are_named(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == f"sgemm: libsgemm_cublas.so was not found. Looked in {tmp_path}\n"
 
 
+def test_a_path_that_the_loader_would_divide_is_refused(monkeypatch, tmp_path, capsys):
+    folder = tmp_path / "my programs"
+    folder.mkdir()
+    (folder / sgemm.library.DROP_IN).write_text("")
+    monkeypatch.setenv("SGEMM_LIBRARY", str(folder / "libsgemm.so"))
+    assert main(["run", "true"]) == 1
+    assert "libsgemm_cublas.so has a blank or a colon in its path" in capsys.readouterr().err
+
+
 class FakeDriver:
     """A driver for the commands. Its memory is the host's."""
 

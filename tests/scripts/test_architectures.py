@@ -18,11 +18,7 @@ NVCC = shutil.which("nvcc", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
 def test_compiles_without_a_warning_for_an_sm_of_1536_threads(tmp_path, kernel):
     options = ("-std=c++17", "-O1", "-arch=sm_89", "-Werror=all-warnings", "-Wno-deprecated-gpu-targets")
     source, include = ROOT / "kernels" / f"{kernel}.cu", ROOT / "kernels"
-    done = subprocess.run(
-        [NVCC, *options, "-I", include, "-cubin", source, "-o", tmp_path / "kernel.cubin"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [NVCC, *options, "-I", include, "-cubin", source, "-o", tmp_path / "kernel.cubin"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower()

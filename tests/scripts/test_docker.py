@@ -7,29 +7,22 @@ import re
 
 from conftest import ROOT
 
-INSTRUCTION = re.compile(r"^([A-Z]+) +(.*)$", re.MULTILINE)
-
-
-def instructions() -> list[tuple[str, str]]:
-    return INSTRUCTION.findall((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+STEPS = re.findall(r"^([A-Z]+) +(.*)$", TEXT, re.MULTILINE)
 
 
 def test_the_image_is_made_and_run_by_the_quick_start_alone():
-    steps = instructions()
-    assert [name for name, _ in steps] == ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "ENTRYPOINT"]
-    commands = dict(steps)
-    assert commands["FROM"] == "${BASE}"
-    assert commands["COPY"] == ". ."
-    assert commands["RUN"] == "scripts/quickstart.sh --list"
-    assert json.loads(commands["ENTRYPOINT"]) == ["scripts/quickstart.sh"]
+    assert [name for name, _ in STEPS] == ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "ENTRYPOINT"]
+    base, _, copied, made, run = [text for _, text in STEPS][1:]
+    assert (base, copied, made) == ("${BASE}", ". .", "scripts/quickstart.sh --list")
+    assert json.loads(run) == ["scripts/quickstart.sh"]
     assert (ROOT / "scripts" / "quickstart.sh").stat().st_mode & 0o100
 
 
 def test_folders_of_the_comments_are_those_of_the_quick_start():
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     script = (ROOT / "scripts" / "quickstart.sh").read_text(encoding="utf-8")
-    root = dict(instructions())["WORKDIR"]
-    assert set(re.findall(rf"{root}/([\w/]+)", text)) == {"build", "build/measurements"}
+    root = dict(STEPS)["WORKDIR"]
+    assert set(re.findall(rf"{root}/([\w/]+)", TEXT)) == {"build", "build/measurements"}
     assert 'build_in "$ROOT/build"' in script
     assert "folder=measurements/" in script
 

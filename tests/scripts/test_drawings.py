@@ -35,12 +35,8 @@ class Box(NamedTuple):
     bottom: float
 
     def meets(self, other: Box, by: float = 1) -> bool:
-        return (
-            self.left + by < other.right
-            and other.left + by < self.right
-            and self.top + by < other.bottom
-            and other.top + by < self.bottom
-        )
+        across = self.left + by < other.right and other.left + by < self.right
+        return across and self.top + by < other.bottom and other.top + by < self.bottom
 
 
 def extent(text: ET.Element) -> Box:
@@ -56,13 +52,9 @@ def extent(text: ET.Element) -> Box:
     return Box(x - start, y - 0.75 * size, x - start + width, y + 0.2 * size)
 
 
-def element_of(path: Path) -> ET.Element:
-    return ET.fromstring(path.read_text(encoding="utf-8"))
-
-
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
 def svg(request: pytest.FixtureRequest) -> ET.Element:
-    return element_of(request.param)
+    return ET.parse(request.param).getroot()
 
 
 def dark_colors(svg: ET.Element) -> dict[str, str]:
@@ -107,22 +99,17 @@ def test_texts_are_inside_and_apart(svg: ET.Element) -> None:
         assert not a.meets(b), f"{one!r} and {other!r} overlap"
 
 
+def box_of(rect: ET.Element) -> Box:
+    x, y, width, height = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
+    return Box(x, y, x + width, y + height)
+
+
 def test_texts_do_not_cross_the_edges_of_boxes(svg: ET.Element) -> None:
-    outlined = [r for r in svg.iter(f"{SVG}rect") if r.get("stroke")]
-    boxes = []
-    for rect in outlined:
-        x, y, w, h = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
-        boxes.append(Box(x, y, x + w, y + h))
-    for text in svg.iter(f"{SVG}text"):
-        extents = extent(text)
-        for box in boxes:
-            inside = (
-                box.left <= extents.left + 0.5
-                and extents.right <= box.right + 0.5
-                and box.top <= extents.top + 1
-                and extents.bottom <= box.bottom + 1
-            )
-            assert inside or not extents.meets(box, 1.5), f"{text.text!r} crosses the edge of a box at {box}"
+    boxes = [box_of(rect) for rect in svg.iter(f"{SVG}rect") if rect.get("stroke")]
+    for text, box in itertools.product(svg.iter(f"{SVG}text"), boxes):
+        left, top, right, bottom = place = extent(text)
+        inside = box.left <= left + 0.5 and right <= box.right + 0.5 and box.top <= top + 1 and bottom <= box.bottom + 1
+        assert inside or not place.meets(box, 1.5), f"{text.text!r} crosses the edge of a box at {box}"
 
 
 def painted(element: ET.Element, inherited: str = INK) -> str:
@@ -136,8 +123,7 @@ def test_texts_stand_out_in_light_and_in_dark(svg: ET.Element, dark: bool) -> No
     darker = dark_colors(svg)
     for element in svg.iter():
         if element.tag == f"{SVG}rect" and painted(element) != "none":
-            x, y, w, h = (float(element.get(name, 0)) for name in ("x", "y", "width", "height"))
-            below.append((Box(x, y, x + w, y + h), painted(element)))
+            below.append((box_of(element), painted(element)))
         elif element.tag == f"{SVG}text":
             box = extent(element)
             x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
@@ -155,7 +141,7 @@ def test_every_colour_has_its_rule_for_dark_pages(svg: ET.Element) -> None:
 
 
 def test_a_colour_is_the_same_on_all_dark_pages() -> None:
-    pairs = {pair for path in FILES for pair in dark_colors(element_of(path)).items()}
+    pairs = {pair for path in FILES for pair in dark_colors(ET.parse(path).getroot()).items()}
     assert len(pairs) == len({light for light, _ in pairs})
 
 

@@ -28,7 +28,7 @@ def written(name: str, values: Values) -> str:
 
 
 def test_constants_are_those_of_the_sources(values):
-    """What results tell stands in fixtures/synthetic.md."""
+    """What results tell stands in fixtures/synthetic_page.txt."""
     assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
     assert written("constant.HOPELESS@runner/timing/sampling.hpp", values) == "1.5"
 

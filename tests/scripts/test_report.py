@@ -256,7 +256,7 @@ def verdict_of(file: str, ratio: float | None, verdict: str = "accepted", **more
     speeds = [{"size": "512x512x512", "gflops": 5e4, "gflops_ci": [49e3, 51e3], "throttled": False}] if ratio else []
     vs_cublas = {"mean": ratio, "ci_low": ratio * 0.99, "ci_high": ratio * 1.01} if ratio else None
     found = {"file": file, "hash": "a" * 64, "accepted": verdict == "accepted", "verdict": verdict, "reason": ""}
-    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": []}
+    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": [], "weak_on": []}
     return found | more
 
 
@@ -271,7 +271,7 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     advice = [{"place": "b.cu:7", "text": "bank conflicts"}, {"place": "", "text": "x"}]
     page = verdicts_file(
         tmp_path / "verdicts.json",
-        verdict_of("a.cu", 0.5),
+        verdict_of("a.cu", 0.5, weak_on=["inf", "nan"]),
         verdict_of("b.cu", 1.25, advice=advice, notes=["fast only"]),
         verdict_of("c.cu", None),
         verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
@@ -293,6 +293,7 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     assert rows[0]["what to do next"] == "b.cu:7: bank conflicts. x. fast only"
     assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
     assert rows[0]["SHA-256"] == "a" * 64
+    assert [row["not as FP32 with"] for row in rows] == ["", "inf, nan", ""]
     assert tables["Refused: GPU"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
     assert tables["Undecided: GPU"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
 
@@ -315,7 +316,7 @@ def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
 
 def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
     path = verdicts_file(tmp_path / "given.json", verdict_of("a.cu", 0.5) | {"speeds": None})
-    error = refused(capsys, tmp_path, path)
+    error = refusal(capsys, tmp_path, path)
     assert "verdicts.schema.json" in error
     assert str(path) in error
 
@@ -337,7 +338,6 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
 
 def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
     name = "</script><img src=x onerror=alert(1)>"
-
     found = written(tmp_path, edited("cold.json", on("01_naive", 4096, reason=name), device(name=name)))
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<img" not in html
@@ -433,12 +433,12 @@ def test_images_of_errors_are_of_one_size_and_of_the_protocol_that_the_page_show
     assert {row["problem"] for row in rows} == {"4096"}
 
 
-def test_images_of_energy_are_hollow_where_the_gpu_was_throttled_meanwhile():
-    found = report_data.gather([SYNTHETIC / "energy.json"])
-    found.cases[0]["turn_throttled"] = not found.cases[0]["throttled"]
-    _, rows = report.first_drawn(found, "energy")
-    assert found.cases[0]["id"] in {row["id"] for row in rows}
-    assert all(row["throttled"] == row["turn_throttled"] for row in rows)
+def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
+    fields = {
+        view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(charts.CHARTS[view]))) for view in charts.CHARTS
+    }
+    assert {view for view, of in fields.items() if of == {"turn_throttled"}} == {"energy"}
+    assert fields["relative"] == fields["error"] == {"throttled"}
 
 
 def test_an_axis_of_errors_has_no_number_twice():

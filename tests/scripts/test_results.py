@@ -99,13 +99,8 @@ def test_transposed_products_and_batches_are_cases_of_their_own(edited):
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("64", "64x64x64"),
-        ("64:nn", "64x64x64"),
-        ("64:nt", "64x64x64:nt"),
-        ("4096x128x64", "4096x128x64"),
-        ("1x2x3x4", "2x3x4"),
-        ("96x512x512x64:tn", "96x512x512x64:tn"),
-        ("2x3x4x5", "2x3x4x5"),
+        *(("64", "64x64x64"), ("64:nn", "64x64x64"), ("64:nt", "64x64x64:nt"), ("1x2x3x4", "2x3x4")),
+        *((text, text) for text in ("4096x128x64", "96x512x512x64:tn", "2x3x4x5")),
     ],
 )
 def test_sizes_are_read_as_the_runner_reads_them(text, written):

@@ -145,9 +145,9 @@ def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.Complet
     (build / "tests").mkdir(parents=True)
     programs = tmp_path / "bin"
     programs.mkdir()
-    fake(str(build / "tests"), "gpu_tests", "")
+    fake(build / "tests", "gpu_tests", "")
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
-    fake(str(programs), "compute-sanitizer", text)
+    fake(programs, "compute-sanitizer", text)
     path = f"{programs}:{os.environ['PATH']}"
     done = bash(str(SCRIPTS / "sanitize.sh"), "--build", str(build), *options, path=path)
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
@@ -201,10 +201,17 @@ exit {status}
 """
 
 
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """The build folder of measure_device."""
+    (tmp_path / "build").mkdir()
+    return tmp_path / "build"
+
+
 def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
-    fake(str(programs), "nvidia-smi", "echo NVIDIA H200")
+    fake(programs, "nvidia-smi", "echo NVIDIA H200")
     folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
     path = f"{programs}:{os.environ['PATH']}"
     return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
@@ -212,7 +219,7 @@ def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> s
 
 def without_a_gpu(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
-    fake(str(tmp_path), "nvidia-smi", "exit 9")
+    fake(tmp_path, "nvidia-smi", "exit 9")
     logs = ("--logs", str(tmp_path / "logs"))
     return bash(str(SCRIPTS / "measure_device.sh"), *logs, *options, path=f"{tmp_path}:{os.environ['PATH']}")
 
@@ -253,24 +260,23 @@ def test_every_step_of_measure_device_is_known(tmp_path):
     assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
 
 
-def test_measuring_goes_on_where_it_stopped(tmp_path):
-    build, out = tmp_path / "build", tmp_path / "out"
-    build.mkdir()
+def test_measuring_goes_on_where_it_stopped(tmp_path, build):
+    out = tmp_path / "out"
     nothing = measure_device(tmp_path, "--resume", "--steps", "cold,warm")
     assert nothing.returncode == 1
     assert "no earlier call left anything" in nothing.stderr
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status='$([ "$2" != warm.json ]; echo $?)'))
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status='$([ "$2" != warm.json ]; echo $?)'))
     assert measure_device(tmp_path, "--steps", "cold,warm,shapes").returncode == 1
     assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\ndone shapes\n"
 
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="bbb", status=0))
+    fake(build, "runner", FAKE_RUNNER.format(commit="bbb", status=0))
     refused = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
     assert refused.returncode == 1
     assert "the results so far are of commit aaa, the build is of commit bbb" in refused.stderr
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa with changes", status=0))
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa with changes", status=0))
     assert "files differ from the commit" in measure_device(tmp_path, "--resume", "--steps", "warm").stderr
 
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
     (out / "cold.json").write_text("kept", encoding="utf-8")
     done = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
     assert done.returncode == 0, done.stderr
@@ -286,13 +292,12 @@ def test_measuring_goes_on_where_it_stopped(tmp_path):
     assert not progress.exists(), "all steps are done"
 
 
-def test_a_kill_costs_one_step(tmp_path):
-    build, out = tmp_path / "build", tmp_path / "out"
-    build.mkdir()
+def test_a_kill_costs_one_step(tmp_path, build):
+    out = tmp_path / "out"
     out.mkdir()
     (out / "warm.json").write_text("of an earlier round", encoding="utf-8")
     killer = 'case "$*" in *warm.json) echo half >warm.json; kill -KILL 0 ;; esac'  # the script as well
-    fake(str(build), "runner", killer + FAKE_RUNNER.format(commit="aaa", status=0))
+    fake(build, "runner", killer + FAKE_RUNNER.format(commit="aaa", status=0))
     assert measure_device(tmp_path, "--steps", "cold,warm,shapes", by=("setsid", "--wait")).returncode != 0
     assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\n"
     assert (out / "cold.json").read_text(encoding="utf-8") == "cold.json\n"
@@ -305,11 +310,9 @@ def chapters_of(kernels: str) -> set[int]:
     return {number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1)}
 
 
-def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path):
-    build = tmp_path / "build"
-    build.mkdir()
+def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path, build):
     log = tmp_path / "calls"
-    fake(str(build), "runner", f'echo "$@" >>{log}' + FAKE_RUNNER.format(commit="aaa", status=0))
+    fake(build, "runner", f'echo "$@" >>{log}' + FAKE_RUNNER.format(commit="aaa", status=0))
     steps = ("cold", "warm", "shapes-tensor", "accuracy", "energy", "sustained")
     assert measure_device(tmp_path, "--steps", ",".join(steps)).returncode == 0
     asked = [line.split() for line in log.read_text(encoding="utf-8").splitlines() if "--kernel" in line]
@@ -319,26 +322,23 @@ def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path
     assert [step for step, named in kernels.items() if named == "all"] == ["cold", "warm", "accuracy"]
 
 
-def test_tests_are_built_where_a_step_runs_them(tmp_path):
+def test_tests_are_built_where_a_step_runs_them(tmp_path, build):
     programs = tmp_path / "bin"
     programs.mkdir()
     log = tmp_path / "calls"
-    fake(str(programs), "cmake", f'echo "$@" >>{log}')
-    fake(str(programs), "nvcc", "exit 0")
-    fake(str(programs), "ctest", "exit 0")
-    build = tmp_path / "build"
-    build.mkdir()
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    fake(programs, "cmake", f'echo "$@" >>{log}')
+    fake(programs, "nvcc", "exit 0")
+    fake(programs, "ctest", "exit 0")
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
     assert measure_device(tmp_path, "--steps", "build,test").returncode == 0
     assert measure_device(tmp_path, "--steps", "build,cold").returncode == 0
     configured = [line for line in log.read_text(encoding="utf-8").splitlines() if "SGEMM_BUILD_TESTS" in line]
     assert ["-DSGEMM_BUILD_TESTS=ON" in line for line in configured] == [True, False]
 
 
-def test_measured_results_hold_no_path_of_the_machine(tmp_path):
-    build, out = tmp_path / "build", tmp_path / "out"
-    build.mkdir()
-    fake(str(build), "runner", FAKE_RUNNER.format(commit="aaa", status=1))
+def test_measured_results_hold_no_path_of_the_machine(tmp_path, build):
+    out = tmp_path / "out"
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=1))
     out.mkdir()
     done = measure_device(tmp_path, "--steps", "cold,end-to-end")
     assert done.returncode == 1

@@ -1,5 +1,5 @@
-"""The blocks of pages. fixtures/synthetic.md has what they write of the synthetic results. With SGEMM_WRITE_PAGE=1 the
-tests write it anew: its difference shows what a change does.
+"""The blocks of pages. fixtures/synthetic_page.txt has what they write of the synthetic results. With SGEMM_WRITE_PAGE
+set, the tests write it anew: its difference shows what a change does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tools import turns
 from tools.docs import pages, tables
 from tools.results import load, one
 
-PAGE = Path(__file__).parent / "fixtures" / "synthetic.md"
+PAGE = Path(__file__).parent / "fixtures" / "synthetic_page.txt"
 END = "<!-- [[[end]]] -->"
 
 

@@ -76,7 +76,7 @@ def test_what_it_holds(wheel):
 def test_libraries_need_neither_cuda_nor_a_folder_of_the_machine(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     libraries = list(tmp_path.glob("sgemm/lib/*"))
-    assert len(libraries) == 2
+    assert len(libraries) >= 2
     for library in libraries:
         dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
         assert not re.search(r"\((RUNPATH|RPATH)\)|\[lib(cuda|cublas)", dynamic)

@@ -6,7 +6,8 @@ not. tools/docs/tables.py writes the outcome into docs/claims.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
@@ -95,16 +96,14 @@ class Evidence:
 
     def largest_with_copies(self, *kernels: str) -> float:
         """The largest size that was measured with copies for all of the kernels."""
-        try:
+        with suppress(Missing):
             return max(set.intersection(*(set(self.end_to_end(kernel)) for kernel in kernels)), default=nan)
-        except Missing:
-            return nan
+        return nan
 
     def time_with_copies(self, kernel: str, size: float) -> float:
-        try:
+        with suppress(Missing):
             return self.end_to_end(kernel).get(size, nan)
-        except Missing:
-            return nan
+        return nan
 
     def crossing(self, slow_start: str, fast_start: str) -> float:
         size = crossover(self.end_to_end(slow_start), self.end_to_end(fast_start))
@@ -193,27 +192,22 @@ def is_true(predicate: str, values: dict[str, Any]) -> bool:
     return bool(eval(code, {"about": about} | values))
 
 
-def borne_out(reasons: list[dict], values: dict[str, Any]) -> list[str]:
-    """The texts of those reasons whose predicates hold."""
-    texts = []
-    for reason in reasons:
-        try:
-            if is_true(reason["holds"], values):
-                texts.append(Shown().vformat(reason["text"], (), values))
-        except Missing:
-            continue
-    return texts
-
-
-def shown(claim: dict, values: dict[str, Any]) -> str:
-    """The parts of the claim's text whose values are known."""
+def told(texts: Iterable[str], values: dict[str, Any]) -> str:
+    """Those of the texts whose values are known."""
     parts = []
-    for part in claim["here"]:
-        try:
-            parts.append(Shown().vformat(part, (), values))
-        except Missing:
-            continue
+    for text in texts:
+        with suppress(Missing):
+            parts.append(Shown().vformat(text, (), values))
     return "; ".join(parts)
+
+
+def borne_out(reasons: Iterable[dict], values: dict[str, Any]) -> str:
+    """The texts of those reasons whose predicates hold."""
+    found = []
+    for reason in reasons:
+        with suppress(Missing):
+            found += [reason["text"]] * is_true(reason["holds"], values)
+    return told(found, values)
 
 
 def find(claim: dict, evidence: Evidence) -> Finding:
@@ -223,14 +217,14 @@ def find(claim: dict, evidence: Evidence) -> Finding:
         if "missing" in claim:
             raise Missing(claim["missing"])
         values = values_of(claim, evidence)
-        if other := borne_out(claim.get("not_comparable", []), values):
-            return Finding(shown(claim, values), NOT_COMPARABLE, "; ".join(other))
-        if is_true(claim["holds"], values):
-            return Finding(shown(claim, values), REPRODUCED)
+        other = borne_out(claim.get("not_comparable", []), values)
+        holds = not other and is_true(claim["holds"], values)
     except Missing as missing:
         return Finding("", NOT_MEASURED, str(missing))
-    why = "; ".join(borne_out(claim.get("why_not", []), values))
-    return Finding(shown(claim, values), NOT_REPRODUCED, why or UNEXPLAINED)
+    here = told(claim["here"], values)
+    if other or holds:
+        return Finding(here, NOT_COMPARABLE if other else REPRODUCED, other)
+    return Finding(here, NOT_REPRODUCED, borne_out(claim.get("why_not", []), values) or UNEXPLAINED)
 
 
 # What the equations in claims.toml are about.

@@ -583,11 +583,15 @@ class Blocks:
         paths = [require_measured(self._folders.path, name) for name in ("cold.json", file)]
         return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
 
-    def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
-        """Nsight Compute's counters of the kernels."""
+    def _counters(self, file: str) -> dict:
         document = counters_of_folder(self._folders.path, file)
         if document is None:
             raise ResultsError(f"{self._folders.path} has no {file}")
+        return document
+
+    def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+        """Nsight Compute's counters of the kernels."""
+        document = self._counters(file)
         names, derived = self._ids(kernels), document["derived"]
         self._demand(names, list(derived), file)
         rows = [[title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in COUNTER_ROWS]
@@ -599,9 +603,7 @@ class Blocks:
 
     def launches(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
         """A row for each launch of products that take several, in their order, from Nsight Compute."""
-        document = counters_of_folder(self._folders.path, file)
-        if document is None:
-            raise ResultsError(f"{self._folders.path} has no {file}")
+        document = self._counters(file)
         names, launches = self._ids(kernels), document.get("launches", {})
         if missing := [name for name in names if name not in launches]:
             raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
@@ -616,9 +618,8 @@ class Blocks:
                 cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
                 rows.append([*cells, maybe(percent, derived.get("tensor_pipe_percent"))])
         head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
-        source = (
-            f"Nsight Compute {document['context'].get('ncu', 'unknown')}, M = N = K = {document['context']['size']}."
-        )
+        context = document["context"]
+        source = f"Nsight Compute {context.get('ncu', 'unknown')}, M = N = K = {context['size']}."
         return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def claims(self) -> str:
@@ -909,9 +910,8 @@ class Blocks:
         compares what follows from them."""
         comparison = self._folders.comparison()
         cases = [comparison.case(name) for name in self._ids(kernels)]
-        columns = [counts_of_case(case) for case in cases]
-        titles = dict.fromkeys(title for column in columns for title in column)
-        rows = [[title, *(cell for column in columns for cell in column.get(title, ("", "")))] for title in titles]
+        columns = [{title: both(*of) for title, of in counts.quantities(case).items()} for case in cases]
+        rows = [[title, *(cell for column in columns for cell in column[title])] for title in columns[0]]
         head = [" ", *(text for case in cases for text in (f"{self._linked(case.kernel)} counted", "measured"))]
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
         shown = table(head, [row for row in rows if any(row[1:])])
@@ -954,11 +954,6 @@ class Blocks:
             rows.append(cells)
         head = ["kernel", "an element of A, by hand", "counted", "an element of B, by hand", "counted"]
         return f"{table(head, rows)}\n\nM = N = K = {comparison.size}."
-
-
-def counts_of_case(case: counts.Case) -> dict[str, tuple[str, str]]:
-    """What was counted and measured of a kernel, by title."""
-    return {title: tuple(both(pair, form)) for title, (pair, form) in counts.quantities(case).items()}
 
 
 BLOCKS = [name for name in vars(Blocks) if not name.startswith("_")]

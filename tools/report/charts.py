@@ -33,6 +33,7 @@ class Quantity:
     tick: str | None = None  # a field that is marked beside the point, where it is there
     reference: float | None = None  # where a line is drawn
     scale: Mapping = field(default_factory=dict)
+    hot: str = "throttled"  # the field that tells hollow points
     digits: str = "~r"  # the form of the axis's numbers, as d3 writes it
 
     def channel(self, of: str | None = None) -> Spec:
@@ -67,12 +68,11 @@ def layer(mark: Spec | str, test: str | None = None, **encoding: Spec) -> Spec:
     return {"mark": mark, "encoding": encoding} | ({"transform": [{"filter": test}]} if test else {})
 
 
-def points(**place: Spec) -> list[Spec]:
+def points(hot: str = "throttled", **place: Spec) -> list[Spec]:
     """Hollow where the GPU was throttled. A click on one shows the samples of its case."""
     about = {"color": COLOR, "shape": SHAPE, "tooltip": ABOUT_A_CASE}
     return [
-        layer(POINT | {"filled": filled}, f"{'!' * filled}datum.throttled", **place, **about)
-        for filled in (True, False)
+        layer(POINT | {"filled": filled}, f"{'!' * filled}datum.{hot}", **place, **about) for filled in (True, False)
     ]
 
 
@@ -95,7 +95,7 @@ def values_of(quantity: Quantity, along: str, other: Mapping[str, Spec]) -> list
         tick["orient"] = "horizontal" if along == "y" else "vertical"
         test = f"isValid(datum.{quantity.tick}) && datum.{quantity.tick} < datum.{quantity.field}"
         layers.append(layer(tick, test, **place, **other, color=COLOR))
-    return layers + points(**{along: quantity.channel()}, **other)
+    return layers + points(quantity.hot, **{along: quantity.channel()}, **other)
 
 
 def over_size(quantity: Quantity) -> Spec:
@@ -199,7 +199,7 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "comparison": pair(Quantity("ratio", "new speed over old speed", ("ratio_low", "ratio_high"), None, 1, NEAR)),
     "error": {"scatter": scatter(SPEED, ERROR)},
     "distribution": {"scatter": errors_by_distribution()},
-    "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO)),
+    "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO, hot="turn_throttled")),
     "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
     "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
     "spread": pair(Quantity("spread", "range in % of the median", scale=RATIO)),

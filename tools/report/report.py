@@ -106,11 +106,6 @@ def of_one_problem(cases: Sequence[dict], usual: str = "") -> list[dict]:
     return [case for case in cases if case["problem"] == chosen]
 
 
-def as_in_turns(cases: Sequence[dict]) -> list[dict]:
-    """The cases as they were while their energy was measured."""
-    return [case | {"throttled": case["turn_throttled"]} for case in cases]
-
-
 def moments_of(cases: Sequence[dict]) -> list[dict]:
     """The moments of sustained cases, those of a case's two turns on lines of their own."""
     return [
@@ -147,7 +142,7 @@ IMAGES: dict[str, tuple[str, Callable[[Sequence[dict]], list[dict]]]] = {
     "relative": ("of", list),
     "absolute": ("tflops", list),
     "error": ("written_err", partial(of_one_problem, usual="4096")),
-    "energy": ("gflop_per_joule", as_in_turns),
+    "energy": ("gflop_per_joule", list),
     "sustained": ("moments", moments_of),
     "boards": ("tflops", over_files),
     "spread": ("tflops", over_files),

@@ -119,7 +119,8 @@ SGEMM_API int sgemm_version(void);
 /* The version of the cuBLAS that the library calls, in the same form, and its file. Both outlive all handles. 0 and "":
  * none was found. It is that of CUDA 12 or 13, and the first of these: the file that the environment variable
  * SGEMM_CUBLAS names, and no other then; one that the process has loaded; the one that the loader finds; that of the
- * toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. It is looked for once, by these functions or by sgemm_create(). */
+ * toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. It is looked for once, by these functions or by sgemm_create().
+ */
 SGEMM_API int sgemm_cublas_version(void);
 SGEMM_API const char* sgemm_cublas_path(void);
 
@@ -149,7 +150,8 @@ SGEMM_API sgemm_status_t sgemm_get_accuracy(sgemm_handle_t handle, sgemm_accurac
 SGEMM_API sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode);
 SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value);
 
-/* SGEMM_FALLBACK_CUBLAS at first. A program that has a cuBLAS of its own may want its own handle and workspace there. */
+/* SGEMM_FALLBACK_CUBLAS at first. A program that has a cuBLAS of its own may want its own handle and workspace there.
+ */
 SGEMM_API sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback);
 SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value);
 

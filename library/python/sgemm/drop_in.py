@@ -5,11 +5,9 @@ import functools
 from collections.abc import Iterable
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_int64, c_size_t
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from . import library
 
-NAME = "libsgemm_cublas.so"
 OFF, UNSET = -1, -2
 ACCURACIES = {**library.ACCURACIES, "cublas": OFF}
 CURRENT_TASK = CFUNCTYPE(c_int)
@@ -21,16 +19,11 @@ def number_of(accuracy: str) -> int:
     return ACCURACIES[accuracy]
 
 
-def path() -> str:
-    """The file of the drop-in, which lies beside libsgemm. Raises LibraryNotFound."""
-    return str(Path(library.library_path()).with_name(NAME))
-
-
 @functools.cache
 def load() -> ctypes.CDLL:
     """Loads the drop-in once, or takes that of LD_PRELOAD. Raises LibraryNotFound."""
     try:
-        return declared(ctypes.CDLL(None if is_preloaded() else path()))
+        return declared(ctypes.CDLL(None if is_preloaded() else library.drop_in_path()))
     except (OSError, AttributeError) as error:
         if isinstance(error, library.LibraryNotFound):
             raise

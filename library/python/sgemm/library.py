@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
 from pathlib import Path
 
 from . import cublas
@@ -103,21 +103,12 @@ def version() -> int:
     return load().sgemm_version()
 
 
-class Plan(ctypes.Structure):
-    """sgemm_plan_t: what the library would do with a call."""
-
-    _fields_ = (
-        *(("kernel", c_char * 32), ("configuration", c_char * 64), ("reason", c_char * 128), ("launches", c_int)),
-        *(("workspace_bytes", c_size_t), ("predicted_us", c_double), ("cublas_us", c_double)),
-    )
-
-
 def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
     """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
-    handle, result = Handle().pointer, Plan()
-    check(load().sgemm_set_accuracy(handle, accuracy))
+    handle, result = Handle(), Plan()  # the handle ends with this call
+    check(load().sgemm_set_accuracy(handle.pointer, accuracy))
     sizes = (m, n, k, k, n, n, batch_count)
-    check(load().sgemm_gemm_plan(handle, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
+    check(load().sgemm_gemm_plan(handle.pointer, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
     return result
 
 

@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import functools
 import inspect
+import os
 import sys
 import threading
 from pathlib import Path
@@ -44,6 +45,8 @@ def enable(accuracy: str = "componentwise", *, timed: bool = False) -> None:
     """
     number = drop_in.number_of(accuracy)
     with _lock:
+        if torch.are_deterministic_algorithms_enabled():
+            os.environ["SGEMM_REPEATABLE"] = "1"  # read by the first product
         _redirect(number)
         drop_in.load().sgemm_drop_in_set_log(2 if timed else 1)
 
@@ -73,9 +76,6 @@ class use(contextlib.ContextDecorator):
         self.accuracy = accuracy
         self.number = drop_in.number_of(accuracy)
         self.before = threading.local()
-
-    def _recreate_cm(self) -> "use":
-        return use(self.accuracy)
 
     def __call__(self, function: Any) -> Any:
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):

@@ -1,7 +1,9 @@
 #include "bench/gpu/modes.hpp"
+#include "common/cuda_check.hpp"
 #include "device/watch.hpp"
 #include "judge/round_trip.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +28,24 @@ double cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
   return *state.cublas_alone_us;
 }
 
+/// Device memory that nobody has.
+std::size_t free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+/// Samples need no more memory than a launch, but for some of the judge's.
+void note_leak(std::size_t free_before, Record& record) {
+  constexpr std::size_t MIB = std::size_t{1} << 20U;
+  constexpr std::size_t OF_JUDGE = 64 * MIB;
+  const std::size_t free = free_bytes();
+  if (free + OF_JUDGE < free_before) {
+    record.note = fmt::format("{} MiB of the GPU's memory went while it was measured", (free_before - free) / MIB);
+  }
+}
+
 }  // namespace
 
 void measure(GpuSession& gpu, const GpuCase& item) {
@@ -33,6 +53,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   const double alone_us = cublas_alone_us(gpu, item);
   const Prepared prepared = gpu.prepare(item);
   gpu.run_verified(prepared, item);
+  const std::size_t free_before = free_bytes();
 
   std::unique_ptr<Witness> witness = gpu.witness_of(item);
   const Contender contender{prepared, Owner::kernel, GpuSession::standard_of(operands, kernel.accuracy, record.rel_err),
@@ -47,6 +68,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   if (gpu.foreign() != nullptr) {
     gpu.require_clocks_agree(record);
     require_rival_undisturbed(median(timings.rival_us), alone_us);
+    note_leak(free_before, record);
   }
   if (witness) {
     witness.reset();  // the operands are those of the reference again

@@ -310,12 +310,6 @@ function byProblem(cases, usual) {
 const errorsOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "measured" && row.err), "4096");
 const sustainedOf = (page) => byProblem(page.cases.filter((row) => row.moments));
 
-/** The cases as they were while their energy was measured. */
-function turnsOf(page) {
-  const rows = page.cases.map((row) => ({ ...row, throttled: row.turn_throttled }));
-  return { rowsOf: () => rows };
-}
-
 /** The cases at the bytes that a reader chose, and the control for it where bytes were counted. */
 function intensitiesOf(page) {
   let counted = false;
@@ -338,8 +332,7 @@ async function main() {
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
-  const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, energy: turnsOf,
-    sustained: sustainedOf };
+  const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, sustained: sustainedOf };
   const ask = ["comparison", "sustained", "boards", "spread"]; // for files that few reports have
   const all = (charted ? VIEWS : []).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };

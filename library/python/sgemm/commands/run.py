@@ -53,7 +53,10 @@ def command_of(options: argparse.Namespace) -> list[str]:
 
 def environment_of(options: argparse.Namespace) -> dict[str, str]:
     environment = dict(os.environ)
-    preload = [library.drop_in_path(), *environment.get("LD_PRELOAD", "").split(":")]
+    drop_in = library.drop_in_path()
+    if set(drop_in) & set(" :"):
+        raise library.LibraryNotFound(f"{drop_in} has a blank or a colon in its path, where LD_PRELOAD is divided")
+    preload = [drop_in, *environment.get("LD_PRELOAD", "").split(":")]
     environment["LD_PRELOAD"] = ":".join(filter(None, preload))
     if options.accuracy:
         environment["SGEMM_ACCURACY"] = options.accuracy

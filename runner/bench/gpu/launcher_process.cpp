@@ -1,4 +1,6 @@
-// A launcher's process, with CUDA. What a file has loaded may change what any function here does.
+// What a file has loaded may change what any function here does.
+
+#include "bench/launcher_process.hpp"
 
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"
