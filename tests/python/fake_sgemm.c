@@ -59,6 +59,9 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
                                int64_t batch_count, sgemm_plan_t* plan) {
   const int large = fake.plans == 0 ? m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 : fake.plans == 2;
   (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+  if (fake.handles == 0) { /* this one was destroyed */
+    return SGEMM_STATUS_NOT_INITIALIZED;
+  }
   memset(plan, 0, sizeof *plan);
   strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
   strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");

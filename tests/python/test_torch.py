@@ -287,14 +287,41 @@ def test_a_module_that_fails_is_left():
     assert sgemm.torch._of_thread.forward == []
 
 
+def test_hooks_of_a_module_are_inside_of_it():
+    sgemm.torch.enable("componentwise")
+    layer = Layer()
+    layer.register_forward_pre_hook(lambda *_: note("hook"))
+    sgemm.torch.module(layer, "fp32")
+    layer.register_forward_pre_hook(lambda *_: note("hook"))
+    layer(x())
+    assert accuracies("hook") == [FP32, FP32]
+
+
+def test_backward_passes_that_ended_are_forgotten(library, monkeypatch):
+    set_task, entered = library.sgemm_drop_in_set_task_accuracy, {}
+
+    def noted(task, accuracy):
+        entered[task] = accuracy
+        set_task(task, accuracy)
+
+    monkeypatch.setattr(library, "sgemm_drop_in_set_task_accuracy", noted)
+    for _ in range(3):
+        with sgemm.torch.use("normwise"):
+            Product.apply(x(), x()).sum().backward()
+    assert list(entered.values()) == [drop_in.UNSET] * 3
+
+
 def test_a_module_marks_only_its_own_nodes():
     sgemm.torch.enable("componentwise")
     layer = sgemm.torch.module(Layer(), "fp32")
+    accumulation = layer.weight.view(9).grad_fn.next_functions[0][0]
     before = Product.apply(x(), x())
     for _ in range(3):  # parameters live on: nothing may gather at them
         seen.clear()
         layer(before).sum().backward(retain_graph=True)
         assert accuracies("backward") == [FP32, COMPONENTWISE]
+    assert accumulation.name() == "torch::autograd::AccumulateGrad"
+    assert not accumulation.metadata
     with torch.no_grad():
         assert layer(x()).grad_fn is None
 

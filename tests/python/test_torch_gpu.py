@@ -21,7 +21,7 @@ import sgemm.torch  # noqa: E402
 
 functional = torch.nn.functional
 EPS = 2.0**-24
-N = 640  # products of this size are faster in the library by every prediction
+N = 1536  # products of this size are faster in the library by every prediction
 
 
 @pytest.fixture(autouse=True)

@@ -105,10 +105,10 @@ def version() -> int:
 
 def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
     """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
-    handle, result = Handle().pointer, Plan()
-    check(load().sgemm_set_accuracy(handle, accuracy))
+    handle, result = Handle(), Plan()  # the handle ends with this call
+    check(load().sgemm_set_accuracy(handle.pointer, accuracy))
     sizes = (m, n, k, k, n, n, batch_count)
-    check(load().sgemm_gemm_plan(handle, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
+    check(load().sgemm_gemm_plan(handle.pointer, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
     return result
 
 

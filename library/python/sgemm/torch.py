@@ -77,9 +77,6 @@ class use(contextlib.ContextDecorator):
         self.number = drop_in.number_of(accuracy)
         self.before = threading.local()
 
-    def _recreate_cm(self) -> "use":
-        return use(self.accuracy)
-
     def __call__(self, function: Any) -> Any:
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             raise TypeError("use() can not decorate a generator or a coroutine: enter it inside")
