@@ -54,10 +54,9 @@ FlagGroup what_to_measure(Options& options) {
           {{"--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels), CHOOSE_KERNELS,
             [&](Text text) { options.kernels = text; }},
            {"--sizes", "SIZES",
-            fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}; --judge: {}]",
-                        default_sizes(Mode::measure, true), default_sizes(Mode::accuracy, true),
-                        default_sizes(Mode::accuracy, false), default_sizes(Mode::profile, true),
-                        default_sizes(Mode::judge, true)),
+            fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}]", default_sizes(Mode::measure, true),
+                        default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false),
+                        default_sizes(Mode::profile, true)),
             ALL, [&](Text text) { options.sizes = text; }},
            {"--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha), ALL,
             [&](Text text) { protocol.alpha = parse_factor("--alpha", text); }},
@@ -101,8 +100,9 @@ FlagGroup of_files(Options& options) {
             }},
            {"--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else", ALL,
             [&](Text text) { options.new_kernel = text; }},
-           {"--judge", "FILES", "try files, and those of folders, with hidden cases; accept or refuse each", ALL,
-            [&](Text text) { options.kernels = text; }}}};
+           {"--judge", "FILES",
+            fmt::format("accept or refuse files, also by hidden cases [--sizes: {}]", default_sizes(Mode::judge, true)),
+            ALL, [&](Text text) { options.kernels = text; }}}};
 }
 
 FlagGroup how_to_measure(Options& options) {

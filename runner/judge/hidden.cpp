@@ -1,5 +1,7 @@
 #include "judge/hidden.hpp"
 
+#include "verify/accuracy.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -22,7 +24,8 @@ Size new_size(const Size& asked, const Grain& grain, std::int64_t most, std::vec
     size.m = draw(std::min(asked.m, most), std::size_t{0}, attempt);
     size.n = grain.square ? size.m : draw(std::min(asked.n, most), std::size_t{1}, attempt);
     size.k = grain.square ? size.m : draw(std::min(asked.k, most), std::size_t{2}, attempt);
-    if (std::find(taken.begin(), taken.end(), size) == taken.end()) {
+    const bool same = size.m == size.n && size.n == size.k;
+    if (same == grain.square && std::find(taken.begin(), taken.end(), size) == taken.end()) {
       taken.push_back(size);
       return size;
     }
@@ -40,9 +43,9 @@ void shuffle(Element begin, Element end, SecretNumbers& numbers) {
 
 Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
                SecretNumbers& numbers) {
-  constexpr std::int64_t FARTHEST = 4;  // pairs of steps
+  const std::int64_t farthest = grain.step < 32 ? 4 : 1;  // pairs of steps
   return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t, std::int64_t attempt) {
-    const std::int64_t steps = 2 * numbers.below(2 * FARTHEST + attempt) - 2 * FARTHEST;
+    const std::int64_t steps = 2 * numbers.below(2 * farthest + attempt) - 2 * farthest;
     return odd_multiple(extent + steps * grain.step, grain.step);
   });
 }
@@ -57,6 +60,13 @@ Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std
     const std::int64_t off = numbers.below(WHOLE / 8 + attempt);
     return odd_multiple(extent * part / WHOLE - off * extent / WHOLE + 2 * attempt * grain.step, grain.step);
   });
+}
+
+bool is_required(Distribution data) {
+  constexpr std::array OF_PRODUCTS{AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split};
+  const bool promised = std::all_of(OF_PRODUCTS.begin(), OF_PRODUCTS.end(),
+                                    [&](AccuracyClass accuracy) { return promises(accuracy, data); });
+  return promised && data != Distribution::inf && data != Distribution::nan;
 }
 
 std::vector<Distribution> hidden_kinds(SecretNumbers& numbers) {

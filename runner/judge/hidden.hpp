@@ -50,6 +50,11 @@ Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::ve
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
                    SecretNumbers& numbers);
 
+/// Whether a file has to keep the bound of FP32 on such operands. A kernel may make FP32 products of several products
+/// on tensor cores. It loses denormal numbers then, or numbers far smaller than their neighbours, and infinities become
+/// NaN. What it loses is told, and does not refuse it.
+bool is_required(Distribution data);
+
 /// All kinds of operands in an order that the secret makes: the kinds of --accuracy and the decoys.
 std::vector<Distribution> hidden_kinds(SecretNumbers& numbers);
 

@@ -28,7 +28,7 @@ struct RoundTripCost {
 RoundTripCost cost_of(const std::vector<RoundTrip>& empty);
 
 constexpr double SPREADS = 3.0;
-constexpr double LEAST_TOLERANCE_US = 15.0;
+constexpr double LEAST_TOLERANCE_US = 20.0;
 /// Of the sample's own time, for clocks of the GPU that have changed since.
 constexpr double RELATIVE_TOLERANCE = 0.02;
 

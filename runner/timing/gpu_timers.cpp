@@ -52,6 +52,7 @@ RoundTrip EventTimer::round_trip(const Contender& contender, DeviceProblem& prob
   using Clock = std::chrono::steady_clock;
   const std::vector<Places> places = places_of(problem, launches);
   ForeignKernel& foreign = *contender.foreign;
+  launch_empty(stream_);  // so that the GPU is this process's when the clock starts
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   cudaCtxResetPersistingL2Cache();  // what launches have set aside would outlive the flush
   cudaGetLastError();               // GPUs that can set nothing aside refuse it

@@ -76,7 +76,7 @@ void add_what_is_special(FileVerdict& verdict) {
   std::set<Size> right_sizes;
   std::set<Size> wrong_sizes;
   for (const JudgedCase& item : verdict.cases) {
-    if (item.purpose == Purpose::operands && item.record.data) {
+    if (item.purpose == Purpose::operands && item.record.data && !is_weak(item)) {
       const bool wrong = is_wrong(item.record);
       (wrong ? wrong_kinds : right_kinds).insert(*item.record.data);
       (wrong ? wrong_sizes : right_sizes).insert(item.record.size);

@@ -36,7 +36,7 @@ using Words = std::vector<std::string>;
 /// that the host makes.
 constexpr std::int64_t EXECUTED = 72;
 constexpr std::int64_t CHECKED = 40;
-constexpr std::int64_t ON_GPU = 1536;
+constexpr std::int64_t ON_GPU = 1024;
 /// Sizes near those that were asked for are timed beside so many of them.
 constexpr std::size_t MOST_NEAR = 3;
 constexpr int VERDICTS_VERSION = 1;
@@ -44,16 +44,21 @@ constexpr int VERDICTS_VERSION = 1;
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 template <class Items>
-std::string listed(const Items& items) {
-  Words texts;
+Words words_of(const Items& items) {
+  Words words;
   for (const auto& item : items) {
-    texts.emplace_back(to_string(item));
+    words.emplace_back(to_string(item));
   }
-  return fmt::format("{}", fmt::join(texts, ","));
+  return words;
+}
+
+template <class Items>
+std::string listed(const Items& items) {
+  return fmt::format("{}", fmt::join(words_of(items), ","));
 }
 
 /// What is the same for all files of a run.
-struct Court {
+struct JudgeRun {
   const Options& options;
   const DeviceQuery& device;
   Secret secret;
@@ -64,12 +69,12 @@ struct Court {
 };
 
 /// The trials of one file.
-class Hearing {
+class FileTrials {
  public:
-  Hearing(const Court& court, std::string term, const UserFile& file)
-      : court_(court), term_(std::move(term)), file_(file), numbers_(court.secret), taken_(court.asked) {
-    findings_.asked = court.asked;
-    findings_.no_gpu = court.on_gpu() ? "" : court.device.error;
+  FileTrials(const JudgeRun& run, std::string term, const UserFile& file)
+      : run_(run), term_(std::move(term)), file_(file), numbers_(run.secret), taken_(run.asked) {
+    findings_.asked = run.asked;
+    findings_.no_gpu = run.on_gpu() ? "" : run.device.error;
   }
 
   FileVerdict run() {
@@ -78,10 +83,10 @@ class Hearing {
     if (right_so_far()) {
       try_operands();
     }
-    if (right_so_far() && court_.on_gpu()) {
+    if (right_so_far() && run_.on_gpu()) {
       measure_decoy();
     }
-    if (right_so_far() && court_.on_gpu()) {
+    if (right_so_far() && run_.on_gpu()) {
       measure();
     }
     if (right_so_far()) {
@@ -89,7 +94,7 @@ class Hearing {
     }
     FileVerdict verdict = verdict_of(findings_);
     if (verdict.decision == Decision::accepted && find_program("ncu")) {
-      try_out(Purpose::profile, {"--profile", "--sizes", to_string(court_.asked.front())});
+      try_out(Purpose::profile, {"--profile", "--sizes", to_string(run_.asked.front())});
       verdict = verdict_of(findings_);
     }
     verdict.notes.insert(verdict.notes.end(), notes_.begin(), notes_.end());
@@ -102,7 +107,7 @@ class Hearing {
   const FileTrial& try_out(Purpose purpose, const Words& flags, bool until_supported = false) {
     Words words{"--kernel", term_};
     append(words, flags);
-    const Options& options = court_.options;
+    const Options& options = run_.options;
     const auto add = [&](const char* flag, const std::string& value) { append(words, {flag, value}); };
     const LaunchOptions& launch = options.user.launch;
     for (const auto& [flag, value] : {std::pair{"--launch", launch.launch}, std::pair{"--requires", launch.requirement},
@@ -126,17 +131,17 @@ class Hearing {
     if (options.protocol.beta != 0.0F) {
       add("--beta", fmt::format("{}", options.protocol.beta));
     }
-    if (court_.on_gpu() && options.device != 0 && purpose != Purpose::check && purpose != Purpose::count) {
+    if (run_.on_gpu() && options.device != 0 && purpose != Purpose::check && purpose != Purpose::count) {
       add("--device", fmt::format("{}", options.device));
     }
-    findings_.trials.push_back(run_trial(purpose, words, until_supported, court_.progress));
+    findings_.trials.push_back(run_trial(purpose, words, until_supported, run_.progress));
     return findings_.trials.back();
   }
 
   std::string seed() { return fmt::format("{}", numbers_.next()); }
 
   /// Where GPU kernels run, for the purposes that are for both.
-  Words place() const { return court_.on_gpu() ? Words{} : Words{"--device", "cpu"}; }
+  Words place() const { return run_.on_gpu() ? Words{} : Words{"--device", "cpu"}; }
 
   bool right_so_far() const {
     const Decision decision = verdict_of(findings_).decision;
@@ -173,7 +178,7 @@ class Hearing {
 
   /// The size beside which hidden ones are drawn: the smallest that was asked for.
   const Size& base() const {
-    return *std::min_element(court_.asked.begin(), court_.asked.end(),
+    return *std::min_element(run_.asked.begin(), run_.asked.end(),
                              [](const Size& x, const Size& y) { return products(x) < products(y); });
   }
 
@@ -198,13 +203,27 @@ class Hearing {
     }
   }
 
+  /// All kinds of operands at the size next to the one that was asked for. At the others a few tell as much.
   void try_operands() {
-    std::vector<Size> sizes = hidden(court_.on_gpu() ? ON_GPU : EXECUTED, true);
+    constexpr std::int64_t LARGE_STEP = 64;  // two such products with many kinds of operands take the executor too long
+    constexpr std::size_t FEW = 5;
+    const bool both = run_.on_gpu() || !grain_ || grain_->step < LARGE_STEP;
+    const std::vector<Distribution> kinds = hidden_kinds(numbers_);
+    std::vector<Size> sizes = hidden(run_.on_gpu() ? ON_GPU : EXECUTED, both);
     const std::int64_t largest = std::max({base().m, base().n, base().k});
-    if (grain_ && largest <= (court_.on_gpu() ? 2 * ON_GPU : EXECUTED)) {
+    if (grain_ && largest <= (run_.on_gpu() ? 2 * ON_GPU : EXECUTED)) {
       sizes.push_back(base());  // a kernel that knows what is asked for meets other numbers there
     }
-    Words flags{"--accuracy", "--data", listed(hidden_kinds(numbers_)), "--seed", seed(), "--sizes", listed(sizes)};
+    Words chosen{fmt::format("/{}/", to_string(sizes.front()))};
+    for (std::size_t i = 1; i < sizes.size(); ++i) {
+      const std::vector<Distribution> few(kinds.begin() + static_cast<std::ptrdiff_t>(FEW * (i - 1)),
+                                          kinds.begin() + static_cast<std::ptrdiff_t>(FEW * i));
+      chosen.push_back(fmt::format("/{}/({})$", to_string(sizes[i]), fmt::join(words_of(few), "|")));
+    }
+    Words flags{"--accuracy", "--data", listed(kinds), "--seed", seed(), "--sizes", listed(sizes)};
+    if (sizes.size() > 1) {
+      flags.push_back(fmt::format("{}{}", FILTER, fmt::join(chosen, "|")));
+    }
     append(flags, place());
     try_out(Purpose::operands, flags);
   }
@@ -216,13 +235,13 @@ class Hearing {
   }
 
   void measure() {
-    std::vector<Size> sizes = court_.asked;
-    for (std::size_t i = 0; grain_ && i < std::min(court_.asked.size(), MOST_NEAR); ++i) {
-      const Size& asked = court_.asked[court_.asked.size() - 1 - i];
+    std::vector<Size> sizes = run_.asked;
+    for (std::size_t i = 0; grain_ && i < std::min(run_.asked.size(), MOST_NEAR); ++i) {
+      const Size& asked = run_.asked[run_.asked.size() - 1 - i];
       sizes.push_back(near_size(asked, *grain_, std::max({asked.m, asked.n, asked.k}), taken_, numbers_));
     }
     try_out(Purpose::speed, {"--sizes", listed(sizes), "--seed", seed(), "--max-seconds",
-                             fmt::format("{}", court_.options.protocol.max_seconds)});
+                             fmt::format("{}", run_.options.protocol.max_seconds)});
   }
 
   void count() {
@@ -232,7 +251,7 @@ class Hearing {
     }
   }
 
-  const Court& court_;
+  const JudgeRun& run_;
   const std::string term_;
   const UserFile& file_;
   SecretNumbers numbers_;
@@ -242,13 +261,13 @@ class Hearing {
   std::vector<std::string> notes_;
 };
 
-FileVerdict judge(const Court& court, const FileTerm& term) {
-  const UserOptions& user = court.options.user;
+FileVerdict judge(const JudgeRun& run, const FileTerm& term) {
+  const UserOptions& user = run.options.user;
   const std::string name = term.function.empty() ? term.path : fmt::format("{}:{}", term.path, term.function);
   FileVerdict verdict;
   try {
     const UserFile file = read_user_file(term, user.launch, user.compile.include_folders);
-    verdict = Hearing(court, name, file).run();
+    verdict = FileTrials(run, name, file).run();
     verdict.hash = file.hash;
   } catch (const UsageError& error) {
     verdict.decision = Decision::refused;
@@ -369,24 +388,24 @@ ExitStatus run_judge(const Options& options) {
   std::ostream& out = to_stdout ? std::cerr : std::cout;
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
   const std::string& secret = options.protocol.secret;
-  const Court court{options, device, secret.empty() ? Secret::draw() : Secret::parse(secret),
-                    parse_sizes(options.sizes ? *options.sizes : default_sizes(Mode::judge, true)),
-                    [&](std::string_view activity) {
-                      if (shows_progress) {
-                        std::cerr << fmt::format("\r\033[K{}\r", cut(std::string(activity), 79)) << std::flush;
-                      }
-                    }};
+  const JudgeRun run{options, device, secret.empty() ? Secret::draw() : Secret::parse(secret),
+                     parse_sizes(options.sizes ? *options.sizes : default_sizes(Mode::judge, true)),
+                     [&](std::string_view activity) {
+                       if (shows_progress) {
+                         std::cerr << fmt::format("\r\033[K{}\r", cut(std::string(activity), 79)) << std::flush;
+                       }
+                     }};
   std::vector<FileVerdict> verdicts;
   const auto document = [&] {
-    return dump_json(verdicts_document(options, device, court.asked, court.secret, verdicts), 1) + "\n";
+    return dump_json(verdicts_document(options, device, run.asked, run.secret, verdicts), 1) + "\n";
   };
   for (const std::string& file : files) {
     for (const FileTerm& term : single_functions(parse_file_term(file), options.user.launch)) {
       if (interrupted()) {
         break;
       }
-      verdicts.push_back(judge(court, term));
-      court.progress("");
+      verdicts.push_back(judge(run, term));
+      run.progress("");
       print(out, verdicts.back());
       if (options.json && !to_stdout) {
         write_atomically(*options.json, document());

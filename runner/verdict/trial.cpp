@@ -8,14 +8,30 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 namespace {
+
+/// Of the executor, in a program without symbols.
+constexpr std::string_view STRIPPED = "the program has been stripped";
+
+/// The cases that a trial is about, where these are not all of its sizes with all of its operands.
+std::string_view filter_in(const Options& options) {
+  for (const std::string_view flag : options.benchmark_flags) {
+    if (flag.starts_with(FILTER)) {
+      return flag.substr(FILTER.size());
+    }
+  }
+  return "";
+}
 
 /// How a case of a trial ends that is right.
 Outcome right_outcome(Purpose purpose) {
@@ -60,7 +76,7 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   for (const Kernel& kernel : kernels) {
     selected.push_back(&kernel);
   }
-  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), "");
+  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), filter_in(options));
   const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false}, std::nullopt);
   std::vector<Record> records;
   for (const Case& item : plan) {
@@ -96,7 +112,8 @@ std::string_view to_string(Purpose purpose) {
 
 FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
                     const std::function<void(std::string_view)>& observer) {
-  FileTrial trial{purpose, words, "", "", {}};
+  FileTrial trial{purpose, words, 0.0, "", "", {}};
+  const auto begin = std::chrono::steady_clock::now();
   try {
     trial.records = records_of(purpose, words, until_supported, observer);
   } catch (const UsageError& error) {
@@ -105,6 +122,7 @@ FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool
   } catch (const std::exception& error) {
     trial.failure = error.what();
   }
+  trial.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return trial;
 }
 

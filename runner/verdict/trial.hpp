@@ -21,11 +21,15 @@ enum class Purpose {
 
 std::string_view to_string(Purpose purpose);
 
+/// The flag that chooses among the cases of a trial.
+constexpr std::string_view FILTER = "--benchmark_filter=";
+
 struct FileTrial {
   Purpose purpose = Purpose::check;
   std::vector<std::string> words;  ///< the command line, after the program's name
-  std::string failure;             ///< why there are no records, in one line
-  std::string details;             ///< a compiler's messages
+  double seconds = 0.0;
+  std::string failure;  ///< why there are no records, in one line
+  std::string details;  ///< a compiler's messages
   std::vector<Record> records;
 };
 

@@ -1,6 +1,7 @@
 #include "verdict/verdict.hpp"
 
 #include "base/outcome.hpp"
+#include "judge/hidden.hpp"
 #include "judge/limits.hpp"
 
 #include <algorithm>
@@ -15,9 +16,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_wrong(const Record& record) {
-  return record.outcome == Outcome::incorrect || record.outcome == Outcome::implausible ||
-         record.outcome == Outcome::failed;
+/// Where counters can not be had, that is no fault of the file.
+bool is_wrong(const JudgedCase& item) {
+  const Outcome outcome = item.record.outcome;
+  const bool only_advises = item.purpose == Purpose::count || item.purpose == Purpose::profile;
+  return outcome == Outcome::incorrect ||
+         (!only_advises && (outcome == Outcome::implausible || outcome == Outcome::failed));
 }
 
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
@@ -64,7 +68,7 @@ void decide(const Findings& findings, FileVerdict& verdict) {
     verdict.reason = reason;
   };
   for (const JudgedCase& item : verdict.cases) {
-    if (is_wrong(item.record)) {
+    if (is_wrong(item) && !is_weak(item)) {
       return end(Decision::refused, to_string(item.record.outcome),
                  fmt::format("{}: {}", circumstances(item), item.record.reason));
     }
@@ -107,6 +111,24 @@ void decide(const Findings& findings, FileVerdict& verdict) {
     reason = item.record.reason.empty() ? reason : fmt::format("{}: {}", circumstances(item), item.record.reason);
   }
   end(Decision::undecided, to_string(Outcome::skipped), reason);
+}
+
+/// Kinds of operands on which a kernel is not what FP32 is.
+void note_weaknesses(FileVerdict& verdict) {
+  std::vector<std::string_view> kinds;
+  std::string first;
+  for (const JudgedCase& item : verdict.cases) {
+    const std::optional<Distribution>& data = item.record.data;
+    if (is_weak(item) && std::find(verdict.weak_on.begin(), verdict.weak_on.end(), *data) == verdict.weak_on.end()) {
+      verdict.weak_on.push_back(*data);
+      kinds.push_back(to_string(*data));
+      first = first.empty() ? fmt::format("{}: {}", circumstances(item), item.record.reason) : first;
+    }
+  }
+  if (!kinds.empty()) {
+    verdict.notes.push_back(
+        fmt::format("does not keep the bound of FP32 with {} operands; {}", fmt::join(kinds, ", "), first));
+  }
 }
 
 /// Sizes next to those that were asked for at which a kernel is far slower beside cuBLAS.
@@ -180,6 +202,11 @@ Json case_json(const JudgedCase& item) {
 
 }  // namespace
 
+bool is_weak(const JudgedCase& item) {
+  return item.purpose == Purpose::operands && item.record.outcome == Outcome::incorrect && item.record.data &&
+         !is_required(*item.record.data);
+}
+
 std::string_view to_string(Decision decision) {
   switch (decision) {
     case Decision::accepted:
@@ -205,7 +232,7 @@ std::vector<const Record*> FileVerdict::timed() const {
 FileVerdict verdict_of(const Findings& findings) {
   FileVerdict verdict;
   for (const FileTrial& trial : findings.trials) {
-    verdict.commands.push_back(trial.words);
+    verdict.trials.push_back({trial.purpose, trial.words, trial.seconds});
     for (const Record& record : trial.records) {
       const bool asked = std::find(findings.asked.begin(), findings.asked.end(), record.size) != findings.asked.end();
       const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
@@ -216,6 +243,7 @@ FileVerdict verdict_of(const Findings& findings) {
     }
   }
   decide(findings, verdict);
+  note_weaknesses(verdict);
   if (verdict.decision == Decision::accepted) {
     verdict.ratio = ratio_of(verdict.timed());
     note_special_sizes(verdict);
@@ -242,14 +270,19 @@ Json to_json(const FileVerdict& verdict, const std::optional<Device>& device, co
       json["speeds"].push_back(speed_json(*record, device, protocol));
     }
   }
+  json["weak_on"] = Json::array();
+  for (const Distribution data : verdict.weak_on) {
+    json["weak_on"].push_back(to_string(data));
+  }
   json["notes"] = verdict.notes;
   json["advice"] = Json::array();
   for (const Advice& advice : verdict.advice) {
     json["advice"].push_back({{"from", to_string(advice.from)}, {"place", advice.place}, {"text", advice.text}});
   }
-  json["commands"] = Json::array();
-  for (const std::vector<std::string>& words : verdict.commands) {
-    json["commands"].push_back(words);
+  json["trials"] = Json::array();
+  for (const FileVerdict::Run& trial : verdict.trials) {
+    json["trials"].push_back(
+        {{"trial", to_string(trial.purpose)}, {"command", trial.command}, {"seconds", trial.seconds}});
   }
   json["cases"] = Json::array();
   for (const JudgedCase& item : verdict.cases) {

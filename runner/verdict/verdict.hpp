@@ -29,6 +29,9 @@ struct JudgedCase {
   Record record;
 };
 
+/// An error on operands on which a file need not keep its bound.
+bool is_weak(const JudgedCase& item);
+
 /// A sentence on what to do next.
 struct Advice {
   Purpose from = Purpose::check;
@@ -52,9 +55,16 @@ struct FileVerdict {
   std::string reason;   ///< empty where it is accepted
   std::optional<Ratio> ratio;
   std::vector<JudgedCase> cases;
-  std::vector<std::string> notes;  ///< what could not be tried, and what a reader of the speed has to know
+  std::vector<Distribution> weak_on;  ///< where it does not keep the bound of FP32, and need not
+  std::vector<std::string> notes;     ///< what could not be tried, and what a reader of the speed has to know
   std::vector<Advice> advice;
-  std::vector<std::vector<std::string>> commands;  ///< of the trials, without the program's name
+
+  struct Run {
+    Purpose purpose = Purpose::check;
+    std::vector<std::string> command;  ///< without the program's name
+    double seconds = 0.0;
+  };
+  std::vector<Run> trials;
 
   /// The cases that were asked for, as far as they were timed.
   std::vector<const Record*> timed() const;

@@ -47,7 +47,7 @@ TEST(HiddenSizes, AreOddMultiplesOfTheGrain) {
           EXPECT_GT(extent, 0);
           EXPECT_EQ(extent % (2 * grain.step), grain.step) << to_string(size);
         }
-        EXPECT_TRUE(!grain.square || (size.m == size.n && size.n == size.k)) << to_string(size);
+        EXPECT_EQ(grain.square, size.m == size.n && size.n == size.k) << to_string(size);
       }
     }
   }
@@ -118,6 +118,15 @@ TEST(HiddenKinds, AreAllInAnOrderOfTheSecret) {
     orders.insert(kinds);
   }
   EXPECT_EQ(orders.size(), 20U);
+}
+
+TEST(HiddenKinds, AreRequiredWhereSplitOperandsKeepThem) {
+  const std::set<Distribution> told{Distribution::denormals, Distribution::lognormal4, Distribution::inf,
+                                    Distribution::nan};
+  SecretNumbers numbers(secret_of(1));
+  for (const Distribution data : hidden_kinds(numbers)) {
+    EXPECT_EQ(is_required(data), !told.contains(data)) << to_string(data);
+  }
 }
 
 TEST(HiddenKinds, AnyComesFirst) {

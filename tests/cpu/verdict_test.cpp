@@ -35,8 +35,10 @@ Record stopped(Outcome outcome, const std::string& reason, const Size& size, std
   return record;
 }
 
-FileTrial trial(Purpose purpose, std::vector<Record> records) { return {purpose, {"--x"}, "", "", std::move(records)}; }
-FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpose, {"--x"}, why, "", {}}; }
+FileTrial trial(Purpose purpose, std::vector<Record> records) {
+  return {purpose, {"--x"}, 0.5, "", "", std::move(records)};
+}
+FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpose, {"--x"}, 0.5, why, "", {}}; }
 
 /// A file that is right wherever it was tried, on a machine with a GPU.
 Findings right() {
@@ -125,6 +127,45 @@ TEST(FileVerdict, WithoutATimeNothingIsAccepted) {
   EXPECT_EQ(verdict_of(findings).reason, "my.cu can not be executed on the CPU");
 }
 
+TEST(FileVerdict, WhatSplitOperandsLoseIsToldAndNoFault) {
+  for (const Distribution data :
+       {Distribution::denormals, Distribution::lognormal4, Distribution::inf, Distribution::nan}) {
+    Findings findings = right();
+    findings.trials[1].records.push_back(stopped(Outcome::incorrect, "17 of 20", HIDDEN, data));
+    findings.trials[1].records.push_back(stopped(Outcome::incorrect, "18 of 20", CUBE, data));
+    FileVerdict verdict = verdict_of(findings);
+    EXPECT_EQ(verdict.decision, Decision::accepted);
+    EXPECT_EQ(verdict.weak_on, std::vector<Distribution>{data});
+    ASSERT_EQ(verdict.notes.size(), 1U);
+    EXPECT_EQ(verdict.notes.front(),
+              fmt::format("does not keep the bound of FP32 with {0} operands; 1021x1033x1027, {0} operands: 17 of 20",
+                          to_string(data)));
+    findings.trials[1].records.push_back(stopped(Outcome::failed, "crashed", HIDDEN, data));
+    EXPECT_EQ(verdict_of(findings).decision, Decision::refused) << "it has to end well";
+  }
+}
+
+TEST(FileVerdict, WhatCountersSayIsAdviceAlone) {
+  for (const Purpose purpose : {Purpose::count, Purpose::profile}) {
+    Findings findings = right();
+    findings.trials.push_back(trial(purpose, {stopped(Outcome::failed, "ncu gave no counters", CUBE)}));
+    findings.trials.push_back(failed_trial(purpose, "no ncu"));
+    EXPECT_EQ(verdict_of(findings).decision, Decision::accepted);
+    findings.trials.push_back(trial(purpose, {stopped(Outcome::incorrect, "17 of 20", CUBE)}));
+    EXPECT_EQ(verdict_of(findings).decision, Decision::refused);
+  }
+}
+
+TEST(FileVerdict, DecoysAreTimedAndNotRanked) {
+  Findings findings = right();
+  findings.trials.push_back(trial(Purpose::decoy, {measured_record()}));
+  EXPECT_EQ(verdict_of(findings).timed().size(), 1U);
+  EXPECT_TRUE(verdict_of(findings).cases.back().hidden);
+  findings.trials.back().records = {stopped(Outcome::incorrect, "x", CUBE)};
+  EXPECT_EQ(verdict_of(findings).decision, Decision::refused);
+  EXPECT_EQ(verdict_of(findings).reason, "1024x1024x1024, timed with other operands: x");
+}
+
 TEST(FileVerdict, OneOfSeveralSizesWithoutATimeIsNotAccepted) {
   Findings findings = right();
   findings.asked.push_back({2048, 2048, 2048});
@@ -170,7 +211,7 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   const FileVerdict verdict = verdict_of(findings);
   ASSERT_TRUE(verdict.ratio);
   EXPECT_DOUBLE_EQ(verdict.ratio->mean, std::sqrt(0.78 * 1.5));
-  const Measurement& first = *measured_record().measurement;
+  const Measurement first = *measured_record().measurement;
   const double low = 0.78 * first.vs_cublas_ci->low / *first.vs_cublas;
   EXPECT_DOUBLE_EQ(verdict.ratio->low, std::sqrt(low * 1.2));
 }
@@ -219,15 +260,16 @@ TEST(Advice, TellsSizesFromKindsOfOperands) {
   constexpr Size OTHER{511, 513, 1023};
   Findings findings = right();
   std::vector<Record>& records = findings.trials[1].records;
-  records.push_back(with(compared_record(), HIDDEN, Distribution::nan));
+  records.push_back(with(compared_record(), HIDDEN, Distribution::normal));
   records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::huge));
-  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::nan));
+  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::normal));
   EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong at 511x513x1023 and right at 1021x1033x1027", 0), 0U);
-  records = {with(compared_record(), HIDDEN, Distribution::nan), with(compared_record(), OTHER, Distribution::nan),
+  records = {with(compared_record(), HIDDEN, Distribution::normal),
+             with(compared_record(), OTHER, Distribution::normal),
              stopped(Outcome::incorrect, "x", HIDDEN, Distribution::huge),
              stopped(Outcome::incorrect, "x", OTHER, Distribution::huge)};
-  EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong with huge operands and right with nan", 0), 0U);
-  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::nan));
+  EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong with huge operands and right with normal", 0), 0U);
+  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::normal));
   EXPECT_TRUE(advised(findings).advice.empty()) << "nothing tells them apart";
 }
 

@@ -59,7 +59,8 @@ def test_nvcc_takes_all_of_them(of_clocks, tmp_path):
 def test_the_executor_takes_those_that_it_is_to_catch(family, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    files = [str(cheat.path) for cheat in ALL if cheat.family == family and cheat.means == "cpu"]
+    own = [cheat.path for cheat in ALL if cheat.family == family and cheat.means == "cpu"]
+    files = [str(path) for path in own if path.stem not in cheats.HIDDEN]  # test_judge.py has those
     if not files:
         pytest.skip("none is caught without a GPU")
     options = ["--device", "cpu", "--sizes", "1", "--timeout", "60"]

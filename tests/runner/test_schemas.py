@@ -16,6 +16,7 @@ from runs import BUILD, ROOT, schema_errors
 CPU_TESTS = BUILD / "tests" / "cpu_tests"
 RESULTS = "runner/record/results.schema.json"
 TUNING = "runner/bench/tuning.schema.json"
+VERDICTS = "runner/verdict/verdicts.schema.json"
 
 pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CPU_TESTS}")
 
@@ -31,6 +32,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 def test_files_agree_with_their_schemas(samples):
     schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "tuning.json": TUNING}
+    schemas["verdicts.json"] = VERDICTS
     assert samples.keys() == schemas.keys()
     for name, schema in schemas.items():
         assert schema_errors(schema, samples[name]) == [], name
@@ -109,4 +111,25 @@ def test_wrong_tuning_files_are_found(samples, change, field):
     document = json.loads(json.dumps(samples["tuning.json"]))
     change(document)
     errors = schema_errors(TUNING, document)
+    assert any(field in error for error in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document: document["verdicts"][0].update(accepted=False), "verdict"),
+        (lambda document: document["verdicts"][0].update(speeds=[]), "speeds"),
+        (lambda document: document["verdicts"][1].update(accepted=True), "verdict"),
+        (lambda document: document["verdicts"][1].update(speeds=document["verdicts"][0]["speeds"]), "speeds"),
+        (lambda document: document["verdicts"][1].pop("reason"), "reason"),
+        (lambda document: document["verdicts"][0]["speeds"][0].pop("limits"), "limits"),
+        (lambda document: document["verdicts"][0]["cases"][0].update(trial="luck"), "luck"),
+        (lambda document: document["verdicts"][0]["trials"][0].pop("seconds"), "seconds"),
+        (lambda document: document.pop("secret"), "secret"),
+    ],
+)
+def test_wrong_verdicts_are_found(samples, change, field):
+    document = json.loads(json.dumps(samples["verdicts.json"]))
+    change(document)
+    errors = schema_errors(VERDICTS, document)
     assert any(field in error for error in errors), errors

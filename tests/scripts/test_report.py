@@ -256,7 +256,7 @@ def verdict_of(file: str, ratio: float | None, verdict: str = "accepted", **more
     speeds = [{"size": "512x512x512", "gflops": 5e4, "gflops_ci": [49e3, 51e3], "throttled": False}] if ratio else []
     vs_cublas = {"mean": ratio, "ci_low": ratio * 0.99, "ci_high": ratio * 1.01} if ratio else None
     found = {"file": file, "hash": "a" * 64, "accepted": verdict == "accepted", "verdict": verdict, "reason": ""}
-    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": []}
+    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": [], "weak_on": []}
     return found | more
 
 
@@ -271,7 +271,7 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     advice = [{"place": "b.cu:7", "text": "bank conflicts"}, {"place": "", "text": "x"}]
     page = verdicts_file(
         tmp_path / "verdicts.json",
-        verdict_of("a.cu", 0.5),
+        verdict_of("a.cu", 0.5, weak_on=["inf", "nan"]),
         verdict_of("b.cu", 1.25, advice=advice, notes=["fast only"]),
         verdict_of("c.cu", None),
         verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
@@ -293,6 +293,7 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     assert rows[0]["what to do next"] == "b.cu:7: bank conflicts. x. fast only"
     assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
     assert rows[0]["SHA-256"] == "a" * 64
+    assert [row["not as FP32 with"] for row in rows] == ["", "inf, nan", ""]
     assert tables["Refused: GPU"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
     assert tables["Undecided: GPU"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
 

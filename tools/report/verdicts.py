@@ -36,7 +36,7 @@ def speed_text(speed: dict) -> str:
 def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str], list[list]]:
     """Columns and rows, the fastest first, and last what has no ratio to cuBLAS."""
     judged = sorted(judged, key=lambda pair: -(pair[1]["vs_cublas"] or {"mean": 0})["mean"])
-    columns = [*RANKED, *(f"TFLOP/s at {size}" for size in sizes.split(",")), "throttled", *AGAIN]
+    columns = [*RANKED, *(f"TFLOP/s at {size}" for size in sizes.split(",")), "throttled", "not as FP32 with", *AGAIN]
     rows = []
     for rank, (document, verdict) in enumerate(judged, 1):
         ratio = verdict["vs_cublas"] or {}
@@ -48,6 +48,7 @@ def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str],
                 *(None if key not in ratio else float(f"{ratio[key]:.4g}") for key in ("mean", "ci_low", "ci_high")),
                 *(speeds.get(size) for size in sizes.split(",")),
                 "yes" if any(speed["throttled"] for speed in verdict["speeds"]) else "",
+                ", ".join(verdict["weak_on"]),
                 verdict["hash"],
                 next_steps(verdict),
                 again(document, verdict),

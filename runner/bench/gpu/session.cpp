@@ -188,10 +188,10 @@ void GpuSession::measure_round_trip(const GpuCase& item) {
   DeviceProblem& problem = on_device(item.operands).problem;
   const std::unique_ptr<Witness> witness = witness_of(item);
   const Contender contender{{}, Owner::kernel, standard_of(item.operands, item.kernel.accuracy), foreign_.get()};
-  std::vector<RoundTrip> trips;
+  std::vector<RoundTrip>& trips = foreign_->trips;
   for (int i = 0; i < WARM_UP + TRIPS; ++i) {
     if (protocol_.time == TimeMode::end_to_end) {
-      trips.push_back(round_trip(*foreign_, places_of(problem, 1), stream()));
+      end_to_end_timer_.round({contender}, problem, item.operands.host(), {0});
       continue;
     }
     if (witness) {
@@ -201,6 +201,7 @@ void GpuSession::measure_round_trip(const GpuCase& item) {
   }
   trips.erase(trips.begin(), trips.begin() + WARM_UP);
   foreign_->cost = cost_of(trips);
+  trips.clear();
 }
 
 void GpuSession::end_foreign(OperandSet& operands) {
