@@ -326,7 +326,10 @@ TEST(VerdictsFileTest, Sample) {
   Findings wrong = right();
   wrong.trials.front().records = {stopped(Outcome::failed, "/a/my.cu:3: writes outside of C", HIDDEN)};
   verdicts[1] = advised(wrong);
-  verdicts[2].decision = Decision::undecided;
+  Findings untimed = right();
+  untimed.trials.pop_back();
+  untimed.no_gpu = "no driver";
+  verdicts[2] = advised(untimed);
   const auto document =
       verdicts_document(options, {fake_device(), ""}, {CUBE}, Secret::parse(std::string(32, '1')), verdicts);
   std::ofstream(sample_path("verdicts.json")) << document.dump(1);
