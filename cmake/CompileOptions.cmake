@@ -30,3 +30,26 @@ if(SGEMM_WARNINGS_AS_ERRORS)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror>
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
+
+# Device code that only has to compile. Older versions of nvcc lack the option and optimise then.
+if(SGEMM_CUDA AND SGEMM_QUICK_DEVICE_CODE)
+  include(CheckCompilerFlag)
+  check_compiler_flag(CUDA -Ofc=max SGEMM_NVCC_HAS_FAST_COMPILE)
+  if(SGEMM_NVCC_HAS_FAST_COMPILE)
+    target_compile_options(sgemm_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Ofc=max>)
+  endif()
+endif()
+
+# unite_folders(TARGET [EXCEPT SOURCE...]): unity builds (CMAKE_UNITY_BUILD) compile each folder of TARGET's as one file,
+# which reads the headers once. Names without linkage have to differ within a folder then.
+function(unite_folders target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" EXCEPT)
+  get_target_property(sources ${target} SOURCES)
+  list(REMOVE_ITEM sources ${arg_EXCEPT})
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "of_${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -21,6 +21,7 @@ set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=tr
 function(simt_add_kernels target)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   add_library(${target} OBJECT ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # files of kernels have names of their own
   target_compile_options(${target} PRIVATE ${SIMT_OPTIONS})
   target_link_libraries(${target} PRIVATE simt::simt simt::cuda_headers)
 endfunction()

@@ -30,7 +30,7 @@ UserLaunch launch_of(std::string_view source, const LaunchOptions& options = {},
   return find_launch(simt::read_source(source), "my.cu", chosen, options);
 }
 
-std::string error(std::string_view source, const std::string& chosen = "") {
+std::string launch_error(std::string_view source, const std::string& chosen = "") {
   return usage_message([&] { launch_of(source, {}, chosen); });
 }
 
@@ -124,7 +124,7 @@ TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
 
 TEST(FindLaunch, AsksForTheWorkspaceThatItNames) {
   const std::string launch = fmt::format("{}// launch: k<<<1, 2>>>((float*)workspace);\n", KERNEL);
-  EXPECT_EQ(error(launch),
+  EXPECT_EQ(launch_error(launch),
             "my.cu: the launch names workspace, and nothing says how many bytes it has: add a comment "
             "\"// workspace: 4 * M * N\" to the file, or give --workspace '4 * M * N'");
   const std::string with_bytes = launch + "// workspace: M * N * 4\n";
@@ -144,7 +144,7 @@ TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
             "run<float>(M, N, K, &alpha, A, lda, B, ldb, &beta, C, ldc, stream);");
   constexpr std::string_view NUMBER =
       "template <int T>\nvoid run(int n, const float* A, const float* B, float* C) {}\n";
-  EXPECT_EQ(error(NUMBER),
+  EXPECT_EQ(launch_error(NUMBER),
             "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
 }
 
@@ -158,8 +158,8 @@ TEST(FindLaunch, OneOfSeveralIsChosenByName) {
       "__global__ void a(float* C) {}\n__global__ void b(float* C) {}\n// launch: a<<<1, 1>>>(C)\n"
       "// launch: b<<<1, 1>>>(C)\n";
   EXPECT_EQ(launch_of(two, {}, "b").statement.text, "b<<<1, 1>>>(C);");
-  EXPECT_EQ(error(two), "my.cu: it has 2 launch lines: choose a kernel of it, my.cu:NAME");
-  EXPECT_EQ(error(two, "c"), "my.cu: there is no function 'c' in it");
+  EXPECT_EQ(launch_error(two), "my.cu: it has 2 launch lines: choose a kernel of it, my.cu:NAME");
+  EXPECT_EQ(launch_error(two, "c"), "my.cu: there is no function 'c' in it");
 }
 
 TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
@@ -174,9 +174,9 @@ TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
 }
 
 TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {
-  EXPECT_EQ(error("int x;"),
+  EXPECT_EQ(launch_error("int x;"),
             "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
-  EXPECT_EQ(error(KERNEL), "my.cu: it is not known how to launch its kernel");
+  EXPECT_EQ(launch_error(KERNEL), "my.cu: it is not known how to launch its kernel");
   try {
     launch_of(KERNEL);
     FAIL();

@@ -192,13 +192,12 @@ TEST_F(LauncherTest, OtherLanguagesAreNotUnderstood) {
 
 TEST_F(LauncherTest, AnAnswerHasAnEnd) {
   at_other_end([](LineConnection& connection) {
-    const std::string much(1U << 20U, 'x');
-    while (connection.send(much)) {
+    const std::string part(1U << 16U, ' ');
+    for (int i = 0; i < 64 && send(connection.socket(), part.data(), part.size(), MSG_NOSIGNAL) > 0; ++i) {
     }
+    connection.send("{}");
   });
-  const std::string reason = refusal([&] { launcher_->sample({}); });
-  EXPECT_TRUE(reason == "its process does not stop answering" || reason == "its process answered in another language")
-      << reason;
+  EXPECT_EQ(refusal([&] { launcher_->sample({}); }), "its process does not stop answering");
 }
 
 TEST_F(LauncherTest, ALauncherThatIsGoneIsACaseThatFailed) {

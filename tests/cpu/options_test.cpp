@@ -27,7 +27,7 @@ Options options(const Arguments& arguments) {
   return result.options;
 }
 
-std::string error(const Arguments& arguments) {
+std::string options_error(const Arguments& arguments) {
   return usage_message([&] { parse(arguments); });
 }
 
@@ -108,7 +108,7 @@ TEST(Options, List) {
   }
   const Options followed = options({"--list", "--kernel", "5"});
   EXPECT_EQ(followed.kernels, "5");
-  EXPECT_EQ(error({"--list=xml"}), "--list: 'xml' is not one of table, json");
+  EXPECT_EQ(options_error({"--list=xml"}), "--list: 'xml' is not one of table, json");
 }
 
 TEST(Options, BenchmarkFlagsAreCollected) {
@@ -194,36 +194,36 @@ TEST(Options, HelpFitsATerminal) {
 TEST(Options, Version) { EXPECT_EQ(parse({"--version"}).text, "sgemm-worklog 1.2.3\n"); }
 
 TEST(Options, UnknownFlagNamesTheNearest) {
-  EXPECT_EQ(error({"--kernal", "5"}), "unknown flag '--kernal'; did you mean --kernel? (--help shows all)");
-  EXPECT_EQ(error({"--size=5"}), "unknown flag '--size'; did you mean --sizes? (--help shows all)");
-  EXPECT_EQ(error({"--verify"}), "unknown flag '--verify'; did you mean --no-verify? (--help shows all)");
-  EXPECT_EQ(error({"--max_seconds", "1"}),
+  EXPECT_EQ(options_error({"--kernal", "5"}), "unknown flag '--kernal'; did you mean --kernel? (--help shows all)");
+  EXPECT_EQ(options_error({"--size=5"}), "unknown flag '--size'; did you mean --sizes? (--help shows all)");
+  EXPECT_EQ(options_error({"--verify"}), "unknown flag '--verify'; did you mean --no-verify? (--help shows all)");
+  EXPECT_EQ(options_error({"--max_seconds", "1"}),
             "unknown flag '--max_seconds'; did you mean --max-seconds? (--help shows all)");
-  EXPECT_EQ(error({"-k5"}), "unknown flag '-k5' (--help shows all)");
-  EXPECT_EQ(error({"--bogus"}), "unknown flag '--bogus' (--help shows all)");
+  EXPECT_EQ(options_error({"-k5"}), "unknown flag '-k5' (--help shows all)");
+  EXPECT_EQ(options_error({"--bogus"}), "unknown flag '--bogus' (--help shows all)");
 }
 
 TEST(Options, PositionalArguments) {
   const auto message = [](const std::string& argument) {
     return "unexpected argument '" + argument + "' (--help shows the flags)";
   };
-  EXPECT_EQ(error({"5"}), message("5"));
-  EXPECT_EQ(error({"--kernel", "5", "6"}), message("6"));
-  EXPECT_EQ(error({"--benchmark_filter", "x"}), message("x"));
-  EXPECT_EQ(error({""}), message(""));
-  EXPECT_EQ(error({"-"}), message("-"));
-  EXPECT_EQ(error({"--", "x"}), message("--"));
-  EXPECT_EQ(error({"a\nb"}), message("a?b"));
+  EXPECT_EQ(options_error({"5"}), message("5"));
+  EXPECT_EQ(options_error({"--kernel", "5", "6"}), message("6"));
+  EXPECT_EQ(options_error({"--benchmark_filter", "x"}), message("x"));
+  EXPECT_EQ(options_error({""}), message(""));
+  EXPECT_EQ(options_error({"-"}), message("-"));
+  EXPECT_EQ(options_error({"--", "x"}), message("--"));
+  EXPECT_EQ(options_error({"a\nb"}), message("a?b"));
 }
 
 TEST(Options, MissingValues) {
   for (const std::string flag : {"--kernel", "--sizes", "--alpha", "--beta", "--seed", "--data", "--l2", "--device",
                                  "--out", "--time", "--max-seconds", "--gpu-model", "--blocks-per-sm"}) {
-    EXPECT_EQ(error({flag}), flag + " needs a value");
-    EXPECT_EQ(error({flag + "="}), flag + " needs a value");
-    EXPECT_EQ(error({flag, ""}), flag + " needs a value");
-    EXPECT_EQ(error({flag, "--no-verify"}), flag + " needs a value");
-    EXPECT_EQ(error({flag, "--"}), flag + " needs a value");
+    EXPECT_EQ(options_error({flag}), flag + " needs a value");
+    EXPECT_EQ(options_error({flag + "="}), flag + " needs a value");
+    EXPECT_EQ(options_error({flag, ""}), flag + " needs a value");
+    EXPECT_EQ(options_error({flag, "--no-verify"}), flag + " needs a value");
+    EXPECT_EQ(options_error({flag, "--"}), flag + " needs a value");
   }
 }
 
@@ -236,54 +236,56 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(given.user.compile.nvcc_flags, (std::vector<std::string>{"-lineinfo", "-G"}));
   EXPECT_EQ(given.timeout, 2.5);
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
-  EXPECT_EQ(error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
+  EXPECT_EQ(options_error({"--timeout", "0"}), "--timeout: '0' is not a finite number above 0");
   EXPECT_EQ(options({"--kernel", "many_gpus", "--timeout", "1"}).timeout, 1) << "ranks have a time limit as well";
-  EXPECT_EQ(error({"--kernel=1-3", "--requires", "M == N"}), "--requires is for files, and --kernel names none");
-  EXPECT_EQ(error({"--include", "."}), "--include is for files, and --kernel names none");
-  EXPECT_EQ(error({"--kernel", "my.cu", "--include", ".,no/such"}), "--include: there is no folder 'no/such'");
-  EXPECT_EQ(error({"--kernel", "my.cu", "--include", ".,"}), "--include: there is no folder ''");
-  EXPECT_EQ(error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
-  EXPECT_EQ(error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
+  EXPECT_EQ(options_error({"--kernel=1-3", "--requires", "M == N"}),
+            "--requires is for files, and --kernel names none");
+  EXPECT_EQ(options_error({"--include", "."}), "--include is for files, and --kernel names none");
+  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,no/such"}), "--include: there is no folder 'no/such'");
+  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,"}), "--include: there is no folder ''");
+  EXPECT_EQ(options_error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
+  EXPECT_EQ(options_error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
 }
 
 TEST(Options, ANewKernelIsWrittenAndNothingElse) {
   for (const std::string flag : {"--kernel", "--sizes", "--include", "--timeout", "--alpha"}) {
-    EXPECT_EQ(error({"--new-kernel", "my.cu", flag, "1"}), flag + " has no effect with --new-kernel");
+    EXPECT_EQ(options_error({"--new-kernel", "my.cu", flag, "1"}), flag + " has no effect with --new-kernel");
   }
   for (const std::string flag : {"--list", "--count", "--no-verify", "--benchmark_filter=x"}) {
-    EXPECT_EQ(error({"--new-kernel", "my.cu", flag}), flag + " has no effect with --new-kernel");
+    EXPECT_EQ(options_error({"--new-kernel", "my.cu", flag}), flag + " has no effect with --new-kernel");
   }
 }
 
 TEST(Options, RepeatedFlags) {
-  EXPECT_EQ(error({"--alpha", "1", "--alpha=1"}), "--alpha is given more than once");
-  EXPECT_EQ(error({"--kernel", "1", "--kernel", "5"}), "--kernel is given more than once");
-  EXPECT_EQ(error({"--no-verify", "--no-verify"}), "--no-verify is given more than once");
+  EXPECT_EQ(options_error({"--alpha", "1", "--alpha=1"}), "--alpha is given more than once");
+  EXPECT_EQ(options_error({"--kernel", "1", "--kernel", "5"}), "--kernel is given more than once");
+  EXPECT_EQ(options_error({"--no-verify", "--no-verify"}), "--no-verify is given more than once");
 }
 
 TEST(Options, NoVerifyTakesNoValue) {
-  EXPECT_EQ(error({"--no-verify=false"}), "--no-verify takes no value");
-  EXPECT_EQ(error({"--no-verify", "false"}), "unexpected argument 'false' (--help shows the flags)");
+  EXPECT_EQ(options_error({"--no-verify=false"}), "--no-verify takes no value");
+  EXPECT_EQ(options_error({"--no-verify", "false"}), "unexpected argument 'false' (--help shows the flags)");
 }
 
 TEST(Options, BadFactors) {
   for (const std::string flag : {"--alpha", "--beta"}) {
     for (const std::string value :
          {"x", "1x", "1,5", "1 ", " 1", "nan", "-nan", "inf", "-inf", "1e40", "-1e40", "+1", "0x"}) {
-      EXPECT_EQ(error({flag, value}), flag + ": '" + value + "' is not a finite single-precision number");
+      EXPECT_EQ(options_error({flag, value}), flag + ": '" + value + "' is not a finite single-precision number");
     }
   }
 }
 
 TEST(Options, BadSeeds) {
   for (const std::string value : {"-1", "x", "1.5", "1e3", "18446744073709551616"}) {
-    EXPECT_EQ(error({"--seed", value}), "--seed: '" + value + "' is not a whole number between 0 and 2^64 - 1");
+    EXPECT_EQ(options_error({"--seed", value}), "--seed: '" + value + "' is not a whole number between 0 and 2^64 - 1");
   }
 }
 
 TEST(Options, BadDevices) {
   for (const std::string value : {"-1", "x", "0.5", "2147483648"}) {
-    EXPECT_EQ(error({"--device", value}), "--device: '" + value + "' is not a device index, 0 or above, or cpu");
+    EXPECT_EQ(options_error({"--device", value}),
+              "--device: '" + value + "' is not a device index, 0 or above, or cpu");
   }
 }
 
@@ -312,17 +314,17 @@ TEST(Options, CountingIsDoneOnTheCpu) {
 }
 
 TEST(Options, BadCounting) {
-  const std::string unknown = error({"--count", "--gpu-model", "h300"});
+  const std::string unknown = options_error({"--count", "--gpu-model", "h300"});
   EXPECT_EQ(unknown.rfind("--gpu-model: 'h300' is not one of h200, ", 0), 0U) << unknown;
   for (const std::string value : {"0", "-1", "33", "x", "1.5"}) {
-    EXPECT_EQ(error({"--count", "--blocks-per-sm", value}),
+    EXPECT_EQ(options_error({"--count", "--blocks-per-sm", value}),
               "--blocks-per-sm: '" + value + "' is not a whole number between 1 and 32");
   }
-  EXPECT_EQ(error({"--gpu-model", "a100"}), "--gpu-model needs --count");
-  EXPECT_EQ(error({"--check", "--blocks-per-sm", "2"}), "--blocks-per-sm needs --count");
-  EXPECT_EQ(error({"--count", "--check"}), "--check has no effect with --count");
+  EXPECT_EQ(options_error({"--gpu-model", "a100"}), "--gpu-model needs --count");
+  EXPECT_EQ(options_error({"--check", "--blocks-per-sm", "2"}), "--blocks-per-sm needs --count");
+  EXPECT_EQ(options_error({"--count", "--check"}), "--check has no effect with --count");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
-    EXPECT_EQ(error({"--count", timing[0], timing[1]}), timing[0] + " has no effect with --count");
+    EXPECT_EQ(options_error({"--count", timing[0], timing[1]}), timing[0] + " has no effect with --count");
   }
 }
 
@@ -337,15 +339,17 @@ TEST(Options, TraceIsOfOneWarp) {
   EXPECT_EQ(given.sizes, "256");
   EXPECT_EQ(options({"--count", "--trace", "a.html", "--sizes", "64"}).sizes, "64");
   EXPECT_FALSE(options({"--count"}).trace.has_value());
-  EXPECT_EQ(error({"--trace", "a.html"}), "--trace needs --count");
-  EXPECT_EQ(error({"--count", "--trace-warp", "1"}), "--trace-warp needs --trace, which names the page to write");
-  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-warp", "32"}),
+  EXPECT_EQ(options_error({"--trace", "a.html"}), "--trace needs --count");
+  EXPECT_EQ(options_error({"--count", "--trace-warp", "1"}),
+            "--trace-warp needs --trace, which names the page to write");
+  EXPECT_EQ(options_error({"--count", "--trace", "a.html", "--trace-warp", "32"}),
             "--trace-warp: '32' is not the number of a warp, between 0 and 31");
-  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-block", "-1"}),
+  EXPECT_EQ(options_error({"--count", "--trace", "a.html", "--trace-block", "-1"}),
             "--trace-block: '-1' is not the number of a block, 0 or above");
-  EXPECT_EQ(error({"--count", "--trace", "a.html", "--trace-launch", "last"}),
+  EXPECT_EQ(options_error({"--count", "--trace", "a.html", "--trace-launch", "last"}),
             "--trace-launch: 'last' is not the number of a launch, 0 or above");
-  EXPECT_EQ(error({"--count", "--trace", "a", "--out", "a"}), "--trace and --out are two files, and both are a");
+  EXPECT_EQ(options_error({"--count", "--trace", "a", "--out", "a"}),
+            "--trace and --out are two files, and both are a");
 }
 
 TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
@@ -392,10 +396,11 @@ TEST(Options, Judge) {
   EXPECT_TRUE(given.on_executor);
   EXPECT_EQ(options({"--judge", "my.cu", "--json=v.json"}).json, "v.json");
   EXPECT_FALSE(options({"--judge", "my.cu"}).json.has_value());
-  EXPECT_EQ(error({"--judge"}), "--judge needs a value");
-  EXPECT_EQ(error({"--json", "-"}), "--json needs --judge");
-  EXPECT_EQ(error({"--judge", "my.cu", "--accuracy"}), "--accuracy and --judge are two things to do: give one of them");
-  EXPECT_EQ(error({"--judge", "my.cu", "--tune"}), "--tune and --judge are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--judge"}), "--judge needs a value");
+  EXPECT_EQ(options_error({"--json", "-"}), "--json needs --judge");
+  EXPECT_EQ(options_error({"--judge", "my.cu", "--accuracy"}),
+            "--accuracy and --judge are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--judge", "my.cu", "--tune"}), "--tune and --judge are two things to do: give one of them");
   for (const Arguments& useless : {Arguments{"--kernel", "5"},
                                    {"--data", "zeros"},
                                    {"--seed", "1"},
@@ -412,7 +417,7 @@ TEST(Options, Judge) {
                                    {"--benchmark_filter=x"}}) {
     Arguments arguments{"--judge", "my.cu"};
     arguments.insert(arguments.end(), useless.begin(), useless.end());
-    EXPECT_EQ(error(arguments), useless.front() + " has no effect with --judge");
+    EXPECT_EQ(options_error(arguments), useless.front() + " has no effect with --judge");
   }
 }
 
@@ -422,11 +427,11 @@ TEST(Options, Profile) {
   EXPECT_EQ(given.protocol.mode, Mode::profile);
   EXPECT_EQ(given.user.launch.workspace, "4 * M");
   EXPECT_FALSE(given.protocol.verify);
-  EXPECT_EQ(error({"--profile", "--device", "cpu"}),
+  EXPECT_EQ(options_error({"--profile", "--device", "cpu"}),
             "--profile reads a GPU's counters, and --device cpu has none; --count counts there");
-  EXPECT_EQ(error({"--profile", "--count"}), "--count and --profile are two things to do: give one of them");
-  EXPECT_EQ(error({"--profile", "--l2", "warm"}), "--l2 has no effect with --profile");
-  EXPECT_EQ(error({"--profile", "--force"}), "--force has no effect with --profile");
+  EXPECT_EQ(options_error({"--profile", "--count"}), "--count and --profile are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--profile", "--l2", "warm"}), "--l2 has no effect with --profile");
+  EXPECT_EQ(options_error({"--profile", "--force"}), "--force has no effect with --profile");
 }
 
 TEST(Options, EnergyAndSustainedSpeed) {
@@ -439,39 +444,40 @@ TEST(Options, EnergyAndSustainedSpeed) {
   EXPECT_EQ(sustain.protocol.sustain_s, 20.0);
   EXPECT_EQ(sustain.protocol.l2, L2State::warm) << "as each launch leaves it for the next";
   for (const std::string value : {"0", "-1", "x", "3601", "inf", "nan"}) {
-    EXPECT_EQ(error({"--sustain", value}), "--sustain: '" + value + "' is not a number above 0 and up to 3600");
+    EXPECT_EQ(options_error({"--sustain", value}), "--sustain: '" + value + "' is not a number above 0 and up to 3600");
   }
-  EXPECT_EQ(error({"--sustain", "5", "--energy"}), "--energy has no effect with --sustain");
-  EXPECT_EQ(error({"--sustain", "5", "--l2", "cold"}), "--l2 has no effect with --sustain");
-  EXPECT_EQ(error({"--sustain", "5", "--max-seconds", "1"}), "--max-seconds has no effect with --sustain");
-  EXPECT_EQ(error({"--sustain", "5", "--count"}), "--sustain and --count are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--sustain", "5", "--energy"}), "--energy has no effect with --sustain");
+  EXPECT_EQ(options_error({"--sustain", "5", "--l2", "cold"}), "--l2 has no effect with --sustain");
+  EXPECT_EQ(options_error({"--sustain", "5", "--max-seconds", "1"}), "--max-seconds has no effect with --sustain");
+  EXPECT_EQ(options_error({"--sustain", "5", "--count"}),
+            "--sustain and --count are two things to do: give one of them");
   for (const Arguments& flag : {Arguments{"--energy"}, {"--sustain", "5"}}) {
     const auto with = [&](Arguments more) {
       more.insert(more.begin(), flag.begin(), flag.end());
-      return error(more);
+      return options_error(more);
     };
     EXPECT_EQ(with({"--device", "cpu"}), flag[0] + " is about a GPU's power: not with --device cpu");
     EXPECT_EQ(with({"--beta", "1"}), flag[0] + " needs --beta 0: launch after launch, C would be multiplied by beta");
   }
-  EXPECT_EQ(error({"--energy", "--check"}), "--energy is about a GPU's power: not with --check");
-  EXPECT_EQ(error({"--energy", "--time", "end-to-end"}),
+  EXPECT_EQ(options_error({"--energy", "--check"}), "--energy is about a GPU's power: not with --check");
+  EXPECT_EQ(options_error({"--energy", "--time", "end-to-end"}),
             "--energy needs --time kernel: it measures launches without copies");
 }
 
 TEST(Options, BadAccuracy) {
-  EXPECT_EQ(error({"--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
-  EXPECT_EQ(error({"--data", "all"}), "--data: several kinds of operands need --accuracy");
-  EXPECT_EQ(error({"--accuracy", "--data", "huge,huge"}), "--data: huge is given more than once");
-  EXPECT_EQ(error({"--accuracy", "--count"}), "--accuracy and --count are two things to do: give one of them");
-  EXPECT_EQ(error({"--accuracy", "--tune"}), "--accuracy and --tune are two things to do: give one of them");
-  EXPECT_EQ(error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
+  EXPECT_EQ(options_error({"--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(options_error({"--data", "all"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(options_error({"--accuracy", "--data", "huge,huge"}), "--data: huge is given more than once");
+  EXPECT_EQ(options_error({"--accuracy", "--count"}), "--accuracy and --count are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--accuracy", "--tune"}), "--accuracy and --tune are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
             "--accuracy and --tune are two things to do: give one of them");
-  EXPECT_EQ(error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
-  EXPECT_EQ(error({"--accuracy", "--no-verify"}), "--no-verify has no effect with --accuracy");
-  EXPECT_EQ(error({"--accuracy", "--list"}), "--accuracy and --list are two things to do: give one of them");
-  EXPECT_EQ(error({"--accuracy=yes"}), "--accuracy takes no value");
+  EXPECT_EQ(options_error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
+  EXPECT_EQ(options_error({"--accuracy", "--no-verify"}), "--no-verify has no effect with --accuracy");
+  EXPECT_EQ(options_error({"--accuracy", "--list"}), "--accuracy and --list are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--accuracy=yes"}), "--accuracy takes no value");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
-    EXPECT_EQ(error({"--accuracy", timing[0], timing[1]}), timing[0] + " has no effect with --accuracy");
+    EXPECT_EQ(options_error({"--accuracy", timing[0], timing[1]}), timing[0] + " has no effect with --accuracy");
   }
 }
 
@@ -485,15 +491,16 @@ TEST(Options, Tuning) {
 }
 
 TEST(Options, BadTuning) {
-  EXPECT_EQ(error({"--tuning", "a", "--no-tuning"}),
+  EXPECT_EQ(options_error({"--tuning", "a", "--no-tuning"}),
             "--tuning and --no-tuning contradict each other: give one of them");
-  EXPECT_EQ(error({"--tune", "--check"}), "--check has no effect with --tune");
-  EXPECT_EQ(error({"--count", "--tune"}), "--count and --tune are two things to do: give one of them");
-  EXPECT_EQ(error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
-  EXPECT_EQ(error({"--tuning", "a", "--count"}), "--tuning has no effect with --count");
-  EXPECT_EQ(error({"--no-tuning", "--count"}), "--no-tuning has no effect with --count");
-  EXPECT_EQ(error({"--tuning", "a", "--check"}), "--tuning is about times on a GPU: not with --check");
-  EXPECT_EQ(error({"--tuning", "a", "--device", "cpu"}), "--tuning is about times on a GPU: not with --device cpu");
+  EXPECT_EQ(options_error({"--tune", "--check"}), "--check has no effect with --tune");
+  EXPECT_EQ(options_error({"--count", "--tune"}), "--count and --tune are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
+  EXPECT_EQ(options_error({"--tuning", "a", "--count"}), "--tuning has no effect with --count");
+  EXPECT_EQ(options_error({"--no-tuning", "--count"}), "--no-tuning has no effect with --count");
+  EXPECT_EQ(options_error({"--tuning", "a", "--check"}), "--tuning is about times on a GPU: not with --check");
+  EXPECT_EQ(options_error({"--tuning", "a", "--device", "cpu"}),
+            "--tuning is about times on a GPU: not with --device cpu");
   for (const Arguments& useless : {Arguments{"--time", "kernel"},
                                    {"--no-verify"},
                                    {"--no-tuning"},
@@ -502,7 +509,7 @@ TEST(Options, BadTuning) {
                                    {"--benchmark_filter=x"}}) {
     Arguments arguments{"--tune"};
     arguments.insert(arguments.end(), useless.begin(), useless.end());
-    EXPECT_EQ(error(arguments), useless.front() + " has no effect with --tune");
+    EXPECT_EQ(options_error(arguments), useless.front() + " has no effect with --tune");
     arguments.front() = "--list";
     EXPECT_EQ(options(arguments).protocol.mode, Mode::list);
   }
@@ -513,25 +520,25 @@ TEST(Options, FlagsWithoutAValue) {
   EXPECT_TRUE(options({"--force"}).force);
   EXPECT_TRUE(options({"--force", "--accuracy"}).force);
   EXPECT_TRUE(options({"--force", "--count"}).force);
-  EXPECT_EQ(error({"--force=no"}), "--force takes no value");
-  EXPECT_EQ(error({"--force", "--force"}), "--force is given more than once");
+  EXPECT_EQ(options_error({"--force=no"}), "--force takes no value");
+  EXPECT_EQ(options_error({"--force", "--force"}), "--force is given more than once");
 }
 
 TEST(Options, BadBudgets) {
   for (const std::string value : {"0", "-1", "x", "1s", "nan", "inf", "1e400"}) {
-    EXPECT_EQ(error({"--max-seconds", value}), "--max-seconds: '" + value + "' is not a finite number above 0");
+    EXPECT_EQ(options_error({"--max-seconds", value}), "--max-seconds: '" + value + "' is not a finite number above 0");
   }
 }
 
 TEST(Options, BadChoices) {
   EXPECT_EQ(
-      error({"--data", "ones"}),
+      options_error({"--data", "ones"}),
       "--data: 'ones' is not one of uniform, uniform01, normal, lognormal1, lognormal4, denormals, huge, integers, "
       "cancelling, inf, nan, zeros, sparse, rank_one, outliers, huge_row");
-  EXPECT_EQ(error({"--data", "normal,"}).rfind("--data: '' is not one of uniform, ", 0), 0U);
-  EXPECT_EQ(error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
-  EXPECT_EQ(error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");
-  EXPECT_EQ(error({"--l2", "Cold"}), "--l2: 'Cold' is not one of cold, warm");
+  EXPECT_EQ(options_error({"--data", "normal,"}).rfind("--data: '' is not one of uniform, ", 0), 0U);
+  EXPECT_EQ(options_error({"--l2", "hot"}), "--l2: 'hot' is not one of cold, warm");
+  EXPECT_EQ(options_error({"--time", "end_to_end"}), "--time: 'end_to_end' is not one of kernel, end-to-end");
+  EXPECT_EQ(options_error({"--l2", "Cold"}), "--l2: 'Cold' is not one of cold, warm");
 }
 
 TEST(Options, Words) {

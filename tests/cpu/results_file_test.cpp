@@ -23,7 +23,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 using ResultsFileTest = TemporaryFolderTest;
 
@@ -112,14 +111,14 @@ TEST_F(ResultsFileTest, ReadersNeverSeeAPartOfAFile) {
 
 TEST_F(ResultsFileTest, IsValidJsonAfterEveryCase) {
   ResultsFile file("out.json", context_with_device());
-  EXPECT_TRUE(Json::parse(read("out.json")).at("benchmarks").empty());
+  EXPECT_TRUE(nlohmann::json::parse(read("out.json")).at("benchmarks").empty());
   file.add(measured_record());
-  const Json one = Json::parse(read("out.json"));
+  const nlohmann::json one = nlohmann::json::parse(read("out.json"));
   EXPECT_EQ(one.at("benchmarks").size(), 1U);
   EXPECT_EQ(one.at("interrupted"), true) << "a run that is killed leaves this behind";
   file.add(stopped_record(Outcome::failed, "\"quoted\" and \\ and \n"));
   file.finish(false);
-  const Json two = Json::parse(read("out.json"));
+  const nlohmann::json two = nlohmann::json::parse(read("out.json"));
   EXPECT_EQ(two.at("benchmarks").size(), 2U);
   EXPECT_EQ(two.at("interrupted"), false);
   EXPECT_EQ(files(), 1U);
@@ -155,7 +154,7 @@ TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
     file.add(measured_record());
   }
   file.add(stopped_record(Outcome::skipped, "another case"));
-  const Json cases = Json::parse(read("out.json")).at("benchmarks");
+  const nlohmann::json cases = nlohmann::json::parse(read("out.json")).at("benchmarks");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetition_index"), i);
     EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetitions"), 3);
@@ -196,7 +195,7 @@ TEST_F(ResultsFileTest, Samples) {
     file.add(sustained_record());
     file.add(record_of_two_counted_launches());
     file.finish(false);
-    EXPECT_EQ(Json::parse(read(sample_path(name))).at("benchmarks").size(), 21U);
+    EXPECT_EQ(nlohmann::json::parse(read(sample_path(name))).at("benchmarks").size(), 21U);
   }
 }
 

@@ -25,7 +25,7 @@ Names selected(std::string_view expression) {
   return ids;
 }
 
-std::string error(std::string_view expression) {
+std::string selection_error(std::string_view expression) {
   const std::vector<Kernel> available = fake_kernels();
   return usage_message([&] { select_kernels(expression, available); });
 }
@@ -116,10 +116,10 @@ TEST(Selection, PointsIntoTheGivenList) {
 }
 
 TEST(Selection, EmptyTerms) {
-  EXPECT_EQ(error(""), "bad kernels '': a term is empty");
-  EXPECT_EQ(error("5,"), "bad kernels '5,': a term is empty");
-  EXPECT_EQ(error(",5"), "bad kernels ',5': a term is empty");
-  EXPECT_EQ(error("5,,6"), "bad kernels '5,,6': a term is empty");
+  EXPECT_EQ(selection_error(""), "bad kernels '': a term is empty");
+  EXPECT_EQ(selection_error("5,"), "bad kernels '5,': a term is empty");
+  EXPECT_EQ(selection_error(",5"), "bad kernels ',5': a term is empty");
+  EXPECT_EQ(selection_error("5,,6"), "bad kernels '5,,6': a term is empty");
 }
 
 std::string unknown(std::string_view kernel, std::string_view nearest) {
@@ -127,26 +127,27 @@ std::string unknown(std::string_view kernel, std::string_view nearest) {
 }
 
 TEST(Selection, UnknownNameListsTheNearest) {
-  EXPECT_EQ(error("coarse_1"), unknown("coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"));
-  EXPECT_EQ(error("5,cublsa"), unknown("cublsa", "cublas, cpu_blas, all"));
-  EXPECT_EQ(error("tiled"), unknown("tiled", "02_smem_tiled, 03_strip_tiled, all"));
-  EXPECT_EQ(error("chapter"), unknown("chapter", "chapters, 01_naive, all"));
-  EXPECT_EQ(error("05_coarse_2d"), unknown("05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"));
-  EXPECT_EQ(error("ALL"), unknown("ALL", "all, 01_naive, cublas"));
-  EXPECT_EQ(error("nave:uncoalesced"), unknown("nave", "01_naive, all, chapters"));
-  EXPECT_EQ(error(":uncoalesced"), unknown("", "all, chapters, baselines"));
-  EXPECT_EQ(error("-1"), unknown("-1", "all, 01_naive, cublas"));
-  EXPECT_EQ(error(" 5"), unknown(" 5", "all, 01_naive, cublas"));
-  EXPECT_EQ(error("1-2-3"), unknown("1-2-3", "all, 01_naive, cublas"));
-  EXPECT_EQ(error("7-"), unknown("7-", "all, 01_naive, cublas"));
+  EXPECT_EQ(selection_error("coarse_1"), unknown("coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"));
+  EXPECT_EQ(selection_error("5,cublsa"), unknown("cublsa", "cublas, cpu_blas, all"));
+  EXPECT_EQ(selection_error("tiled"), unknown("tiled", "02_smem_tiled, 03_strip_tiled, all"));
+  EXPECT_EQ(selection_error("chapter"), unknown("chapter", "chapters, 01_naive, all"));
+  EXPECT_EQ(selection_error("05_coarse_2d"), unknown("05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"));
+  EXPECT_EQ(selection_error("ALL"), unknown("ALL", "all, 01_naive, cublas"));
+  EXPECT_EQ(selection_error("nave:uncoalesced"), unknown("nave", "01_naive, all, chapters"));
+  EXPECT_EQ(selection_error(":uncoalesced"), unknown("", "all, chapters, baselines"));
+  EXPECT_EQ(selection_error("-1"), unknown("-1", "all, 01_naive, cublas"));
+  EXPECT_EQ(selection_error(" 5"), unknown(" 5", "all, 01_naive, cublas"));
+  EXPECT_EQ(selection_error("1-2-3"), unknown("1-2-3", "all, 01_naive, cublas"));
+  EXPECT_EQ(selection_error("7-"), unknown("7-", "all, 01_naive, cublas"));
 }
 
 TEST(Selection, UnknownNumberListsTheNearest) {
-  EXPECT_EQ(error("4"), unknown("4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"));
-  EXPECT_EQ(error("99"), unknown("99", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
-  EXPECT_EQ(error("99999999999999999999"), unknown("99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
-  EXPECT_EQ(error("7-9"), unknown("7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"));
-  EXPECT_EQ(error("20:30"), unknown("20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+  EXPECT_EQ(selection_error("4"), unknown("4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"));
+  EXPECT_EQ(selection_error("99"), unknown("99", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+  EXPECT_EQ(selection_error("99999999999999999999"),
+            unknown("99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+  EXPECT_EQ(selection_error("7-9"), unknown("7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"));
+  EXPECT_EQ(selection_error("20:30"), unknown("20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
 }
 
 TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {
@@ -180,19 +181,20 @@ TEST(Selection, KernelsThatNeedCudaAreThoseOfABuildWithIt) {
 }
 
 TEST(Selection, EmptyRange) {
-  EXPECT_EQ(error("7-1"), "bad kernels '7-1': the range is empty, 7 is above 1");
-  EXPECT_EQ(error("7:1"), "bad kernels '7:1': the range is empty, 7 is above 1");
+  EXPECT_EQ(selection_error("7-1"), "bad kernels '7-1': the range is empty, 7 is above 1");
+  EXPECT_EQ(selection_error("7:1"), "bad kernels '7:1': the range is empty, 7 is above 1");
 }
 
 TEST(Selection, UnknownVariantListsTheKernelsVariants) {
-  EXPECT_EQ(error("2:tile64"), "kernel '2' has no variant 'tile64'; its variants: default, 32, tile32");
-  EXPECT_EQ(error("coarse_1d:vectorized"), "kernel 'coarse_1d' has no variant 'vectorized'; its variants: default");
-  EXPECT_EQ(error("5:"), "kernel '5' has no variant ''; its variants: default");
-  EXPECT_EQ(error("10"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
-  EXPECT_EQ(error("10:default"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
-  EXPECT_EQ(error("1-2:tile64"),
+  EXPECT_EQ(selection_error("2:tile64"), "kernel '2' has no variant 'tile64'; its variants: default, 32, tile32");
+  EXPECT_EQ(selection_error("coarse_1d:vectorized"),
+            "kernel 'coarse_1d' has no variant 'vectorized'; its variants: default");
+  EXPECT_EQ(selection_error("5:"), "kernel '5' has no variant ''; its variants: default");
+  EXPECT_EQ(selection_error("10"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
+  EXPECT_EQ(selection_error("10:default"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
+  EXPECT_EQ(selection_error("1-2:tile64"),
             "kernel '1-2' has no variant 'tile64'; its variants: default, uncoalesced, 32, tile32");
-  EXPECT_EQ(error("naive:uncoalesced:x"),
+  EXPECT_EQ(selection_error("naive:uncoalesced:x"),
             "kernel 'naive' has no variant 'uncoalesced:x'; its variants: default, uncoalesced");
 }
 

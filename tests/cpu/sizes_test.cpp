@@ -19,7 +19,7 @@ std::vector<std::string> sizes(std::string_view expression) {
   return names;
 }
 
-std::string error(std::string_view expression) {
+std::string sizes_error(std::string_view expression) {
   return usage_message([&] { parse_sizes(expression); });
 }
 
@@ -113,11 +113,11 @@ TEST(Sizes, LimitsAreAccepted) {
 }
 
 TEST(Sizes, EmptyTerms) {
-  EXPECT_EQ(error(""), "bad sizes '': a term is empty");
-  EXPECT_EQ(error(","), "bad sizes ',': a term is empty");
-  EXPECT_EQ(error("256,"), "bad sizes '256,': a term is empty");
-  EXPECT_EQ(error(",256"), "bad sizes ',256': a term is empty");
-  EXPECT_EQ(error("256,,512"), "bad sizes '256,,512': a term is empty");
+  EXPECT_EQ(sizes_error(""), "bad sizes '': a term is empty");
+  EXPECT_EQ(sizes_error(","), "bad sizes ',': a term is empty");
+  EXPECT_EQ(sizes_error("256,"), "bad sizes '256,': a term is empty");
+  EXPECT_EQ(sizes_error(",256"), "bad sizes ',256': a term is empty");
+  EXPECT_EQ(sizes_error("256,,512"), "bad sizes '256,,512': a term is empty");
 }
 
 TEST(Sizes, MalformedTermsAreNamed) {
@@ -127,62 +127,63 @@ TEST(Sizes, MalformedTermsAreNamed) {
                                  "25 6", "1 000",     "4 x4x4",  "\t1",        "4x4x4x",  "4:",   ":nt",  "4:n",
                                  "4:nx", "4:NT",      "4:nt:nt", "4x4x4:nt:8", "4:ntn",   "4nt",  "nt"}) {
     const std::string one_line = term == "\t1" ? "?1" : term;
-    EXPECT_EQ(error(term), "bad size '" + one_line + "': " + FORM);
+    EXPECT_EQ(sizes_error(term), "bad size '" + one_line + "': " + FORM);
   }
-  EXPECT_EQ(error("256,oops,512"), "bad size 'oops': " + FORM);
-  EXPECT_EQ(error("256, 512"), "bad size ' 512': " + FORM);
+  EXPECT_EQ(sizes_error("256,oops,512"), "bad size 'oops': " + FORM);
+  EXPECT_EQ(sizes_error("256, 512"), "bad size ' 512': " + FORM);
 }
 
 TEST(Sizes, ZeroAndNegative) {
-  EXPECT_EQ(error("0"), "bad size '0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(error("-5"), "bad size '-5': -5 is not between 1 and 2147483647");
-  EXPECT_EQ(error("4x0x4"), "bad size '4x0x4': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(error("4x4x0"), "bad size '4x4x0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(error("4x-4x4"), "bad size '4x-4x4': -4 is not between 1 and 2147483647");
-  EXPECT_EQ(error("0:8"), "bad size '0:8': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(error("8:-8"), "bad size '8:-8': -8 is not between 1 and 2147483647");
-  EXPECT_EQ(error("8:16:0"), "bad size '8:16:0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(error("8:16:-8"), "bad size '8:16:-8': -8 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("0"), "bad size '0': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("-5"), "bad size '-5': -5 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("4x0x4"), "bad size '4x0x4': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("4x4x0"), "bad size '4x4x0': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("4x-4x4"), "bad size '4x-4x4': -4 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("0:8"), "bad size '0:8': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("8:-8"), "bad size '8:-8': -8 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("8:16:0"), "bad size '8:16:0': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("8:16:-8"), "bad size '8:16:-8': -8 is not between 1 and 2147483647");
 }
 
 TEST(Sizes, DimensionsThatOverflow) {
-  EXPECT_EQ(error("2147483648x1x1"), "bad size '2147483648x1x1': 2147483648 is not between 1 and 2147483647");
-  EXPECT_EQ(error("99999999999999999999"),
+  EXPECT_EQ(sizes_error("2147483648x1x1"), "bad size '2147483648x1x1': 2147483648 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("99999999999999999999"),
             "bad size '99999999999999999999': 99999999999999999999 is not between 1 and 2147483647");
-  EXPECT_EQ(error("1:-99999999999999999999"),
+  EXPECT_EQ(sizes_error("1:-99999999999999999999"),
             "bad size '1:-99999999999999999999': -99999999999999999999 is not between 1 and 2147483647");
-  EXPECT_EQ(error("99999999999999999999z"), "bad size '99999999999999999999z': " + FORM);
+  EXPECT_EQ(sizes_error("99999999999999999999z"), "bad size '99999999999999999999z': " + FORM);
 }
 
 TEST(Sizes, MatricesThatOverflow) {
   const std::string many = " has more than 2^60 elements";
-  EXPECT_EQ(error("1073741825"), "bad size '1073741825': a matrix of 1073741825x1073741825x1073741825" + many);
+  EXPECT_EQ(sizes_error("1073741825"), "bad size '1073741825': a matrix of 1073741825x1073741825x1073741825" + many);
   for (const std::string term : {"2147483647x2147483647x1", "2147483647x1x2147483647", "1x2147483647x2147483647"}) {
-    EXPECT_EQ(error(term), "bad size '" + term + "': a matrix of " + term + many);
+    EXPECT_EQ(sizes_error(term), "bad size '" + term + "': a matrix of " + term + many);
   }
-  EXPECT_EQ(error("1610612736:2147483647"),
+  EXPECT_EQ(sizes_error("1610612736:2147483647"),
             "bad size '1610612736:2147483647': a matrix of 1610612736x1610612736x1610612736" + many);
 }
 
 TEST(Sizes, BatchesThatOverflow) {
   EXPECT_EQ(sizes("1073741824x1x1073741824x1"), Names{"1073741824x1x1073741824x1"});
   EXPECT_EQ(
-      error("1073741825x1x1073741824x1"),
+      sizes_error("1073741825x1x1073741824x1"),
       "bad size '1073741825x1x1073741824x1': an operand of 1073741825x1x1073741824x1 has more than 2^60 elements");
-  EXPECT_EQ(error("0x4x4x4:nt"), "bad size '0x4x4x4:nt': 0 is not between 1 and 2147483647");
+  EXPECT_EQ(sizes_error("0x4x4x4:nt"), "bad size '0x4x4x4:nt': 0 is not between 1 and 2147483647");
 }
 
 TEST(Sizes, EmptyRange) {
-  EXPECT_EQ(error("512:256"), "bad size '512:256': the range is empty, 512 is above 256");
-  EXPECT_EQ(error("512:256:64"), "bad size '512:256:64': the range is empty, 512 is above 256");
+  EXPECT_EQ(sizes_error("512:256"), "bad size '512:256': the range is empty, 512 is above 256");
+  EXPECT_EQ(sizes_error("512:256:64"), "bad size '512:256:64': the range is empty, 512 is above 256");
 }
 
 TEST(Sizes, RangeTooLong) {
-  EXPECT_EQ(error("1:100001:1"), "bad size '1:100001:1': the range has 100001 sizes, more than 100000");
-  EXPECT_EQ(error("1:2147483647:1"), "bad size '1:2147483647:1': the range has 2147483647 sizes, more than 100000");
+  EXPECT_EQ(sizes_error("1:100001:1"), "bad size '1:100001:1': the range has 100001 sizes, more than 100000");
+  EXPECT_EQ(sizes_error("1:2147483647:1"),
+            "bad size '1:2147483647:1': the range has 2147483647 sizes, more than 100000");
 }
 
-TEST(Sizes, MessagesAreOneLine) { EXPECT_EQ(error("1\n2"), "bad size '1?2': " + FORM); }
+TEST(Sizes, MessagesAreOneLine) { EXPECT_EQ(sizes_error("1\n2"), "bad size '1?2': " + FORM); }
 
 }  // namespace
 }  // namespace sgemm

@@ -22,7 +22,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr const char* DEFAULT_PATH = "results/nvidia-h200/tuning.json";
 
@@ -131,10 +130,10 @@ TEST_F(TuningFileTest, FailedWriteKeepsWhatIsThere) {
 
 TEST_F(TuningFileTest, WhatIsNoTuningFileIsRefused) {
   add_to_tuning_file("tuning.json", context(), entry({256, 256, 256}, "64x64"));
-  const Json good = Json::parse(read("tuning.json"));
-  const auto changed = [&](const char* pointer, const Json& value) {
-    Json json = good;
-    json[Json::json_pointer(pointer)] = value;
+  const nlohmann::json good = nlohmann::json::parse(read("tuning.json"));
+  const auto changed = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json json = good;
+    json[nlohmann::json::json_pointer(pointer)] = value;
     return json.dump();
   };
   const std::vector<std::string> texts{"",
