@@ -118,38 +118,28 @@ def test_a_path_that_the_loader_would_divide_is_refused(monkeypatch, tmp_path, c
     assert "libsgemm_cublas.so has a blank or a colon in its path" in capsys.readouterr().err
 
 
-class FakeDriver:
-    """A driver for the commands. Its memory is the host's."""
-
-    DEVICES = (driver.Device(0, "NVIDIA H200", (9, 0), 132, 10**11),)
-
-    def version(self):
-        return (13, 0)
-
-    def devices(self):
-        return list(self.DEVICES)
-
-    def current(self, number):
-        return driver.contextlib.nullcontext()
-
-    def memory(self, size, pattern=b""):
-        if size > 4 * 4096 * 4096:
-            raise driver.DriverError("out of memory")
-        return driver.contextlib.nullcontext(ctypes.addressof(ctypes.create_string_buffer(1)))
-
-    def seconds(self, work):
-        work()
-        return 0.01
+@pytest.fixture
+def cuda(tmp_path_factory, monkeypatch):
+    """A driver and a cuBLAS whose memory is the host's."""
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    source = Path(__file__).with_name("fake_cuda.c")
+    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", path, source], check=True)
+    library = ctypes.CDLL(str(path))
+    load = ctypes.CDLL
+    ours = ("libcuda.so.1", "/cuda/libcublas.so.12")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: library if name in ours else load(name, *args))
+    yield library
+    assert library.fake_cuda_left_over() == 0
 
 
-def test_info(fake, monkeypatch, capsys):
-    monkeypatch.setattr(info, "Driver", FakeDriver)
+def test_info(fake, cuda, capsys):
     assert main(["info"]) == 0
     out = capsys.readouterr().out
     assert f"libsgemm  0.2.0, {sgemm.library_path()}\n" in out
     assert "cuBLAS    12.8.4, /cuda/libcublas.so.12\n" in out
-    assert "driver    CUDA 13.0\n" in out
-    assert "NVIDIA H200, compute capability 9.0, 132 multiprocessors: chapters 11 to 13" in out
+    assert "driver    CUDA 13.1\n" in out
+    assert "GPU 0     Fake 0, compute capability 75.76, 16 multiprocessors: chapter 09 and cuBLAS" in out
     lines = {line[:24].strip(): line[24:].split() for line in out.splitlines()}
     assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 3]
     assert lines["256 x 256 x 256"] == ["cublas"] * 4
@@ -157,7 +147,13 @@ def test_info(fake, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("capability", "takes"), [((12, 0), "chapter 09 and cuBLAS"), ((8, 0), "chapter 09"), ((7, 5), "cuBLAS alone")]
+    ("capability", "takes"),
+    [
+        ((9, 0), "chapters 11 to 13"),
+        ((12, 0), "chapter 09 and cuBLAS"),
+        ((8, 0), "chapter 09"),
+        ((7, 5), "cuBLAS alone"),
+    ],
 )
 def test_info_says_what_other_gpus_get(capability, takes):
     assert takes in info.of_device(driver.Device(1, "GPU", capability, 10, 1))
@@ -182,24 +178,16 @@ def test_info_names_an_old_driver():
     assert info.of_driver((13, 1)) == "CUDA 13.1"
 
 
-def test_bench_prints_a_table_and_bars(fake, monkeypatch, capsys, tmp_path):
-    class FakeCublas:
-        def enqueue(self, *_):
-            pass
-
-    small = products.Product("small", 512, 256, 128)
+def test_bench_prints_a_table_and_bars(fake, cuda, monkeypatch, capsys, tmp_path):
+    small = products.Product("small", 16, 8, 4, True, 2)
     large = products.Product("large", 8192, 8192, 8192)
     monkeypatch.setattr(bench, "PRODUCTS", (small, large))
-    monkeypatch.setattr(bench, "Driver", FakeDriver)
-    monkeypatch.setattr(bench, "Cublas", FakeCublas)
-    monkeypatch.setattr(bench, "enqueue", lambda *_: None)
-    monkeypatch.setattr(bench, "random_floats", lambda count: b"")
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were missing
     assert main(["bench"]) == 0
     out = capsys.readouterr().out
-    assert "large               8192 x 8192 x 8192        out of memory" in out
+    assert "large               8192 x 8192 x 8192        cuMemAlloc_v2 failed: out of memory" in out
     [line] = [line for line in out.splitlines() if line.startswith("small    ")]
-    assert line.split()[6:] == ["0.0", *["0.0", "(1.00x)"] * 4]
+    assert line.split()[1:] == ["2", *["x", "16", "x", "8", "x", "4", "NT", "0.0"], *["0.0", "(1.00x)"] * 4]
     assert out.count("#" * 60) == 5
     monkeypatch.delitem(sys.modules, "matplotlib")
     chart = tmp_path / "chart.png"
@@ -208,6 +196,11 @@ def test_bench_prints_a_table_and_bars(fake, monkeypatch, capsys, tmp_path):
     assert chart.read_bytes().startswith(b"\x89PNG")
     assert main(["bench", "--device", "1"]) == 1
     assert "there is no GPU 1: there are 1" in capsys.readouterr().err
+
+
+def test_memory_is_filled_to_its_end(cuda):
+    with driver.Driver().memory(10, b"abcd") as address:
+        assert ctypes.string_at(address, 10) == b"abcdabcdab"
 
 
 def test_turns_of_a_measurement():
@@ -232,11 +225,15 @@ def test_random_operands_are_ordinary_numbers():
     assert len(set(numbers)) > 4000
 
 
-def test_products_are_right(fake):
-    """Those of libsgemm, whose fake computes on the host."""
-    product = products.Product("a batch", 5, 4, 3, True, 2)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_are_right(fake, cuda, transposed):
+    """Those of libsgemm and those of cuBLAS, whose fakes compute on the host."""
+    product = products.Product("a batch", 5, 4, 3, transposed, 2)
     rng = np.random.default_rng(1)
-    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3), (2, 4, 3)))
-    c = np.full((2, 5, 4), np.nan, np.float32)
-    products.enqueue(sgemm.library.Handle(), product, a.ctypes.data, b.ctypes.data, c.ctypes.data)
-    np.testing.assert_allclose(c, a @ b.swapaxes(1, 2), atol=1e-6)
+    shape_of_b = (2, 4, 3) if transposed else (2, 3, 4)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3), shape_of_b))
+    handle, cublas = sgemm.library.Handle(), products.Cublas()
+    for enqueue in (lambda *matrices: products.enqueue(handle, *matrices), cublas.enqueue):
+        c = np.full((2, 5, 4), np.nan, np.float32)
+        enqueue(product, a.ctypes.data, b.ctypes.data, c.ctypes.data)
+        np.testing.assert_allclose(c, a @ (b.swapaxes(1, 2) if transposed else b), atol=1e-6)

@@ -78,7 +78,7 @@ class Driver:
         address = c_uint64()
         self.call("cuMemAlloc_v2", byref(address), c_size_t(size))
         try:
-            for offset in range(0, size if pattern else 0, len(pattern)):
+            for offset in range(0, size, len(pattern)) if pattern else ():
                 rest = min(len(pattern), size - offset)
                 self.call("cuMemcpyHtoD_v2", c_uint64(address.value + offset), pattern, c_size_t(rest))
             yield address.value

@@ -1,0 +1,109 @@
+/* NVIDIA's driver and cuBLAS for the tests of python -m sgemm: their memory is the host's, and events tell made-up
+ * times. */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int allocations, events, current;
+
+/* What a test reads: what was not given back. */
+int fake_cuda_left_over(void) { return allocations + events + current; }
+
+int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
+int cuGetErrorString(int status, const char** text) {
+  *text = status == 2 ? "out of memory" : "of the fake";
+  return 0;
+}
+int cuDriverGetVersion(int* version) {
+  *version = 13010;
+  return 0;
+}
+int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+int cuDeviceGetName(char* name, int size, int device) {
+  snprintf(name, (size_t)size, "Fake %d", device);
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  *bytes = 1000 + (size_t)device;
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int which, int device) {
+  *value = which + device;
+  return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = device == 0 ? &current : NULL;
+  return 0;
+}
+int cuCtxSetCurrent(void* context) {
+  current = context == &current;
+  return 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  current = device;
+  return 0;
+}
+
+int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  if (bytes > 100 << 20) {
+    return 2;
+  }
+  ++allocations;
+  *address = (uint64_t)(uintptr_t)malloc(bytes);
+  return 0;
+}
+int cuMemFree_v2(uint64_t address) {
+  --allocations;
+  free((void*)(uintptr_t)address);
+  return 0;
+}
+int cuMemcpyHtoD_v2(uint64_t address, const void* source, size_t bytes) {
+  memcpy((void*)(uintptr_t)address, source, bytes);
+  return 0;
+}
+
+int cuEventCreate(void** event, unsigned flags) {
+  ++events;
+  *event = &events;
+  return flags == 0 ? 0 : 1;
+}
+int cuEventRecord(void* event, void* stream) { return event == &events && stream == NULL ? 0 : 1; }
+int cuEventSynchronize(void* event) { return event == &events ? 0 : 1; }
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  *milliseconds = 10;
+  return begin == end ? 0 : 1;
+}
+int cuEventDestroy_v2(void* event) {
+  --events;
+  return event == &events ? 0 : 1;
+}
+
+int cublasCreate_v2(void** handle) {
+  *handle = &current;
+  return 0;
+}
+/* Column-major. */
+int cublasSgemmStridedBatched_64(void* handle, int transa, int transb, int64_t m, int64_t n, int64_t k,
+                                 const float* alpha, const float* a, int64_t lda, long long stride_a, const float* b,
+                                 int64_t ldb, long long stride_b, const float* beta, float* c, int64_t ldc,
+                                 long long stride_c, int64_t batch_count) {
+  for (int64_t batch = 0; batch < batch_count; ++batch) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          sum += (double)a[batch * stride_a + (transa ? l + i * lda : i + l * lda)] *
+                 b[batch * stride_b + (transb ? j + l * ldb : l + j * ldb)];
+        }
+        c[batch * stride_c + i + j * ldc] = (float)(*alpha * sum) + *beta;
+      }
+    }
+  }
+  return handle == &current ? 0 : 1;
+}
