@@ -36,7 +36,9 @@ using Words = std::vector<std::string>;
 /// that the host makes.
 constexpr std::int64_t EXECUTED = 72;
 constexpr std::int64_t CHECKED = 40;
-constexpr std::int64_t ON_GPU = 1024;
+constexpr std::int64_t ON_GPU = 512;
+/// The largest extent of a size that was asked for, to be tried with other operands.
+constexpr std::int64_t MOST_ASKED = 2048;
 /// Sizes near those that were asked for are timed beside so many of them.
 constexpr std::size_t MOST_NEAR = 3;
 constexpr int VERDICTS_VERSION = 1;
@@ -211,7 +213,7 @@ class FileTrials {
     const std::vector<Distribution> kinds = hidden_kinds(numbers_);
     std::vector<Size> sizes = hidden(run_.on_gpu() ? ON_GPU : EXECUTED, both);
     const std::int64_t largest = std::max({base().m, base().n, base().k});
-    if (grain_ && largest <= (run_.on_gpu() ? 2 * ON_GPU : EXECUTED)) {
+    if (grain_ && largest <= (run_.on_gpu() ? MOST_ASKED : EXECUTED)) {
       sizes.push_back(base());  // a kernel that knows what is asked for meets other numbers there
     }
     Words chosen{fmt::format("/{}/", to_string(sizes.front()))};

@@ -131,19 +131,29 @@ void note_weaknesses(FileVerdict& verdict) {
   }
 }
 
+/// The timed case that is most like this size.
+const Record& nearest(const std::vector<const Record*>& timed, const Size& size) {
+  const auto distance = [&](const Record* record) {
+    return std::abs(std::log(products(record->size) / products(size)));
+  };
+  return **std::min_element(timed.begin(), timed.end(),
+                            [&](const Record* x, const Record* y) { return distance(x) < distance(y); });
+}
+
 /// Sizes next to those that were asked for at which a kernel is far slower beside cuBLAS.
 void note_special_sizes(FileVerdict& verdict) {
   constexpr double FAR_SLOWER = 0.6;
-  double best = 0.0;
-  for (const Record* const record : verdict.timed()) {
-    best = std::max(best, record->measurement->vs_cublas.value_or(0.0));
-  }
+  const std::vector<const Record*> timed = verdict.timed();
   for (const JudgedCase& item : verdict.cases) {
-    const std::optional<Measurement>& measurement = item.record.measurement;
-    if (item.hidden && measurement && measurement->vs_cublas && *measurement->vs_cublas < FAR_SLOWER * best) {
-      verdict.notes.push_back(
-          fmt::format("fast only at the sizes that were asked for: {:.3f} of cuBLAS at {}, and up to {:.3f} at those",
-                      *measurement->vs_cublas, to_string(item.record.size), best));
+    const std::optional<Measurement>& near = item.record.measurement;
+    if (item.purpose != Purpose::speed || !item.hidden || !near || !near->vs_cublas) {
+      continue;
+    }
+    const Record& asked = nearest(timed, item.record.size);
+    const double ratio = asked.measurement->vs_cublas.value_or(0.0);
+    if (*near->vs_cublas < FAR_SLOWER * ratio) {
+      verdict.notes.push_back(fmt::format("fast only at {}: {:.3f} of cuBLAS there, and {:.3f} at {}",
+                                          to_string(asked.size), ratio, *near->vs_cublas, to_string(item.record.size)));
     }
   }
 }

@@ -193,12 +193,30 @@ TEST(FileVerdict, TellsWhatIsFastAtKnownSizesOnly) {
   Findings findings = right();
   Record& near = findings.trials[2].records.back();
   near.measurement->vs_cublas = 0.47;
-  FileVerdict verdict = verdict_of(findings);
+  const FileVerdict verdict = verdict_of(findings);
   EXPECT_EQ(verdict.decision, Decision::accepted) << "it is information";
-  ASSERT_EQ(verdict.notes.size(), 1U);
-  EXPECT_EQ(verdict.notes.front().rfind("fast only at the sizes that were asked for: 0.470 of cuBLAS at 1021", 0), 0U);
+  EXPECT_EQ(verdict.notes, std::vector<std::string>{"fast only at 1024x1024x1024: 0.800 of cuBLAS there, and 0.470 at "
+                                                    "1021x1033x1027"});
   near.measurement->vs_cublas = 0.49;
   EXPECT_TRUE(verdict_of(findings).notes.empty());
+}
+
+TEST(FileVerdict, SizesAreComparedWithThoseNextToThemAlone) {
+  Findings findings = right();
+  const Size larger{2048, 2048, 2048};
+  findings.asked.push_back(larger);
+  Record faster = with(measured_record(), larger);
+  faster.measurement->vs_cublas = 8.0;
+  findings.trials[2].records.push_back(faster);
+  EXPECT_TRUE(verdict_of(findings).notes.empty()) << "1024 and what is next to it are alike";
+  Record decoy = measured_record();
+  decoy.measurement->vs_cublas = 0.1;
+  findings.trials.push_back(trial(Purpose::decoy, {decoy}));
+  EXPECT_TRUE(verdict_of(findings).notes.empty()) << "decoys are no sizes";
+  findings.trials[2].records.push_back(with(measured_record(), {2049, 2047, 2045}));
+  EXPECT_EQ(
+      verdict_of(findings).notes,
+      std::vector<std::string>{"fast only at 2048x2048x2048: 8.000 of cuBLAS there, and 0.800 at 2049x2047x2045"});
 }
 
 TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
@@ -273,6 +291,9 @@ TEST(Advice, TellsSizesFromKindsOfOperands) {
   EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong with huge operands and right with normal", 0), 0U);
   records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::normal));
   EXPECT_TRUE(advised(findings).advice.empty()) << "nothing tells them apart";
+  records = {with(compared_record(), HIDDEN, Distribution::normal),
+             stopped(Outcome::incorrect, "x", HIDDEN, Distribution::inf)};
+  EXPECT_TRUE(advised(findings).advice.empty()) << "it need not be right there";
 }
 
 class JudgedFilesTest : public TemporaryFolderTest {};
@@ -305,7 +326,10 @@ TEST(VerdictsFileTest, Sample) {
   Findings wrong = right();
   wrong.trials.front().records = {stopped(Outcome::failed, "/a/my.cu:3: writes outside of C", HIDDEN)};
   verdicts[1] = advised(wrong);
-  verdicts[2].decision = Decision::undecided;
+  Findings untimed = right();
+  untimed.trials.pop_back();
+  untimed.no_gpu = "no driver";
+  verdicts[2] = advised(untimed);
   const auto document =
       verdicts_document(options, {fake_device(), ""}, {CUBE}, Secret::parse(std::string(32, '1')), verdicts);
   std::ofstream(sample_path("verdicts.json")) << document.dump(1);
