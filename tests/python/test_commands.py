@@ -173,6 +173,16 @@ def no_library(name, *_, **__):
     raise OSError("gone")
 
 
+def test_a_reader_may_leave(drop_in):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sgemm", "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    assert process.wait(60) == 1
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
 def test_info_names_an_old_driver():
     assert "too old: libsgemm needs one of CUDA 13.0" in info.of_driver((12, 8))
     assert info.of_driver((13, 1)) == "CUDA 13.1"

@@ -1,6 +1,7 @@
 """The commands of `python -m sgemm`."""
 
 import argparse
+import os
 import sys
 
 from ..library import LibraryNotFound, SgemmError
@@ -16,7 +17,12 @@ def main(arguments: list[str]) -> int:
         module.add_command(commands)
     options = parser.parse_args(arguments)
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (DriverError, LibraryNotFound, SgemmError) as error:
         print(f"sgemm: {error}", file=sys.stderr)
         return 1
