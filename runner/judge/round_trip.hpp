@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 namespace sgemm {
@@ -31,6 +32,10 @@ constexpr double SPREADS = 3.0;
 constexpr double LEAST_TOLERANCE_US = 20.0;
 /// Of the sample's own time, for clocks of the GPU that have changed since.
 constexpr double RELATIVE_TOLERANCE = 0.02;
+/// A thread that has slept for a long sample wakes up later than one that has not: by a part of its time, up to a
+/// limit.
+constexpr double WAKING_TOLERANCE = 0.05;
+constexpr double LATEST_WAKING_US = 100.0;
 
 /// The medians of round trips, as a record has them.
 struct ClockComparison {
@@ -40,7 +45,10 @@ struct ClockComparison {
 
   /// What the judge's clock has, and the launcher does not account for.
   double unexplained_us() const { return judged_us - told_us - cost.us; }
-  double allowed_us() const { return cost.tolerance_us + RELATIVE_TOLERANCE * told_us; }
+  double allowed_us() const {
+    return cost.tolerance_us +
+           std::max(RELATIVE_TOLERANCE * told_us, std::min(WAKING_TOLERANCE * told_us, LATEST_WAKING_US));
+  }
 };
 
 /// Throws CaseStopped (implausible) where a round trip took less than the sample in it, or where there is more in them

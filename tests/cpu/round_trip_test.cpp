@@ -66,13 +66,22 @@ TEST(RoundTripTest, TimeThatIsNotToldIsFound) {
   EXPECT_NE(reason.find("work outside"), std::string::npos) << reason;
   // Less than the tolerance can be hidden.
   EXPECT_EQ(refusal(trips(80, 80 - LEAST_TOLERANCE_US + 1, USUAL), cost), "");
-  EXPECT_NE(refusal(trips(80, 80 - LEAST_TOLERANCE_US - 2, USUAL), cost), "");
+  EXPECT_NE(refusal(trips(80, 80 - LEAST_TOLERANCE_US - 4, USUAL), cost), "");
 }
 
 TEST(RoundTripTest, LongSamplesMayDifferMore) {
   const RoundTripCost cost = cost_of(trips(3, 3, USUAL));
   EXPECT_EQ(refusal(trips(20000, 19700, USUAL), cost), "");
   EXPECT_NE(refusal(trips(20000, 19000, USUAL), cost), "");
+}
+
+/// docs/lab/judge.md: an honest sample of 1902 us was 68 us late in the median, on a host that was slow to wake up.
+TEST(RoundTripTest, AThreadMayWakeUpLateAfterMilliseconds) {
+  const RoundTripCost cost = cost_of(trips(3, 3, USUAL));
+  EXPECT_EQ(refusal(trips(1902 + 68, 1902, USUAL), cost), "");
+  EXPECT_NE(refusal(trips(1902 + 130, 1902, USUAL), cost), "");
+  EXPECT_EQ(refusal(trips(4000 + LATEST_WAKING_US, 4000, USUAL), cost), "");
+  EXPECT_NE(refusal(trips(4000 + LATEST_WAKING_US + 30, 4000, USUAL), cost), "");
 }
 
 TEST(RoundTripTest, NoSampleTakesLongerThanAllAroundIt) {
