@@ -274,6 +274,7 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
                               // values
   EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(4)), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_pointer_mode(handle, static_cast<sgemm_pointer_mode_t>(2)), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_fallback(handle, static_cast<sgemm_fallback_t>(2)), SGEMM_STATUS_INVALID_VALUE);
 #endif
   EXPECT_EQ(sgemm_set_workspace(handle, memory.device(), 0), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_create(nullptr), SGEMM_STATUS_INVALID_VALUE);
