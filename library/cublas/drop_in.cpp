@@ -15,7 +15,7 @@ constexpr size_t kMaxDecisions = 4096;
 
 }  // namespace
 
-thread_local DropIn::Inside DropIn::inside_ = Inside::nobody;
+thread_local bool DropIn::inside_cublas_ = false;
 
 DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
@@ -45,7 +45,6 @@ void DropIn::write_log() {
 
 std::optional<cublasStatus_t> DropIn::status_of_library(const Call& call, std::string& why) noexcept {
   try {
-    const Entrance entrance(Inside::library);
     return try_library(call, why);
   } catch (const std::exception& error) {
     why = error.what();

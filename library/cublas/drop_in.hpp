@@ -24,16 +24,13 @@ class DropIn {
   static DropIn& instance();
 
   /// The library computes the call, or else `cublas()` does. Calls that cuBLAS makes on its own way through an
-  /// intercepted function stay with cuBLAS. A product that the library in turn gives to cuBLAS is NOT_SUPPORTED: the
-  /// library fails then, and the program's own call goes to cuBLAS, with the program's handle and workspace. In a
-  /// forked child cuBLAS gets all calls: neither CUDA nor the locks of the parent's threads work there.
+  /// intercepted function stay with cuBLAS. The library gives none to cuBLAS itself (SGEMM_FALLBACK_NONE), so that
+  /// those go there with the program's handle and workspace. In a forked child cuBLAS gets all calls: neither CUDA nor
+  /// the locks of the parent's threads work there.
   template <class Cublas>
   cublasStatus_t run(Call& call, const Cublas& cublas) {
-    if (inside_ == Inside::library) {
-      return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
     const Accuracy accuracy = accuracies_.of_call();
-    if (inside_ == Inside::cublas || !accuracy || in_forked_child_) {
+    if (inside_cublas_ || !accuracy || in_forked_child_) {
       return cublas();
     }
     call.accuracy = *accuracy;
@@ -44,7 +41,7 @@ class DropIn {
       }
     }
     const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
-    const Entrance entrance(Inside::cublas);
+    const Entrance entrance;
     return cublas();
   }
 
@@ -64,14 +61,11 @@ class DropIn {
 
   void write_log();
 
-  /// Who computes a call that this thread is in.
-  enum class Inside { nobody, library, cublas };
-
-  /// Marks a thread's way into the library or cuBLAS and out again.
+  /// Marks a thread's way into cuBLAS and out again.
   class Entrance {
    public:
-    explicit Entrance(Inside into) { inside_ = into; }
-    ~Entrance() { inside_ = Inside::nobody; }
+    Entrance() { inside_cublas_ = true; }
+    ~Entrance() { inside_cublas_ = false; }
     Entrance(const Entrance&) = delete;
     Entrance& operator=(const Entrance&) = delete;
   };
@@ -100,7 +94,7 @@ class DropIn {
   static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
   CallLog* log() { return notes_calls_ ? &log_ : nullptr; }
 
-  static thread_local Inside inside_;
+  static thread_local bool inside_cublas_;
   static inline bool in_forked_child_ = false;  ///< of a process that had made a DropIn
 
   Settings settings_;
