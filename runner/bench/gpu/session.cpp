@@ -52,8 +52,6 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
   return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
 }
 
-}  // namespace
-
 /// Whether another process can open memory and events of this one.
 bool can_share_memory(const Device& device) {
   int addressing = 0;
@@ -68,6 +66,8 @@ bool can_share_memory(const Device& device) {
     return false;
   }
 }
+
+}  // namespace
 
 GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning)
     : device_(device),
@@ -129,6 +129,10 @@ Prepared GpuSession::prepare(const GpuCase& item) {
   observer("preparing");
   if (is_foreign(kernel)) {
     return prepare_foreign(item);
+  }
+  if (kernel.file && protocol_.mode == Mode::measure) {
+    record.note =
+        "this GPU shares no memory between processes: the file ran in the judge's own, where it can forge results";
   }
   const Problem problem = on_device(operands).problem.operands(Owner::kernel);
   const std::vector<Configuration> all = kernel.build(Target::for_gpu).configurations(problem);
