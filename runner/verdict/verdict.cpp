@@ -93,7 +93,12 @@ void decide(const Findings& findings, FileVerdict& verdict) {
       }
     }
   }
-  if (!findings.asked.empty() && verdict.timed().size() == findings.asked.size()) {
+  const std::vector<const Record*> timed = verdict.timed();
+  if (std::any_of(timed.begin(), timed.end(), [](const Record* record) { return !record->clocks; })) {
+    return end(Decision::undecided, to_string(Outcome::skipped),
+               "CUDA shares no memory between processes here, so that the file ran in the judge's own");
+  }
+  if (!findings.asked.empty() && timed.size() == findings.asked.size()) {
     return end(Decision::accepted, to_string(Outcome::measured), "");
   }
   const bool executed = std::any_of(verdict.cases.begin(), verdict.cases.end(), [](const JudgedCase& item) {

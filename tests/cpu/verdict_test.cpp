@@ -31,6 +31,13 @@ Record with(Record record, const Size& size, std::optional<Distribution> data = 
   return record;
 }
 
+/// Of a file that ran in a process of its own.
+Record timed_record() {
+  Record record = measured_record();
+  record.clocks = {650.0, 60.0, {588.0, 20.0}};
+  return record;
+}
+
 Record stopped(Outcome outcome, const std::string& reason, const Size& size, std::optional<Distribution> data = {}) {
   Record record = with(executed_record(), size, data);
   record.stop(outcome, reason);
@@ -48,7 +55,7 @@ Findings right() {
           "",
           {trial(Purpose::check, {with(executed_record(), HIDDEN)}),
            trial(Purpose::operands, {with(compared_record(), HIDDEN, Distribution::huge)}),
-           trial(Purpose::speed, {measured_record(), with(measured_record(), HIDDEN)})}};
+           trial(Purpose::speed, {timed_record(), with(timed_record(), HIDDEN)})}};
 }
 
 std::vector<std::string> texts_of(const FileVerdict& verdict) {
@@ -160,7 +167,7 @@ TEST(FileVerdict, WhatCountersSayIsAdviceAlone) {
 
 TEST(FileVerdict, DecoysAreTimedAndNotRanked) {
   Findings findings = right();
-  findings.trials.push_back(trial(Purpose::decoy, {measured_record()}));
+  findings.trials.push_back(trial(Purpose::decoy, {timed_record()}));
   EXPECT_EQ(verdict_of(findings).timed().size(), 1U);
   EXPECT_TRUE(verdict_of(findings).cases.back().hidden);
   findings.trials.back().records = {stopped(Outcome::incorrect, "x", CUBE)};
@@ -172,6 +179,15 @@ TEST(FileVerdict, OneOfSeveralSizesWithoutATimeIsNotAccepted) {
   Findings findings = right();
   findings.asked.push_back({2048, 2048, 2048});
   EXPECT_EQ(verdict_of(findings).decision, Decision::undecided);
+}
+
+TEST(FileVerdict, AFileThatRanInTheJudgesOwnProcessIsNotAccepted) {
+  Findings findings = right();
+  findings.trials[2].records.front().clocks.reset();
+  const FileVerdict verdict = verdict_of(findings);
+  EXPECT_EQ(verdict.decision, Decision::undecided);
+  EXPECT_NE(verdict.reason.find("the judge's own"), std::string::npos) << verdict.reason;
+  EXPECT_FALSE(verdict.ratio);
 }
 
 TEST(FileVerdict, WhatDoesNotCompileForTheGpuIsRefusedThere) {
@@ -205,15 +221,15 @@ TEST(FileVerdict, SizesAreComparedWithThoseNextToThemAlone) {
   Findings findings = right();
   const Size larger{2048, 2048, 2048};
   findings.asked.push_back(larger);
-  Record faster = with(measured_record(), larger);
+  Record faster = with(timed_record(), larger);
   faster.measurement->vs_cublas = 8.0;
   findings.trials[2].records.push_back(faster);
   EXPECT_TRUE(verdict_of(findings).notes.empty()) << "1024 and what is next to it are alike";
-  Record decoy = measured_record();
+  Record decoy = timed_record();
   decoy.measurement->vs_cublas = 0.1;
   findings.trials.push_back(trial(Purpose::decoy, {decoy}));
   EXPECT_TRUE(verdict_of(findings).notes.empty()) << "decoys are no sizes";
-  findings.trials[2].records.push_back(with(measured_record(), {2049, 2047, 2045}));
+  findings.trials[2].records.push_back(with(timed_record(), {2049, 2047, 2045}));
   EXPECT_EQ(
       verdict_of(findings).notes,
       std::vector<std::string>{"fast only at 2048x2048x2048: 8.000 of cuBLAS there, and 0.800 at 2049x2047x2045"});
@@ -223,7 +239,7 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   Findings findings = right();
   const Size larger{2048, 2048, 2048};
   findings.asked.push_back(larger);
-  Record faster = with(measured_record(), larger);
+  Record faster = with(timed_record(), larger);
   faster.measurement->vs_cublas = 1.5;
   faster.measurement->vs_cublas_ci = Interval{1.2, 3.0};
   faster.measurement->vs_cublas_alone = 2.0;
@@ -231,7 +247,7 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   const FileVerdict verdict = verdict_of(findings);
   ASSERT_TRUE(verdict.ratio);
   EXPECT_DOUBLE_EQ(verdict.ratio->mean, std::sqrt(0.78 * 1.5));
-  const Measurement first = *measured_record().measurement;
+  const Measurement first = *timed_record().measurement;
   const double low = 0.78 * first.vs_cublas_ci->low / *first.vs_cublas;
   EXPECT_DOUBLE_EQ(verdict.ratio->low, std::sqrt(low * 1.2));
 }
