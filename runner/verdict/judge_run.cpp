@@ -157,6 +157,7 @@ class FileTrials {
       return;
     }
     std::vector<Size> sizes;
+    sizes.reserve(GRAINS.size());
     std::vector<Size> taken = taken_;
     for (const Grain& grain : GRAINS) {
       sizes.push_back(near_size(base(), grain, EXECUTED, taken, numbers_));

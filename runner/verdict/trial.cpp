@@ -5,6 +5,7 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,9 +20,6 @@
 
 namespace sgemm {
 namespace {
-
-/// Of the executor, in a program without symbols.
-constexpr std::string_view STRIPPED = "the program has been stripped";
 
 /// The cases that a trial is about, where these are not all of its sizes with all of its operands.
 std::string_view filter_in(const Options& options) {
@@ -65,6 +63,11 @@ void refuse_foreign(Purpose purpose, Record& record) {
 
 std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
                                const std::function<void(std::string_view)>& observer) {
+  if (purpose == Purpose::check || purpose == Purpose::count) {
+    if (const std::string why = simt::why_unobserved(); !why.empty()) {
+      throw std::runtime_error(why);  // which is no fault of the file
+    }
+  }
   std::vector<const char*> arguments{"runner"};
   for (const std::string& word : words) {
     arguments.push_back(word.c_str());
@@ -73,6 +76,7 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   const DeviceQuery device = device_of(options);
   const std::vector<Kernel> kernels = kernels_of_files(kernel_terms(options.kernels).files, options, device);
   std::vector<const Kernel*> selected;
+  selected.reserve(kernels.size());
   for (const Kernel& kernel : kernels) {
     selected.push_back(&kernel);
   }

@@ -2,6 +2,7 @@
 
 #include "core/program.hpp"
 #include "core/shared_memory.hpp"
+#include "simt/launch_observer.hpp"
 
 #include <cxxabi.h>
 #include <elf.h>
@@ -72,6 +73,15 @@ SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes 
     const std::size_t end = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
     std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
               words_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<std::uint16_t>(index + 1));
+  }
+}
+
+std::string why_unobserved() {
+  try {
+    SharedVariables::of_program();
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
   }
 }
 

@@ -72,6 +72,17 @@ def test_a_right_file_is_right_as_far_as_it_can_be_judged(name):
     assert all(trial["seconds"] > 0 for trial in verdict["trials"])
 
 
+def test_a_program_without_symbols_can_not_check_and_calls_nothing_wrong(tmp_path):
+    stripped = tmp_path / "runner"
+    subprocess.run(["strip", "-o", stripped, RUNNER], check=True)
+    command = [stripped, "--judge", RIGHT_FILES / "right_naive.cu", "--device", "cpu", "--json", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+    [verdict] = json.loads(done.stdout)["verdicts"]
+    assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
+    assert sum("stripped of the symbols" in note for note in verdict["notes"]) == 2  # checks and counts
+    assert {case["outcome"] for case in verdict["cases"]} == {"compared"}
+
+
 def test_the_range_of_half_precision_is_not_that_of_fp32():
     status, [verdict] = verdicts(RIGHT_FILES / "right_wmma.cu")
     assert (status, verdict["outcome"]) == (4, "incorrect")

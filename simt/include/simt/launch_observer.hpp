@@ -3,6 +3,7 @@
 #include "simt/executor.hpp"
 
 #include <cstddef>
+#include <string>
 
 namespace simt {
 
@@ -25,5 +26,9 @@ class LaunchObserver {
  private:
   LaunchObserver* const before_;
 };
+
+/// Why nothing can be observed in this program, or empty: what checks and what counts need the symbols that tell the
+/// program's shared variables.
+std::string why_unobserved();
 
 }  // namespace simt
