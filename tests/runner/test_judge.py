@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -228,10 +227,20 @@ def test_an_interrupted_run_says_so():
     assert len(document["verdicts"]) <= 1
 
 
-def test_a_leaderboard_is_one_more_command(tmp_path):
+def test_a_leaderboard_is_one_command(tmp_path):
     pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
-    shutil.copy(RIGHT_FILES / "right_naive.cu", tmp_path / "mine.cu")
-    judge("mine.cu", "--json", "verdicts.json")
-    report = [str(ROOT / "scripts" / "report.py"), "verdicts.json", "-o", "board.html"]
-    done = subprocess.run([sys.executable, *report], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    entries = tmp_path / "entries"
+    entries.mkdir()
+    shutil.copy(RIGHT_FILES / "right_naive.cu", entries / "mine.cu")
+
+    def status_of(*arguments: str) -> int:
+        command = [str(ROOT / "scripts" / "leaderboard.sh"), *arguments]
+        environment = os.environ | {"SGEMM_BUILD": str(RUNNER.parent)}
+        return subprocess.run(command, capture_output=True, check=False, env=environment).returncode
+
+    assert status_of("entries", "-o", "board.html", "--device", "cpu") == 3
+    assert Path("board.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    [verdict] = json.loads(Path("board.json").read_text(encoding="utf-8"))["verdicts"]
+    assert verdict["verdict"] == "undecided"
+    assert status_of() == status_of("entries", "-o") == status_of("nothing", "-o", "none.html") == 2
+    assert not Path("none.html").exists()
