@@ -296,6 +296,13 @@ def test_what_is_no_sweep_has_a_view(write, open_page):
     assert opened.errors == opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
 
 
+def test_without_cases_there_are_no_filters_and_tables_have_the_window(write, open_page):
+    opened = open_page(write(H200 / "counters.json"))
+    assert opened.page.locator("#filters").count() == 0
+    width = opened.page.locator("#views").evaluate("e => e.getBoundingClientRect().width / window.innerWidth")
+    assert width > 0.9
+
+
 def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     document = json.loads((H200 / "cold.json").read_text())
     for case in [case for case in document["benchmarks"] if case["kernel"] == "01_naive"]:

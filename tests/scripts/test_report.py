@@ -279,7 +279,8 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     )
     found = written(tmp_path, page)
     tables = {table["title"]: table for table in found["tables"]}
-    assert list(tables) == ["Leaderboard: GPU, 512x512x512", "Refused: GPU", "Undecided: GPU"]
+    kinds = ("Leaderboard", "Notes", "Refused", "Undecided")
+    assert list(tables) == [f"{kind}: GPU, 512x512x512" for kind in kinds]
     assert found["title"] == "SGEMM on GPU"
     ranked = tables["Leaderboard: GPU, 512x512x512"]
     rows = [dict(zip(ranked["columns"], row, strict=True)) for row in ranked["rows"]]
@@ -290,12 +291,13 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     ]
     assert (rows[0]["from"], rows[0]["to"]) == (1.238, 1.262)
     assert rows[0]["TFLOP/s at 512x512x512"] == "50.00 (49.00 to 51.00)"
-    assert rows[0]["what to do next"] == "b.cu:7: bank conflicts. x. fast only"
+    notes = ["b.cu:7: bank conflicts", "x", "fast only"]
+    assert tables["Notes: GPU, 512x512x512"]["rows"] == [["b.cu", note] for note in notes]
     assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
     assert rows[0]["SHA-256"] == "a" * 64
     assert [row["not as FP32 with"] for row in rows] == ["", "inf, nan", ""]
-    assert tables["Refused: GPU"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
-    assert tables["Undecided: GPU"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
+    assert tables["Refused: GPU, 512x512x512"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
+    assert tables["Undecided: GPU, 512x512x512"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
 
 
 def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):

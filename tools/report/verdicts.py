@@ -10,7 +10,7 @@ from tools.fleet import device_name
 from tools.forms import significant
 
 RANKED = ("rank", "file", "times as fast as cuBLAS", "from", "to")
-AGAIN = ("SHA-256", "what to do next", "runs it again")
+AGAIN = ("SHA-256", "runs it again")
 
 
 def is_verdicts(document: Any) -> bool:
@@ -23,9 +23,9 @@ def again(document: dict, verdict: dict) -> str:
     return shlex.join(words)
 
 
-def next_steps(verdict: dict) -> str:
+def next_steps(verdict: dict) -> list[str]:
     steps = (": ".join(filter(None, (advice["place"], advice["text"]))) for advice in verdict["advice"])
-    return ". ".join([*steps, *verdict["notes"]])
+    return [*steps, *verdict["notes"]]
 
 
 def speed_text(speed: dict) -> str:
@@ -50,7 +50,6 @@ def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str],
                 "yes" if any(speed["throttled"] for speed in verdict["speeds"]) else "",
                 ", ".join(verdict["weak_on"]),
                 verdict["hash"],
-                next_steps(verdict),
                 again(document, verdict),
             ]
         )
@@ -66,6 +65,7 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
         for verdict in document["verdicts"]:
             board[verdict["file"], verdict["hash"]] = document, verdict
     for (device, sizes), board in boards.items():
+        where = f"{device}, {sizes.replace(',', ', ')}"
         of = {word: [pair for pair in board.values() if pair[1]["verdict"] == word] for word in ("accepted", "refused")}
         of["undecided"] = [pair for pair in board.values() if pair[1]["verdict"] == "undecided"]
         if of["accepted"]:
@@ -74,18 +74,24 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
                 "ratio to cuBLAS: in turns, or to cuBLAS alone. Intervals are those of the ratios in turns. Two files "
                 "whose intervals overlap may be equally fast."
             )
-            yield f"Leaderboard: {device}, {sizes.replace(',', ', ')}", text, *ranking(of["accepted"], sizes)
+            yield f"Leaderboard: {where}", text, *ranking(of["accepted"], sizes)
+            steps = [[verdict["file"], step] for _, verdict in of["accepted"] for step in next_steps(verdict)]
+            if steps:
+                text = "What would help the ranked files, and what to know of them."
+                yield f"Notes: {where}", text, ["file", "note"], steps
         for word, text in (
             ("refused", "Wrong somewhere, faster than the machine can be, or no kernel for these sizes."),
             ("undecided", "Nothing is wrong with these as far as they could be tried, and they have no time."),
         ):
             rows = [
                 [
-                    *map(verdict.get, ("file", "outcome", "reason", "hash")),
-                    next_steps(verdict),
+                    *map(verdict.get, ("file", "outcome", "reason")),
+                    ". ".join(next_steps(verdict)),
+                    verdict["hash"],
                     again(document, verdict),
                 ]
                 for document, verdict in of[word]
             ]
             if rows:
-                yield f"{word.capitalize()}: {device}", text, ["file", "outcome", "reason", *AGAIN], rows
+                columns = ["file", "outcome", "reason", "what to do next", *AGAIN]
+                yield f"{word.capitalize()}: {where}", text, columns, rows
