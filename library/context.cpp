@@ -217,7 +217,8 @@ class sgemm_context::Memory {
 /// Whether the last calls of a shape have shown that operands make the algorithm slower than cuBLAS. Nothing waits for
 /// what they show.
 bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
-  if (repeats_bits_) {
+  const bool leads_nowhere = fallback == SGEMM_FALLBACK_CUBLAS && *Blas::path() == '\0';
+  if (repeats_bits_ || leads_nowhere) {
     return false;
   }
   if (shape.recomputed == nullptr) {

@@ -289,13 +289,18 @@ TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
 }
 
-TEST_F(LengthyHandleTest, SgemmRepeatableAllowsNoDetours) {
+TEST_F(LengthyHandleTest, SgemmRepeatableOrNoCublasAllowsNoDetours) {
   setenv("SGEMM_REPEATABLE", "1", 1);
-  const Handle handle;
+  const Handle repeats;
   unsetenv("SGEMM_REPEATABLE");
+  const Handle handle;
   GemmOperands operands(chapter_12_product());
   operands.op_a(0, 5, 7) = INF;
   operands.upload();
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_EQ(operands.call(repeats), SGEMM_STATUS_SUCCESS);
+  }
+  blas_calls().missing = true;
   for (int call = 0; call < 2; ++call) {
     EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   }

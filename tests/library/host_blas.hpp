@@ -20,6 +20,7 @@ struct BlasCalls {
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   bool refuses = false;  ///< products, as cuBLAS may
+  bool missing = false;  ///< as where there is no cuBLAS
   int multiprocessors = 0;
 };
 BlasCalls& blas_calls();
