@@ -147,7 +147,8 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
   std::vector<Algorithm> algorithms;
   std::string without;  // why there are no algorithms
-  if (!multiplies(p)) {
+  const bool reproducible = accuracy == SGEMM_ACCURACY_REPRODUCIBLE;
+  if (!multiplies(p) && !reproducible) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
     without = "a dimension of 2^31 or more";
@@ -155,6 +156,9 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     without = "more than 2^40 elements of C";
   } else if (batch.count > LARGEST_BATCH) {
     without = "a batch of 2^31 products or more";
+  } else if (reproducible) {
+    append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
+    without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
@@ -185,6 +189,11 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     if (takes(SGEMM_ACCURACY_ROWWISE) && p.k >= SHORTEST_SUM_FOR_INT8X6) {
       append(algorithms, int8x6_algorithms(batch, multiprocessors));
     }
+  }
+  if (reproducible) {
+    Choice choice = choose_fastest(algorithms, workspace_limit(), without);
+    choice.cublas_us = cublas_us;
+    return choice;
   }
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
@@ -243,6 +252,10 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
 
 void sgemm_context::gemm(const GemmBatch& given) {
   Known& shape = known(given);
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    gemm_reproducibly(given, shape.choice);
+    return;
+  }
   if (!shape.choice.algorithm || takes_detour(given, shape)) {
     gemm_by_cublas(given);
     return;
@@ -258,6 +271,18 @@ void sgemm_context::gemm(const GemmBatch& given) {
     }
   }
   gemm_by_cublas(batch);
+}
+
+/// Nobody else has the bits of the class.
+void sgemm_context::gemm_reproducibly(const GemmBatch& batch, const Choice& choice) {
+  if (!choice.algorithm) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  const Memory memory(*this, choice.algorithm->workspace_bytes);
+  if (memory.missing()) {
+    throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+  }
+  choice.algorithm->launch(batch, memory.data(), stream_);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {

@@ -33,6 +33,10 @@ constexpr double PASS = 0.07;                // microseconds of a pass over a ti
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
 constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
 constexpr double SPLIT_BYTES = 3.8e6;        // a microsecond, read and written
+constexpr double THIN_CALL = 6;              // microseconds of both launches besides their work
+constexpr double THIN_BYTES = 3.8e6;         // a microsecond, of the long operand
+constexpr double THIN_L2_BYTES = 5.0e6;      // a microsecond, of the long operand and the digits of the short one
+constexpr double THIN_COLUMNS = 128;         // for which the long operand is read
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -98,6 +102,17 @@ double split_microseconds(const SplitRates& rates, const PredictedShape& shape, 
   const double products =
       at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz * board.throttled);
   return SPLIT_CALL + static_cast<double>(launches) * rates.launch + split + products;
+}
+
+double thin_microseconds(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows) {
+  const BoardModel& board = board_model();
+  const auto m = static_cast<double>(tall.m);
+  const auto n = static_cast<double>(tall.n);
+  const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
+  const double passes = std::ceil(n / THIN_COLUMNS);
+  const double from_memory = 4 * m * lines / THIN_BYTES;
+  const double from_l2 = (4 * m * passes + 3 * n * std::ceil(m / rows)) * lines / THIN_L2_BYTES;
+  return static_cast<double>(launches) * THIN_CALL + std::max(from_memory, from_l2) / board.bytes;
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {

@@ -42,6 +42,10 @@ constexpr SplitRates INT8X6_RATES_WITH_MAXIMA{4 + 4 + 3, 18, 1.87};
 double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
                           std::int64_t launches, double cycles);
 
+/// The time of the reproducible class's kernel for tall products, of which a cluster of blocks has `rows` rows at a
+/// time.
+double thin_microseconds(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
+
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
 double recomputed_microseconds(const PredictedShape& shape, double passes);
 

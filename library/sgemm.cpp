@@ -141,7 +141,8 @@ StatusText text_of(sgemm_status_t status) {
       return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
     case SGEMM_STATUS_NOT_SUPPORTED:
       return {"SGEMM_STATUS_NOT_SUPPORTED",
-              "It would take cuBLAS, and that was not found, or the handle's fallback is none."};
+              "It would take cuBLAS, and that was not found, or the handle's fallback is none; or the product is to be "
+              "reproducible, and the library has no kernel for it on the device."};
   }
   return {"unknown", "This is not a status of the library."};
 }
@@ -178,7 +179,8 @@ sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
 sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
   return with(handle, [&] {
     require(accuracy == SGEMM_ACCURACY_FP32 || accuracy == SGEMM_ACCURACY_COMPONENTWISE ||
-            accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE);
+            accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE ||
+            accuracy == SGEMM_ACCURACY_REPRODUCIBLE);
     handle->accuracy = accuracy;
   });
 }

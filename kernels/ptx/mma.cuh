@@ -30,11 +30,39 @@ __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const float (&a)
         "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
+__device__ __forceinline__ void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 #else  // the executor's
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
                              simt::Site site = simt::Site::current()) {
   simt::mma({{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, c, d, site);
+}
+
+inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto add = [](int& sum, unsigned x, unsigned y) {
+    for (int byte = 0; byte < 4; ++byte) {
+      sum += static_cast<signed char>(x >> (8 * byte)) * static_cast<signed char>(y >> (8 * byte));
+    }
+  };
+  for (int q = 0; q < 4; ++q) {
+    for (int half = 0; half < 2; ++half) {
+      const unsigned upper = __shfl_sync(~0U, a[2 * half], lane / 4 * 4 + q);
+      const unsigned lower = __shfl_sync(~0U, a[2 * half + 1], lane / 4 * 4 + q);
+      for (int column = 0; column < 2; ++column) {
+        const unsigned b = __shfl_sync(~0U, half == 0 ? b0 : b1, (lane % 4 * 2 + column) * 4 + q);
+        add(d[column], upper, b);
+        add(d[2 + column], lower, b);
+      }
+    }
+  }
 }
 
 #endif
