@@ -26,7 +26,7 @@ namespace {
 
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
-constexpr int MOST_BLOCKS_OF_CLUSTER = TARGET == Target::for_gpu ? 8 : 1;  // the executor has no clusters
+constexpr int LARGEST_CLUSTER = TARGET == Target::for_gpu ? 8 : 1;  // the executor has no clusters
 
 __global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
 
@@ -49,18 +49,18 @@ Division division_of(std::int64_t k) {
   const auto spans = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
   const auto cluster_for = [](int blocks) {
     int cluster = 1;
-    while (cluster < blocks && cluster < MOST_BLOCKS_OF_CLUSTER) {
+    while (cluster < blocks && cluster < LARGEST_CLUSTER) {
       cluster *= 2;
     }
     return cluster;
   };
-  if (spans <= HALF * MOST_BLOCKS_OF_CLUSTER) {
+  if (spans <= HALF * LARGEST_CLUSTER) {
     return {2, std::clamp(spans, 1, HALF), cluster_for(ceil_div(spans, HALF))};
   }
-  if (spans <= 2 * HALF * MOST_BLOCKS_OF_CLUSTER) {
+  if (spans <= 2 * HALF * LARGEST_CLUSTER) {
     return {2, 2 * HALF, cluster_for(ceil_div(spans, 2 * HALF))};
   }
-  return {1, 2 * HALF, MOST_BLOCKS_OF_CLUSTER};
+  return {1, 2 * HALF, LARGEST_CLUSTER};
 }
 
 /// A launch of so many tall products like `p`.
@@ -74,7 +74,7 @@ struct ThinLaunch {
   ThinLaunch(const GemmProblem& p, const Division& how, int multiprocessors)
       : division(how),
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, division.cluster, columns_once)) {
+        smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, columns_once)) {
     const int at_once = clusters_at_once(thin_kernel<Shape>, division.cluster, division.warps * WARP_SIZE, smem_bytes);
     clusters = std::max(1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors /
                                             current_device().multiprocessors));
@@ -85,7 +85,8 @@ struct ThinLaunch {
                          columns_once};
     launch(narrow_digits_kernel, tall.count * thin.digits.column_blocks * COLUMNS, dim3(SPLIT_THREADS), 0, stream,
            thin);
-    const std::int64_t most = std::min<std::int64_t>(Work::count(thin, Shape::ROWS), clusters);
+    const std::int64_t most =
+        std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, clusters);
     launch_dependent_clusters(thin_kernel<Shape>, most * division.cluster, division.cluster,
                               dim3(static_cast<unsigned>(division.warps * WARP_SIZE)), smem_bytes, stream, thin);
   }
@@ -93,10 +94,12 @@ struct ThinLaunch {
 
 template <class Shape>
 Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
-  const std::size_t bytes_of_one = NarrowDigits::bytes(tall.first, 1);
-  const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes_of_one), 1, tall.count);
-  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
   const ThinLaunch<Shape> launch_of(tall.first, division, multiprocessors);
+  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / NarrowDigits::bytes(tall.first, 1));
+  const std::int64_t by_count =
+      std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
+  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
+  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
   Algorithm algorithm;
   algorithm.kernel = "15_reproducible";
   algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) +

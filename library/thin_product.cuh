@@ -53,6 +53,7 @@ constexpr int STAGES = 4;          // in which they are copied
 constexpr int MOST_THREADS = 512;  // of a block
 constexpr int SPLIT_THREADS = 256;
 constexpr int MOST_COLUMN_BLOCKS = 16;
+constexpr int MOST_BLOCKS_OF_CLUSTER = 16;
 
 // ---- Digits ----
 
@@ -215,9 +216,9 @@ struct ThinShape {
   SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) { return threads * LANE_NUMBERS * static_cast<int>(sizeof(float)); }
   SGEMM_HOST_DEVICE static constexpr int sums_bytes(int threads) { return threads / WARP_SIZE * ROWS * COLUMNS * 8; }
   SGEMM_HOST_DEVICE static constexpr int partial_bytes(int columns_once) { return columns_once * ROWS * COLUMNS * 8; }
-  SGEMM_HOST_DEVICE static constexpr int maxima_bytes(int cluster) { return 2 * cluster * ROWS * 4; }
-  SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int cluster, int columns_once) {
-    return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) + maxima_bytes(cluster) +
+  static constexpr int MAXIMA_BYTES = 2 * ROWS * MOST_BLOCKS_OF_CLUSTER * 4;
+  SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int columns_once) {
+    return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) + MAXIMA_BYTES +
            threads / WARP_SIZE * ROWS * 4;
   }
 };
@@ -225,12 +226,12 @@ struct ThinShape {
 /// Which rows and k a cluster reads next: for each product, block of columns and ROWS rows, segments of what it can
 /// hold. Where there are several, they are read twice.
 struct Step {
-  std::int64_t number;  ///< of the product, columns and rows
+  int number;  ///< of the product, rows and columns
   int segment;
   bool searches;  ///< for the largest numbers
   bool adds;      ///< products
 
-  __device__ __forceinline__ Step(std::int64_t first, int segments)
+  __device__ __forceinline__ Step(int first, int segments)
       : number(first), segment(0), searches(true), adds(segments == 1) {}
 
   __device__ __forceinline__ void advance(int segments, int clusters) {
@@ -251,24 +252,26 @@ struct Step {
 
 /// What the number of a step says.
 struct Work {
-  std::int64_t product;
+  int product;
   int first_block;  ///< of columns
   int blocks;
-  std::int64_t first_row;
+  int first_row;
 
-  __device__ __forceinline__ Work(const ThinBatch& thin, std::int64_t number, int rows) {
-    const int groups = ceil_div(thin.digits.column_blocks, thin.columns_once);
-    const std::int64_t row_groups = ceil_div<std::int64_t>(thin.batch.first.m, rows);
-    first_block = static_cast<int>(number % groups) * thin.columns_once;
+  __device__ __forceinline__ Work(const ThinBatch& thin, int number, int rows) {
+    const unsigned groups = ceil_div(thin.digits.column_blocks, thin.columns_once);
+    const unsigned row_groups = ceil_div(static_cast<int>(thin.batch.first.m), rows);
+    const unsigned of_rows = static_cast<unsigned>(number) / groups;
+    first_block = static_cast<int>(static_cast<unsigned>(number) - of_rows * groups) * thin.columns_once;
     const int left = thin.digits.column_blocks - first_block;
     blocks = left < thin.columns_once ? left : thin.columns_once;
-    product = number / groups / row_groups;
-    first_row = number / groups % row_groups * rows;
+    product = static_cast<int>(of_rows / row_groups);
+    first_row = static_cast<int>(of_rows % row_groups) * rows;
   }
 
-  SGEMM_HOST_DEVICE static std::int64_t count(const ThinBatch& thin, int rows) {
-    return ceil_div(thin.digits.column_blocks, thin.columns_once) *
-           ceil_div<std::int64_t>(thin.batch.first.m, rows) * thin.batch.count;
+  /// Of a product.
+  SGEMM_HOST_DEVICE static std::int64_t count(const GemmProblem& p, int columns_once, int rows) {
+    return ceil_div<std::int64_t>(ceil_div<std::int64_t>(p.n, COLUMNS), columns_once) *
+           ceil_div<std::int64_t>(p.m, rows);
   }
 };
 
@@ -277,8 +280,8 @@ template <class Shape>
 struct Source {
   const float* from;
   std::int64_t stride;
-  std::int64_t rows_left;  ///< of A, from the lane's first one on; 0 if there is nothing to read
-  std::int64_t k_left;
+  int rows_left;  ///< of A, from the lane's first one on; 0 if there is nothing to read
+  int k_left;
   bool vectors;  ///< rows of the stored matrix split into aligned groups
 
   __device__ __forceinline__ Source(const ThinBatch& thin, const Step& step, bool exists) {
@@ -294,8 +297,8 @@ struct Source {
         (static_cast<std::int64_t>(step.segment) * thin.cluster * warps + warp_of_cluster) * Shape::WARP_K + lane % 4 * 4;
     stride = p.lda;
     from = p.a + (Shape::ALONG_K ? row * stride + k : k * stride + row);
-    rows_left = used ? p.m - row : 0;
-    k_left = p.k - k;
+    rows_left = used ? static_cast<int>(p.m - row) : 0;
+    k_left = static_cast<int>(p.k - k);
     vectors = split_product::rows_split_into<VECTOR>(p.a, Shape::ALONG_K ? p.k : p.m, stride);
   }
 
@@ -399,7 +402,7 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   const int clusters = static_cast<int>(gridDim.x) / cluster;
   const int rows_of_block = ROWS / cluster;  // whose elements of C the block stores
   const int segments = thin.digits.chunks == 0 ? 1 : ceil_div(thin.digits.chunks, cluster * warps * Shape::WARP_CHUNKS);
-  const std::int64_t count = Work::count(thin, ROWS);
+  const auto count = static_cast<int>(Work::count(thin.batch.first, thin.columns_once, ROWS) * thin.batch.count);
 
   char* const memory = reinterpret_cast<char*>(dynamic_smem());
   const unsigned slots = shared_address(memory) + static_cast<unsigned>(thread) * 16;
@@ -411,18 +414,23 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   // Two places take turns: while a block still stores its rows, another one may send the maxima of the next ones.
   auto* maxima = reinterpret_cast<unsigned*>(memory + Shape::slot_bytes(threads) + Shape::sums_bytes(threads) +
                                              Shape::partial_bytes(thin.columns_once));
-  unsigned* other_maxima = maxima + cluster * ROWS;
-  unsigned* const maxima_of_warps = other_maxima + cluster * ROWS;
+  unsigned* other_maxima = maxima + MOST_BLOCKS_OF_CLUSTER * ROWS;
+  unsigned* const maxima_of_warps = other_maxima + MOST_BLOCKS_OF_CLUSTER * ROWS;
+  for (int i = thread; i < 2 * MOST_BLOCKS_OF_CLUSTER * ROWS; i += threads) {
+    maxima[i] = 0;  // also those of blocks that a smaller cluster has not
+  }
+  cluster_sync();
   const auto code_of_row = [&](int row) {
     unsigned largest = 0;
 #pragma unroll 1
-    for (int source = 0; source < cluster; ++source) {
-      largest = larger(largest, maxima[source * ROWS + row]);
+    for (int block = 0; block < cluster; block += 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(maxima + row * MOST_BLOCKS_OF_CLUSTER + block);
+      largest = larger(largest, larger(larger(four.x, four.y), larger(four.z, four.w)));
     }
     return scale_code(largest);
   };
 
-  Step step(blockIdx.x / static_cast<unsigned>(cluster), segments);
+  Step step(static_cast<int>(blockIdx.x) / cluster, segments);
   {
     const Source<Shape> source(thin, step, step.number < count);
 #pragma unroll
@@ -475,7 +483,8 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
           for (int w = 0; w < warps; ++w) {
             of_block = larger(of_block, maxima_of_warps[w * ROWS + i % ROWS]);
           }
-          st_cluster(shared_address(maxima + rank * ROWS + i % ROWS), static_cast<unsigned>(i / ROWS), of_block);
+          st_cluster(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank),
+                     static_cast<unsigned>(i / ROWS), of_block);
         }
         cluster_sync();
       }
@@ -571,8 +580,8 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
         for (int i = thread; i < rows_of_block * columns; i += threads) {
           const int row_in_block = thin.c_transposed ? i % rows_of_block : i / columns;
           const int column_in_work = thin.c_transposed ? i / rows_of_block : i % columns;
-          const std::int64_t row = work.first_row + rank * rows_of_block + row_in_block;
-          const std::int64_t column = work.first_block * COLUMNS + column_in_work;
+          const int row = work.first_row + rank * rows_of_block + row_in_block;
+          const int column = work.first_block * COLUMNS + column_in_work;
           if (row < p.m && column < p.n) {
             const int of_row = code_of_row(rank * rows_of_block + row_in_block);
             const int of_column =

@@ -41,12 +41,23 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
 
 #ifdef __CUDACC__
 
+/// More than 8 blocks in a cluster need the kernel's consent.
+template <class... Parameters>
+void allow_large_clusters(void (*kernel)(Parameters...), int cluster) {
+  constexpr int PORTABLE = 8;
+  if (cluster > PORTABLE) {
+    CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                    cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  }
+}
+
 /// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
 /// ptx/griddepcontrol.cuh. `cluster` blocks in a row make a cluster: see ptx/cluster.cuh.
 template <class... Parameters, class... Arguments>
 void launch_dependent_clusters(void (*kernel)(Parameters...), std::int64_t blocks, int cluster, dim3 threads,
                                std::size_t dynamic_smem, cudaStream_t stream, Arguments... arguments) {
   allow_dynamic_smem(kernel, dynamic_smem);
+  allow_large_clusters(kernel, cluster);
   cudaLaunchAttribute attributes[2] = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
@@ -73,6 +84,7 @@ void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 t
 template <class... Parameters>
 int clusters_at_once(void (*kernel)(Parameters...), int cluster, int threads, std::size_t dynamic_smem) {
   allow_dynamic_smem(kernel, dynamic_smem);
+  allow_large_clusters(kernel, cluster);
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
