@@ -104,6 +104,10 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
     const Choice& choice = handle->choice(batch);
     copy(plan->reason, choice.reason);
     plan->cublas_us = choice.cublas_us;
+    if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+      copy(plan->kernel, "none");
+      return;
+    }
     plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
     plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
     copy(plan->kernel, "cublas");

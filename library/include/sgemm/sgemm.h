@@ -237,7 +237,8 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 
 /* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
 typedef struct {
-  char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
+  char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute,
+                             or where the call would be NOT_SUPPORTED because it is to be reproducible */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us by 11_bf16x6, at least 270 us by cuBLAS" */
   int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */
