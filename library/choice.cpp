@@ -18,7 +18,7 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
   Choice choice;
   for (const Algorithm& algorithm : algorithms) {
     if (algorithm.workspace_bytes <= workspace_limit &&
-        (!choice.algorithm || algorithm.microseconds < choice.algorithm->microseconds)) {
+        (!choice.algorithm || algorithm.microseconds() < choice.algorithm->microseconds())) {
       choice.algorithm = algorithm;
     }
   }
@@ -26,7 +26,7 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
     choice.reason = algorithms.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.algorithm_us = choice.algorithm->microseconds;
+  choice.algorithm_us = choice.algorithm->microseconds();
   const std::int64_t launches = choice.algorithm->launches;
   choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " +
                   (launches > 1 ? std::to_string(launches) + " launches of " : "") + choice.algorithm->kernel;

@@ -1,7 +1,6 @@
 // The reproducible class for products whose C has few columns or few rows. It takes any product, by blocks of columns.
 
 #include "algorithms.hpp"
-#include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "gemm_problem.hpp"
@@ -107,8 +106,8 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
   algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
   algorithm.launches = ceil_div(tall.count, products);
   algorithm.kernels = 2;
-  algorithm.microseconds = thin_microseconds({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
-                                             algorithm.launches, Shape::ROWS);
+  algorithm.work = thin_work({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
+                             algorithm.launches, Shape::ROWS);
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;
     for (std::int64_t index = 0; index < batch.count; index += products) {
