@@ -156,6 +156,9 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
     without = "a batch of 2^31 products or more";
   } else if (reproducible) {
     append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
+    if (multiplies(p)) {
+      append(algorithms, reproducible_algorithms(batch, multiprocessors));
+    }
     without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";

@@ -75,8 +75,8 @@ struct ThinLaunch {
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
         smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, columns_once)) {
     const int at_once = clusters_at_once(thin_kernel<Shape>, division.cluster, division.warps * WARP_SIZE, smem_bytes);
-    clusters = std::max(1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors /
-                                            current_device().multiprocessors));
+    clusters = std::max(
+        1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors / current_device().multiprocessors));
   }
 
   void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
@@ -119,9 +119,8 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
 
 template <int TILES>
 Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
-  return tall.first.a_transposed
-             ? algorithm<ThinShape<TILES, false>>(tall, c_transposed, division, multiprocessors)
-             : algorithm<ThinShape<TILES, true>>(tall, c_transposed, division, multiprocessors);
+  return tall.first.a_transposed ? algorithm<ThinShape<TILES, false>>(tall, c_transposed, division, multiprocessors)
+                                 : algorithm<ThinShape<TILES, true>>(tall, c_transposed, division, multiprocessors);
 }
 
 /// Whether this build has code for the current device.

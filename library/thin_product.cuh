@@ -119,8 +119,8 @@ struct ThinBatch {
   GemmBatch batch;
   NarrowDigits digits;
   bool c_transposed;
-  int cluster;        ///< blocks
-  int columns_once;   ///< blocks of columns that a cluster computes at a time
+  int cluster;       ///< blocks
+  int columns_once;  ///< blocks of columns that a cluster computes at a time
 
   __device__ __forceinline__ GemmProblem product(std::int64_t index) const {
     const GemmProblem p = batch.problem(index);
@@ -185,8 +185,7 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
     for (int i = 0; i < 4; ++i) {
       split_four(x[i], scale, digits[i]);
     }
-    uint4* const to =
-        thin.digits.at(product, column / COLUMNS, task / 4) + column % COLUMNS * 4 + task % 4;
+    uint4* const to = thin.digits.at(product, column / COLUMNS, task / 4) + column % COLUMNS * 4 + task % 4;
 #pragma unroll
     for (int digit = 0; digit < DIGITS; ++digit) {
       to[digit * WARP_SIZE] = uint4{digits[0][digit], digits[1][digit], digits[2][digit], digits[3][digit]};
@@ -213,7 +212,9 @@ struct ThinShape {
   SGEMM_HOST_DEVICE static constexpr int row(int g, int i) { return ALONG_K ? g + 8 * i : g * LANE_ROWS + i; }
 
   /// Places in shared memory.
-  SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) { return threads * LANE_NUMBERS * static_cast<int>(sizeof(float)); }
+  SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) {
+    return threads * LANE_NUMBERS * static_cast<int>(sizeof(float));
+  }
   SGEMM_HOST_DEVICE static constexpr int sums_bytes(int threads) { return threads / WARP_SIZE * ROWS * COLUMNS * 8; }
   SGEMM_HOST_DEVICE static constexpr int partial_bytes(int columns_once) { return columns_once * ROWS * COLUMNS * 8; }
   static constexpr int MAXIMA_BYTES = 2 * ROWS * MOST_BLOCKS_OF_CLUSTER * 4;
@@ -294,7 +295,8 @@ struct Source {
     const bool used = exists && scalars_of(p).alpha != 0.0F;
     const std::int64_t row = work.first_row + Shape::row(lane / 4, 0);
     const std::int64_t k =
-        (static_cast<std::int64_t>(step.segment) * thin.cluster * warps + warp_of_cluster) * Shape::WARP_K + lane % 4 * 4;
+        (static_cast<std::int64_t>(step.segment) * thin.cluster * warps + warp_of_cluster) * Shape::WARP_K +
+        lane % 4 * 4;
     stride = p.lda;
     from = p.a + (Shape::ALONG_K ? row * stride + k : k * stride + row);
     rows_left = used ? static_cast<int>(p.m - row) : 0;
@@ -483,8 +485,8 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
           for (int w = 0; w < warps; ++w) {
             of_block = larger(of_block, maxima_of_warps[w * ROWS + i % ROWS]);
           }
-          st_cluster(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank),
-                     static_cast<unsigned>(i / ROWS), of_block);
+          st_cluster(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank), static_cast<unsigned>(i / ROWS),
+                     of_block);
         }
         cluster_sync();
       }
@@ -598,8 +600,7 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
               }
               // The sum is in units of 2^16, and the exponents of the scales are LARGEST_EXPONENT minus the codes.
               const int exponent = 16 - 2 * LARGEST_EXPONENT + of_row + of_column;
-              value = static_cast<double>(sum) *
-                      __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
+              value = static_cast<double>(sum) * __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
             }
             store(p.c[thin.c_transposed ? column * p.ldc + row : row * p.ldc + column], empty, value, scalars);
           }

@@ -46,8 +46,8 @@ template <class... Parameters>
 void allow_large_clusters(void (*kernel)(Parameters...), int cluster) {
   constexpr int PORTABLE = 8;
   if (cluster > PORTABLE) {
-    CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                    cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    CUDA_CHECK(
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   }
 }
 

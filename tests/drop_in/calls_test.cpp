@@ -305,7 +305,8 @@ TEST_F(CallsTest, AnAlphaOfZeroIsCublasWork) {
 /// Has products of this thread be reproducible.
 class Reproducible {
  public:
-  Reproducible() : before_(function<decltype(&sgemm_drop_in_enter)>("sgemm_drop_in_enter")(SGEMM_ACCURACY_REPRODUCIBLE)) {}
+  Reproducible()
+      : before_(function<decltype(&sgemm_drop_in_enter)>("sgemm_drop_in_enter")(SGEMM_ACCURACY_REPRODUCIBLE)) {}
   ~Reproducible() { function<decltype(&sgemm_drop_in_leave)>("sgemm_drop_in_leave")(before_); }
   Reproducible(const Reproducible&) = delete;
   Reproducible& operator=(const Reproducible&) = delete;

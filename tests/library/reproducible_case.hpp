@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,9 +50,31 @@ inline std::vector<float> reference_of(GemmOperands& operands, std::int64_t item
   return c;
 }
 
-/// All results of a call through the C interface.
-inline void expect_bits_of_reference(
-    sgemm_handle_t handle, GemmCase product, const std::function<void(GemmOperands&)>& change = [](auto&) {}) {
+/// Of at least 12 x 35 elements and 150 k: what has no digits, what has none but zeros, and what is far from the rest.
+inline void put_numbers_of_every_kind(GemmOperands& operands) {
+  const std::int64_t last = operands.of.m - 1;
+  operands.op_a(0, 3, 7) = INF;
+  operands.op_a(0, 11, 100) = NAN_FLOAT;
+  operands.op_a(0, 5, 0) = FLT_MAX;
+  operands.op_b(0, 20, 9) = -INF;
+  operands.op_b(0, 149, 10) = -FLT_MAX;
+  operands.c.at(0, 2, 2) = -0.0F;
+  operands.c.at(0, 2, 3) = INF;
+  for (std::int64_t k = 0; k < operands.of.k; ++k) {
+    operands.op_a(0, last, k) *= 0x1p-60F;
+    operands.op_a(0, last - 1, k) = 0.0F;
+    operands.op_a(0, last - 2, k) = 0x1p-140F * static_cast<float>(k);   // denormal numbers alone
+    operands.op_a(0, last - 3, k) = k == 77 ? 0x1.FFFFFEp7F : 0x1p-30F;  // the largest one rounds up
+    operands.op_b(0, k, 30) *= 0x1p100F;
+    operands.op_b(0, k, 31) = -0.0F;
+    operands.op_b(0, k, 33) *= k % 2 == 0 ? 0x1p-126F : 0x1p-149F;
+  }
+}
+
+using ChangeOperands = std::function<void(GemmOperands&)>;
+
+/// All elements of C, and what lies between them, after `run(operands)`.
+inline void expect_bits_of_reference(GemmCase product, const ChangeOperands& change, const ChangeOperands& run) {
   product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
   GemmOperands operands(product);
   change(operands);
@@ -60,7 +83,7 @@ inline void expect_bits_of_reference(
   for (std::int64_t item = 0; item < product.batch; ++item) {
     expected.push_back(reference_of(operands, item));
   }
-  std::vector<float> all = operands.c.memory().host();  // and what lies between the elements
+  std::vector<float> all = operands.c.memory().host();
   for (std::int64_t item = 0; item < product.batch; ++item) {
     for (std::int64_t row = 0; row < product.m; ++row) {
       for (std::int64_t column = 0; column < product.n; ++column) {
@@ -69,7 +92,7 @@ inline void expect_bits_of_reference(
       }
     }
   }
-  ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
+  run(operands);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << product.describe();
   const std::vector<float>& got = operands.c.memory().download();
   int wrong = 0;
@@ -79,6 +102,14 @@ inline void expect_bits_of_reference(
     }
   }
   EXPECT_EQ(wrong, 0) << product.describe();
+}
+
+/// The same through the C interface.
+inline void expect_bits_of_reference(
+    sgemm_handle_t handle, const GemmCase& product, const ChangeOperands& change = [](auto&) {}) {
+  expect_bits_of_reference(product, change, [&](GemmOperands& operands) {
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
+  });
 }
 
 }  // namespace sgemm::test

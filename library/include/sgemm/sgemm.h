@@ -100,8 +100,8 @@ typedef enum {
   /* The same bits everywhere. An element of C depends on its row of op(A), its column of op(B), alpha, beta, its old
    * value and k, and on nothing else: not on m, n, the batch, its place, leading dimensions, alignment, layouts, the
    * stream or the number of multiprocessors, nor on the GPU. docs/15_reproducible.md defines it. The error is at most
-   * that of SGEMM_ACCURACY_ROWWISE. cuBLAS never gets such a call: where the library has no kernel for the device, it is
-   * NOT_SUPPORTED, also with SGEMM_FALLBACK_CUBLAS, and ALLOC_FAILED where there is no room. */
+   * that of SGEMM_ACCURACY_ROWWISE. cuBLAS never gets such a call: where the library has no kernel for the device, it
+   * is NOT_SUPPORTED, also with SGEMM_FALLBACK_CUBLAS, and ALLOC_FAILED where there is no room. */
   SGEMM_ACCURACY_REPRODUCIBLE = 4
 } sgemm_accuracy_t;
 
