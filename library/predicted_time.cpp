@@ -27,7 +27,7 @@ constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles
 constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
 constexpr double THIN_CALL = 6;              // microseconds of both launches besides their work
 constexpr double THIN_L2 = 0.75;             // of the time that a byte takes from memory, one from the L2
-constexpr double THIN_COLUMNS = 128;         // for which the long operand is read
+constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.

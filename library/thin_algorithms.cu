@@ -73,7 +73,9 @@ struct ThinLaunch {
   ThinLaunch(const GemmProblem& p, const Division& how, int multiprocessors)
       : division(how),
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, columns_once)) {
+        smem_bytes(Shape::smem_bytes(
+            division.warps * WARP_SIZE, columns_once,
+            Shape::segments(NarrowDigits(p, 1, nullptr).chunks, division.cluster, division.warps * WARP_SIZE))) {
     const int at_once = clusters_at_once(thin_kernel<Shape>, division.cluster, division.warps * WARP_SIZE, smem_bytes);
     clusters = std::max(
         1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors / current_device().multiprocessors));

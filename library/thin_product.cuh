@@ -18,6 +18,7 @@
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
+#include "engine/reproducible.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/cluster.cuh"
@@ -38,6 +39,7 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace thin {
 
+using reproducible::Sum;
 using split_product::assume_global;
 using split_product::int8::larger;
 using split_product::int8::LARGEST_EXPONENT;
@@ -52,7 +54,7 @@ constexpr int LANE_NUMBERS = 64;   // of A
 constexpr int STAGES = 4;          // in which they are copied
 constexpr int MOST_THREADS = 512;  // of a block
 constexpr int SPLIT_THREADS = 256;
-constexpr int MOST_COLUMN_BLOCKS = 16;
+constexpr int MOST_COLUMN_BLOCKS = 8;
 constexpr int MOST_BLOCKS_OF_CLUSTER = 16;
 
 // ---- Digits ----
@@ -215,12 +217,18 @@ struct ThinShape {
   SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) {
     return threads * LANE_NUMBERS * static_cast<int>(sizeof(float));
   }
-  SGEMM_HOST_DEVICE static constexpr int sums_bytes(int threads) { return threads / WARP_SIZE * ROWS * COLUMNS * 8; }
+  SGEMM_HOST_DEVICE static constexpr int sums_bytes(int threads) {
+    return 2 * (threads / WARP_SIZE) * ROWS * COLUMNS * 8;
+  }
   SGEMM_HOST_DEVICE static constexpr int partial_bytes(int columns_once) { return columns_once * ROWS * COLUMNS * 8; }
   static constexpr int MAXIMA_BYTES = 2 * ROWS * MOST_BLOCKS_OF_CLUSTER * 4;
-  SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int columns_once) {
-    return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) + MAXIMA_BYTES +
-           threads / WARP_SIZE * ROWS * 4;
+  SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int columns_once, int segments) {
+    return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) * (segments == 1 ? 1 : 2) +
+           MAXIMA_BYTES + threads / WARP_SIZE * ROWS * 4;
+  }
+  /// Of a row: what the warps of a cluster can not hold comes in several.
+  SGEMM_HOST_DEVICE static constexpr int segments(int chunks, int cluster, int threads) {
+    return chunks == 0 ? 1 : ceil_div(chunks, cluster * (threads / WARP_SIZE) * WARP_CHUNKS);
   }
 };
 
@@ -381,15 +389,6 @@ __device__ __forceinline__ double plain_sum(const GemmProblem& p, std::int64_t r
   return sum;
 }
 
-/// Stores alpha * value + beta * C, rounded once to a float. NaN has one form. `empty`: there is nothing to multiply.
-__device__ __forceinline__ void store(float& c, bool empty, double value, const split_product::Scalars& scalars) {
-  double result = empty ? 0.0 : static_cast<double>(scalars.alpha) * value;
-  if (scalars.beta != 0.0F) {
-    result = fma(static_cast<double>(scalars.beta), static_cast<double>(c), result);
-  }
-  c = std::isnan(result) ? __uint_as_float(0x7FFFFFFF) : static_cast<float>(result);
-}
-
 template <class Shape>
 __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   constexpr int ROWS = Shape::ROWS;
@@ -403,25 +402,41 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   const auto rank = static_cast<int>(cluster_rank());
   const int clusters = static_cast<int>(gridDim.x) / cluster;
   const int rows_of_block = ROWS / cluster;  // whose elements of C the block stores
-  const int segments = thin.digits.chunks == 0 ? 1 : ceil_div(thin.digits.chunks, cluster * warps * Shape::WARP_CHUNKS);
+  const int segments = Shape::segments(thin.digits.chunks, cluster, threads);
   const auto count = static_cast<int>(Work::count(thin.batch.first, thin.columns_once, ROWS) * thin.batch.count);
 
+  __shared__ std::uint64_t mbarriers[2];
+  const unsigned maxima_mbarrier = shared_address(&mbarriers[0]);
+  const unsigned sums_mbarrier = shared_address(&mbarriers[1]);
+  unsigned maxima_parity = 0;
+  unsigned sums_parity = 0;
   char* const memory = reinterpret_cast<char*>(dynamic_smem());
   const unsigned slots = shared_address(memory) + static_cast<unsigned>(thread) * 16;
   const unsigned distance = static_cast<unsigned>(threads) * 16;
-  auto* const sums_of_warps = reinterpret_cast<longlong2*>(memory + Shape::slot_bytes(threads));
-  const auto* const sums_to_add = reinterpret_cast<const std::int64_t*>(sums_of_warps);
-  const auto* const partial =
-      reinterpret_cast<const std::int64_t*>(memory + Shape::slot_bytes(threads) + Shape::sums_bytes(threads));
+  char* place = memory + Shape::slot_bytes(threads);
+  auto* const sums_of_warps = reinterpret_cast<longlong2*>(place);
+  place += Shape::sums_bytes(threads);
+  const auto* const partial = reinterpret_cast<const Sum*>(place);  // of each block of the cluster
+  place += Shape::partial_bytes(thin.columns_once);
   // Two places take turns: while a block still stores its rows, another one may send the maxima of the next ones.
-  auto* maxima = reinterpret_cast<unsigned*>(memory + Shape::slot_bytes(threads) + Shape::sums_bytes(threads) +
-                                             Shape::partial_bytes(thin.columns_once));
+  auto* maxima = reinterpret_cast<unsigned*>(place);
   unsigned* other_maxima = maxima + MOST_BLOCKS_OF_CLUSTER * ROWS;
-  unsigned* const maxima_of_warps = other_maxima + MOST_BLOCKS_OF_CLUSTER * ROWS;
-  for (int i = thread; i < 2 * MOST_BLOCKS_OF_CLUSTER * ROWS; i += threads) {
-    maxima[i] = 0;  // also those of blocks that a smaller cluster has not
+  place += Shape::MAXIMA_BYTES;
+  auto* const maxima_of_warps = reinterpret_cast<unsigned*>(place);
+  place += warps * ROWS * 4;
+  auto* const of_segments = reinterpret_cast<Sum*>(place);  // the block's sums, if there are several segments
+  if (thread == 0) {
+    mbarrier_init(maxima_mbarrier, 1);
+    mbarrier_init(sums_mbarrier, 1);
+    fence_mbarrier_init();
   }
-  cluster_sync();
+  for (int i = thread; i < 2 * MOST_BLOCKS_OF_CLUSTER * ROWS; i += threads) {
+    if (i % MOST_BLOCKS_OF_CLUSTER >= cluster) {
+      maxima[i] = 0;  // of blocks that a smaller cluster has not
+    }
+  }
+  __syncthreads();
+  cluster_arrive();
   const auto code_of_row = [&](int row) {
     unsigned largest = 0;
 #pragma unroll 1
@@ -440,6 +455,7 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
       source.start(stage, slots, distance);
     }
   }
+  cluster_wait();
   griddepcontrol_wait();
   unsigned largest[Shape::LANE_ROWS] = {};
 #pragma unroll 1
@@ -485,13 +501,33 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
           for (int w = 0; w < warps; ++w) {
             of_block = larger(of_block, maxima_of_warps[w * ROWS + i % ROWS]);
           }
-          st_cluster(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank), static_cast<unsigned>(i / ROWS),
-                     of_block);
+          st_async(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank), static_cast<unsigned>(i / ROWS),
+                   of_block, maxima_mbarrier);
         }
-        cluster_sync();
+        if (thread == 0) {
+          expect_async(maxima_mbarrier, static_cast<unsigned>(ROWS * cluster) * 4);
+        }
+        wait_async(maxima_mbarrier, maxima_parity);
+        maxima_parity ^= 1;
       }
     }
     if (step.adds) {
+      const Work work(thin, step.number, ROWS);
+      const int chunk = ((step.segment * cluster + rank) * warps + warp) * Shape::WARP_CHUNKS;
+      const uint4* narrow = thin.digits.at(work.product, work.first_block, chunk) + lane;
+      uint4 words[Shape::WARP_CHUNKS][DIGITS];  // of B, read while the ones before are multiplied or added up
+      const auto read_narrow = [&] {
+#pragma unroll
+        for (int c = 0; c < Shape::WARP_CHUNKS; ++c) {
+#pragma unroll
+          for (int digit = 0; digit < DIGITS; ++digit) {
+            words[c][digit] =
+                chunk + c < thin.digits.chunks ? narrow[(c * DIGITS + digit) * WARP_SIZE] : uint4{0, 0, 0, 0};
+          }
+        }
+        narrow += static_cast<std::int64_t>(thin.digits.chunks) * (DIGITS * WARP_SIZE);
+      };
+      read_narrow();
       unsigned digits[DIGITS][LANE_NUMBERS / 4];
 #pragma unroll
       for (int i = 0; i < Shape::LANE_ROWS; ++i) {
@@ -506,74 +542,83 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
           }
         }
       }
-      const Work work(thin, step.number, ROWS);
-      const int chunk = ((step.segment * cluster + rank) * warps + warp) * Shape::WARP_CHUNKS;
 #pragma unroll 1
       for (int block = 0; block < work.blocks; ++block) {
         int sums[DIGITS][Shape::TILES][4] = {};
-        const uint4* const narrow = thin.digits.at(work.product, work.first_block + block, chunk) + lane;
 #pragma unroll
         for (int c = 0; c < Shape::WARP_CHUNKS; ++c) {
-          if (chunk + c < thin.digits.chunks) {
-            unsigned b[DIGITS][4];
+          unsigned b[DIGITS][4];
 #pragma unroll
-            for (int digit = 0; digit < DIGITS; ++digit) {
-              const uint4 words = narrow[(c * DIGITS + digit) * WARP_SIZE];
-              b[digit][0] = words.x;
-              b[digit][1] = words.y;
-              b[digit][2] = words.z;
-              b[digit][3] = words.w;
-            }
+          for (int digit = 0; digit < DIGITS; ++digit) {
+            b[digit][0] = words[c][digit].x;
+            b[digit][1] = words[c][digit].y;
+            b[digit][2] = words[c][digit].z;
+            b[digit][3] = words[c][digit].w;
+          }
 #pragma unroll
-            for (int of_a = 0; of_a < DIGITS; ++of_a) {
+          for (int of_a = 0; of_a < DIGITS; ++of_a) {
 #pragma unroll
-              for (int of_b = 0; of_b < DIGITS - of_a; ++of_b) {
+            for (int of_b = 0; of_b < DIGITS - of_a; ++of_b) {
 #pragma unroll
-                for (int half = 0; half < 2; ++half) {
+              for (int half = 0; half < 2; ++half) {
 #pragma unroll
-                  for (int tile = 0; tile < Shape::TILES; ++tile) {
-                    const int word = c * 4 + half * 2;
-                    const int q = word * Shape::LANE_ROWS + tile * 2;
-                    const unsigned a[4] = {digits[of_a][q], digits[of_a][q + 1], digits[of_a][q + Shape::LANE_ROWS],
-                                           digits[of_a][q + Shape::LANE_ROWS + 1]};
-                    mma_m16n8k32_s8(sums[of_a + of_b][tile], a, b[of_b][half * 2], b[of_b][half * 2 + 1]);
-                  }
+                for (int tile = 0; tile < Shape::TILES; ++tile) {
+                  const int word = c * 4 + half * 2;
+                  const int q = word * Shape::LANE_ROWS + tile * 2;
+                  const unsigned a[4] = {digits[of_a][q], digits[of_a][q + 1], digits[of_a][q + Shape::LANE_ROWS],
+                                         digits[of_a][q + Shape::LANE_ROWS + 1]};
+                  mma_m16n8k32_s8(sums[of_a + of_b][tile], a, b[of_b][half * 2], b[of_b][half * 2 + 1]);
                 }
               }
             }
           }
         }
+        if (block + 1 < work.blocks) {
+          read_narrow();
+        }
+        longlong2* const sums_of_block = sums_of_warps + block % 2 * (warps * ROWS * (COLUMNS / 2));
 #pragma unroll
         for (int tile = 0; tile < Shape::TILES; ++tile) {
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             longlong2 pair;
             const auto sum = [&](int i) {
-              return static_cast<long long>(sums[0][tile][i]) * 65536 + (sums[1][tile][i] * 256 + sums[2][tile][i]);
+              return static_cast<Sum>(sums[0][tile][i]) * 65536 + (sums[1][tile][i] * 256 + sums[2][tile][i]);
             };
             pair.x = sum(2 * half);
             pair.y = sum(2 * half + 1);
-            sums_of_warps[(warp * ROWS + Shape::row(g, 2 * tile + half)) * (COLUMNS / 2) + lane % 4] = pair;
+            sums_of_block[(warp * ROWS + Shape::row(g, 2 * tile + half)) * (COLUMNS / 2) + lane % 4] = pair;
           }
         }
         __syncthreads();
+        const Sum* const to_add = reinterpret_cast<const Sum*>(sums_of_block);
 #pragma unroll 1
         for (int i = thread; i < ROWS * COLUMNS; i += threads) {
-          std::int64_t sum = 0;
+          Sum sum = 0;
 #pragma unroll 4
           for (int w = 0; w < warps; ++w) {
-            sum += sums_to_add[w * (ROWS * COLUMNS) + i];
+            sum += to_add[w * (ROWS * COLUMNS) + i];
           }
-          const int row = i / COLUMNS;
-          const unsigned to = shared_address(
-              partial + ((rank * work.blocks + block) * rows_of_block + row % rows_of_block) * COLUMNS + i % COLUMNS);
-          const auto owner = static_cast<unsigned>(row / rows_of_block);
-          st_cluster(to, owner, step.segment == 0 ? sum : sum + ld_cluster_s64(to, owner));
+          if (segments > 1) {
+            Sum& all = of_segments[block * (ROWS * COLUMNS) + i];
+            sum += step.segment == 0 ? 0 : all;
+            all = sum;
+          }
+          if (step.segment == segments - 1) {
+            const int row = i / COLUMNS;
+            st_async(shared_address(partial +
+                                    ((rank * work.blocks + block) * rows_of_block + row % rows_of_block) * COLUMNS +
+                                    i % COLUMNS),
+                     static_cast<unsigned>(row / rows_of_block), sum, sums_mbarrier);
+          }
         }
-        __syncthreads();
       }
       if (step.segment == segments - 1) {
-        cluster_sync();
+        if (thread == 0) {
+          expect_async(sums_mbarrier, static_cast<unsigned>(work.blocks * ROWS * COLUMNS) * 8);
+        }
+        wait_async(sums_mbarrier, sums_parity);
+        sums_parity ^= 1;
         const GemmProblem p = thin.product(work.product);
         const split_product::Scalars scalars = scalars_of(p);
         const bool empty = scalars.alpha == 0.0F || p.k == 0;
@@ -589,20 +634,21 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
             const int of_column =
                 thin.digits.codes_of(work.product, work.first_block + column_in_work / COLUMNS)[column % COLUMNS];
             double value = 0.0;
-            if (of_row == UNSCALABLE_LINE || of_column == UNSCALABLE_LINE) {
-              value = empty ? 0.0 : plain_sum(p, row, column);
+            if (empty) {
+            } else if (of_row == UNSCALABLE_LINE || of_column == UNSCALABLE_LINE) {
+              value = scalars.alpha * plain_sum(p, row, column);
             } else {
-              std::int64_t sum = 0;
+              Sum sum = 0;
               for (int source = 0; source < cluster; ++source) {
                 sum += partial[((source * work.blocks + column_in_work / COLUMNS) * rows_of_block + row_in_block) *
                                    COLUMNS +
                                column_in_work % COLUMNS];
               }
-              // The sum is in units of 2^16, and the exponents of the scales are LARGEST_EXPONENT minus the codes.
-              const int exponent = 16 - 2 * LARGEST_EXPONENT + of_row + of_column;
-              value = static_cast<double>(sum) * __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
+              value = reproducible::product(sum, scalars.alpha * reproducible::undoing(of_row),
+                                            reproducible::undoing(of_column));
             }
-            store(p.c[thin.c_transposed ? column * p.ldc + row : row * p.ldc + column], empty, value, scalars);
+            float& c = p.c[thin.c_transposed ? column * p.ldc + row : row * p.ldc + column];
+            c = reproducible::updated<false>(value, scalars.beta, scalars.beta == 0.0F ? 0.0F : c);
           }
         }
       }

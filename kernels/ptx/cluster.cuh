@@ -1,24 +1,28 @@
 #pragma once
 
-// Clusters of blocks that read and write each other's shared memory (sm_90 and later). PTX ISA 9.0, "Parallel
-// Synchronization and Communication Instructions: barrier.cluster", "Data Movement and Conversion Instructions: mapa".
+// Clusters of blocks that write to each other's shared memory (sm_90 and later). PTX ISA 9.0, "Parallel Synchronization
+// and Communication Instructions: barrier.cluster", "Data Movement and Conversion Instructions: mapa, st.async".
 
 #include "common/target.hpp"
+#include "ptx/mbarrier.cuh"
 #include "ptx/shared_memory.cuh"
 
 #include <cuda_runtime.h>
-
-#include <cstdint>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
 // cluster_rank(): the block's number in its cluster.
 //
-// cluster_sync(): a barrier of all threads of a cluster. What they wrote to shared memory before it is there behind it.
+// cluster_arrive(), cluster_wait(): both halves of a barrier of all threads of a cluster. It orders nothing but
+// mbarriers that were made known by fence_mbarrier_init(): to order all memory would be to wait for copies under way.
 //
-// st_cluster(address, rank, value): stores a value of 4 or 8 bytes at the place of the shared address `address` in the
-// memory of block number `rank`. ld_cluster_u64(address, rank) loads from there.
+// st_async(address, rank, value, mbarrier): stores 4 or 8 bytes at the place of the shared address `address` in the
+// memory of block number `rank`, and tells the mbarrier at this place there.
+//
+// expect_async(mbarrier, bytes): by one thread of the block that gets so many bytes in a phase.
+//
+// wait_async(mbarrier, parity): by all threads of the block. What came in the phase is there then.
 
 #ifdef __CUDACC__
 
@@ -28,9 +32,11 @@ __device__ __forceinline__ unsigned cluster_rank() {
   return rank;
 }
 
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
+
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 __device__ __forceinline__ unsigned address_in_cluster(unsigned address, unsigned rank) {
   unsigned mapped = 0;
@@ -38,37 +44,39 @@ __device__ __forceinline__ unsigned address_in_cluster(unsigned address, unsigne
   return mapped;
 }
 
-__device__ __forceinline__ void st_cluster(unsigned address, unsigned rank, unsigned value) {
-  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address_in_cluster(address, rank)), "r"(value) : "memory");
+__device__ __forceinline__ void st_async(unsigned address, unsigned rank, unsigned value, unsigned mbarrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
+                   address_in_cluster(address, rank)),
+               "r"(value), "r"(address_in_cluster(mbarrier, rank))
+               : "memory");
 }
 
-__device__ __forceinline__ void st_cluster(unsigned address, unsigned rank, std::int64_t value) {
-  asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(address_in_cluster(address, rank)), "l"(value) : "memory");
+__device__ __forceinline__ void st_async(unsigned address, unsigned rank, long long value, unsigned mbarrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.s64 [%0], %1, [%2];" ::"r"(
+                   address_in_cluster(address, rank)),
+               "l"(value), "r"(address_in_cluster(mbarrier, rank))
+               : "memory");
 }
 
-__device__ __forceinline__ std::int64_t ld_cluster_s64(unsigned address, unsigned rank) {
-  std::int64_t value = 0;
-  asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(value) : "r"(address_in_cluster(address, rank)) : "memory");
-  return value;
+__device__ __forceinline__ void expect_async(unsigned mbarrier, unsigned bytes) {
+  mbarrier_arrive_expect_tx(mbarrier, bytes);
 }
+
+__device__ __forceinline__ void wait_async(unsigned mbarrier, unsigned parity) { mbarrier_wait(mbarrier, parity); }
 
 #else  // the executor's: every block is a cluster
 
 inline unsigned cluster_rank() { return 0; }
+inline void cluster_arrive() {}
+inline void cluster_wait() { __syncthreads(); }
 
-inline void cluster_sync() { __syncthreads(); }
-
-inline void st_cluster(unsigned address, unsigned, unsigned value) {
-  *static_cast<unsigned*>(const_cast<void*>(from_shared_address(address))) = value;
+template <class Value>
+void st_async(unsigned address, unsigned, Value value, unsigned) {
+  *static_cast<Value*>(const_cast<void*>(from_shared_address(address))) = value;
 }
 
-inline void st_cluster(unsigned address, unsigned, std::int64_t value) {
-  *static_cast<std::int64_t*>(const_cast<void*>(from_shared_address(address))) = value;
-}
-
-inline std::int64_t ld_cluster_s64(unsigned address, unsigned) {
-  return *static_cast<const std::int64_t*>(from_shared_address(address));
-}
+inline void expect_async(unsigned, unsigned) {}
+inline void wait_async(unsigned, unsigned) { __syncthreads(); }
 
 #endif
 
