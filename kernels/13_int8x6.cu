@@ -184,14 +184,12 @@ __global__ void __launch_bounds__(int8::Shape::THREADS, 1)
   });
 }
 
-constexpr int8::Kernels KERNELS{int8x6_maxima_kernel<Access::float4>,
-                                int8x6_maxima_kernel<Access::float1>,
-                                int8x6_split_kernel<Access::float4>,
-                                int8x6_split_kernel<Access::float1>,
-                                int8x6_split_lines_kernel<Access::float4>,
-                                int8x6_split_lines_kernel<Access::float1>,
-                                int8x6_kernel<Access::float2>,
-                                int8x6_kernel<Access::float1>};
+constexpr int8::Kernels KERNELS{
+    {int8x6_maxima_kernel<Access::float4>, int8x6_maxima_kernel<Access::float1>, int8x6_split_kernel<Access::float4>,
+     int8x6_split_kernel<Access::float1>, int8x6_split_lines_kernel<Access::float4>,
+     int8x6_split_lines_kernel<Access::float1>},
+    int8x6_kernel<Access::float2>,
+    int8x6_kernel<Access::float1>};
 
 const Registration registered =
     Chapter(13, "int8x6")

@@ -273,9 +273,16 @@ Candidate candidate(const Problem& p, const Device& device) {
 
 std::vector<Configuration> configurations(const Problem& p) {
   const Device device = current_device();
-  return fastest_first({candidate<MmaTile<1, 3, 2>, 1>(p, device), candidate<MmaTile<2, 2, 1>, 1>(p, device),
-      candidate<MmaTile<1, 3, 2>, 2>(p, device), candidate<MmaTile<2, 2, 1>, 2>(p, device),
-      candidate<MmaTile<1, 2, 2>, 1>(p, device), candidate<MmaTile<2, 3, 1>, 1>(p, device), candidate<MmaTile<2, 4, 1>, 2>(p, device)}, 100.0);
+  return fastest_first({candidate<MmaTile<1, 3, 2>, 2>(p, device), candidate<MmaTile<2, 2, 1>, 2>(p, device),
+#ifdef __CUDACC__
+      candidate<MmaTile<1, 2, 2>, 2>(p, device),
+      candidate<MmaTile<2, 3, 1>, 2>(p, device),
+      candidate<MmaTile<2, 4, 1>, 2>(p, device),
+      candidate<MmaTile<1, 3, 2>, 1>(p, device),
+      candidate<MmaTile<2, 2, 1>, 1>(p, device),
+      candidate<MmaTile<2, 4, 1>, 1>(p, device),
+#endif
+      }, 100.0);
 }
 
 const Registration registered =
@@ -287,7 +294,7 @@ const Registration registered =
         .configurations([](const Problem& p) { return configurations(p); })
         .blocks_per_sm(2)
         .resources([] {
-          return resources_of(fp16x3_mma_kernel<MmaTile<1, 3, 2>, Access::float2, 1>, MmaTile<1, 3, 2>::THREADS, MmaTile<1, 3, 2>::SMEM_BYTES);
+          return resources_of(fp16x3_mma_kernel<MmaTile<1, 3, 2>, Access::float2, 2>, MmaTile<1, 3, 2>::THREADS, MmaTile<1, 3, 2>::SMEM_BYTES);
         })
         .registration();
 

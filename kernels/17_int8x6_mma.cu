@@ -22,6 +22,7 @@
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -101,9 +102,17 @@ __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
   int8::split_lines<ACCESS>(p, workspace, lines);
 }
 
+/// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several
+/// launches, which add up in memory.
+struct Piece {
+  int first;
+  int end;
+  Schedule memory;
+};
+
 template <int SLOTS, Access ACCESS>
 __global__ void __launch_bounds__(THREADS, 1)
-    int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Schedule memory_of_pieces) {
+    int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
   using Policy = OneProduct<BlockTile, ACCESS>;
   const Workspace<Scheme> workspace(p, memory);
   const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
@@ -111,10 +120,9 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N * WM;
   const int warp_column = static_cast<int>(threadIdx.x) / WARP % WARPS_N * WN;
 
-  const int k_tiles = workspace.k_tiles();
-  const int halves = k_tiles * HALVES;
-  const std::int64_t a_tile = std::int64_t{tile.a} * k_tiles;
-  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * k_tiles;
+  const int halves = (piece.end - piece.first) * HALVES;
+  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles() + piece.first;
+  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles() + piece.first;
   HalfTileCopies<Scheme, 2, THREADS> copies({workspace.terms(a_tile), workspace.terms(b_tile)});
   const unsigned ring = shared_address(dynamic_smem());
 #pragma unroll
@@ -127,19 +135,19 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   const unsigned a_lane = lane_in_a(warp_row, lane);
   const unsigned b_lane = Half::BYTES + lane_in_b(warp_column, lane);
-  const int first_row = warp_row + lane / 4;
-  const int first_column = warp_column + 2 * (lane % 4);
+  const int row = warp_row + lane / 4;  // of this thread's first sum
+  const int column = warp_column + 2 * (lane % 4);
   unsigned read_slot = 0;
   unsigned write_slot = (SLOTS - 1) * SLOT_BYTES;
   const auto advance = [](unsigned& slot) { slot = slot == (SLOTS - 1) * SLOT_BYTES ? 0 : slot + SLOT_BYTES; };
   Sums sums = {};
 #pragma unroll 1
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+  for (int left = halves; left > 0; left -= HALVES) {
 #pragma unroll
     for (int half = 0; half < HALVES; ++half) {
       cp_async_wait_group<SLOTS - 2>();
       __syncthreads();
-      if (k_tile * HALVES + half + SLOTS - 1 < halves) {  // into the slot that all warps have read
+      if (left > half + SLOTS - 1) {  // into the slot that all warps have read
         copies.start(ring + write_slot, (half + SLOTS - 1) % HALVES);
       }
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
@@ -151,38 +159,56 @@ __global__ void __launch_bounds__(THREADS, 1)
       advance(write_slot);
     }
   }
+
+  const unsigned char* const rows = workspace.scaling(a_tile)->rows + row;
+  const unsigned char* const columns = workspace.scaling(b_tile)->rows + column;
+  float totals[TILES_M][4 * TILES_N];
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
-    float totals[4 * TILES_N];
-    int8::add_up(sums[i], totals);
-    int8::undo_scaling(workspace.scaling(a_tile)->rows + first_row + i * MMA_M,
-                       workspace.scaling(b_tile)->rows + first_column, totals);
-    store_sums<Policy, ACCESS>(p, std::int64_t{tile.a} * TILE_ROWS + first_row + i * MMA_M,
-                               std::int64_t{tile.b} * TILE_ROWS + first_column, totals);
+    int8::add_up(sums[i], totals[i]);
+    int8::undo_scaling(rows + i * MMA_M, columns, totals[i]);
+  }
+  const PartialSums<THREADS / WARP, TILES_M, 4 * TILES_N> other_pieces(piece.memory, static_cast<int>(blockIdx.x));
+  if (piece.first > 0) {
+    other_pieces.add_to(totals);
+  }
+  if (piece.end < workspace.k_tiles()) {
+    other_pieces.put(totals);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < TILES_M; ++i) {
+    store_sums<Policy, ACCESS>(p, std::int64_t{tile.a} * TILE_ROWS + row + i * MMA_M,
+                               std::int64_t{tile.b} * TILE_ROWS + column, totals[i]);
   }
   int8::reset(int8::Maxima(p, maxima_memory));
 }
 
-template <int SLOTS>
-constexpr int8::Kernels KERNELS{int8x6_mma_maxima_kernel<Access::float4>,
-                                int8x6_mma_maxima_kernel<Access::float1>,
-                                int8x6_mma_split_kernel<Access::float4>,
-                                int8x6_mma_split_kernel<Access::float1>,
-                                int8x6_mma_split_lines_kernel<Access::float4>,
-                                int8x6_mma_split_lines_kernel<Access::float1>,
-                                int8x6_mma_kernel<SLOTS, Access::float2>,
-                                int8x6_mma_kernel<SLOTS, Access::float1>};
+constexpr int8::SplitKernels SPLIT{
+    int8x6_mma_maxima_kernel<Access::float4>,      int8x6_mma_maxima_kernel<Access::float1>,
+    int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
+    int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
 
 template <int SLOTS>
 Configuration configuration(const Problem& p) {
-  const std::size_t operands_at = int8::Maxima(p, nullptr).bytes();
-  const auto run = [operands_at](const Problem& problem, void* workspace, cudaStream_t stream) {
+  using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
+  const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
+  const int tiles = static_cast<int>(tile_count<BlockTile>(p));
+  const std::size_t maxima_at = cut ? Memory::bytes(tiles) : 0;
+  const std::size_t operands_at = maxima_at + int8::Maxima(p, nullptr).bytes();
+  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+    void* const maxima = static_cast<char*>(workspace) + maxima_at;
     void* const operands = static_cast<char*>(workspace) + operands_at;
-    const int8::Kernels& kernels = KERNELS<SLOTS>;
-    int8::launch_split(kernels, problem, workspace, operands, stream, [](auto... arguments) { launch(arguments...); });
+    int8::launch_split(SPLIT, problem, maxima, operands, stream, [](auto... arguments) { launch(arguments...); });
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch(pairs ? kernels.multiply : kernels.multiply_scalar, tile_count<BlockTile>(problem), dim3(THREADS),
-           SLOTS * SLOT_BYTES, stream, problem, workspace, operands, Schedule{});
+    const auto k_tiles = static_cast<int>(k_tiles_of<Scheme>(problem));
+    Piece piece{};
+    Memory::place(piece.memory, workspace, tiles);
+    for (; piece.first < k_tiles; piece.first = piece.end) {
+      piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
+      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
+             dim3(THREADS), SLOTS * SLOT_BYTES, stream, problem, maxima, operands, piece);
+    }
   };
   return {"128x128 " + std::to_string(SLOTS) + " slots", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run,
           operands_at};

@@ -1,6 +1,7 @@
 #pragma once
 
-// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's kernels.
+// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's kernels, and of those of 17 that
+// split.
 
 #include "common/problem.hpp"
 #include "engine/int8_operands.cuh"
@@ -23,14 +24,18 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
 
-/// The kernels of the chapter, which carry its name.
-struct Kernels {
+/// The kernels that write digits. They carry the name of their chapter.
+struct SplitKernels {
   void (*maxima)(Problem, void*);
   void (*maxima_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
   void (*split)(Problem, void*, void*);
   void (*split_scalar)(Problem, void*, void*);  ///< likewise
   void (*split_lines)(Problem, void*, int);     ///< instead of maxima and split, where k is short enough
   void (*split_lines_scalar)(Problem, void*, int);
+};
+
+/// All kernels of chapter 13.
+struct Kernels : SplitKernels {
   void (*multiply)(Problem, void*, void*, Schedule);
   void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
 };
@@ -38,7 +43,7 @@ struct Kernels {
 /// Enqueues the kernels that write digits, with `follow` for one that reads what the kernel before it has written:
 /// launch() or launch_dependent().
 template <class Follow>
-void launch_split(const Kernels& kernels, const Problem& p, void* maxima, void* operands, cudaStream_t stream,
+void launch_split(const SplitKernels& kernels, const Problem& p, void* maxima, void* operands, cudaStream_t stream,
                   const Follow& follow) {
   const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda);
   const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
