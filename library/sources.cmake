@@ -15,7 +15,7 @@ set(SGEMM_LIBRARY_SOURCES
   split_algorithms.cu
   stacked_algorithms.cu
   tall_algorithms.cu)
-set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
+set(SGEMM_LIBRARY_GPU_SOURCES calibration/measurement.cpp cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
   recomputed.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -1,7 +1,7 @@
 #pragma once
 
-// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's kernels, and of those of 17 that
-// split.
+// FP32 products on 8-bit tensor cores: the launch of chapter 13's and 15's kernels (sm_90a), and of the kernels that
+// write digits, which 17 has as well.
 
 #include "common/problem.hpp"
 #include "engine/int8_operands.cuh"
@@ -66,8 +66,9 @@ inline int share_count(const Problem& p, int multiprocessors, bool streamed) {
   return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
 }
 
-inline Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
+template <class Partial>
+Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, Partial>;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
@@ -89,10 +90,12 @@ inline Candidate candidate(const Problem& p, const Kernels& kernels, int multipr
 }
 
 /// The configurations: tiles of 128x128, whole and divided along k. The one with the shorter predicted time comes
-/// first.
-inline std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
+/// first. Partial is the type of partial sums.
+template <class Partial = float>
+std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
   const int multiprocessors = current_device().multiprocessors;
-  return fastest_first({candidate(p, kernels, multiprocessors, false), candidate(p, kernels, multiprocessors, true)},
+  return fastest_first({candidate<Partial>(p, kernels, multiprocessors, false),
+                        candidate<Partial>(p, kernels, multiprocessors, true)},
                        std::numeric_limits<double>::infinity());
 }
 
