@@ -156,7 +156,8 @@ class SumsScale {
     const auto factor = [&](int steps) { return power_of_2(sign * Scheme::ROW_STEP * steps); };
 #pragma unroll
     for (int i = 0; i < TILES_M; ++i) {
-      const float of_rows[2] = {of_all * factor(a.rows[row_ + i * MMA_M]), of_all * factor(a.rows[row_ + i * MMA_M + 8])};
+      const float of_rows[2] = {of_all * factor(a.rows[row_ + i * MMA_M]),
+                                of_all * factor(a.rows[row_ + i * MMA_M + 8])};
 #pragma unroll
       for (int e = 0; e < 4 * TILES_N; ++e) {
         sums[i][e] *= of_rows[e / 2 % 2] * factor(b.rows[column_ + e / 4 * MMA_N + e % 2]);
@@ -175,7 +176,7 @@ class SumsScale {
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM) fp16x3_mma_split_kernel(Problem p, void* memory) {
-  split<Scheme, ACCESS>(p, memory);
+  split<Scheme, ACCESS, HalvesOrder>(p, memory);
 }
 
 template <class BlockTile, Access ACCESS, int CHAIN>
@@ -263,26 +264,33 @@ Candidate candidate(const Problem& p, const Device& device) {
     launch(vector_access ? fp16x3_mma_split_kernel<Access::float4> : fp16x3_mma_split_kernel<Access::float1>,
            operands.count(), dim3(SPLIT_THREADS), 0, stream, problem, workspace);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2, CHAIN> : fp16x3_mma_kernel<BlockTile, Access::float1, CHAIN>,
+    launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2, CHAIN>
+                 : fp16x3_mma_kernel<BlockTile, Access::float1, CHAIN>,
            tile_count<BlockTile>(problem), dim3(BlockTile::THREADS), BlockTile::SMEM_BYTES, stream, problem, workspace);
   };
   const std::int64_t rounds = ceil_div<std::int64_t>(tile_count<BlockTile>(p), device.multiprocessors);
-  return {{tile_name(BlockTile::BM, BlockTile::BN) + " chain " + std::to_string(CHAIN) + " slots " + std::to_string(BlockTile::SLOTS) + " blocks " + std::to_string(BlockTile::BLOCKS_PER_SM), Workspace<Scheme>(p, nullptr).bytes(), run, 0},
+  return {{tile_name(BlockTile::BM, BlockTile::BN) + " chain " + std::to_string(CHAIN) + " slots " +
+               std::to_string(BlockTile::SLOTS) + " blocks " + std::to_string(BlockTile::BLOCKS_PER_SM),
+           Workspace<Scheme>(p, nullptr).bytes(), run, 0},
           static_cast<double>(rounds * BlockTile::B_TILES)};
 }
 
 std::vector<Configuration> configurations(const Problem& p) {
   const Device device = current_device();
-  return fastest_first({candidate<MmaTile<1, 3, 2>, 2>(p, device), candidate<MmaTile<2, 2, 1>, 2>(p, device),
+  return fastest_first(
+      {
+          candidate<MmaTile<1, 3, 2>, 2>(p, device),
+          candidate<MmaTile<2, 2, 1>, 2>(p, device),
 #ifdef __CUDACC__
-      candidate<MmaTile<1, 2, 2>, 2>(p, device),
-      candidate<MmaTile<2, 3, 1>, 2>(p, device),
-      candidate<MmaTile<2, 4, 1>, 2>(p, device),
-      candidate<MmaTile<1, 3, 2>, 1>(p, device),
-      candidate<MmaTile<2, 2, 1>, 1>(p, device),
-      candidate<MmaTile<2, 4, 1>, 1>(p, device),
+          candidate<MmaTile<1, 2, 2>, 2>(p, device),
+          candidate<MmaTile<2, 3, 1>, 2>(p, device),
+          candidate<MmaTile<2, 4, 1>, 2>(p, device),
+          candidate<MmaTile<1, 3, 2>, 1>(p, device),
+          candidate<MmaTile<2, 2, 1>, 1>(p, device),
+          candidate<MmaTile<2, 4, 1>, 1>(p, device),
 #endif
-      }, 100.0);
+      },
+      100.0);
 }
 
 const Registration registered =
@@ -294,7 +302,8 @@ const Registration registered =
         .configurations([](const Problem& p) { return configurations(p); })
         .blocks_per_sm(2)
         .resources([] {
-          return resources_of(fp16x3_mma_kernel<MmaTile<1, 3, 2>, Access::float2, 2>, MmaTile<1, 3, 2>::THREADS, MmaTile<1, 3, 2>::SMEM_BYTES);
+          return resources_of(fp16x3_mma_kernel<MmaTile<1, 3, 2>, Access::float2, 2>, MmaTile<1, 3, 2>::THREADS,
+                              MmaTile<1, 3, 2>::SMEM_BYTES);
         })
         .registration();
 

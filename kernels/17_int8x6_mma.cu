@@ -84,7 +84,7 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& su
 
 #ifndef SGEMM_MAIN_LOOP_ONLY
 
-/// Makes elements of C of the sums of `piece` k-tiles... 
+/// Makes elements of C of the sums of `piece` k-tiles...
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS) int8x6_mma_maxima_kernel(Problem p, void* maxima) {
   int8::find_maxima<ACCESS>(p, maxima);
@@ -93,13 +93,13 @@ __global__ void __launch_bounds__(SPLIT_THREADS) int8x6_mma_maxima_kernel(Proble
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     int8x6_mma_split_kernel(Problem p, void* maxima, void* workspace) {
-  int8::split<ACCESS>(p, maxima, workspace);
+  int8::split<ACCESS, HalvesOrder>(p, maxima, workspace);
 }
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
     int8x6_mma_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS>(p, workspace, lines);
+  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, lines);
 }
 
 /// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several
@@ -220,7 +220,9 @@ const Registration registered =
         .source("Ootomo, Ozaki and Yokota")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::int8_split)
-        .configurations([](const Problem& p) { return std::vector{configuration<2>(p), configuration<3>(p), configuration<4>(p)}; })
+        .configurations([](const Problem& p) {
+          return std::vector{configuration<2>(p), configuration<3>(p), configuration<4>(p)};
+        })
         .blocks_per_sm(1)
         .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, 2 * SLOT_BYTES); })
         .registration();

@@ -1,8 +1,8 @@
 #pragma once
 
 // Split operands for mma.sync (sm_80 and later): how a block copies operand tiles (split_operands.cuh) into shared
-// memory, half a k-tile at a time, and where a lane's rows for ldmatrix lie there. Chapter 16 explains this code, and 17
-// uses it too.
+// memory, half a k-tile at a time, and where a lane's rows for ldmatrix lie there. Chapter 16 explains this code, and
+// 17 uses it too.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -20,26 +20,29 @@ constexpr int MMA_BYTES = 32;
 constexpr int HALVES = 2;  // of a k-tile
 constexpr int HALF_ROW_BYTES = WGMMA_ROW_BYTES / HALVES;
 constexpr int MMAS_OF_HALF = HALF_ROW_BYTES / MMA_BYTES;
-// A row is copied and swizzled in pieces.
-constexpr int PIECE_BYTES = 16;
-constexpr int PIECES = HALF_ROW_BYTES / PIECE_BYTES;
-constexpr int ROWS_OF_PATTERN = 8;  // after which swizzling repeats itself
+constexpr int GROUPS_OF_HALF = HALF_ROW_BYTES / 16;
 
-/// Half an operand tile in shared memory: its terms one after the other, each TILE_ROWS rows of HALF_ROW_BYTES.
+/// Half an operand tile in shared memory: half of each term, one after the other.
 template <class Scheme>
 struct HalfTile {
   static constexpr int TERM_BYTES = TILE_ROWS * HALF_ROW_BYTES;
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
-/// The place of a piece in its term. Two rows fill all banks once. Pieces change places by the number of the pair of
-/// rows, so that the same piece of eight rows lies in distinct banks.
-__device__ __forceinline__ unsigned place_in_half(unsigned row, unsigned piece) {
-  return row * HALF_ROW_BYTES + (piece ^ row / 2 % PIECES) * PIECE_BYTES;
+/// The place of a 16-byte group in half a term, whose rows have HALF_ROW_BYTES. Two rows fill all banks once. Groups
+/// change places by the number of the pair of rows, so that the same group of eight rows lies in distinct banks.
+__device__ __forceinline__ unsigned place_in_half(unsigned row, unsigned group) {
+  return row * HALF_ROW_BYTES + (group ^ row / 2 % GROUPS_OF_HALF) * 16;
 }
 
-/// The copies of TILES operand tiles and of those that follow them along k, by the THREADS of a block. Each thread has
-/// one piece of every (THREADS / PIECES)-th row.
+/// The order in each term of an operand tile: both halves one after the other, as they will lie in shared memory.
+struct HalvesOrder {
+  __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
+    return group / GROUPS_OF_HALF * (TILE_ROWS * HALF_ROW_BYTES) + place_in_half(row, group % GROUPS_OF_HALF);
+  }
+};
+
+/// The copies of TILES operand tiles and of those that follow them along k, by the THREADS of a block.
 template <class Scheme, int TILES, int THREADS>
 class HalfTileCopies {
  public:
@@ -47,24 +50,24 @@ class HalfTileCopies {
   __device__ __forceinline__ explicit HalfTileCopies(const unsigned char* const (&first)[TILES]) {
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
-      source_[tile] = first[tile] + row() * WGMMA_ROW_BYTES;
+      source_[tile] = first[tile] + threadIdx.x * BYTES_OF_THREAD;
     }
   }
 
-  /// Starts the copies of half number `half`, 0 or 1, of all tiles to the shared address `to` and what follows it. After
-  /// the second half, the next k-tile has its turn.
+  /// Starts the copies of half number `half`, 0 or 1, of all tiles to the shared address `to` and what follows it.
+  /// After the second half, the next k-tile has its turn.
   __device__ __forceinline__ void start(unsigned to, int half) {
-    const unsigned from = ((half * PIECES + piece()) ^ row() % ROWS_OF_PATTERN) * PIECE_BYTES;
-    const unsigned destination = to + place_in_half(row(), piece());
+    using Half = HalfTile<Scheme>;
+    const unsigned destination = to + threadIdx.x * BYTES_OF_THREAD;
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
 #pragma unroll
       for (int term = 0; term < Scheme::TERMS; ++term) {
+        const int from = term * OperandTile<Scheme>::TERM_BYTES + half * Half::TERM_BYTES;
 #pragma unroll
-        for (int i = 0; i < TILE_ROWS; i += ROWS_PER_COPY) {
-          cp_async<PIECE_BYTES>(destination + tile * HalfTile<Scheme>::BYTES + term * HalfTile<Scheme>::TERM_BYTES +
-                                    i * HALF_ROW_BYTES,
-                                source_[tile] + from + term * OperandTile<Scheme>::TERM_BYTES + i * WGMMA_ROW_BYTES);
+        for (int i = 0; i < Half::TERM_BYTES; i += THREADS * BYTES_OF_THREAD) {
+          cp_async<BYTES_OF_THREAD>(destination + tile * Half::BYTES + term * Half::TERM_BYTES + i,
+                                    source_[tile] + from + i);
         }
       }
       source_[tile] += half == HALVES - 1 ? OperandTile<Scheme>::BYTES : 0;
@@ -72,11 +75,7 @@ class HalfTileCopies {
   }
 
  private:
-  static constexpr int ROWS_PER_COPY = THREADS / PIECES;
-  static_assert(ROWS_PER_COPY % ROWS_OF_PATTERN == 0);
-
-  __device__ __forceinline__ static unsigned row() { return threadIdx.x / PIECES; }
-  __device__ __forceinline__ static unsigned piece() { return threadIdx.x % PIECES; }
+  static constexpr int BYTES_OF_THREAD = 16;  ///< that one copy moves
 
   const unsigned char* source_[TILES];
 };
