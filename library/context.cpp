@@ -195,7 +195,8 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                   [](const Algorithm& one) { return !board_model().knows(one.work.way); }),
                    algorithms.end());
-  const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
+  const double cublas_us = cublas_microseconds(
+      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)}, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 

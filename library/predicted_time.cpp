@@ -3,6 +3,7 @@
 #include "board.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -36,6 +37,46 @@ struct CublasTile {
 constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.97},
                                        {64, 128, 0.97}, {64, 64, 0.9},   {128, 32, 0.85}, {32, 128, 0.85},
                                        {64, 32, 0.8},   {32, 64, 0.8},   {32, 32, 0.7}};
+
+/// A size among those of the table.
+struct Place {
+  int below;      ///< the exponent of the next smaller one
+  double beyond;  ///< how far it is from there to the next larger one
+};
+
+Place place_of(std::int64_t size) {
+  const double exponent =
+      std::clamp<double>(std::log2(static_cast<double>(size)), CublasTable::FIRST, CublasTable::LAST);
+  const int below = std::min(static_cast<int>(exponent), CublasTable::LAST - 1);
+  return {below, exponent - below};
+}
+
+/// How many times as long as it needs at least cuBLAS takes, between the sizes that were measured. Where a neighbour
+/// was not, that one takes no longer.
+double measured_over_least(const BoardModel& board, const PredictedShape& shape) {
+  const CublasTable& table = board.cublas_table;
+  if (table.us.empty() || table.multiprocessors != shape.multiprocessors) {
+    return 1.0;
+  }
+  const std::array<Place, 3> places{place_of(shape.m), place_of(shape.n), place_of(shape.k)};
+  double logarithm = 0.0;
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    double weight = 1.0;
+    std::array<int, 3> at{};
+    for (unsigned i = 0; i < 3; ++i) {
+      const int upper = static_cast<int>(corner >> i & 1U);
+      weight *= upper == 1 ? places[i].beyond : 1.0 - places[i].beyond;
+      at[i] = places[i].below + upper;
+    }
+    const double us = table.at(shape.layout, at[0], at[1], at[2]);
+    if (weight > 0.0 && us > 0.0) {
+      const auto size = [&](int exponent) { return std::int64_t{1} << exponent; };
+      const PredictedShape neighbour{size(at[0]), size(at[1]), size(at[2]), shape.multiprocessors};
+      logarithm += weight * std::log(us / cublas_microseconds(board.cublas, neighbour, 1));
+    }
+  }
+  return std::exp(logarithm);
+}
 
 }  // namespace
 
@@ -72,8 +113,13 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
   return rates.call + std::max(multiply, move);
 }
 
+double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
+  const double factor = batch_count == 1 ? measured_over_least(board, shape) : 1.0;
+  return factor * cublas_microseconds(board.cublas, shape, batch_count);
+}
+
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
-  return cublas_microseconds(board_model().cublas, shape, batch_count);
+  return cublas_microseconds(board_model(), shape, batch_count);
 }
 
 Work every_shape_work(double cycles, std::int64_t batch_count) {
@@ -92,7 +138,7 @@ Work split_work(const Splitting& splitting, const PredictedShape& shape, std::in
 double microseconds(const BoardModel& board, const Work& work) {
   const WayRates& rates = board[work.way];
   const double at_full_clock = std::min(work.cycles, board.full_clock_cycles);  // of a batch as a whole
-  return work.other + work.launches * rates.launch + work.bytes / board.split_bytes + at_full_clock / rates.clock +
+  return work.other + work.launches * rates.launch + work.bytes / rates.bytes + at_full_clock / rates.clock +
          (work.cycles - at_full_clock) / rates.throttled;
 }
 

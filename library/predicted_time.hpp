@@ -17,12 +17,17 @@ struct PredictedShape {
   std::int64_t n = 0;
   std::int64_t k = 0;
   int multiprocessors = 0;
+  int layout = 0;  ///< of CublasTable
 };
 
 /// A time that cuBLAS SGEMM needs at least, for `batch_count` products in one call: the best division into tiles and
 /// parts of k, each multiprocessor computing one tile after the other. It is not the expected time: at some sizes
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count);
+
+/// The same for a board. Where it has measured times of cuBLAS, a single product takes as much longer than that as its
+/// neighbours among them do.
+double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
 /// The work of all kernels of an algorithm for a batch.
