@@ -15,6 +15,10 @@ std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
 /// Why chapter 09 does not compute a batch on the current device. Empty: it does.
 const char* every_shape_refusal(const GemmBatch& batch);
 
+/// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of either
+/// kind, planned for so many multiprocessors.
+std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors);
+
 /// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
 /// Products come one after the other, so that their addresses have to be known on the host.
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
