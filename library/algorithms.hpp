@@ -10,10 +10,9 @@
 
 namespace sgemm {
 
-/// Chapter 09. It computes in FP32, and the others in terms or digits of FP32 numbers.
+/// Chapter 09 as it is, one product after the other: for operands that are not transposed, with scalars and addresses on
+/// the host, and all multiprocessors. It computes in FP32, and chapters 11 to 13 in terms or digits of FP32 numbers.
 std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
-/// Why chapter 09 does not compute a batch on the current device. Empty: it does.
-const char* every_shape_refusal(const GemmBatch& batch);
 
 /// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of either
 /// kind, planned for so many multiprocessors.

@@ -158,13 +158,14 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
-    if (multiprocessors != all_multiprocessors_) {
-      without = "chapter 09 is planned for all multiprocessors";
-    } else if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
+    if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
-      append(algorithms, every_shape_algorithms(batch));
-      without = every_shape_refusal(batch);
+      append(algorithms, every_layout_algorithms(batch, multiprocessors));
+      if (multiprocessors == all_multiprocessors_) {
+        append(algorithms, every_shape_algorithms(batch));
+      }
+      without = "no kernel of the library computes this on this device";
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the algorithms of all that promise more.

@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 namespace sgemm {
@@ -82,93 +81,111 @@ struct ManyProducts {
   }
 };
 
-template <class Shape, class Policy>
-Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemoryOf<Shape>;
-  const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first));
-  const Plan planned = plan(static_cast<int>(batch.count) * tiles, k_tiles_of<Shape>(batch.first), multiprocessors,
-                            streamed);
-  const int shares = shares_of<Shape>(multiprocessors);
-  Algorithm algorithm;
-  algorithm.kernel = "09_every_shape";
-  algorithm.configuration = name_of<Shape>(streamed);
-  algorithm.workspace_bytes = streamed ? Memory::bytes(shares) : 0;
-  algorithm.microseconds = every_shape_microseconds(predicted_cycles<Shape>(planned, multiprocessors, streamed), 1);
-  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    Plan work = planned;
-    if (streamed) {
-      Memory::place(work.schedule, workspace, shares);
-      CUDA_CHECK(cudaMemsetAsync(workspace, 0, Memory::sums_at(shares), stream));
-    }
-    launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
-           TiledBatch{of, tiles}, work.schedule);
-  };
-  return algorithm;
+/// A tile, with its ring as copies of both operands want it.
+template <class Tile, class Policy>
+struct Copied : Tile {
+  static constexpr bool B_ALONG_K = Policy::READ_B == Reading::along_k;
+  static constexpr bool ALIGNED_B = Tile::ALIGNED_B && !B_ALONG_K;
+  static constexpr int PADDING = B_ALONG_K || Policy::READ_A == Reading::along_k ? Tile::PADDING : 0;
+};
+
+template <class Shape>
+Plan plan_for(const GemmBatch& batch, int multiprocessors, bool streamed) {
+  return plan(static_cast<int>(batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first)),
+              k_tiles_of<Shape>(batch.first), multiprocessors, streamed);
 }
 
-/// Adds a tile, with all blocks of one tile or with persistent ones. Only these keep to fewer multiprocessors than the
-/// device has.
-template <class Shape, class Policy>
-void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
-  const double k_tiles = static_cast<double>(batch.count) *
-                         static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
-                         k_tiles_of<Shape>(batch.first);
-  if (!suits<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
-    return;
-  }
-  algorithms.push_back(algorithm<Shape, Policy>(batch, multiprocessors, true));
-  if (Shape::PARTS == 1 && multiprocessors == device.multiprocessors) {
-    algorithms.push_back(algorithm<Shape, Policy>(batch, multiprocessors, false));
-  }
-}
+/// How blocks of a tile compute a batch: persistent ones, or one for each tile.
+struct Blocks {
+  int multiprocessors;
+  bool streamed;
+};
 
-template <Reading READ_A, Reading READ_B>
-std::vector<Algorithm> algorithms_for(const GemmBatch& batch, const Device& device, int multiprocessors) {
+template <class Tile, Reading READ_A, Reading READ_B>
+void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
   using Policy = ManyProducts<READ_A, READ_B>;
-  // Where no operand is copied in groups of four, copies take longer, and a ring with more slots is better.
-  constexpr bool BY_FOUR = READ_A == Reading::across_k_by_four || READ_B == Reading::across_k_by_four;
-  using Square = std::conditional_t<BY_FOUR, Tile128x128, Tile128x128Scalar>;
-  std::vector<Algorithm> all;
-  add<TileShape<Tile128x256>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Tile256x128>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Square>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Tile128x64>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Tile64x128>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Tile64x64>, Policy>(all, batch, device, multiprocessors);
-  add<TileShape<Tile128x256InHalves>, Policy>(all, batch, device, multiprocessors);
-  return all;
+  using Shape = TileShape<Copied<Tile, Policy>>;
+  Plan work = plan_for<Shape>(batch, blocks.multiprocessors, blocks.streamed);
+  if (blocks.streamed) {
+    const int shares = shares_of<Shape>(blocks.multiprocessors);
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, shares);
+    CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(shares), stream));
+  }
+  launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
+         TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
 }
 
-/// Whether all matrices of a batch split into aligned groups of four in every row.
+/// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
 bool split_into_float4(const GemmBatch& batch, const float* first, std::int64_t stride, std::int64_t columns,
                        std::int64_t ld) {
   return !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0) &&
          rows_split_into_float4(first, columns, ld);
 }
 
+/// With the kernel for the layouts of the operands. Where none is copied in groups of four, the tile may have another
+/// ring, that of Scalar.
+template <class Tile, class Scalar>
+void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
+  constexpr Reading ALONG_K = Reading::along_k;
+  constexpr Reading ACROSS_K = Reading::across_k;
+  constexpr Reading BY_FOUR = Reading::across_k_by_four;
+  const GemmProblem& p = batch.first;
+  const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
+                       (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
+  const auto run = p.a_transposed   ? p.b_transposed
+                                          ? by_four ? enqueue<Tile, BY_FOUR, ALONG_K> : enqueue<Scalar, ACROSS_K, ALONG_K>
+                                      : by_four ? enqueue<Tile, BY_FOUR, BY_FOUR>
+                                                : enqueue<Scalar, ACROSS_K, ACROSS_K>
+                     : p.b_transposed ? enqueue<Scalar, ALONG_K, ALONG_K>
+                   : by_four        ? enqueue<Tile, ALONG_K, BY_FOUR>
+                                    : enqueue<Scalar, ALONG_K, ACROSS_K>;
+  run(batch, blocks, workspace, stream);
+}
+
+/// Adds a tile, with persistent blocks or with one for each tile. These alone would not keep to fewer multiprocessors
+/// than the device has.
+template <class Tile, class Scalar = Tile>
+void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
+  using Shape = TileShape<Tile>;
+  const double k_tiles = static_cast<double>(batch.count) *
+                         static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
+                         static_cast<double>(k_tiles_of<TileShape<Scalar>>(batch.first));
+  if (!suits<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
+    return;
+  }
+  for (const bool streamed : {true, false}) {
+    if (!streamed && (Shape::PARTS > 1 || multiprocessors < device.multiprocessors)) {
+      continue;
+    }
+    const Blocks blocks{multiprocessors, streamed};
+    const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
+    Algorithm algorithm;
+    algorithm.kernel = "09_every_shape";
+    algorithm.configuration = name_of<Shape>(streamed);
+    algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
+    algorithm.microseconds = every_shape_microseconds(predicted_cycles<Shape>(planned, multiprocessors, streamed), 1);
+    algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+      enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
+    };
+    algorithms.push_back(algorithm);
+  }
+}
+
 }  // namespace
 
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors) {
   const Device device = current_device();
-  if (device.compute_capability < 90) {
-    return {};
+  std::vector<Algorithm> all;
+  if (device.compute_capability >= 90) {
+    add<Tile128x256>(all, batch, device, multiprocessors);
+    add<Tile256x128>(all, batch, device, multiprocessors);
+    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors);
+    add<Tile128x64>(all, batch, device, multiprocessors);
+    add<Tile64x128>(all, batch, device, multiprocessors);
+    add<Tile64x64>(all, batch, device, multiprocessors);
+    add<Tile128x256InHalves>(all, batch, device, multiprocessors);
   }
-  const GemmProblem& p = batch.first;
-  const bool by_four =
-      (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
-      (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
-  const auto with = [&](auto read_a, auto read_b) {
-    return algorithms_for<read_a, read_b>(batch, device, multiprocessors);
-  };
-  constexpr std::integral_constant<Reading, Reading::along_k> ALONG_K;
-  constexpr std::integral_constant<Reading, Reading::across_k> ACROSS_K;
-  constexpr std::integral_constant<Reading, Reading::across_k_by_four> BY_FOUR;
-  return p.a_transposed ? p.b_transposed ? by_four ? with(BY_FOUR, ALONG_K) : with(ACROSS_K, ALONG_K)
-                          : by_four      ? with(BY_FOUR, BY_FOUR)
-                                         : with(ACROSS_K, ACROSS_K)
-         : p.b_transposed ? with(ALONG_K, ALONG_K)
-         : by_four        ? with(ALONG_K, BY_FOUR)
-                          : with(ALONG_K, ACROSS_K);
+  return all;
 }
 
 }  // namespace sgemm

@@ -42,6 +42,9 @@ struct TileTraits {
   /// Rows of B begin at lines of shared memory, behind all of A. A line of B then arrives in one piece. With each row
   /// behind a padded column of A it arrives in two.
   static constexpr bool ALIGNED_B = false;
+  /// Floats behind each column of A, so that a warp's copy of an operand along k spreads over all banks: it takes 4
+  /// lines and 8 elements along k at a time.
+  static constexpr int PADDING = 4;
 };
 
 /// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
@@ -56,13 +59,12 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
   // For one k, a slot holds the tile's column of A and its row of B, in floats. The row follows that column, or all of
-  // A. Four floats of padding spread a warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a
-  // time.
-  static constexpr int A_COLUMN = BM + 4;
+  // A.
+  static constexpr int A_COLUMN = BM + Tile::PADDING;
   static constexpr int B_OFFSET = Tile::ALIGNED_B ? Tile::BK * A_COLUMN : A_COLUMN;
   static constexpr int A_STRIDE = Tile::ALIGNED_B ? A_COLUMN : A_COLUMN + BN;  // from one k to the next
   static constexpr int B_STRIDE = Tile::ALIGNED_B ? BN : A_COLUMN + BN;
-  static_assert(A_STRIDE % WARP == 4);
+  static_assert(A_STRIDE % WARP == Tile::PADDING);
   static_assert(A_STRIDE == B_STRIDE || Tile::SLICES == 1);  // slices begin at equal distances in A and B
   static constexpr int A_K_BYTES = A_STRIDE * FLOAT_BYTES;
   static constexpr int B_K_BYTES = B_STRIDE * FLOAT_BYTES;
