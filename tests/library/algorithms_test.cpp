@@ -329,6 +329,20 @@ TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   expect_right_in_every_algorithm(product);
 }
 
+/// Two parts of a sum, one after the other, in each kernel that pads the rows of B or not.
+TEST(LengthyAlgorithmsTest, Fp32InHalves) {
+  for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_T}, {SGEMM_OP_T, SGEMM_OP_N}}) {
+    GemmCase product{8, 12, 8200, SGEMM_ORDER_ROW_MAJOR, transa, transb};
+    product.accuracy = SGEMM_ACCURACY_FP32;
+    GemmOperands measure(product);
+    std::vector<Algorithm> halves = every_layout_algorithms(batch_of(measure), 1);
+    halves.erase(halves.begin(), halves.end() - 1);
+    ASSERT_EQ(halves.back().configuration, "128x256 stream-k in halves");
+    expect_right_in(
+        halves, product, [](auto&) {}, [](auto&, auto&) {});
+  }
+}
+
 TEST(AlgorithmsTest, Chapter09AsItIsReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
   GemmBatch batch;
   GemmProblem& p = batch.first;
