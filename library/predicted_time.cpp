@@ -122,12 +122,12 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   return cublas_microseconds(board_model(), shape, batch_count);
 }
 
-Work every_shape_work(double cycles, std::int64_t batch_count) {
+Cost every_shape_cost(double cycles, std::int64_t batch_count) {
   const auto count = static_cast<double>(batch_count);
   return {Way::every_shape, count, count * cycles};
 }
 
-Work split_work(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
+Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles) {
   const double elements =
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
@@ -135,11 +135,11 @@ Work split_work(const Splitting& splitting, const PredictedShape& shape, std::in
   return {splitting.way, count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other};
 }
 
-double microseconds(const BoardModel& board, const Work& work) {
-  const WayRates& rates = board[work.way];
-  const double at_full_clock = std::min(work.cycles, board.full_clock_cycles);  // of a batch as a whole
-  return work.other + work.launches * rates.launch + work.bytes / rates.bytes + at_full_clock / rates.clock +
-         (work.cycles - at_full_clock) / rates.throttled;
+double microseconds(const BoardModel& board, const Cost& cost) {
+  const WayRates& rates = board[cost.way];
+  const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
+  return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + at_full_clock / rates.clock +
+         (cost.cycles - at_full_clock) / rates.throttled;
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {

@@ -54,11 +54,11 @@ std::vector<GemmBatch> products_for_algorithms() {
 }
 
 /// By way.
-std::array<std::vector<TimedWork>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
+std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
                                                          int all_multiprocessors, Clock::time_point until) {
-  std::array<std::vector<TimedWork>, WAYS> times;
+  std::array<std::vector<TimedCost>, WAYS> times;
   for (const GemmBatch& product : products_for_algorithms()) {
-    std::array<std::vector<TimedWork>, WAYS> of_product;
+    std::array<std::vector<TimedCost>, WAYS> of_product;
     std::string without;
     for (const Algorithm& algorithm :
          algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, all_multiprocessors, without)) {
@@ -66,16 +66,16 @@ std::array<std::vector<TimedWork>, WAYS> time_algorithms(Measurement& measuremen
         return times;
       }
       if (const std::optional<double> us = measurement.of(algorithm, product)) {
-        of_product[static_cast<std::size_t>(algorithm.work.way)].push_back({algorithm.work, *us});
+        of_product[static_cast<std::size_t>(algorithm.cost.way)].push_back({algorithm.cost, *us});
       }
     }
     for (std::size_t way = 0; way < WAYS; ++way) {
       double fastest = 1e300;
-      for (const TimedWork& time : of_product[way]) {
+      for (const TimedCost& time : of_product[way]) {
         fastest = std::min(fastest, time.us);
       }
       std::copy_if(of_product[way].begin(), of_product[way].end(), std::back_inserter(times[way]),
-                   [&](const TimedWork& time) { return time.us <= HOPELESS * fastest; });
+                   [&](const TimedCost& time) { return time.us <= HOPELESS * fastest; });
     }
   }
   return times;
@@ -131,7 +131,7 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   Measurement measurement(LARGEST_OPERAND);
   measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
-  const std::array<std::vector<TimedWork>, WAYS> times =
+  const std::array<std::vector<TimedCost>, WAYS> times =
       time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
   for (std::size_t way = 0; way < WAYS; ++way) {
     board.ways[way] = fit_way(times[way], board.full_clock_cycles);

@@ -13,9 +13,9 @@ constexpr std::size_t TERMS = 4;
 using Terms = std::array<double, TERMS>;
 
 /// What the constants of a way are multiplied with: launches, bytes, and cycles in short and in long products.
-Terms terms_of(const Work& work, double full_clock_cycles) {
-  const double at_full_clock = std::min(work.cycles, full_clock_cycles);
-  return {work.launches, work.bytes, at_full_clock, work.cycles - at_full_clock};
+Terms terms_of(const Cost& cost, double full_clock_cycles) {
+  const double at_full_clock = std::min(cost.cycles, full_clock_cycles);
+  return {cost.launches, cost.bytes, at_full_clock, cost.cycles - at_full_clock};
 }
 
 double dot(const Terms& x, const Terms& y) {
@@ -44,20 +44,20 @@ void improve(Terms& factors, const Terms& least, const std::vector<Terms>& rows,
 
 }  // namespace
 
-WayRates fit_way(const std::vector<TimedWork>& times, double full_clock_cycles) {
+WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles) {
   if (times.size() < FEWEST_TIMES) {
     return {};
   }
   std::vector<Terms> rows;  // divided by the times, so that errors are relative
   std::vector<double> targets;
   Terms largest{};
-  for (const TimedWork& time : times) {
-    rows.push_back(terms_of(time.work, full_clock_cycles));
+  for (const TimedCost& time : times) {
+    rows.push_back(terms_of(time.cost, full_clock_cycles));
     for (std::size_t i = 0; i < TERMS; ++i) {
       rows.back()[i] /= time.us;
       largest[i] = std::max(largest[i], rows.back()[i]);
     }
-    targets.push_back(1.0 - time.work.other / time.us);
+    targets.push_back(1.0 - time.cost.other / time.us);
   }
   // A factor of the terms in units in which all are about 1, and none of them adds less than nothing but for launches.
   Terms least{-20 * largest[0], 1e-6, 1e-6, 1e-6};

@@ -69,12 +69,12 @@ void run(const std::map<std::string, std::string>& options) {
   fmt::print(csv, "set,m,n,k,ta,tb,count,multiprocessors,way,kernel,configuration,launches,cycles,bytes,other,us\n");
   Measurement measurement(std::size_t{1} << 26U);
   measurement.set_multiprocessors(multiprocessors == all ? 0 : multiprocessors);
-  const auto row = [&](const char* set, const GemmBatch& shape, int way, const std::string& name, const Work& work,
+  const auto row = [&](const char* set, const GemmBatch& shape, int way, const std::string& name, const Cost& cost,
                        double us) {
     const GemmProblem& p = shape.first;
     fmt::print(csv, "{},{},{},{},{:d},{:d},{},{},{},{},{},{:.0f},{:.0f},{},{:.3f}\n", set, p.m, p.n, p.k,
-               p.a_transposed, p.b_transposed, shape.count, multiprocessors, way, name, work.launches, work.cycles,
-               work.bytes, work.other, us);
+               p.a_transposed, p.b_transposed, shape.count, multiprocessors, way, name, cost.launches, cost.cycles,
+               cost.bytes, cost.other, us);
   };
   auto begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -108,8 +108,8 @@ void run(const std::map<std::string, std::string>& options) {
     }
     for (const Algorithm& algorithm : algorithms_for(shape, SGEMM_ACCURACY_ROWWISE, multiprocessors, all, without)) {
       if (const auto us = measurement.of(algorithm, shape)) {
-        row("held out", shape, static_cast<int>(algorithm.work.way), algorithm.kernel + "," + algorithm.configuration,
-            algorithm.work, *us);
+        row("held out", shape, static_cast<int>(algorithm.cost.way), algorithm.kernel + "," + algorithm.configuration,
+            algorithm.cost, *us);
       }
     }
   }

@@ -26,8 +26,8 @@ namespace sgemm::test {
 namespace {
 
 /// Works as calibration has them: launches, splitting, short and long products.
-std::vector<Work> works(Way way) {
-  std::vector<Work> all;
+std::vector<Cost> costs(Way way) {
+  std::vector<Cost> all;
   for (double cycles = 2e4; cycles < 1e8; cycles *= 1.7) {
     for (const double bytes : {1e6, 3e7, 4e8}) {
       for (const double launches : {1.0, 2.0}) {
@@ -49,9 +49,9 @@ BoardModel other_board() {
 TEST(FitTest, ConstantsOfAWayAreFoundAgain) {
   const BoardModel board = other_board();
   for (const Way way : {Way::every_shape, Way::bf16x6, Way::tall_bf16x6, Way::fp16x3}) {
-    std::vector<TimedWork> times;
-    for (const Work& work : works(way)) {
-      times.push_back({work, microseconds(board, work)});
+    std::vector<TimedCost> times;
+    for (const Cost& cost : costs(way)) {
+      times.push_back({cost, microseconds(board, cost)});
     }
     const WayRates rates = fit_way(times, board.full_clock_cycles);
     EXPECT_NEAR(rates.launch, board[way].launch, 0.2) << static_cast<int>(way);
@@ -66,22 +66,22 @@ TEST(FitTest, OutliersBendNothing) {
   const BoardModel board = other_board();
   std::mt19937 random(1);
   std::normal_distribution<double> noise(0.0, 0.02);
-  std::vector<TimedWork> times;
-  for (const Work& work : works(Way::bf16x6)) {
+  std::vector<TimedCost> times;
+  for (const Cost& cost : costs(Way::bf16x6)) {
     const double factor = times.size() % 6 == 0 ? 1.8 : std::exp(noise(random));
-    times.push_back({work, factor * microseconds(board, work)});
+    times.push_back({cost, factor * microseconds(board, cost)});
   }
   BoardModel fitted = board;
   fitted[Way::bf16x6] = fit_way(times, board.full_clock_cycles);
-  for (const Work& work : works(Way::bf16x6)) {
-    EXPECT_NEAR(microseconds(fitted, work) / microseconds(board, work), 1.0, 0.06) << work.cycles << ' ' << work.bytes;
+  for (const Cost& cost : costs(Way::bf16x6)) {
+    EXPECT_NEAR(microseconds(fitted, cost) / microseconds(board, cost), 1.0, 0.06) << cost.cycles << ' ' << cost.bytes;
   }
 }
 
 TEST(FitTest, TooFewTimesMakeNoConstants) {
-  const Work work = works(Way::fp16x3).front();
+  const Cost cost = costs(Way::fp16x3).front();
   EXPECT_EQ(fit_way({}, 1).clock, 0.0);
-  EXPECT_EQ(fit_way({7, TimedWork{work, 10}}, 1).clock, 0.0);
+  EXPECT_EQ(fit_way({7, TimedCost{cost, 10}}, 1).clock, 0.0);
 }
 
 std::vector<TimedProduct> cublas_times(const CublasRates& rates, const std::vector<double>& factors) {
