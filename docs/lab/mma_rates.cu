@@ -83,15 +83,16 @@ __global__ void __launch_bounds__(WARPS_N * 2 * WARP, 4 / WARPS_N) fp16x3_fed(in
   const unsigned warp = threadIdx.x / WARP;
   const unsigned lane = threadIdx.x % WARP;
   const unsigned smem = shared_address(dynamic_smem());
+  constexpr unsigned WN = 64;
   const unsigned a = smem + lane_in_a(warp / WARPS_N * WM, lane);
   const unsigned b = smem + (1 + warp % WARPS_N * WN / TILE_ROWS) * Half::BYTES +
                      lane_in_b(warp % WARPS_N * WN % TILE_ROWS, lane);
-  Sums sums = {};
+  Sums<8> sums = {};
   timed(rounds, [&](int round) {
     const unsigned slot = round % 2 * (48 * 1024);
 #pragma unroll
     for (int mma = 0; mma < MMAS_OF_HALF; mma += CHAIN) {
-      multiply<CHAIN>(a + slot, b + slot, mma, sums);
+      multiply<CHAIN, 8>(a + slot, b + slot, mma, sums, [](int) {});
     }
   });
   float sum = 0;

@@ -46,37 +46,44 @@ struct HalvesOrder {
 template <class Scheme, int TILES, int THREADS>
 class HalfTileCopies {
  public:
-  /// `first`: the terms of the first operand tiles along k, of each of the TILES.
-  __device__ __forceinline__ explicit HalfTileCopies(const unsigned char* const (&first)[TILES]) {
+  /// `ring`: the shared address of the slots. `first`: the terms of the first operand tiles along k, of each of the
+  /// TILES.
+  __device__ __forceinline__ HalfTileCopies(unsigned ring, const unsigned char* const (&first)[TILES])
+      : ring_(ring + threadIdx.x * BYTES_OF_THREAD) {
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
       source_[tile] = first[tile] + threadIdx.x * BYTES_OF_THREAD;
     }
   }
 
-  /// Starts the copies of half number `half`, 0 or 1, of all tiles to the shared address `to` and what follows it.
-  /// After the second half, the next k-tile has its turn.
-  __device__ __forceinline__ void start(unsigned to, int half) {
-    using Half = HalfTile<Scheme>;
-    const unsigned destination = to + threadIdx.x * BYTES_OF_THREAD;
+  /// Starts part number `part` of `parts` of the copies of half number `half`, 0 or 1, of all tiles to the slot that
+  /// begins `slot` bytes behind the first one. After the last part of the second half, the next k-tile has its turn.
+  __device__ __forceinline__ void start(unsigned slot, int half, int part = 0, int parts = 1) {
 #pragma unroll
-    for (int tile = 0; tile < TILES; ++tile) {
+    for (int i = part * COUNT / parts; i < (part + 1) * COUNT / parts; ++i) {
+      const int tile = i / COUNT_OF_TILE;
+      const int term = i % COUNT_OF_TILE / COUNT_OF_TERM;
+      const int offset = i % COUNT_OF_TERM * BYTES_OF_COPY;
+      cp_async<BYTES_OF_THREAD>(ring_ + slot + i * BYTES_OF_COPY,
+                                source_[tile] + term * OperandTile<Scheme>::TERM_BYTES + half * TERM_BYTES + offset);
+    }
+    if (part == parts - 1 && half == HALVES - 1) {
 #pragma unroll
-      for (int term = 0; term < Scheme::TERMS; ++term) {
-        const int from = term * OperandTile<Scheme>::TERM_BYTES + half * Half::TERM_BYTES;
-#pragma unroll
-        for (int i = 0; i < Half::TERM_BYTES; i += THREADS * BYTES_OF_THREAD) {
-          cp_async<BYTES_OF_THREAD>(destination + tile * Half::BYTES + term * Half::TERM_BYTES + i,
-                                    source_[tile] + from + i);
-        }
+      for (const unsigned char*& source : source_) {
+        source += OperandTile<Scheme>::BYTES;
       }
-      source_[tile] += half == HALVES - 1 ? OperandTile<Scheme>::BYTES : 0;
     }
   }
 
  private:
-  static constexpr int BYTES_OF_THREAD = 16;  ///< that one copy moves
+  static constexpr int BYTES_OF_THREAD = 16;
+  static constexpr int BYTES_OF_COPY = THREADS * BYTES_OF_THREAD;
+  static constexpr int TERM_BYTES = HalfTile<Scheme>::TERM_BYTES;
+  static constexpr int COUNT_OF_TERM = TERM_BYTES / BYTES_OF_COPY;
+  static constexpr int COUNT_OF_TILE = Scheme::TERMS * COUNT_OF_TERM;
+  static constexpr int COUNT = TILES * COUNT_OF_TILE;
 
+  unsigned ring_;
   const unsigned char* source_[TILES];
 };
 
