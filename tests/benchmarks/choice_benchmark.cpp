@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -219,6 +220,12 @@ int run(const std::map<std::string, std::string>& options) {
   report("built in", built_in, cases, multiprocessors);
   report("unknown", model_of({"NVIDIA H100 of no kind", multiprocessors, 1980, 2 * 2619 * 5120 / 8.0}), cases,
          multiprocessors);
+  std::vector<Case> whole;  // which cuBLAS and the chapters have tiles for
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(whole), [](const Case& one) {
+    const GemmProblem& p = one.shape.first;
+    return p.m % 128 == 0 && p.n % 128 == 0 && p.k % 128 == 0 && one.shape.count == 1;
+  });
+  report("by 128", measured, whole, multiprocessors);
   return report("measured", measured, cases, multiprocessors) ? 0 : 1;
 }
 
