@@ -197,7 +197,7 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
                    algorithms.end());
   const double cublas_us = cublas_microseconds(
-      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)}, batch.count);
+      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)}, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 

@@ -25,8 +25,8 @@ struct PredictedShape {
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count);
 
-/// The same for a board. Where it has measured times of cuBLAS, a single product takes as much longer than that as its
-/// neighbours among them do.
+/// The same for a board. Where it has measured times of cuBLAS, a product takes as much longer than that as its
+/// neighbours among them do, those that do so least above all.
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
@@ -37,10 +37,11 @@ struct Cost {
   double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
   double bytes = 0.0;   ///< that are read and written before the products
   double other = 0.0;   ///< microseconds
+  double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
-Cost every_shape_cost(double cycles, std::int64_t batch_count);
+Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
