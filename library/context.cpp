@@ -141,12 +141,10 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch) {
 
 std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_.limit() : workspace_bytes_; }
 
-Choice sgemm_context::choose(const GemmBatch& batch) const {
+std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
+                                             int all_multiprocessors, std::string& without) {
   const GemmProblem& p = batch.first;
-  const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
-  const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
   std::vector<Algorithm> algorithms;
-  std::string without;  // why there are no algorithms
   if (!multiplies(p)) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
@@ -158,17 +156,18 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
-    if (multiprocessors != all_multiprocessors_) {
-      without = "chapter 09 is planned for all multiprocessors";
-    } else if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
+    if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
-      append(algorithms, every_shape_algorithms(batch));
-      without = every_shape_refusal(batch);
+      append(algorithms, every_layout_algorithms(batch, multiprocessors));
+      if (multiprocessors == all_multiprocessors) {
+        append(algorithms, every_shape_algorithms(batch));
+      }
+      without = "no kernel of the library computes this on this device";
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the algorithms of all that promise more.
-    const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one && board_model().has_tensor_cores; };
+    const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one; };
     if (takes(SGEMM_ACCURACY_COMPONENTWISE)) {
       append(algorithms, bf16x6_algorithms(batch, multiprocessors));
       if (in_one_launch) {
@@ -186,6 +185,19 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
       append(algorithms, int8x6_algorithms(batch, multiprocessors));
     }
   }
+  return algorithms;
+}
+
+Choice sgemm_context::choose(const GemmBatch& batch) const {
+  const GemmProblem& p = batch.first;
+  const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
+  std::string without;
+  std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
+  algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
+                                  [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
+                   algorithms.end());
+  const double cublas_us = cublas_microseconds(
+      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)}, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 

@@ -55,8 +55,8 @@ GemmProblem problem(const Measured& shape) {
 
 double fastest(const std::vector<Algorithm>& algorithms) {
   return std::min_element(algorithms.begin(), algorithms.end(),
-                          [](const Algorithm& x, const Algorithm& y) { return x.microseconds < y.microseconds; })
-      ->microseconds;
+                          [](const Algorithm& x, const Algorithm& y) { return x.microseconds() < y.microseconds(); })
+      ->microseconds();
 }
 
 TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
@@ -384,7 +384,7 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
   Algorithm algorithm;
   algorithm.kernel = name;
-  algorithm.microseconds = microseconds;
+  algorithm.cost = {Way::every_shape, 0, 0, 0, microseconds};
   algorithm.workspace_bytes = bytes;
   return algorithm;
 }
