@@ -138,10 +138,9 @@ struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
     return {scalars.alpha == 0.0F ? 0.0F : scalars.alpha, scalars.beta};
   }
 
-  template <class TotalOf>
   __device__ __forceinline__ static void store(const Problem& p, const Workspace<Int8x6>& workspace,
-                                               const TilePlace& tile, const TotalOf& total_of) {
-    reproducible::store<ReproducibleGemm, ACCESS>(p, workspace, tile, total_of);
+                                               const TilePlace& tile, const reproducible::Sums& sums) {
+    reproducible::store<ReproducibleGemm, ACCESS>(p, workspace, tile, sums);
   }
 
   /// The block computes them after its last tile.
@@ -223,8 +222,8 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   algorithm.kernel = Chapter::KERNEL;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.work =
-      split_work(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
+  algorithm.cost =
+      split_cost(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
                  batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = lines > 0 ? 2 : 3;

@@ -17,25 +17,31 @@ struct PredictedShape {
   std::int64_t n = 0;
   std::int64_t k = 0;
   int multiprocessors = 0;
+  int layout = 0;  ///< of CublasTable
 };
 
 /// A time that cuBLAS SGEMM needs at least, for `batch_count` products in one call: the best division into tiles and
 /// parts of k, each multiprocessor computing one tile after the other. It is not the expected time: at some sizes
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count);
+
+/// The same for a board. Where it has measured times of cuBLAS, a product takes as much longer than that as its
+/// neighbours among them do, those that do so least above all.
+double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
 /// The work of all kernels of an algorithm for a batch.
-struct Work {
+struct Cost {
   Way way = Way::every_shape;
   double launches = 1.0;
   double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
   double bytes = 0.0;   ///< that are read and written before the products
   double other = 0.0;   ///< microseconds
+  double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
-Work every_shape_work(double cycles, std::int64_t batch_count);
+Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
@@ -51,14 +57,14 @@ constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Way::int8x6, 4 + 4 + 3, 8};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.
-Work split_work(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
+Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles);
 
-double microseconds(const BoardModel& board, const Work& work);
+double microseconds(const BoardModel& board, const Cost& cost);
 
 /// Of the reproducible class's kernel for tall products, of which a cluster of blocks has `rows` rows at a time. It is
 /// the time of its bytes, and the board's way does not matter.
-Work thin_work(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
+Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
 double recomputed_microseconds(const PredictedShape& shape, double passes);

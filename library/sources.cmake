@@ -2,9 +2,12 @@
 # their place.
 set(SGEMM_LIBRARY_SOURCES
   board.cpp
+  calibration/calibration.cpp
+  calibration/fit.cpp
   choice.cpp
   context.cpp
   enqueue.cpp
+  every_layout_algorithms.cu
   every_shape_algorithms.cpp
   gemm_call.cpp
   int8_algorithms.cu
@@ -16,7 +19,7 @@ set(SGEMM_LIBRARY_SOURCES
   stacked_algorithms.cu
   tall_algorithms.cu
   thin_algorithms.cu)
-set(SGEMM_LIBRARY_GPU_SOURCES calibration/measurement.cpp cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
+set(SGEMM_LIBRARY_GPU_SOURCES calibration/calibrate.cpp calibration/measurement.cpp cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
   recomputed.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -108,7 +108,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
   algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
   algorithm.launches = ceil_div(tall.count, products);
   algorithm.kernels = 2;
-  algorithm.work = thin_work({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
+  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
                              algorithm.launches, Shape::ROWS);
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;

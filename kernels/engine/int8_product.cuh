@@ -63,9 +63,10 @@ __device__ __forceinline__ void start_products(DigitSums& sums, unsigned a_tile,
 /// leave a byte of each of the two smaller sums, so that floats hold all that may have to be exact: a total of 24 bits
 /// or fewer is not rounded, and any other total is rounded twice.
 constexpr float UNIT = 0x1p-28F;
-__device__ __forceinline__ void add_up(const DigitSums& sums, float (&totals)[64]) {
+template <int VALUES>
+__device__ __forceinline__ void add_up(const int (&sums)[SUMS][VALUES], float (&totals)[VALUES]) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < VALUES; ++i) {
     const int middle = sums[1][i] + (sums[2][i] >> 8);
     const int high = sums[0][i] + (middle >> 8);
     const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
@@ -83,17 +84,15 @@ __device__ __forceinline__ float undoing(int code) {
 
 /// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
 /// or column has no scale, or if the product of both factors is no normal float. All other results are right: with
-/// factors of a larger product they would be near Inf, and with one of a smaller product denormal.
-__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
-                                             float (&totals)[64]) {
-  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
-  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
-  const unsigned char* const rows = workspace.scaling(a_tile)->rows + first_row(threadIdx.x);
-  const unsigned char* const columns = workspace.scaling(b_tile)->rows + first_column(threadIdx.x);
+/// factors of a larger product they would be near Inf, and with one of a smaller product denormal. `rows` and `columns`
+/// are the codes from the thread's first element on.
+template <int VALUES>
+__device__ __forceinline__ void undo_scaling(const unsigned char* rows, const unsigned char* columns,
+                                             float (&totals)[VALUES]) {
   constexpr float SMALLEST_NORMAL = 0x1p-126F;
   const float of_rows[2] = {undoing(rows[0]), undoing(rows[8])};
 #pragma unroll
-  for (int pair = 0; pair < 16; ++pair) {
+  for (int pair = 0; pair < VALUES / 4; ++pair) {
     const uchar2 codes = *reinterpret_cast<const uchar2*>(columns + pair * 8);
     const float of_columns[2] = {undoing(codes.x), undoing(codes.y)};
 #pragma unroll
@@ -102,6 +101,13 @@ __device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace,
       totals[pair * 4 + i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
     }
   }
+}
+__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
+                                             float (&totals)[64]) {
+  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
+  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
+  undo_scaling(workspace.scaling(a_tile)->rows + first_row(threadIdx.x),
+               workspace.scaling(b_tile)->rows + first_column(threadIdx.x), totals);
 }
 
 /// Puts the maxima back to 0, each consumer a part of them.

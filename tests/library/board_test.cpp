@@ -33,7 +33,7 @@ TEST(BoardTest, TheMeasuredBoardIsAsItIs) {
     EXPECT_EQ(model.ways[way].clock, plain.ways[way].clock) << way;
     EXPECT_EQ(model.ways[way].throttled, plain.ways[way].throttled) << way;
   }
-  EXPECT_DOUBLE_EQ(model.split_bytes, plain.split_bytes);
+  EXPECT_DOUBLE_EQ(model[Way::bf16x6].bytes, plain[Way::bf16x6].bytes);
   EXPECT_EQ(model.margin, 1.0);
 }
 
@@ -43,7 +43,7 @@ TEST(BoardTest, TheSameBoardWithSlowerMemoryHasAllButItsBandwidth) {
   EXPECT_EQ(model[Way::bf16x6].clock, 1980);
   EXPECT_EQ(model.margin, 1.0);
   EXPECT_EQ(model.full_clock_cycles, plain.full_clock_cycles);
-  EXPECT_NEAR(model.split_bytes / plain.split_bytes, 0.697, 0.001);
+  EXPECT_NEAR(model[Way::bf16x6].bytes / plain[Way::bf16x6].bytes, 0.697, 0.001);
   EXPECT_NEAR(model.cublas.bytes / plain.cublas.bytes, 0.697, 0.001);
 }
 
@@ -56,7 +56,7 @@ TEST(BoardTest, OtherBoardsHaveAMarginAndLessPower) {
     EXPECT_TRUE(model.knows(Way::int8x6)) << other.name;
   }
   EXPECT_NEAR(model_of(H100_PCIE)[Way::every_shape].clock, 1755, 1e-9);
-  EXPECT_NEAR(model_of(MIG).split_bytes, BoardModel().split_bytes * 16 / 132, 1e-3)
+  EXPECT_NEAR(model_of(MIG)[Way::fp16x3].bytes, 3.8e6 * 16 / 132, 1e-3)
       << "a part of the GPU has a part of the bandwidth";
   EXPECT_NEAR(model_of(MIG).cublas.bytes, BoardModel().cublas.bytes, 1e-3) << "and cuBLAS, to be safe, all";
 }
