@@ -144,7 +144,10 @@ std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullpt
 Choice sgemm_context::choose(const GemmBatch& batch) const {
   const GemmProblem& p = batch.first;
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
-  const double cublas_us = cublas_microseconds({p.m, p.n, p.k, multiprocessors}, batch.count);
+  const PredictedShape shape{p.m, p.n, p.k, multiprocessors};
+  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32
+                               ? cublas_microseconds_in_layout(shape, batch.count, p.a_transposed, p.b_transposed)
+                               : cublas_microseconds(shape, batch.count);
   std::vector<Algorithm> algorithms;
   std::string without;  // why there are no algorithms
   if (!multiplies(p)) {

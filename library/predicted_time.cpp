@@ -28,11 +28,16 @@ constexpr double CUBLAS_VERY_NARROW = 32;
 constexpr double CUBLAS_VERY_NARROW_RATE = 0.72;
 constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
-constexpr double EVERY_SHAPE_CALL = -1;      // the constant of the chapter's own prediction is too large
-constexpr double PASS = 0.07;                // microseconds of a pass over a tile of C, for each element along k
-constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
-constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
-constexpr double SPLIT_BYTES = 3.8e6;        // a microsecond, read and written
+// How much longer than TN the other layouts take, where chapter 09 is about as fast.
+constexpr double CUBLAS_NN = 1.05;
+constexpr double CUBLAS_NT = 1.05;
+constexpr double CUBLAS_TT = 1.08;
+constexpr double EVERY_SHAPE_CALL = -1;    // the constant of the chapter's own prediction is too large
+constexpr double EVERY_SHAPE_FLAGS = 3.5;  // microseconds
+constexpr double PASS = 0.07;              // microseconds of a pass over a tile of C, for each element along k
+constexpr double FEWEST_PASSES = 2;        // of the slowest block: both tiles of a configuration have the same row
+constexpr double SPLIT_CALL = 4;           // microseconds of a call besides its launches
+constexpr double SPLIT_BYTES = 3.8e6;      // a microsecond, read and written
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -83,8 +88,15 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   return CUBLAS_CALL + std::max(multiply, move);
 }
 
-double every_shape_microseconds(double cycles, std::int64_t batch_count) {
-  return static_cast<double>(batch_count) * (EVERY_SHAPE_CALL + cycles / board_model().clock);
+double cublas_microseconds_in_layout(const PredictedShape& shape, std::int64_t batch_count, bool a_transposed,
+                                     bool b_transposed) {
+  const double factor = b_transposed ? (a_transposed ? CUBLAS_TT : CUBLAS_NT) : a_transposed ? 1.0 : CUBLAS_NN;
+  return factor * cublas_microseconds(shape, batch_count);
+}
+
+double every_shape_microseconds(double cycles, std::int64_t batch_count, bool lowers_flags) {
+  const double call = EVERY_SHAPE_CALL + (lowers_flags ? EVERY_SHAPE_FLAGS : 0.0);
+  return static_cast<double>(batch_count) * (call + cycles / board_model().clock);
 }
 
 double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,

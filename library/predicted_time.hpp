@@ -22,9 +22,14 @@ struct PredictedShape {
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
+/// The time that cuBLAS SGEMM takes at least where the time of chapter 09 is close to it. That prediction is within
+/// some 2 %, so that this one may err less on the safe side. In all layouts but TN cuBLAS takes longer.
+double cublas_microseconds_in_layout(const PredictedShape& shape, std::int64_t batch_count, bool a_transposed,
+                                     bool b_transposed);
+
 /// The time of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles`
-/// for each.
-double every_shape_microseconds(double cycles, std::int64_t batch_count);
+/// for each. `lowers_flags`: they are set to 0 before.
+double every_shape_microseconds(double cycles, std::int64_t batch_count, bool lowers_flags);
 
 /// What differs between the predictions for chapters 11, 12 and 13.
 struct SplitRates {
