@@ -5,10 +5,17 @@
 
 #include "algorithm.hpp"
 #include "gemm_problem.hpp"
+#include "sgemm/sgemm.h"
 
+#include <string>
 #include <vector>
 
 namespace sgemm {
+
+/// All that keep the promise of an accuracy, planned for so many of the device's multiprocessors. Where there are none,
+/// `without` is the reason.
+std::vector<Algorithm> algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
+                                      int all_multiprocessors, std::string& without);
 
 /// Chapter 09 as it is, one product after the other: for operands that are not transposed, with scalars and addresses
 /// on the host, and all multiprocessors. It computes in FP32, and chapters 11 to 13 in terms or digits of FP32 numbers.

@@ -37,18 +37,27 @@ BoardModel model_of(const Board& board) {
   const bool is_known = board.clock_mhz > 0 && board.bytes_per_us > 0 && board.multiprocessors > 0;
   const double clock = is_known ? board.clock_mhz / H200_CLOCK_MHZ : 1.0;
   const double bytes = is_known ? board.bytes_per_us / H200_BYTES_PER_US : 1.0;
-  model.clock *= clock;
-  model.bytes = model.cublas_bytes = bytes;
   const bool is_sxm = begins(board.name, "NVIDIA H200") || begins(board.name, "NVIDIA H100 80GB HBM3");
-  if (is_known && is_sxm && !is_part(board.name) && board.multiprocessors == H200_MULTIPROCESSORS && clock >= 1.0) {
-    return model;
-  }
-  model.margin = MARGIN;
-  model.throttled = THROTTLED;
-  model.holds_full_clock = false;
-  model.has_tensor_cores = is_known && has_full_tensor_cores(board.name);
+  const bool is_measured =
+      is_known && is_sxm && !is_part(board.name) && board.multiprocessors == H200_MULTIPROCESSORS && clock >= 1.0;
+  const bool has_tensor_cores = is_measured || (is_known && has_full_tensor_cores(board.name));
   // A part of the multiprocessors has a part of the memory's bandwidth, which CUDA may not tell.
-  model.bytes = std::min(bytes, static_cast<double>(board.multiprocessors) / H200_MULTIPROCESSORS);
+  const double part = static_cast<double>(board.multiprocessors) / H200_MULTIPROCESSORS;
+  for (WayRates& way : model.ways) {
+    const bool is_throttled = !is_measured && way.throttled < way.clock;
+    way.clock *= clock;
+    way.throttled *= is_throttled ? clock * THROTTLED : clock;
+    way.bytes *= is_measured ? bytes : std::min(bytes, part);
+  }
+  model.full_clock_cycles *= is_measured ? clock : 0.0;
+  model.cublas.flops *= clock;
+  model.cublas.bytes *= bytes;
+  model.margin = is_measured ? 1.0 : MARGIN;
+  if (!has_tensor_cores) {
+    for (std::size_t way = 1; way < WAYS; ++way) {
+      model.ways[way].clock = 0.0;
+    }
+  }
   return model;
 }
 

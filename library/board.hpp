@@ -1,9 +1,14 @@
 #pragma once
 
-// What predictions have to know of a board. Their constants were fitted to an H200. On a board of another clock, memory
-// or power they are scaled, and the library has to be so much faster in the prediction that a wrong one does no harm.
+// What predictions have to know of a board: constants that were fitted to an H200, or to the board itself by
+// sgemm_calibrate(). Those of an H200 are scaled for a board of another clock, memory or power, and the library has to
+// be so much faster in the prediction that a wrong one does no harm.
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace sgemm {
 
@@ -15,15 +20,68 @@ struct Board {
   double bytes_per_us = 0.0;  ///< of its memory, at its peak
 };
 
-/// How a board differs from an H200.
+/// Kernels whose times have constants in common: those of chapters 09, 11, 12 and 13, and of 11 for thin products.
+enum class Way { every_shape, bf16x6, tall_bf16x6, fp16x3, int8x6 };
+constexpr std::size_t WAYS = 5;
+constexpr std::array<const char*, WAYS> WAY_NAMES{"09_every_shape", "11_bf16x6", "11_bf16x6_tall", "12_fp16x3",
+                                                  "13_int8x6"};
+
+/// The constants of a way. A chapter's own cost model counts the cycles.
+struct WayRates {
+  double launch = 0.0;     ///< microseconds of each launch besides the work of its kernels
+  double clock = 0.0;      ///< cycles a microsecond in short products; 0: not known, and the way is not taken
+  double throttled = 0.0;  ///< the same for the cycles beyond BoardModel::full_clock_cycles, which power limits
+  double bytes = 0.0;      ///< a microsecond, read and written before a product
+};
+
+/// Of cuBLAS: the constants of a time that it needs at least.
+struct CublasRates {
+  double call = 6.5;            ///< microseconds besides the product
+  double flops = 55.2e6 / 132;  ///< a microsecond, of a multiprocessor
+  double bytes = 4.5e6;         ///< a microsecond
+};
+
+/// Measured times of cuBLAS, in microseconds, for single products of the four layouts with m, n and k that are powers
+/// of two.
+struct CublasTable {
+  static constexpr int FIRST = 5;  ///< exponents
+  static constexpr int LAST = 13;
+  static constexpr int SIZES = LAST - FIRST + 1;
+  static constexpr int LAYOUTS = 4;
+
+  int multiprocessors = 0;  ///< that cuBLAS had; those of the device in a file
+  std::vector<double> us;   ///< empty, or 0 where there is none
+
+  static int layout(bool a_transposed, bool b_transposed) { return (a_transposed ? 2 : 0) + (b_transposed ? 1 : 0); }
+  /// Of exponents from FIRST to LAST.
+  double& at(int layout, int m, int n, int k) {
+    us.resize(LAYOUTS * SIZES * SIZES * SIZES);
+    return us[index(layout, m, n, k)];
+  }
+  double at(int layout, int m, int n, int k) const { return us.empty() ? 0.0 : us[index(layout, m, n, k)]; }
+  std::size_t count() const { return us.size() - static_cast<std::size_t>(std::count(us.begin(), us.end(), 0.0)); }
+
+ private:
+  static std::size_t index(int layout, int m, int n, int k) {
+    return static_cast<std::size_t>(((layout * SIZES + m - FIRST) * SIZES + n - FIRST) * SIZES + k - FIRST);
+  }
+};
+
+/// The constants of a board; at first those of an H200.
 struct BoardModel {
-  double clock = 1980;           ///< cycles a microsecond, at most
-  double throttled = 1.0;        ///< of an H200's clock in long products of tensor cores, relative to `clock`
-  double bytes = 1.0;            ///< bandwidth of the library's kernels, relative to an H200's
-  double cublas_bytes = 1.0;     ///< bandwidth of cuBLAS, relative to an H200's
-  double margin = 1.0;           ///< the library has to be predicted to be so many times as fast as cuBLAS
-  bool has_tensor_cores = true;  ///< whose speed is known
-  bool holds_full_clock = true;  ///< in short products
+  std::array<WayRates, WAYS> ways{{{-1, 1980, 1980, 3.8e6},
+                                   {9, 1980, 1760, 3.8e6},
+                                   {9, 1980, 1760, 3.8e6},
+                                   {9, 1980, 1600, 3.8e6},
+                                   {10, 1980, 1870, 3.8e6}}};
+  double full_clock_cycles = 40 * 1980;  ///< for which tensor cores keep the full clock
+  CublasRates cublas;
+  CublasTable cublas_table;
+  double margin = 1.0;  ///< the library has to be predicted to be so many times as fast as cuBLAS
+
+  const WayRates& operator[](Way way) const { return ways[static_cast<std::size_t>(way)]; }
+  WayRates& operator[](Way way) { return ways[static_cast<std::size_t>(way)]; }
+  bool knows(Way way) const { return (*this)[way].clock > 0.0; }
 };
 
 /// The constants hold for the H200 itself (SXM), and for the H100 (SXM), whose multiprocessors, clock and power are the

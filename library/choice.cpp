@@ -20,7 +20,7 @@ Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::s
   const Algorithm* best = nullptr;
   for (const Algorithm& algorithm : algorithms) {
     if (algorithm.workspace_bytes <= workspace_limit &&
-        (best == nullptr || algorithm.microseconds < best->microseconds)) {
+        (best == nullptr || algorithm.microseconds() < best->microseconds())) {
       best = &algorithm;
     }
   }
@@ -28,7 +28,7 @@ Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::s
     choice.reason = algorithms.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.algorithm_us = best->microseconds;
+  choice.algorithm_us = best->microseconds();
   const std::string launches = best->launches > 1 ? std::to_string(best->launches) + " launches of " : "";
   choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " + launches + best->kernel + ", at least " +
                   microseconds(cublas_us) + " by cuBLAS" + (margin > 1.0 ? ", on a board that was not measured" : "");

@@ -141,15 +141,10 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch) {
 
 std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_.limit() : workspace_bytes_; }
 
-Choice sgemm_context::choose(const GemmBatch& batch) const {
+std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
+                                             int all_multiprocessors, std::string& without) {
   const GemmProblem& p = batch.first;
-  const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
-  const PredictedShape shape{p.m, p.n, p.k, multiprocessors};
-  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32
-                               ? cublas_microseconds_in_layout(shape, batch.count, p.a_transposed, p.b_transposed)
-                               : cublas_microseconds(shape, batch.count);
   std::vector<Algorithm> algorithms;
-  std::string without;  // why there are no algorithms
   if (!multiplies(p)) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
@@ -165,14 +160,14 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
       append(algorithms, every_layout_algorithms(batch, multiprocessors));
-      if (multiprocessors == all_multiprocessors_) {
+      if (multiprocessors == all_multiprocessors) {
         append(algorithms, every_shape_algorithms(batch));
       }
       without = "no kernel of the library computes this on this device";
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the algorithms of all that promise more.
-    const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one && board_model().has_tensor_cores; };
+    const auto takes = [&](sgemm_accuracy_t one) { return accuracy >= one; };
     if (takes(SGEMM_ACCURACY_COMPONENTWISE)) {
       append(algorithms, bf16x6_algorithms(batch, multiprocessors));
       if (in_one_launch) {
@@ -190,6 +185,20 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
       append(algorithms, int8x6_algorithms(batch, multiprocessors));
     }
   }
+  return algorithms;
+}
+
+Choice sgemm_context::choose(const GemmBatch& batch) const {
+  const GemmProblem& p = batch.first;
+  const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
+  std::string without;
+  std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
+  algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
+                                  [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
+                   algorithms.end());
+  const PredictedShape shape{p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)};
+  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
+                                                           : cublas_microseconds(shape, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 

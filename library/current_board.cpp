@@ -1,41 +1,79 @@
+#include "blas.hpp"
 #include "board.hpp"
+#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
+#include "sgemm/sgemm.h"
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace sgemm {
 namespace {
 
-double attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+int current_device() {
+  int device = -1;
+  cudaGetDevice(&device);
+  return device;
 }
 
-Board describe(int device) {
-  Board board;
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  return cudaDeviceGetAttribute(&value, which, current_device()) == cudaSuccess ? value : 0;
+}
+
+std::string device_name() {
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, device) == cudaSuccess) {
-    board.name = properties.name;
-    board.multiprocessors = properties.multiProcessorCount;
-  }
-  board.clock_mhz = attribute(cudaDevAttrClockRate, device) / 1e3;
-  const double memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device) / 1e3;
-  board.bytes_per_us = 2 * memory_clock_mhz * attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
+  return cudaGetDeviceProperties(&properties, current_device()) == cudaSuccess ? properties.name : "";
+}
+
+Board current_board() {
+  Board board;
+  board.name = device_name();
+  board.multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
+  board.clock_mhz = attribute(cudaDevAttrClockRate) / 1e3;
+  board.bytes_per_us =
+      2 * (attribute(cudaDevAttrMemoryClockRate) / 1e3) * attribute(cudaDevAttrGlobalMemoryBusWidth) / 8;
   return board;
 }
 
 }  // namespace
 
+CalibrationKey current_key() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  cudaMemGetInfo(&free, &total);
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  const auto number = [](auto value) { return std::to_string(value); };
+  // A part of a GPU (MIG) has it in its name.
+  return {{"device", device_name()},
+          {"multiprocessors", number(attribute(cudaDevAttrMultiProcessorCount))},
+          {"clock_khz", number(attribute(cudaDevAttrClockRate))},
+          {"memory_clock_khz", number(attribute(cudaDevAttrMemoryClockRate))},
+          {"memory_bus_bits", number(attribute(cudaDevAttrGlobalMemoryBusWidth))},
+          {"memory_mib", number(total >> 20U)},
+          {"l2_bytes", number(attribute(cudaDevAttrL2CacheSize))},
+          {"driver", number(driver)},
+          {"cublas", number(Blas::version())},
+          {"libsgemm", number(SGEMM_VERSION)}};
+}
+
 const BoardModel& board_model() {
   static std::mutex mutex;
   static auto* const models = new std::map<int, BoardModel>;  // for threads that go on until the process ends
-  int device = -1;
-  cudaGetDevice(&device);
   const std::lock_guard lock(mutex);
-  const auto found = models->find(device);
-  return found != models->end() ? found->second : models->emplace(device, model_of(describe(device))).first->second;
+  const auto [model, is_new] = models->try_emplace(current_device());
+  if (is_new) {
+    FoundCalibration found = find_calibration(current_key());
+    model->second = found.calibration ? std::move(found.calibration->board) : model_of(current_board());
+  }
+  return model->second;
 }
+
+std::string calibration_text() { return describe(find_calibration(current_key()), model_of(current_board())); }
 
 }  // namespace sgemm

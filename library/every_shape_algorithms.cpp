@@ -35,8 +35,8 @@ Algorithm algorithm(Configuration configuration, std::int64_t count) {
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = configuration.name;
   algorithm.workspace_bytes = configuration.workspace_bytes;
-  algorithm.microseconds = every_shape_microseconds(
-      configuration.predicted_cycles, count, configuration.zeroed_bytes > 0 && configuration.workspace_bytes > 0);
+  const bool lowers_flags = configuration.zeroed_bytes > 0 && configuration.workspace_bytes > 0;
+  algorithm.cost = every_shape_cost(configuration.predicted_cycles, count, lowers_flags);
   algorithm.launches = count;
   algorithm.launch = one_after_the_other(
       [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {

@@ -152,9 +152,9 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   algorithm.kernel = "13_int8x6";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.microseconds =
-      split_microseconds(lines > 0 ? INT8X6_RATES : INT8X6_RATES_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
-                         batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost =
+      split_cost(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
+                 batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = lines > 0 ? 2 : 3;
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {

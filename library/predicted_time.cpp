@@ -3,6 +3,7 @@
 #include "board.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -10,15 +11,9 @@
 namespace sgemm {
 namespace {
 
-// Of an H200. What its clock and its memory decide is scaled for other boards.
-constexpr double FULL_CLOCK = 1980;                   // cycles a microsecond
-constexpr double FULL_CLOCK_TIME = 40;                // microseconds for which tensor cores keep that clock
-constexpr double CUBLAS_CALL = 6.5;                   // microseconds besides the product
-constexpr double CUBLAS_FLOPS = 55.2e6 / 132 / 1980;  // a cycle, of a multiprocessor
-constexpr double CUBLAS_EXTRA_DEPTH = 20;             // storing a tile of C takes as long as so many elements along k
-constexpr double CUBLAS_BYTES = 4.5e6;                // a microsecond
-constexpr double CUBLAS_DIVIDED_CALL = 2;             // microseconds to add up the parts of a divided k
-constexpr double CUBLAS_SHORTEST_PART = 128;          // elements along k of a part, where k is divided
+constexpr double CUBLAS_EXTRA_DEPTH = 20;     // storing a tile of C takes as long as so many elements along k
+constexpr double CUBLAS_DIVIDED_CALL = 2;     // microseconds to add up the parts of a divided k
+constexpr double CUBLAS_SHORTEST_PART = 128;  // elements along k of a part, where k is divided
 constexpr int CUBLAS_MOST_PARTS = 32;
 // Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
 // rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
@@ -28,16 +23,12 @@ constexpr double CUBLAS_VERY_NARROW = 32;
 constexpr double CUBLAS_VERY_NARROW_RATE = 0.72;
 constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
-// How much longer than TN the other layouts take, where chapter 09 is about as fast.
-constexpr double CUBLAS_NN = 1.05;
-constexpr double CUBLAS_NT = 1.05;
-constexpr double CUBLAS_TT = 1.08;
-constexpr double EVERY_SHAPE_CALL = -1;    // the constant of the chapter's own prediction is too large
-constexpr double EVERY_SHAPE_FLAGS = 3.5;  // microseconds
-constexpr double PASS = 0.07;              // microseconds of a pass over a tile of C, for each element along k
-constexpr double FEWEST_PASSES = 2;        // of the slowest block: both tiles of a configuration have the same row
-constexpr double SPLIT_CALL = 4;           // microseconds of a call besides its launches
-constexpr double SPLIT_BYTES = 3.8e6;      // a microsecond, read and written
+constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
+constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
+constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
+constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
+/// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[CublasTable::LAYOUTS] = {1.05, 1.05, 1.0, 1.08};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -50,17 +41,54 @@ constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 1
                                        {64, 128, 0.97}, {64, 64, 0.9},   {128, 32, 0.85}, {32, 128, 0.85},
                                        {64, 32, 0.8},   {32, 64, 0.8},   {32, 32, 0.7}};
 
+/// A size among those of the table.
+struct Place {
+  int below;      ///< the exponent of the next smaller one
+  double beyond;  ///< how far it is from there to the next larger one
+};
+
+Place place_of(std::int64_t size) {
+  const double exponent =
+      std::clamp<double>(std::log2(static_cast<double>(size)), CublasTable::FIRST, CublasTable::LAST);
+  const int below = std::min(static_cast<int>(exponent), CublasTable::LAST - 1);
+  return {below, exponent - below};
+}
+
+/// How many times as long as it needs at least cuBLAS takes, between the sizes that were measured. Where a neighbour
+/// was not, that one takes no longer.
+double measured_over_least(const BoardModel& board, const PredictedShape& shape) {
+  const CublasTable& table = board.cublas_table;
+  if (table.us.empty() || table.multiprocessors != shape.multiprocessors) {
+    return 1.0;
+  }
+  const std::array<Place, 3> places{place_of(shape.m), place_of(shape.n), place_of(shape.k)};
+  double logarithm = 0.0;
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    double weight = 1.0;
+    std::array<int, 3> at{};
+    for (unsigned i = 0; i < 3; ++i) {
+      const int upper = static_cast<int>(corner >> i & 1U);
+      weight *= upper == 1 ? places[i].beyond : 1.0 - places[i].beyond;
+      at[i] = places[i].below + upper;
+    }
+    const double us = table.at(shape.layout, at[0], at[1], at[2]);
+    if (weight > 0.0 && us > 0.0) {
+      const auto size = [&](int exponent) { return std::int64_t{1} << exponent; };
+      const PredictedShape neighbour{size(at[0]), size(at[1]), size(at[2]), shape.multiprocessors};
+      logarithm += weight * std::log(us / cublas_microseconds(board.cublas, neighbour, 1));
+    }
+  }
+  return std::exp(logarithm);
+}
+
 }  // namespace
 
-double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
-  const BoardModel& board = board_model();
-  const double flops_per_us = CUBLAS_FLOPS * board.clock;
-  const double bytes_per_us = CUBLAS_BYTES * board.cublas_bytes;
+double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count) {
   auto m = static_cast<double>(shape.m);
   auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(batch_count);
-  const double move = 4 * (m * k + k * n + m * n) * count / bytes_per_us;
+  const double move = 4 * (m * k + k * n + m * n) * count / rates.bytes;
   double narrow_rate = 1;
   if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
     if (width > CUBLAS_VERY_NARROW) {
@@ -80,41 +108,54 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
         break;  // k is divided only where that keeps more multiprocessors busy
       }
       const double rounds = std::ceil(tiles * parts / shape.multiprocessors);
-      const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / bytes_per_us;
+      const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / rates.bytes;
       const double flops = 2 * elements * (k / parts + CUBLAS_EXTRA_DEPTH);
-      multiply = std::min(multiply, rounds * flops / (flops_per_us * tile.rate * narrow_rate) + add);
+      multiply = std::min(multiply, rounds * flops / (rates.flops * tile.rate * narrow_rate) + add);
     }
   }
-  return CUBLAS_CALL + std::max(multiply, move);
+  return rates.call + std::max(multiply, move);
 }
 
-double cublas_microseconds_in_layout(const PredictedShape& shape, std::int64_t batch_count, bool a_transposed,
-                                     bool b_transposed) {
-  const double factor = b_transposed ? (a_transposed ? CUBLAS_TT : CUBLAS_NT) : a_transposed ? 1.0 : CUBLAS_NN;
-  return factor * cublas_microseconds(shape, batch_count);
+double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
+  const double factor = batch_count == 1 ? measured_over_least(board, shape) : 1.0;
+  return factor * cublas_microseconds(board.cublas, shape, batch_count);
 }
 
-double every_shape_microseconds(double cycles, std::int64_t batch_count, bool lowers_flags) {
-  const double call = EVERY_SHAPE_CALL + (lowers_flags ? EVERY_SHAPE_FLAGS : 0.0);
-  return static_cast<double>(batch_count) * (call + cycles / board_model().clock);
+double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
+  return cublas_microseconds(board_model(), shape, batch_count);
 }
 
-double split_microseconds(const SplitRates& rates, const PredictedShape& shape, std::int64_t batch_count,
-                          std::int64_t launches, double cycles) {
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count) {
   const BoardModel& board = board_model();
+  const bool is_in_table = batch_count == 1 && !board.cublas_table.us.empty();
+  const bool was_measured = board.margin == 1.0;
+  const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout] : 1.0;
+  return factor * cublas_microseconds(board, shape, batch_count);
+}
+
+Cost every_shape_cost(double cycles, std::int64_t batch_count, bool lowers_flags) {
+  const auto count = static_cast<double>(batch_count);
+  return {Way::every_shape, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
+}
+
+Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
+                std::int64_t launches, double cycles) {
   const double elements =
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
-  const double split = elements * rates.bytes / (SPLIT_BYTES * board.bytes);
-  const double at_full_clock = cycles / board.clock;  // power limits the clock of a batch as a whole
-  const double throttled = std::max(0.0, at_full_clock - (board.holds_full_clock ? FULL_CLOCK_TIME : 0.0));
-  const double products =
-      at_full_clock - throttled + throttled * FULL_CLOCK / (1000 * rates.throttled_ghz * board.throttled);
-  return SPLIT_CALL + static_cast<double>(launches) * rates.launch + split + products;
+  const auto count = static_cast<double>(launches);
+  return {splitting.way, count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other};
+}
+
+double microseconds(const BoardModel& board, const Cost& cost) {
+  const WayRates& rates = board[cost.way];
+  const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
+  return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + at_full_clock / rates.clock +
+         (cost.cycles - at_full_clock) / rates.throttled;
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {
   const double of_block = std::max(FEWEST_PASSES, passes / shape.multiprocessors);
-  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) * FULL_CLOCK / board_model().clock : 0.0;
+  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) / board_model()[Way::every_shape].clock : 0.0;
 }
 
 }  // namespace sgemm

@@ -1,5 +1,6 @@
 #include "sgemm/sgemm.h"
 
+#include "calibration/calibrate.hpp"
 #include "common/cuda_check.hpp"
 #include "context.hpp"
 #include "cuda_guard.hpp"
@@ -155,6 +156,31 @@ const char* sgemm_cublas_path(void) { return Blas::path(); }
 
 const char* sgemm_status_name(sgemm_status_t status) { return text_of(status).name; }
 const char* sgemm_status_string(sgemm_status_t status) { return text_of(status).sentence; }
+
+const char* sgemm_calibration(void) {
+  thread_local std::string text;
+  text = "there is no usable GPU";
+  status_of_cuda([&] { text = calibration_text(); });
+  return text.c_str();
+}
+
+sgemm_status_t sgemm_calibrate(const char* file, const char** text) {
+  thread_local std::string result;
+  const sgemm_status_t status = status_of_cuda([&] {
+    require(text != nullptr);
+    try {
+      result = calibrate(file == nullptr ? "" : file);
+    } catch (const CalibrationError& error) {
+      result = error.what();
+      throw StatusError(SGEMM_STATUS_INVALID_VALUE);
+    }
+  });
+  if (text != nullptr) {
+    *text = status == SGEMM_STATUS_SUCCESS || status == SGEMM_STATUS_INVALID_VALUE ? result.c_str()
+                                                                                   : sgemm_status_string(status);
+  }
+  return status;
+}
 
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
   return status_of_cuda([&] {

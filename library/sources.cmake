@@ -2,6 +2,8 @@
 # their place.
 set(SGEMM_LIBRARY_SOURCES
   board.cpp
+  calibration/calibration.cpp
+  calibration/fit.cpp
   choice.cpp
   context.cpp
   enqueue.cpp
@@ -16,7 +18,7 @@ set(SGEMM_LIBRARY_SOURCES
   split_algorithms.cu
   stacked_algorithms.cu
   tall_algorithms.cu)
-set(SGEMM_LIBRARY_GPU_SOURCES cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
+set(SGEMM_LIBRARY_GPU_SOURCES calibration/calibrate.cpp calibration/measurement.cpp cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
   recomputed.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_GPU_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 }
 
 template <class Loop, class Shape>
-Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, int multiprocessors,
+Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, int multiprocessors,
                     bool streamed) {
   using Scheme = typename Loop::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
@@ -71,8 +71,8 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t deferred_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.microseconds = split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                                              static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
@@ -92,14 +92,14 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
 }
 
 template <class Loop>
-std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
+std::vector<Algorithm> algorithms(const char* kernel, const Splitting& splitting, const GemmBatch& batch,
                                   int multiprocessors) {
   using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
-      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, splitting, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, splitting, batch, multiprocessors, streamed));
     }
   }
   return all;
@@ -110,11 +110,11 @@ std::vector<Algorithm> algorithms(const char* kernel, const SplitRates& rates, c
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_SPLITTING, batch, multiprocessors);
 }
 
 std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch, multiprocessors);
+  return split_product::algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_SPLITTING, batch, multiprocessors);
 }
 
 }  // namespace sgemm

@@ -124,7 +124,7 @@ struct StackedLaunch {
 
 /// With at most `products` products in a launch.
 template <class Loop, class Shape>
-Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch& batch, std::int64_t products,
+Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, std::int64_t products,
                     int multiprocessors, bool streamed) {
   const GemmProblem& p = batch.first;
   Algorithm algorithm;
@@ -135,9 +135,8 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
   algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
-  algorithm.microseconds =
-      split_microseconds(rates, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
-                         static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
+                              static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
   algorithm.kernels = 2;
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     std::int64_t index = 0;
@@ -150,7 +149,7 @@ Algorithm algorithm(const char* kernel, const SplitRates& rates, const GemmBatch
 }
 
 template <class Loop>
-std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& rates, const GemmBatch& batch,
+std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& splitting, const GemmBatch& batch,
                                           int multiprocessors) {
   using Scheme = typename Loop::Scheme;
   std::vector<Algorithm> all;
@@ -167,8 +166,10 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
   }
   for (const std::int64_t products : sizes) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
-      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, rates, batch, products, multiprocessors, streamed));
+      all.push_back(
+          algorithm<Loop, Tile128x128<Scheme>>(kernel, splitting, batch, products, multiprocessors, streamed));
+      all.push_back(
+          algorithm<Loop, Tile128x256<Scheme>>(kernel, splitting, batch, products, multiprocessors, streamed));
     }
   }
   return all;
@@ -179,12 +180,12 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const SplitRates& 
 }  // namespace SGEMM_TARGET
 
 std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_RATES, batch,
+  return split_product::stacked_algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_SPLITTING, batch,
                                                                       multiprocessors);
 }
 
 std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return split_product::stacked_algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_RATES, batch,
+  return split_product::stacked_algorithms<split_product::Fp16x3Loop>("12_fp16x3", FP16X3_SPLITTING, batch,
                                                                       multiprocessors);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
+#include "digest/digest.hpp"
 #include "judge/launcher.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/mpi_world.hpp"
@@ -117,6 +118,9 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   if (options.protocol.mode == Mode::judge) {
     catch_interrupts();
     return run_judge(options);
+  }
+  if (options.protocol.mode == Mode::digest) {
+    return run_digests(options);
   }
   const KernelTerms terms = kernel_terms(options.kernels);
   std::vector<const Kernel*> selected =

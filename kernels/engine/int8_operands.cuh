@@ -270,7 +270,7 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale
 
 /// Splits a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a row. Each thread
 /// has a group of each of four rows.
-template <Access ACCESS>
+template <Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t first_row, std::int64_t first_k,
                                            const unsigned char* codes, unsigned char* to) {
   const int group = threadIdx.x % GROUPS;
@@ -281,7 +281,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t fir
     load_along_k<ACCESS>(rows, first_row + row, first_k, group, x);
     uint4 digits[Int8x6::TERMS];
     split_group(x, Scale(codes[row]), digits);
-    const unsigned place = swizzled(row * WGMMA_ROW_BYTES + group * GROUP);
+    const unsigned place = Order::place(row, group);
 #pragma unroll
     for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
       *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES + place) = digits[digit];
@@ -291,6 +291,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t fir
 
 /// Splits a tile of lines that lie side by side, which become rows. Thread t and thread t + 128 have four groups each
 /// of line t. The digits go through shared memory one at a time, so that all are stored in whole lines.
+template <class Order = WgmmaOrder>
 __device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t first_column, std::int64_t first_k,
                                               const unsigned char* codes, unsigned char* to, unsigned char* shared) {
   const int column = threadIdx.x % TILE_ROWS;
@@ -308,7 +309,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const unsigned place = swizzled(column * WGMMA_ROW_BYTES + (first_group + i) * GROUP);
+      const unsigned place = Order::place(column, first_group + i);
       *reinterpret_cast<uint4*>(shared + place) = digits[i][digit];
     }
     __syncthreads();
@@ -360,16 +361,16 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory
 }
 
 /// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
-template <Access ACCESS>
+template <Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
   split_tile(
       p, maxima_memory, memory,
       [&](std::int64_t first_row, std::int64_t first_k, const unsigned char* codes, unsigned char* to, unsigned char*) {
-        split_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
+        split_rows<ACCESS, Order>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
       },
       [&](std::int64_t first_column, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
           unsigned char* shared) {
-        split_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, codes, to, shared);
+        split_columns<Order>({p.b, p.ldb, p.n, p.k}, first_column, first_k, codes, to, shared);
       });
 }
 
@@ -418,7 +419,7 @@ LineReader(bool, Load) -> LineReader<Load>;
 
 /// Finds the largest numbers of `lines` rows of A or columns of B, and writes the digits of all their numbers. There is
 /// a block for each `lines` lines. It reads them by `reader_a` or `reader_b`.
-template <class LoadA, class LoadB>
+template <class Order = WgmmaOrder, class LoadA, class LoadB>
 __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, int lines,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
@@ -470,7 +471,7 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
   const int code = scale_code(maxima[mine.line]);
   const Scale scale(code);
   const std::int64_t first_tile = std::int64_t{tile_of_both} * workspace.k_tiles();
-  const unsigned place = swizzled(row * WGMMA_ROW_BYTES + mine.group * GROUP);
+  const unsigned place = Order::place(row, mine.group);
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
     const int k_tile = mine.first_k_tile + i * mine.k_tile_stride;
@@ -497,16 +498,17 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
 
 /// split_whole_lines() for row-major operands. The maxima in the workspace stay 0. float4: rows of A split into
 /// aligned groups of four.
-template <Access ACCESS>
+template <Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
-  split_whole_lines(p, memory, lines,
-                    LineReader{true,
-                               [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
-                               }},
-                    LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
-                               }});
+  split_whole_lines<Order>(
+      p, memory, lines,
+      LineReader{true,
+                 [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                   load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
+                 }},
+      LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
+                   load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
+                 }});
 }
 
 }  // namespace int8

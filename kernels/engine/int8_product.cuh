@@ -34,13 +34,39 @@ constexpr int MOST_K_TILES = 341;
 constexpr std::int64_t LARGEST_SUM = std::int64_t{MOST_K_TILES} * Int8x6::BK * 3 * (128 * 128);
 static_assert(LARGEST_SUM <= std::numeric_limits<int>::max());
 
+/// The products that count, each by the numbers of its digits: i and j with i + j <= 2, as number 0 is the largest.
+__device__ constexpr TermsOfProduct product(int i) {
+  constexpr TermsOfProduct ORDER[Int8x6::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+  return ORDER[i];
+}
+
+/// Starts all products of 64 rows of a tile of A by a tile of B, which are added to `sums`: one sum for each
+/// power of 256, exact in INT32. Products of digits i and j go to sum i + j.
+__device__ __forceinline__ void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
+  const std::uint64_t a = wgmma_descriptor(a_tile);
+  const std::uint64_t b = wgmma_descriptor(b_tile);
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < Int8x6::PRODUCTS; ++i) {
+    const TermsOfProduct digits = product(i);
+#pragma unroll
+    for (int k = 0; k < Int8x6::BK / WGMMA_INTEGER_K; ++k) {
+      wgmma_m64n128k32(sums[digits.a + digits.b],
+                       wgmma_descriptor_at(a, digits.a * OperandTile<Int8x6>::TERM_BYTES + k * WGMMA_INTEGER_K),
+                       wgmma_descriptor_at(b, digits.b * OperandTile<Int8x6>::TERM_BYTES + k * WGMMA_INTEGER_K), true);
+    }
+  }
+  wgmma_commit_group();
+}
+
 /// A thread's sums of each power of 256 added up, in units of UNIT: sums[0] * 2^16 + sums[1] * 2^8 + sums[2]. Carries
 /// leave a byte of each of the two smaller sums, so that floats hold all that may have to be exact: a total of 24 bits
 /// or fewer is not rounded, and any other total is rounded twice.
 constexpr float UNIT = 0x1p-28F;
-__device__ __forceinline__ void add_up(const DigitSums& sums, float (&totals)[64]) {
+template <int VALUES>
+__device__ __forceinline__ void add_up(const int (&sums)[SUMS][VALUES], float (&totals)[VALUES]) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < VALUES; ++i) {
     const int middle = sums[1][i] + (sums[2][i] >> 8);
     const int high = sums[0][i] + (middle >> 8);
     const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
@@ -58,17 +84,15 @@ __device__ __forceinline__ float undoing(int code) {
 
 /// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
 /// or column has no scale, or if the product of both factors is no normal float. All other results are right: with
-/// factors of a larger product they would be near Inf, and with one of a smaller product denormal.
-__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
-                                             float (&totals)[64]) {
-  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
-  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
-  const unsigned char* const rows = workspace.scaling(a_tile)->rows + first_row(threadIdx.x);
-  const unsigned char* const columns = workspace.scaling(b_tile)->rows + first_column(threadIdx.x);
+/// factors of a larger product they would be near Inf, and with one of a smaller product denormal. `rows` and `columns`
+/// are the codes from the thread's first element on.
+template <int VALUES>
+__device__ __forceinline__ void undo_scaling(const unsigned char* rows, const unsigned char* columns,
+                                             float (&totals)[VALUES]) {
   constexpr float SMALLEST_NORMAL = 0x1p-126F;
   const float of_rows[2] = {undoing(rows[0]), undoing(rows[8])};
 #pragma unroll
-  for (int pair = 0; pair < 16; ++pair) {
+  for (int pair = 0; pair < VALUES / 4; ++pair) {
     const uchar2 codes = *reinterpret_cast<const uchar2*>(columns + pair * 8);
     const float of_columns[2] = {undoing(codes.x), undoing(codes.y)};
 #pragma unroll
@@ -77,6 +101,13 @@ __device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace,
       totals[pair * 4 + i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
     }
   }
+}
+__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
+                                             float (&totals)[64]) {
+  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
+  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
+  undo_scaling(workspace.scaling(a_tile)->rows + first_row(threadIdx.x),
+               workspace.scaling(b_tile)->rows + first_column(threadIdx.x), totals);
 }
 
 /// Puts the maxima back to 0, each consumer a part of them.

@@ -56,6 +56,14 @@ struct OperandTile {
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
+/// The order of the rows and their 16-byte groups in each term of an operand tile: as wgmma reads them. Kernels that
+/// split take another one as well.
+struct WgmmaOrder {
+  __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
+    return swizzled(row * WGMMA_ROW_BYTES + group * 16);
+  }
+};
+
 /// The number of operand tiles along M or N.
 SGEMM_HOST_DEVICE inline std::int64_t tiles_along(std::int64_t rows) { return ceil_div<std::int64_t>(rows, TILE_ROWS); }
 /// The number of k-tiles. There is at least one; it holds zeros if K is 0.
@@ -224,7 +232,7 @@ struct Operand {
 
 /// Splits a tile of an operand in which k is contiguous, as in the rows of A. Eight neighbouring threads have the
 /// groups of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
-template <class Scheme, Access ACCESS>
+template <class Scheme, Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t tile, std::int64_t k_tile,
                                            unsigned char* to, Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
@@ -277,7 +285,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
     }
     uint4 terms[Scheme::TERMS];
     split_group<Scheme>(x[i], tile_exponent<Scheme>(largest) + steps[i] * Scheme::ROW_STEP, terms);
-    const unsigned place = swizzled((first_row + i * STRIDE) * WGMMA_ROW_BYTES + group * 16);
+    const unsigned place = Order::place(first_row + i * STRIDE, group);
 #pragma unroll
     for (int term = 0; term < Scheme::TERMS; ++term) {
       *reinterpret_cast<uint4*>(to + term * OperandTile<Scheme>::TERM_BYTES + place) = terms[term];
@@ -289,7 +297,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
 /// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
 /// thread t + 128 have four groups each of column t. The terms go through shared memory one at a time, so that all are
 /// stored in whole lines.
-template <class Scheme>
+template <class Scheme, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t tile, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {
   const int column = threadIdx.x % TILE_ROWS;
@@ -338,7 +346,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const unsigned place = swizzled(column * WGMMA_ROW_BYTES + (first_group + i) * 16);
+      const unsigned place = Order::place(column, first_group + i);
       *reinterpret_cast<uint4*>(shared + place) = terms[i][term];
     }
     __syncthreads();
@@ -379,17 +387,17 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
 }
 
 /// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
-template <class Scheme, Access ACCESS>
+template <class Scheme, Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split(const Problem& p, void* memory) {
   split_tile<Scheme>(
       p, memory,
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_rows<Scheme, ACCESS>({p.a, p.lda, p.m, p.k}, tile, k_tile, terms, scaling,
-                                   reinterpret_cast<unsigned*>(shared));
+        split_rows<Scheme, ACCESS, Order>({p.a, p.lda, p.m, p.k}, tile, k_tile, terms, scaling,
+                                          reinterpret_cast<unsigned*>(shared));
       },
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_columns<Scheme>({p.b, p.ldb, p.n, p.k}, tile, k_tile, terms, scaling,
-                              reinterpret_cast<unsigned char*>(shared));
+        split_columns<Scheme, Order>({p.b, p.ldb, p.n, p.k}, tile, k_tile, terms, scaling,
+                                     reinterpret_cast<unsigned char*>(shared));
       });
 }
 

@@ -102,9 +102,16 @@ class PartialSums {
     }
   }
 
+  /// Where numbers 4 i to 4 i + 3 of the thread's are, for kernels that keep other numbers there.
+  __device__ __forceinline__ float4* place(int i) const { return sums_ + i * LANES; }
+
   /// Stores sums for other blocks.
   __device__ __forceinline__ void publish(const float (&accumulators)[ROWS][COLS]) const {
     put(accumulators);
+    announce();
+  }
+  /// Tells another block that the warp's sums are there.
+  __device__ __forceinline__ void announce() const {
     __syncwarp();
     if (threadIdx.x % LANES == 0) {
       raise_flag(flag_);

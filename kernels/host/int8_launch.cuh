@@ -1,6 +1,7 @@
 #pragma once
 
-// FP32 products on 8-bit tensor cores (sm_90a): the launch of chapter 13's kernels.
+// FP32 products on 8-bit tensor cores: the launch of chapter 13's and 15's kernels (sm_90a), and of the kernels that
+// write digits, which 17 has as well.
 
 #include "common/problem.hpp"
 #include "engine/int8_operands.cuh"
@@ -23,17 +24,40 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
 
-/// The kernels of the chapter, which carry its name.
-struct Kernels {
+/// The kernels that write digits. They carry the name of their chapter.
+struct SplitKernels {
   void (*maxima)(Problem, void*);
   void (*maxima_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
   void (*split)(Problem, void*, void*);
   void (*split_scalar)(Problem, void*, void*);  ///< likewise
   void (*split_lines)(Problem, void*, int);     ///< instead of maxima and split, where k is short enough
   void (*split_lines_scalar)(Problem, void*, int);
+};
+
+/// All kernels of chapter 13.
+struct Kernels : SplitKernels {
   void (*multiply)(Problem, void*, void*, Schedule);
   void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
 };
+
+/// Enqueues the kernels that write digits, with `follow` for one that reads what the kernel before it has written:
+/// launch() or launch_dependent().
+template <class Follow>
+void launch_split(const SplitKernels& kernels, const Problem& p, void* maxima, void* operands, cudaStream_t stream,
+                  const Follow& follow) {
+  const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda);
+  const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
+  const int lines = lines_of_block(k_tiles_of<Int8x6>(p));
+  if (lines > 0) {
+    launch(vector_access ? kernels.split_lines : kernels.split_lines_scalar,
+           (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream, p, operands,
+           lines);
+  } else {
+    launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima);
+    follow(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima,
+           operands);
+  }
+}
 
 /// Partial sums of C that blocks may have in the workspace. Sums that are cut into pieces take a place of their own
 /// beside each block's share.
@@ -42,8 +66,9 @@ inline int share_count(const Problem& p, int multiprocessors, bool streamed) {
   return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
 }
 
-inline Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
+template <int FLOATS>
+Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, FLOATS>;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
@@ -54,19 +79,7 @@ inline Candidate candidate(const Problem& p, const Kernels& kernels, int multipr
     Memory::place(work.schedule, workspace, shares);
     void* const maxima = static_cast<char*>(workspace) + maxima_at;
     void* const operands = static_cast<char*>(workspace) + operands_at;
-    const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
-    const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
-    const int lines = lines_of_block(k_tiles_of<Int8x6>(problem));
-    if (lines > 0) {
-      launch(vector_access ? kernels.split_lines : kernels.split_lines_scalar,
-             (tiles_along(problem.m) + tiles_along(problem.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream,
-             problem, operands, lines);
-    } else {
-      launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, problem,
-             maxima);
-      launch_dependent(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream,
-                       problem, maxima, operands);
-    }
+    launch_split(kernels, problem, maxima, operands, stream, [](auto... arguments) { launch_dependent(arguments...); });
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? kernels.multiply : kernels.multiply_scalar, work.blocks, dim3(Shape::THREADS),
                      Rings<Int8x6>::SMEM_BYTES, stream, problem, maxima, operands, work.schedule);
@@ -77,10 +90,12 @@ inline Candidate candidate(const Problem& p, const Kernels& kernels, int multipr
 }
 
 /// The configurations: tiles of 128x128, whole and divided along k. The one with the shorter predicted time comes
-/// first.
-inline std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
+/// first. A thread's partial sums take as much memory as FLOATS floats.
+template <int FLOATS = 64>
+std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
   const int multiprocessors = current_device().multiprocessors;
-  return fastest_first({candidate(p, kernels, multiprocessors, false), candidate(p, kernels, multiprocessors, true)},
+  return fastest_first({candidate<FLOATS>(p, kernels, multiprocessors, false),
+                        candidate<FLOATS>(p, kernels, multiprocessors, true)},
                        std::numeric_limits<double>::infinity());
 }
 

@@ -70,8 +70,8 @@ void require_turn_agrees(double judged_s, double told_s) {
   }
 }
 
-void require_rival_undisturbed(double beside_us, double alone_us) {
-  if (!(beside_us <= MOST_SLOWDOWN * alone_us)) {
+void require_rival_undisturbed(double beside_us, double alone_us, int launches) {
+  if (!(beside_us <= MOST_SLOWDOWN * alone_us + MOST_DELAY_US / launches)) {
     throw CaseStopped(
         Outcome::implausible,
         fmt::format("cuBLAS takes {:.4g} us beside it, and {:.4g} us before its process was started: there "

@@ -30,6 +30,8 @@ RoundTripCost cost_of(const std::vector<RoundTrip>& empty);
 
 constexpr double SPREADS = 3.0;
 constexpr double LEAST_TOLERANCE_US = 20.0;
+/// A tolerance above this one is of a host that was busy with something else, so that the cost is measured again.
+constexpr double CALM_TOLERANCE_US = 40.0;
 /// Of the sample's own time, for clocks of the GPU that have changed since.
 constexpr double RELATIVE_TOLERANCE = 0.02;
 /// A thread that has slept for a long sample wakes up later than one that has not: by a part of its time, up to a
@@ -58,11 +60,14 @@ ClockComparison require_clocks_agree(const std::vector<RoundTrip>& trips, const 
 /// The same for a turn of many launches in `judged_s` seconds.
 void require_turn_agrees(double judged_s, double told_s);
 
-/// Throws CaseStopped (implausible) where the rival's median beside the kernel is MOST_SLOWDOWN times what it was
-/// before the launcher was started: processes that work at the same time share the GPU's time.
-void require_rival_undisturbed(double beside_us, double alone_us);
+/// Throws CaseStopped (implausible) where the rival's median beside the kernel, in samples of so many launches, is
+/// MOST_SLOWDOWN times what it was before the launcher was started, and MOST_DELAY_US a sample besides: processes that
+/// work at the same time share the GPU's time, by slices of a millisecond or more.
+void require_rival_undisturbed(double beside_us, double alone_us, int launches);
 
 /// Kernels that draw much power slow the rival beside them by a tenth at most.
 constexpr double MOST_SLOWDOWN = 1.25;
+/// One that leaves most of the GPU idle for 25 ms, docs/lab/judge.md, slows the next sample of cuBLAS by some 70 us.
+constexpr double MOST_DELAY_US = 100.0;
 
 }  // namespace sgemm

@@ -26,7 +26,7 @@ enum class Distribution {
   // Those that look like something simpler to who looks at a few elements alone:
   sparse,    ///< zeros, but for one element of each 512 of A, which is u
   rank_one,  ///< A: rows are one row times powers of two, but for one row of each 32, which is u
-  outliers,  ///< uniform, one of 256 elements of A and of B times 2^10
+  outliers,  ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
   huge_row,  ///< uniform, one row of each 32 of A times 2^40
 };
 

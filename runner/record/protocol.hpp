@@ -18,6 +18,7 @@ enum class Mode {
   profile,   ///< reads a GPU's counters of one launch of each
   tune,      ///< finds the fastest configuration of each
   judge,     ///< tries files with more than was asked for, and decides about each
+  digest,    ///< computes kernels whose bits are defined, and prints hashes of them
   list,      ///< prints the kernels
 };
 

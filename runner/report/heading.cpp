@@ -86,6 +86,7 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
   switch (protocol.mode) {
     case Mode::measure:
     case Mode::judge:
+    case Mode::digest:
     case Mode::list:
       if (query.device) {
         lines.push_back(measure_line());

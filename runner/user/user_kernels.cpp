@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,6 +107,35 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
   return kernel;
 }
 
+/// Compiles all files, as many at a time as the machine has processors. Throws what the first one that failed threw, in
+/// their order.
+void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files, Target target) {
+  std::vector<std::exception_ptr> errors(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto compile_some = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      try {
+        files[i]->compiled(target);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const std::size_t most = std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t helper = 1; helper < most; ++helper) {
+      helpers.emplace_back(compile_some);
+    }
+    compile_some();
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+}
+
 /// The file's name; where two files have the same name, the whole path, with hyphens for what separates folders.
 std::string name_of(const std::string& path, const std::set<std::string>& paths) {
   const auto last_part = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
@@ -130,16 +162,21 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
     target = Target::for_executor;  // cases say that they can not be checked
   }
   std::set<std::pair<std::string, std::string>> known;
-  std::vector<Kernel> kernels;
+  std::vector<std::shared_ptr<LoadedFile>> files;
   for (const std::string& text : terms) {
     for (const FileTerm& term : single_functions(parse_file_term(text), options.launch)) {
       if (!known.emplace(term.path, term.function).second) {
         continue;
       }
-      UserFile file = read_user_file(term, options.launch, options.compile.include_folders);
-      const std::string name = name_of(file.path, paths);
-      kernels.push_back(kernel_of(std::make_shared<LoadedFile>(std::move(file), options.compile), name, target));
+      files.push_back(std::make_shared<LoadedFile>(
+          read_user_file(term, options.launch, options.compile.include_folders), options.compile));
     }
+  }
+  compile_all(files, target);
+  std::vector<Kernel> kernels;
+  kernels.reserve(files.size());
+  for (const std::shared_ptr<LoadedFile>& file : files) {
+    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), target));
   }
   return kernels;
 }

@@ -130,6 +130,31 @@ std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std:
   return d;
 }
 
+std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
+                                               const std::array<std::int32_t, 4>& c) {
+  using Integers = std::array<std::int8_t, sizeof(std::uint32_t)>;
+  constexpr unsigned GROUP_LANES = 4;
+  constexpr unsigned GROUPS = INTEGER_MMA_K / (GROUP_LANES * sizeof(Integers));
+  std::array<std::int32_t, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    const unsigned half = i / 2;  // of the rows
+    const unsigned row = lane / 4;
+    const unsigned col = lane % 4 * 2 + i % 2;
+    std::int32_t sum = 0;
+    for (unsigned group = 0; group < GROUPS; ++group) {
+      for (unsigned q = 0; q < GROUP_LANES; ++q) {
+        const auto a = std::bit_cast<Integers>(operands[row * GROUP_LANES + q].a[group * 2 + half]);
+        const auto b = std::bit_cast<Integers>(operands[col * GROUP_LANES + q].b[group]);
+        for (unsigned k = 0; k < a.size(); ++k) {
+          sum += a[k] * b[k];
+        }
+      }
+    }
+    d[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(c[i]) + static_cast<std::uint32_t>(sum));
+  }
+  return d;
+}
+
 void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
                         const std::array<const void*, WARP>& b, unsigned lane, float* c) {
   const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The arithmetic of tensor cores: mma.sync.m16n8k8 with TF32 operands, and a warp's share of wgmma.m64 with up to
+// The arithmetic of tensor cores: mma.sync.m16n8 with operands of 8 to 32 bits, and a warp's share of wgmma.m64 with up to
 // 128 columns and operands of 16 bits, and of wgmma.m64n128 with integers of 8 bits.
 
 #include "simt/executor.hpp"
@@ -16,6 +16,7 @@ namespace simt {
 constexpr unsigned MMA_ROWS = 16;
 constexpr unsigned MMA_COLUMNS = 8;
 constexpr unsigned TF32_MMA_K = 8;
+constexpr unsigned INTEGER_MMA_K = 32;
 
 /// Sets `d` to what lane `lane` holds of A * B + C, 16 x 8. The 13 mantissa bits of A and B that TF32 lacks are
 /// ignored. Products are exact. Their sum with C is exact except for the last bits of a double, and is then rounded
@@ -25,6 +26,10 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
 /// mma.sync.m16n8kK by the same rules: what lane `lane` holds of A * B + C.
 std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
                                         unsigned lane, const std::array<float, 4>& c);
+
+/// mma.sync.m16n8k32 with signed integers of 8 bits likewise. Everything is exact, and a sum beyond 32 bits wraps around.
+std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
+                                               const std::array<std::int32_t, 4>& c);
 
 /// simt::warp_product() for one lane: where each lane's elements of A and B lie, and its own of C.
 void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,

@@ -59,16 +59,29 @@ void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const
   context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * m * n * k / WARP);
 }
 
-std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
-                                           const std::array<float, 4>& c, Site site) {
+template <class Multiply>
+auto TensorOperations::with_registers_of_warp(unsigned k, const MmaRegisters& operands, Site site,
+                                              const Multiply& multiply) {
   check_whole_warp(site);
   tell_of_product(MMA_ROWS, MMA_COLUMNS, k);
   Warp& own = warp();
   own.registers[lane()] = operands;
   warp_barriers_.sync(ALL_LANES, site);
-  const std::array<float, 4> d = multiply_registers(format, k, own.registers, lane(), c);
+  const auto d = multiply(own.registers);
   warp_barriers_.sync(ALL_LANES, site);
   return d;
+}
+
+std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
+                                           const std::array<float, 4>& c, Site site) {
+  return with_registers_of_warp(
+      k, operands, site, [&](const auto& of_warp) { return multiply_registers(format, k, of_warp, lane(), c); });
+}
+
+std::array<std::int32_t, 4> TensorOperations::mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c,
+                                                  Site site) {
+  return with_registers_of_warp(INTEGER_MMA_K, operands, site,
+                                [&](const auto& of_warp) { return multiply_registers(of_warp, lane(), c); });
 }
 
 void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,

@@ -402,17 +402,20 @@ class Instruction {
     const bool tf32 = type == "tf32" && parts_[6] == "f32" && (k == "4" || k == "8");
     const bool half = (type == "f16" || (type == "bf16" && parts_[6] == "f32")) && (k == "8" || k == "16") &&
                       (parts_[6] == "f32" || parts_[6] == "f16");
-    if (!tf32 && !half) {
+    const bool integers = type == "s8" && parts_[6] == "s32" && k == "32";
+    if (!tf32 && !half && !integers) {
       throw Unknown{};
     }
     const std::string format = type == "tf32" ? "tf32" : type == "f16" ? "fp16" : "bf16";
-    const std::string results = parts_[6] == "f32" ? "float" : "std::uint32_t";
-    std::string text = "const auto simt_d = simt::ptx::mma(simt::MmaFormat::" + format + ", " + k + ", " +
-                       list("std::uint32_t", 1) + ", " + list("std::uint32_t", 2) + ", " +
-                       (results == "float" ? "simt::ptx::Floats" : "simt::ptx::PackedHalves") + list(results, 3) +
-                       ", simt_site)";
+    const std::string results = integers ? "std::int32_t" : parts_[6] == "f32" ? "float" : "std::uint32_t";
+    const std::string sums = integers             ? "simt::ptx::Integers"
+                             : results == "float" ? "simt::ptx::Floats"
+                                                  : "simt::ptx::PackedHalves";
+    std::string text = "const auto simt_d = simt::ptx::mma(" +
+                       (integers ? "" : "simt::MmaFormat::" + format + ", " + k + ", ") + list("std::uint32_t", 1) +
+                       ", " + list("std::uint32_t", 2) + ", " + sums + list(results, 3) + ", simt_site)";
     const std::vector<std::string> targets = registers(0);
-    if (targets.size() != (results == "float" ? 4U : 2U)) {
+    if (targets.size() != (parts_[6] == "f16" ? 2U : 4U)) {
       throw Unknown{};
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -364,13 +364,23 @@ TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
   const std::vector<int> rows = differing(huge.a, uniform.a);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), DEPTH), ROWS / 32);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), 0), ROWS - ROWS / 32);
-  for (const auto& [made, from] : {std::pair{outliers.a, uniform.a}, std::pair{outliers.b, uniform.b}}) {
-    std::size_t larger = 0;
+  const auto k_of_outliers = [](const std::vector<float>& made, const std::vector<float>& from, const auto& k_of) {
+    std::vector<std::size_t> depths;
     for (std::size_t i = 0; i < made.size(); ++i) {
-      larger += made[i] != from[i] ? 1 : 0;
       EXPECT_TRUE(made[i] == from[i] || made[i] == from[i] * 1024.0F);
+      if (made[i] != from[i]) {
+        depths.push_back(k_of(i));
+      }
     }
-    EXPECT_EQ(larger, made.size() / 256);
+    EXPECT_NEAR(static_cast<double>(depths.size()), static_cast<double>(made.size()) / 512.0,
+                static_cast<double>(made.size()) / 1024.0);
+    return depths;
+  };
+  for (const std::size_t k : k_of_outliers(outliers.a, uniform.a, [](std::size_t i) { return i % DEPTH; })) {
+    EXPECT_EQ(k % 2, 0U);
+  }
+  for (const std::size_t k : k_of_outliers(outliers.b, uniform.b, [](std::size_t i) { return i / 64; })) {
+    EXPECT_EQ(k % 2, 1U);
   }
   for (std::size_t i = 0; i < huge.a.size(); ++i) {
     EXPECT_TRUE(huge.a[i] == uniform.a[i] || huge.a[i] == uniform.a[i] * 0x1p40F);

@@ -99,9 +99,16 @@ TEST(RoundTripTest, ATurnIsAsLongAsItsBatches) {
 }
 
 TEST(RoundTripTest, TheRivalIsAsFastAsBefore) {
-  EXPECT_NO_THROW(require_rival_undisturbed(110.0, 100.0));
-  EXPECT_NO_THROW(require_rival_undisturbed(50.0, 100.0));
-  EXPECT_THROW(require_rival_undisturbed(130.0, 100.0), CaseStopped);
+  EXPECT_NO_THROW(require_rival_undisturbed(1100.0, 1000.0, 1));
+  EXPECT_NO_THROW(require_rival_undisturbed(500.0, 1000.0, 1));
+  EXPECT_THROW(require_rival_undisturbed(1400.0, 1000.0, 1), CaseStopped);
+}
+
+/// docs/lab/judge.md: cuBLAS took 20.24 us beside a kernel of one block, and 15.43 us alone, in samples of 14 launches.
+TEST(RoundTripTest, TheRivalMayBeginLate) {
+  EXPECT_NO_THROW(require_rival_undisturbed(20.24, 15.43, 14));
+  EXPECT_NO_THROW(require_rival_undisturbed(100.0 + MOST_DELAY_US, 100.0, 1));
+  EXPECT_THROW(require_rival_undisturbed(100.0 + MOST_DELAY_US, 100.0, 4), CaseStopped);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Chapter 13 on the executor against the integers that it is said to compute with, how large its errors are, and sums
-// that are too long for INT32. Models of wrong kernels show that the class's bound finds what they do.
+// Chapters 13 and 17 on the executor against the integers that they are said to compute with, how large the errors are,
+// and sums that are too long for INT32. Models of wrong kernels show that the class's bound finds what they do.
 
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
@@ -24,12 +24,15 @@ namespace {
 const Kernel& int8x6() {
   return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "13_int8x6"; });
 }
+const Kernel& int8x6_mma() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "17_int8x6_mma"; });
+}
 
 class Int8x6Test : public testing::Test {
  protected:
   void SetUp() override {
-    if (!int8x6().build(Target::for_executor)) {
-      GTEST_SKIP() << "this build has no chapter 13 for the executor";
+    if (!int8x6().build(Target::for_executor) || !int8x6_mma().build(Target::for_executor)) {
+      GTEST_SKIP() << "this build has no chapter 13 or 17 for the executor";
     }
   }
 };
@@ -198,16 +201,41 @@ TEST_F(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
                       host.b.fill(NUMBER);
                     }};
   const HostCase host(product);
-  const Prepared whole = prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128");
   const double expected = 44500.0 * NUMBER * NUMBER;
-  for (int launch = 0; launch < 2; ++launch) {
-    Matrix c = host.c;
-    whole(host.problem(c), nullptr);
-    for (std::int64_t col = 0; col < product.n; ++col) {
-      EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
+  for (const Prepared& whole : {prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128"),
+                                int8x6_mma().build(Target::for_executor).prepare(host.shape)}) {
+    for (int launch = 0; launch < 2; ++launch) {
+      Matrix c = host.c;
+      whole(host.problem(c), nullptr);
+      for (std::int64_t col = 0; col < product.n; ++col) {
+        EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
+      }
     }
   }
 }
+
+/// Both ways to split, and sums that are cut.
+class SameBitsTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
+
+TEST_P(SameBitsTest, AreThoseOfWholeTilesOfChapter13) {
+  ProductCase product = GetParam();
+  product.change = {"scaled", scale_lines};
+  const HostCase host(product);
+  Matrix expected = host.c;
+  Matrix c = host.c;
+  prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128")(host.problem(expected), nullptr);
+  int8x6_mma().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t col = 0; col < product.n; ++col) {
+      ASSERT_EQ(c.at(row, col), expected.at(row, col)) << row << ' ' << col;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mma, SameBitsTest,
+                         testing::Values(ProductCase{130, 270, 300}, ProductCase{20, 26, 4300, -1.5F, 0.5F},
+                                         ProductCase{3, 5, 44000}),
+                         [](const auto& info) { return std::to_string(info.param.k); });
 
 }  // namespace
 }  // namespace sgemm::test

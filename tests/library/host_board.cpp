@@ -1,4 +1,5 @@
 #include "board.hpp"
+#include "calibration/calibrate.hpp"
 #include "host_blas.hpp"
 
 namespace sgemm {
@@ -9,5 +10,12 @@ BoardModel& test::host_board() {
 }
 
 const BoardModel& board_model() { return test::host_board(); }
+
+std::string calibrate(const std::string& path) {
+  write_whole(path, text_of({{}, "now", board_model()}));
+  return path;
+}
+
+std::string calibration_text() { return "of the host"; }
 
 }  // namespace sgemm

@@ -44,6 +44,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="with PyTorch's test files")
     parser.add_argument("--accuracies", default="componentwise,normwise", help="to compare with cuBLAS")
     parser.add_argument("--files", default=",".join(CHOSEN), help="of the suites, between commas")
+    parser.add_argument("--only", default="", help="of the tests' names, by a regular expression: float32$")
     parser.add_argument("--seconds", type=int, default=600, help="limit of one run (600)")
     parser.add_argument("--list", action="store_true", help="list the tests, and run none")
     parser.add_argument("--out", type=Path, help="writes all outcomes into this JSON file")
@@ -90,7 +91,7 @@ def imported(path: Path):
             setattr(sys.modules[name[2]], name[1], Missing())
 
 
-def tests_of(path: Path) -> list[unittest.TestCase]:
+def tests_of(path: Path, only: str) -> list[unittest.TestCase]:
     module = imported(path)
     classes = [of for of in vars(module).values() if isinstance(of, type) and issubclass(of, unittest.TestCase)]
     names = re.compile(CHOSEN[path.name])
@@ -98,7 +99,9 @@ def tests_of(path: Path) -> list[unittest.TestCase]:
         test
         for of in classes
         for test in unittest.defaultTestLoader.loadTestsFromTestCase(of)
-        if names.search(test._testMethodName) and not re.search(LEFT_OUT, test.id())
+        if names.search(test._testMethodName)
+        and re.search(only, test._testMethodName)
+        and not re.search(LEFT_OUT, test.id())
     ]
 
 
@@ -143,7 +146,7 @@ def run_here(options: argparse.Namespace) -> int:
 
         sgemm.torch.enable(options.run)
     [name] = options.files.split(",")
-    tests = tests_of(options.folder / name)
+    tests = tests_of(options.folder / name, options.only)
     if options.list:
         print("\n".join(test.id() for test in tests))
         return 0
@@ -163,7 +166,8 @@ def run_here(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace, name: str, accuracy: str) -> dict[str, tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "outcomes"
-        command = [sys.executable, __file__, str(options.folder), "--files", name, "--run", accuracy, "--out", str(out)]
+        command = [sys.executable, __file__, str(options.folder), "--files", name, "--only", options.only]
+        command += ["--run", accuracy, "--out", str(out)]
         paths = [str(LIBRARY), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTORCH_TEST_WITH_SLOW": "0"}
         start = time.perf_counter()

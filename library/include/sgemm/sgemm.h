@@ -254,6 +254,24 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_or
                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                                  int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
 
+/* ---- Calibration ---- */
+
+/* The predictions by which the library chooses have constants that were fitted to a few boards, and cautious ones for
+ * all others. sgemm_calibrate() fits them to the current device instead: it measures products for at most a minute,
+ * while nothing else should run there, and writes a file. A process reads the file before its first product on a
+ * device, if it was made for this device, driver, cuBLAS and version of the library. Nothing is measured in any other
+ * call.
+ *
+ * `file` is the file's path, or null for $XDG_CACHE_HOME/sgemm/<device>-<multiprocessors>.txt, or the same in ~/.cache.
+ * The environment variable SGEMM_CALIBRATION names another file; with 0 none is read. `*text` becomes the path of the
+ * file that was written, or the reason why there is none. It lives until the thread's next call.
+ * INVALID_VALUE: `text` is null, or the file can not be written. */
+SGEMM_API sgemm_status_t sgemm_calibrate(const char* file, const char** text);
+
+/* For people: which file holds for the current device, and how its constants differ from those that are built in, or
+ * why there is none. It lives until the thread's next call. */
+SGEMM_API const char* sgemm_calibration(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,3 +1,4 @@
+#include "base/outcome.hpp"
 #include "bench/gpu/modes.hpp"
 #include "common/cuda_check.hpp"
 #include "device/watch.hpp"
@@ -46,6 +47,30 @@ void note_leak(std::size_t free_before, Record& record) {
   }
 }
 
+/// Samples of the kernel and of cuBLAS in turns. Where the kernel is another process's, the judge's clock has to agree
+/// with what that one tells. A host may be late by chance, in more than half of the samples even, and is not so three
+/// times: sets of samples without agreement are thrown away, and the last one's is the outcome.
+Timings take_samples_in_turns(GpuSession& gpu, const GpuCase& item, const Contender& contender, Witness* witness,
+                              double cublas_alone_us) {
+  constexpr int MOST_SETS = 3;
+  const Round round = gpu.round_of(item.operands, {contender, cublas(gpu, item.operands)}, witness);
+  for (int set = 1;; ++set) {
+    Timings timings = take_samples(round, gpu.sampling(2), item.observer);
+    if (gpu.foreign() == nullptr) {
+      return timings;
+    }
+    try {
+      gpu.require_clocks_agree(item.record);
+      require_rival_undisturbed(median(timings.rival_us), cublas_alone_us, timings.launches_per_sample);
+      return timings;
+    } catch (const CaseStopped&) {
+      if (set == MOST_SETS) {
+        throw;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void measure(GpuSession& gpu, const GpuCase& item) {
@@ -59,15 +84,12 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   const Contender contender{prepared, Owner::kernel, GpuSession::standard_of(operands, kernel.accuracy, record.rel_err),
                             gpu.foreign()};
   Watch watch(gpu.telemetry());
-  Timings timings = take_samples(gpu.round_of(operands, {contender, cublas(gpu, operands)}, witness.get()),
-                                 gpu.sampling(2), observer);
+  Timings timings = take_samples_in_turns(gpu, item, contender, witness.get(), alone_us);
   if (gpu.telemetry() != nullptr) {
     record.trace = watch.stop();
     record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
   }
   if (gpu.foreign() != nullptr) {
-    gpu.require_clocks_agree(record);
-    require_rival_undisturbed(median(timings.rival_us), alone_us);
     note_leak(free_before, record);
   }
   if (witness) {

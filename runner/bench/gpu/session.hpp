@@ -68,7 +68,8 @@ class GpuSession {
   ForeignKernel* foreign() { return foreign_.get(); }
   /// Ends that process.
   void end_foreign(OperandSet& operands);
-  /// Throws CaseStopped (implausible) where this process's clock contradicts what the other one has told of samples.
+  /// Throws CaseStopped (implausible) where this process's clock contradicts what the other one has told of samples
+  /// since the last time.
   void require_clocks_agree(Record& record);
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OperandSet& operands, Owner owner);

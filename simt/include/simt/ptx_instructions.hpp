@@ -140,6 +140,7 @@ unsigned source_bytes(Operand operand, unsigned bytes) {
 
 using Floats = std::array<float, 4>;
 using PackedHalves = std::array<std::uint32_t, 2>;  ///< FP16, the lower columns in the lower halves
+using Integers = std::array<std::int32_t, 4>;
 
 inline Floats mma(MmaFormat format, unsigned k, const std::array<std::uint32_t, 4>& a,
                   const std::array<std::uint32_t, 2>& b, const Floats& c, Site site) {
@@ -150,6 +151,11 @@ inline PackedHalves mma(MmaFormat format, unsigned k, const std::array<std::uint
   const auto half = [&](unsigned i) { return from_fp16(static_cast<std::uint16_t>(c[i / 2] >> 16U * (i % 2))); };
   const Floats d = simt::mma(format, k, {a, b}, {half(0), half(1), half(2), half(3)}, site);
   return {packed_f16x2(d[1], d[0]), packed_f16x2(d[3], d[2])};
+}
+
+inline Integers mma(const std::array<std::uint32_t, 4>& a, const std::array<std::uint32_t, 2>& b, const Integers& c,
+                    Site site) {
+  return simt::mma({a, b}, c, site);
 }
 
 /// Where the rows of 8 x 8 matrices lie, of which lanes 8 i to 8 i + 7 give those of matrix i. A lane has two elements

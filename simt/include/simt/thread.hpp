@@ -52,7 +52,7 @@ void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site s
 enum class MmaFormat : std::uint8_t { tf32, fp16, bf16 };
 
 /// A lane's registers of A and B for mma.sync.m16n8kK, of which small K leave the last ones empty. A register holds
-/// one TF32 number or two of 16 bits.
+/// one TF32 number, two of 16 bits or four integers of 8.
 struct MmaRegisters {
   std::array<std::uint32_t, 4> a{};
   std::array<std::uint32_t, 2> b{};
@@ -61,6 +61,8 @@ struct MmaRegisters {
 /// mma.sync.m16n8kK, `k` being 4 or 8 for TF32 and 8 or 16 for the others: this lane's part of A * B + C.
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site);
+/// mma.sync.m16n8k32 with signed integers of 8 bits. The result is exact, and a sum beyond 32 bits wraps around.
+std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site);
 
 struct MmaExtents {
   unsigned m;

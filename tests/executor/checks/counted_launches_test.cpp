@@ -1,4 +1,4 @@
-// Counts of chapters 11, 12 and 13, launch by launch, against the arithmetic of their pages.
+// Counts of chapters 11, 12, 13, 16 and 17, launch by launch, against the arithmetic of their pages.
 
 #include "counted_chapter.hpp"
 #include "fixtures/tested_kernel.hpp"
@@ -34,6 +34,7 @@ struct Splitting {
   std::int64_t k_tile;
   std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile
   std::int64_t split_blocks;   ///< for these operands
+  bool by_mma_sync = false;    ///< which has copies of terms alone, and loads by ldmatrix
 
   std::int64_t bytes_of_terms() const { return NUMBERS * terms * term_bytes; }
   std::int64_t k_tiles() const { return K / k_tile; }
@@ -44,6 +45,8 @@ std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return
 constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144, 20};
 constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144, 20};
 constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 40};  // of 16 whole lines each
+constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 64, 144, 20, true};
+constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 40, true};
 
 const Build& build_of(const Splitting& splitting) {
   return std::find_if(kernels().begin(), kernels().end(),
@@ -105,7 +108,8 @@ TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
   const std::vector<LaunchCounts> launches = count(GetParam());
   const LaunchCounts& product = launches.back();
   const std::int64_t tiles_of_c = M / 128 * (N / 128);
-  const std::int64_t operand_tile = 128 * GetParam().k_tile * GetParam().terms * GetParam().term_bytes + 144;
+  const std::int64_t operand_tile =
+      128 * GetParam().k_tile * GetParam().terms * GetParam().term_bytes + (GetParam().by_mma_sync ? 0 : 144);
   EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"),
             tiles_of_c * GetParam().k_tiles() * 2 * operand_tile);
   EXPECT_EQ(product.tensor_flops, static_cast<std::uint64_t>(2 * M * N * K * GetParam().products));

@@ -1,4 +1,5 @@
-// Inline PTX: ldmatrix with and without .trans, mma.sync of FP16, BF16 and TF32 with sums in FP32 and FP16.
+// Inline PTX: ldmatrix with and without .trans, mma.sync of FP16, BF16 and TF32 with sums in FP32 and FP16, and of
+// integers of 8 bits.
 #include <cuda_fp16.h>
 
 #define LDMATRIX_X4(R0, R1, R2, R3, addr)                                           \
@@ -41,6 +42,26 @@ __global__ void ptx_matrices_kernel(float* out) {
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
                : "+f"(tf[0]), "+f"(tf[1]), "+f"(tf[2]), "+f"(tf[3])
                : "r"(i0), "r"(i8), "r"(j));
+  // Integers, of which A(i, k) = k - 16 - i and B(k, j) = 7 k - 110 - j. What is added to makes the sum wrap around.
+  unsigned digits_a[4] = {}, digits_b[2] = {};
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < 4; ++i) {
+      digits_a[i] |= ((lane % 4 * 4 + k + i / 2 * 16 - 16 - lane / 4 - i % 2 * 8) & 255) << 8 * k;
+    }
+    for (int i = 0; i < 2; ++i) digits_b[i] |= ((7 * (lane % 4 * 4 + k + i * 16) - 110 - lane / 4) & 255) << 8 * k;
+  }
+  int sums[4] = {0, 0, 0, 2147483647};
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};\n"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(digits_a[0]), "r"(digits_a[1]), "r"(digits_a[2]), "r"(digits_a[3]), "r"(digits_b[0]), "r"(digits_b[1]));
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    unsigned expected = i == 3 ? 2147483647 : 0;
+    for (int k = 0; k < 32; ++k) expected += (k - 16 - row) * (7 * k - 110 - column);
+    if (sums[i] != static_cast<int>(expected)) d[1] = -2;
+  }
   const half2 lower = *reinterpret_cast<half2*>(&half_sums[0]);
   // What stmatrix stores, another ldmatrix reads back.
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(

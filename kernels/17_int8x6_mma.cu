@@ -1,0 +1,264 @@
+// Chapter 17: each FP32 product becomes six INT8 products, by mma.sync on every GPU since Ampere
+//
+// Against 16: the numbers are the digits of 13, three of 8 bits, and sums of their products are exact integers. So
+// there are no scales in the loop, and no FP32 unit adds. But there are three sums for each element of C, one for each
+// power of 256, and a warp has room for half as many elements:
+//
+//   block 128 x 128                warp 64 x 32: 4 x 4 tiles of 16 x 8       mma 16 x 8 x 32, lane = 4 r + q
+//   +----+----+----+----+          192 sums a thread                         A  rows r, r + 8   k 4q to 4q + 3, 16
+//   further | w0 | w1 | w2 | w3 |          for 32 of 64 k: 96 mma,                   B  columns r       k 4q to 4q + 3,
+//   16 further
+//   +----+----+----+----+          12 ldmatrix of A, 6 of B                  C  rows r, r + 8   columns 2q, 2q + 1
+//   | w4 | w5 | w6 | w7 |
+//   +----+----+----+----+
+//
+//   digits     by the kernels of 13, in the order of 16. A row of a slot has 64 bytes in both chapters.
+//   registers  hold the digits of a warp's 32 columns, 24 of them. The rows of A come 16 at a time.
+//   bits       are those of 13's whole tiles: integers add up to the same in any order, and what makes floats of them
+//   is
+//              13's code. INT32 has room for 43648 k. More take several launches, which add up in memory.
+//
+// Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each; k / 32 and
+// k / 64 from shared memory.
+// Limit: tensor cores, six products for each one in FP32, at the rate of mma.sync.
+
+#include "common/problem.hpp"
+#include "common/vector_access.cuh"
+#include "engine/int8_operands.cuh"
+#include "engine/int8_product.cuh"
+#include "engine/mma_operands.cuh"
+#include "engine/product_policy.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/stream_k.cuh"
+#include "host/alignment.hpp"
+#include "host/chapter.cuh"
+#include "host/cost_model.cuh"
+#include "host/int8_launch.cuh"
+#include "host/launch.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/ldmatrix.cuh"
+#include "ptx/mma.cuh"
+#include "ptx/shared_memory.cuh"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+using namespace split_product;
+using int8::SUMS;
+using Scheme = Int8x6;  // three digits
+using Half = HalfTile<Scheme>;
+using BlockTile = int8::Shape;  // 128x128
+
+constexpr int WM = 64;  // warp tile
+constexpr int WN = 32;
+constexpr int WARPS_N = BlockTile::BN / WN;
+constexpr int THREADS = BlockTile::BM / WM * WARPS_N * WARP;
+static_assert(THREADS == BlockTile::CONSUMER_THREADS);  // as int8::reset() expects
+constexpr int TILES_M = WM / MMA_M;
+constexpr int TILES_N = WN / MMA_N;
+constexpr int SLOT_BYTES = 2 * Half::BYTES;
+
+/// A thread's sums of 64 x 32 elements of C, in 4 x 4 tiles as mma.sync holds D: of each 16 rows one for each power of
+/// 256, the largest power first.
+using Sums = int[TILES_M][SUMS][4 * TILES_N];
+
+/// sums += A * B for a warp and number `k` of the instructions along k of half a k-tile. `a` and `b` are this lane's
+/// rows of the half. `meanwhile(i)` is called for each of the TILES_M parts of the work.
+template <class Meanwhile>
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& sums, const Meanwhile& meanwhile) {
+  // Digits i and j of numbers from 0 on, the largest first. Neighbours go to different sums.
+  constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}};
+  unsigned b_digits[Scheme::TERMS][TILES_N / 2][4];
+#pragma unroll
+  for (int digit = 0; digit < Scheme::TERMS; ++digit) {
+#pragma unroll
+    for (int pair = 0; pair < TILES_N / 2; ++pair) {
+      ldmatrix_x4(b_digits[digit][pair],
+                  (b ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
+    }
+  }
+  unsigned a_digits[2][Scheme::TERMS][4];  // of these 16 rows and of the next
+  const auto load_rows = [&](int i) {
+#pragma unroll
+    for (int digit = 0; digit < Scheme::TERMS; ++digit) {
+      ldmatrix_x4(a_digits[i % 2][digit], (a ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
+    }
+  };
+  load_rows(0);
+#pragma unroll
+  for (int i = 0; i < TILES_M; ++i) {
+    if (i + 1 < TILES_M) {
+      load_rows(i + 1);
+    }
+    meanwhile(i);
+#pragma unroll
+    for (const TermsOfProduct digits : PRODUCTS) {
+#pragma unroll
+      for (int j = 0; j < TILES_N; ++j) {
+        const unsigned* const b_digit = &b_digits[digits.b][j / 2][j % 2 * 2];
+        mma_m16n8k32_s8(&sums[i][digits.a + digits.b][4 * j], a_digits[i % 2][digits.a], b_digit[0], b_digit[1]);
+      }
+    }
+  }
+}
+
+#ifndef SGEMM_MAIN_LOOP_ONLY
+
+/// Makes elements of C of the sums of `piece` k-tiles...
+template <Access ACCESS>
+__global__ void __launch_bounds__(SPLIT_THREADS) int8x6_mma_maxima_kernel(Problem p, void* maxima) {
+  int8::find_maxima<ACCESS>(p, maxima);
+}
+
+template <Access ACCESS>
+__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
+    int8x6_mma_split_kernel(Problem p, void* maxima, void* workspace) {
+  int8::split<ACCESS, HalvesOrder>(p, maxima, workspace);
+}
+
+template <Access ACCESS>
+__global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
+    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int lines) {
+  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, lines);
+}
+
+/// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several
+/// launches, which add up in memory.
+struct Piece {
+  int first;
+  int end;
+  Schedule memory;
+};
+
+template <int SLOTS, Access ACCESS>
+__global__ void __launch_bounds__(THREADS, 1)
+    int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
+  using Policy = OneProduct<BlockTile, ACCESS>;
+  const Workspace<Scheme> workspace(p, memory);
+  const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
+  const int lane = threadIdx.x % WARP;
+  const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N * WM;
+  const int warp_column = static_cast<int>(threadIdx.x) / WARP % WARPS_N * WN;
+
+  const int halves = (piece.end - piece.first) * HALVES;
+  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles() + piece.first;
+  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles() + piece.first;
+  const unsigned ring = shared_address(dynamic_smem());
+  HalfTileCopies<Scheme, 2, THREADS> copies(ring, {workspace.terms(a_tile), workspace.terms(b_tile)});
+#pragma unroll
+  for (int slot = 0; slot < SLOTS - 1; ++slot) {
+    if (slot < halves) {
+      copies.start(slot * SLOT_BYTES, slot % HALVES);
+    }
+    cp_async_commit_group();
+  }
+
+  const unsigned a_lane = lane_in_a(warp_row, lane);
+  const unsigned b_lane = Half::BYTES + lane_in_b(warp_column, lane);
+  const int row = warp_row + lane / 4;  // of this thread's first sum
+  const int column = warp_column + 2 * (lane % 4);
+  unsigned read_slot = 0;
+  unsigned write_slot = (SLOTS - 1) * SLOT_BYTES;
+  const auto advance = [](unsigned& slot) { slot = slot == (SLOTS - 1) * SLOT_BYTES ? 0 : slot + SLOT_BYTES; };
+  Sums sums = {};
+#pragma unroll 1
+  for (int left = halves; left > 0; left -= HALVES) {
+#pragma unroll
+    for (int half = 0; half < HALVES; ++half) {
+      cp_async_wait_group<SLOTS - 2>();
+      __syncthreads();
+      const bool copying = left > half + SLOTS - 1;  // into the slot that all warps have read
+#pragma unroll
+      for (int k = 0; k < MMAS_OF_HALF; ++k) {
+        // Copies are spread over the products: in one go, they would hold up the loads behind them.
+        multiply(ring + read_slot + a_lane, ring + read_slot + b_lane, k, sums, [&](int i) {
+          if (copying) {
+            copies.start(write_slot, (half + SLOTS - 1) % HALVES, k * TILES_M + i, MMAS_OF_HALF * TILES_M);
+          }
+        });
+      }
+      cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
+      advance(read_slot);
+      advance(write_slot);
+    }
+  }
+
+  const unsigned char* const rows = workspace.scaling(a_tile)->rows + row;
+  const unsigned char* const columns = workspace.scaling(b_tile)->rows + column;
+  float totals[TILES_M][4 * TILES_N];
+#pragma unroll
+  for (int i = 0; i < TILES_M; ++i) {
+    int8::add_up(sums[i], totals[i]);
+    int8::undo_scaling(rows + i * MMA_M, columns, totals[i]);
+  }
+  const PartialSums<THREADS / WARP, TILES_M, 4 * TILES_N> other_pieces(piece.memory, static_cast<int>(blockIdx.x));
+  if (piece.first > 0) {
+    other_pieces.add_to(totals);
+  }
+  if (piece.end < workspace.k_tiles()) {
+    other_pieces.put(totals);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < TILES_M; ++i) {
+    store_sums<Policy, ACCESS>(p, std::int64_t{tile.a} * TILE_ROWS + row + i * MMA_M,
+                               std::int64_t{tile.b} * TILE_ROWS + column, totals[i]);
+  }
+  int8::reset(int8::Maxima(p, maxima_memory));
+}
+
+constexpr int8::SplitKernels SPLIT{
+    int8x6_mma_maxima_kernel<Access::float4>,      int8x6_mma_maxima_kernel<Access::float1>,
+    int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
+    int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
+
+template <int SLOTS>
+Configuration configuration(const Problem& p) {
+  using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
+  const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
+  const int tiles = static_cast<int>(tile_count<BlockTile>(p));
+  const std::size_t maxima_at = cut ? Memory::bytes(tiles) : 0;
+  const std::size_t operands_at = maxima_at + int8::Maxima(p, nullptr).bytes();
+  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
+    void* const maxima = static_cast<char*>(workspace) + maxima_at;
+    void* const operands = static_cast<char*>(workspace) + operands_at;
+    int8::launch_split(SPLIT, problem, maxima, operands, stream, [](auto... arguments) { launch(arguments...); });
+    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+    const auto k_tiles = static_cast<int>(k_tiles_of<Scheme>(problem));
+    Piece piece{};
+    Memory::place(piece.memory, workspace, tiles);
+    for (; piece.first < k_tiles; piece.first = piece.end) {
+      piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
+      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
+             dim3(THREADS), SLOTS * SLOT_BYTES, stream, problem, maxima, operands, piece);
+    }
+  };
+  return {"128x128 " + std::to_string(SLOTS) + " slots", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run,
+          operands_at};
+}
+
+const Registration registered =
+    Chapter(17, "int8x6_mma")
+        .summary("six INT8 products by mma.sync for each FP32 product, the digits and results of 13")
+        .source("Ootomo, Ozaki and Yokota")
+        .min_compute_capability(80)
+        .accuracy(AccuracyClass::int8_split)
+        .configurations([](const Problem& p) {
+          return std::vector{configuration<2>(p), configuration<3>(p), configuration<4>(p)};
+        })
+        .blocks_per_sm(1)
+        .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, 2 * SLOT_BYTES); })
+        .registration();
+
+#endif
+
+}  // namespace
+}  // namespace sgemm

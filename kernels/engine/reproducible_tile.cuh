@@ -1,0 +1,264 @@
+#pragma once
+
+// A tile of C from exact sums of products of digits (sm_90a): what chapter 15 and the library's kernels of its class
+// have behind the main loop. Chapter 15 explains this code.
+
+#include "common/keep_in_register.cuh"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/int8_operands.cuh"
+#include "engine/int8_product.cuh"
+#include "engine/product_policy.cuh"
+#include "engine/reproducible.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/stream_k.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace reproducible {
+
+using split_product::Int8x6;
+using split_product::TILE_ROWS;
+using split_product::TilePlace;
+using split_product::int8::DigitSums;
+using Workspace = split_product::Workspace<Int8x6>;
+
+/// A thread's sums of a tile of C.
+struct Sums {
+  int high[64];
+  unsigned low[64];
+};
+/// Parts of a tile take as much memory as floats of that number for each thread.
+constexpr int FLOATS = 2 * 64;
+using Partial = PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, FLOATS>;
+
+/// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
+/// carried into the next larger one.
+__device__ __forceinline__ void add_up(const DigitSums& digits, Sums& sums) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    const int middle = digits[1][i] + (digits[2][i] >> 8);
+    const int high = digits[0][i] + (middle >> 8);
+    sums.high[i] = high >> 16;
+    sums.low[i] = static_cast<unsigned>(high) << 16U | (static_cast<unsigned>(middle) & 0xFFU) << 8U |
+                  (static_cast<unsigned>(digits[2][i]) & 0xFFU);
+  }
+}
+
+/// Stores sums that add_part() of the same thread, or of the same one in another block, will read.
+__device__ __forceinline__ void put_part(const Sums& sums, const Partial& part) {
+#pragma unroll
+  for (int i = 0; i < 64; i += 2) {
+    __stcg(reinterpret_cast<uint4*>(part.place(i / 2)),
+           uint4{sums.low[i], static_cast<unsigned>(sums.high[i]), sums.low[i + 1],
+                 static_cast<unsigned>(sums.high[i + 1])});
+  }
+}
+
+__device__ __forceinline__ void add_part(Sums& sums, const Partial& part) {
+#pragma unroll
+  for (int i = 0; i < 64; i += 2) {
+    const uint4 other = __ldcg(reinterpret_cast<const uint4*>(part.place(i / 2)));
+    const unsigned low[2] = {other.x, other.z};
+    const unsigned high[2] = {other.y, other.w};
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      sums.low[i + j] += low[j];
+      sums.high[i + j] += static_cast<int>(high[j] + (sums.low[i + j] < low[j] ? 1U : 0U));
+    }
+  }
+}
+
+/// The codes of the scales of an operand tile's lines.
+__device__ __forceinline__ const unsigned char* codes_of_a(const Workspace& workspace, int tile) {
+  return workspace.scaling(std::int64_t{tile} * workspace.k_tiles())->rows;
+}
+__device__ __forceinline__ const unsigned char* codes_of_b(const Workspace& workspace, int tile) {
+  return codes_of_a(workspace, workspace.a_tiles() + tile);
+}
+constexpr int NONE = split_product::int8::UNSCALABLE_LINE;
+
+/// The codes of a thread's two rows and 32 columns of a tile of C. All are read before anything is stored: the compiler
+/// can not know that they lie elsewhere.
+class Codes {
+ public:
+  __device__ __forceinline__ Codes(const Workspace& workspace, const TilePlace& tile) {
+    const unsigned char* const rows = codes_of_a(workspace, tile.a) + split_product::first_row(threadIdx.x);
+    const unsigned char* const columns = codes_of_b(workspace, tile.b) + split_product::first_column(threadIdx.x);
+    rows_[0] = rows[0];
+    rows_[1] = rows[8];
+#pragma unroll
+    for (int pair = 0; pair < 16; ++pair) {
+      const unsigned codes = *reinterpret_cast<const unsigned short*>(columns + pair * 8);
+      columns_[pair / 2] = pair % 2 == 0 ? codes : columns_[pair / 2] | codes << 16U;
+    }
+  }
+
+  __device__ int row(int i) const { return rows_[i]; }
+  __device__ int column(int i) const { return static_cast<int>(columns_[i / 4] >> 8U * (i % 4) & 0xFFU); }
+
+  /// Whether all rows and columns have a scale.
+  __device__ __forceinline__ bool all_scalable() const {
+    unsigned any = 0;  // upper bits of bytes that are NONE: of x, the zeros in ~x
+#pragma unroll
+    for (const unsigned x : columns_) {
+      any |= (~x - 0x01010101U) & x & 0x80808080U;
+    }
+    return any == 0 && rows_[0] != NONE && rows_[1] != NONE;
+  }
+
+ private:
+  int rows_[2];
+  unsigned columns_[8];
+};
+
+/// Makes a thread's sums elements of C, and returns a bit for each pair of neighbours with an element whose row or
+/// column has no scale. These elements are left out. float2: rows of C split into aligned pairs. PLAIN: beta is 0, and
+/// alpha is finite. SCALABLE: all rows and columns have a scale.
+template <Access ACCESS, bool PLAIN, bool SCALABLE>
+__device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlace& tile, const Codes& codes,
+                                                const split_product::Scalars& scalars, const Sums& sums) {
+  constexpr bool PAIRS = ACCESS == Access::float2 && SCALABLE;
+  constexpr int BATCH = 4;  // pairs that are computed together, so that none waits for the one before it
+  const std::int64_t first_row = std::int64_t{tile.a} * TILE_ROWS + split_product::first_row(threadIdx.x);
+  const std::int64_t first_col = std::int64_t{tile.b} * TILE_ROWS + split_product::first_column(threadIdx.x);
+  float* const c = p.c + first_row * p.ldc + first_col;
+  float* const rows[2] = {c, c + 8 * p.ldc};
+  const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
+  const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+  const double row_factors[2] = {scalars.alpha * undoing(codes.row(0)), scalars.alpha * undoing(codes.row(1))};
+  unsigned left_out = 0;
+#pragma unroll
+  for (int first = 0; first < 32; first += BATCH) {
+    float values[BATCH][2] = {};
+    bool stored[BATCH][2];
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      const int pair = first + i;
+      const int left = columns[pair % 2] - pair / 2 * 8;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const bool scalable = SCALABLE || (codes.row(pair % 2) != NONE && codes.column(pair / 2 * 2 + j) != NONE);
+        stored[i][j] = scalable && j < left;
+        left_out |= scalable ? 0 : 1U << static_cast<unsigned>(pair);
+      }
+      if (!PLAIN && scalars.beta != 0.0F) {
+        const float* const from = rows[pair % 2] + pair / 2 * 8;
+        if (PAIRS && stored[i][0]) {
+          const float2 both = *reinterpret_cast<const float2*>(from);
+          values[i][0] = both.x;
+          values[i][1] = both.y;
+        } else {
+          values[i][0] = stored[i][0] ? from[0] : 0.0F;
+          values[i][1] = stored[i][1] ? from[1] : 0.0F;
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * BATCH; ++i) {
+      const int element = 2 * first + i;
+      const double factor = undoing(codes.column(element / 4 * 2 + element % 2));
+      const float value =
+          updated<PLAIN>(product({sums.high[element], sums.low[element]}, row_factors[element / 2 % 2], factor),
+                         scalars.beta, values[i / 2][i % 2]);
+      // Otherwise the compiler would compute each pair for itself, where it is known that it is stored.
+      values[i / 2][i % 2] = __uint_as_float(keep_in_register(__float_as_uint(value)));
+    }
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      float* const to = rows[i % 2] + (first + i) / 2 * 8;
+      if (PAIRS && stored[i][0]) {
+        *reinterpret_cast<float2*>(to) = float2{values[i][0], values[i][1]};
+      }
+#pragma unroll
+      for (int j = 0; j < 2 && !PAIRS; ++j) {
+        if (stored[i][j]) {
+          to[j] = values[i][j];
+        }
+      }
+    }
+  }
+  return left_out;
+}
+
+/// Makes a thread's sums elements of C. Those of rows and columns without a scale are the policy's to compute.
+template <class Policy, Access ACCESS>
+__device__ __forceinline__ void store(const typename Policy::Problem& p, const Workspace& workspace,
+                                      const TilePlace& tile, const Sums& sums) {
+  const split_product::Scalars scalars = Policy::scalars_of(p);
+  const Codes codes(workspace, tile);
+  unsigned left_out = 0;
+  if (!codes.all_scalable()) {
+    left_out = store_pairs<ACCESS, false, false>(p, tile, codes, scalars, sums);
+  } else if (scalars.beta == 0.0F && std::fabs(scalars.alpha) < INFINITY) {
+    store_pairs<ACCESS, true, true>(p, tile, codes, scalars, sums);
+  } else {
+    store_pairs<ACCESS, false, true>(p, tile, codes, scalars, sums);
+  }
+  Policy::recompute(p, workspace, tile, left_out);
+}
+
+/// Parts that other blocks have of a tile are added to that of the segment at its beginning. Any other segment becomes
+/// a part for the block that has the beginning. Returns whether `sums` are a tile's now.
+__device__ __forceinline__ bool collect(const Schedule& schedule, const Segment& segment, Sums& sums) {
+  if (segment.first > 0) {
+    const Partial own(schedule, Work::share());
+    put_part(sums, own);
+    own.announce();
+    return false;
+  }
+  if (segment.count < schedule.k_tiles) {
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
+#pragma unroll 1
+    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
+      const Partial other(schedule, share);
+      other.wait_together();
+      add_part(sums, other);
+    }
+  }
+  return true;
+}
+
+/// The policy of the chapter: that of 11, 12 and 13, but for what becomes of sums.
+template <class Shape, Access ACCESS>
+struct OneProduct : split_product::OneProduct<Shape, ACCESS> {
+  using typename split_product::OneProduct<Shape, ACCESS>::Problem;
+
+  __device__ __forceinline__ static void store(const Problem& p, const Workspace& workspace, const TilePlace& tile,
+                                               const Sums& sums) {
+    reproducible::store<OneProduct, ACCESS>(p, workspace, tile, sums);
+  }
+
+  /// Computes the elements that store_pairs() has left out.
+  __device__ __forceinline__ static void recompute(const Problem& p, const Workspace& workspace, const TilePlace& tile,
+                                                   unsigned left_out) {
+#pragma unroll 1
+    for (int pair = 0; left_out != 0; ++pair, left_out >>= 1U) {
+#pragma unroll 1
+      for (int i = 0; i < 2 && left_out % 2 == 1; ++i) {
+        const int row_in_tile = split_product::first_row(threadIdx.x) + pair % 2 * 8;
+        const int column_in_tile = split_product::first_column(threadIdx.x) + pair / 2 * 8 + i;
+        const std::int64_t row = std::int64_t{tile.a} * TILE_ROWS + row_in_tile;
+        const std::int64_t col = std::int64_t{tile.b} * TILE_ROWS + column_in_tile;
+        if (row < p.m && col < p.n &&
+            (codes_of_a(workspace, tile.a)[row_in_tile] == NONE ||
+             codes_of_b(workspace, tile.b)[column_in_tile] == NONE)) {
+          float& c = p.c[row * p.ldc + col];
+          c = updated<false>(p.alpha * sum_in_order(p, row, col), p.beta, p.beta == 0.0F ? 0.0F : c);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace reproducible
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

@@ -1,0 +1,159 @@
+#include "calibration/calibrate.hpp"
+
+#include "algorithms.hpp"
+#include "calibration/fit.hpp"
+#include "calibration/measurement.hpp"
+#include "common/cuda_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The largest operand of a product that is measured, in elements.
+constexpr std::size_t LARGEST_OPERAND = std::size_t{1} << 26U;
+/// Seconds for all measurements. What was not measured by then is left out: small products come first.
+constexpr double SECONDS = 45;
+/// Of them, for the library's own algorithms.
+constexpr double SHARE_OF_ALGORITHMS = 0.5;
+/// Algorithms that take so many times as long as the fastest one of their way are never chosen, and need no fit.
+constexpr double HOPELESS = 1.3;
+
+/// Products for the library's algorithms.
+std::vector<GemmBatch> products_for_algorithms() {
+  std::vector<GemmBatch> all;
+  for (const std::int64_t size : {256, 384, 512, 768, 1000, 1024, 1536, 2048, 3001, 3072, 4096, 6144, 8192}) {
+    all.push_back(contiguous(size, size, size, false, false));
+    all.push_back(contiguous(size, size, size, size % 2048 == 0, true));
+  }
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {4096, 4096, 256}, {8192, 8192, 128}, {1024, 1024, 8192}, {512, 512, 8192},   {256, 8192, 2048},
+           {8192, 256, 1024}, {2048, 2048, 512}, {4096, 1024, 1024}, {32, 4096, 4096},   {8192, 32, 8192},
+           {64, 8192, 2048},  {2048, 64, 2048},  {8192, 64, 8192},   {128, 4096, 4096},  {8192, 128, 8192},
+           {2048, 128, 2048}, {1000, 3000, 500}, {300, 5000, 700},   {8192, 4096, 1024}, {1536, 1536, 3072}}) {
+    all.push_back(contiguous(m, n, k, false, (m + n) % 512 != 0));
+  }
+  for (const auto& [size, k, count] : std::vector<std::array<std::int64_t, 3>>{
+           {256, 256, 64}, {512, 512, 16}, {1024, 512, 8}, {512, 64, 64}, {2048, 1024, 4}}) {
+    all.push_back(contiguous(size, size, k, false, false, count));
+  }
+  const auto work = [](const GemmBatch& one) {
+    return static_cast<double>(one.count) * static_cast<double>(one.stride_c) * static_cast<double>(one.first.k);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const GemmBatch& x, const GemmBatch& y) { return work(x) < work(y); });
+  return all;
+}
+
+/// By way.
+std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
+                                                         int all_multiprocessors, Clock::time_point until) {
+  std::array<std::vector<TimedCost>, WAYS> times;
+  for (const GemmBatch& product : products_for_algorithms()) {
+    std::array<std::vector<TimedCost>, WAYS> of_product;
+    std::string without;
+    for (const Algorithm& algorithm :
+         algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, all_multiprocessors, without)) {
+      if (Clock::now() > until) {
+        return times;
+      }
+      if (const std::optional<double> us = measurement.of(algorithm, product)) {
+        of_product[static_cast<std::size_t>(algorithm.cost.way)].push_back({algorithm.cost, *us});
+      }
+    }
+    for (std::size_t way = 0; way < WAYS; ++way) {
+      double fastest = 1e300;
+      for (const TimedCost& time : of_product[way]) {
+        fastest = std::min(fastest, time.us);
+      }
+      std::copy_if(of_product[way].begin(), of_product[way].end(), std::back_inserter(times[way]),
+                   [&](const TimedCost& time) { return time.us <= HOPELESS * fastest; });
+    }
+  }
+  return times;
+}
+
+/// Fills the table, and returns what it has.
+std::vector<TimedProduct> time_cublas(Measurement& measurement, CublasTable& table, Clock::time_point until) {
+  std::vector<TimedProduct> times;
+  constexpr int SMALLEST = 21;  // the sum of the exponents; products of less than 2^24 are cuBLAS's anyway
+  for (int sum = SMALLEST; sum <= 3 * CublasTable::LAST; ++sum) {
+    for (int m = CublasTable::FIRST; m <= CublasTable::LAST; ++m) {
+      for (int n = CublasTable::FIRST; n <= CublasTable::LAST; ++n) {
+        const int k = sum - m - n;
+        for (int layout = 0; layout < CublasTable::LAYOUTS && k >= CublasTable::FIRST && k <= CublasTable::LAST;
+             ++layout) {
+          if (Clock::now() > until) {
+            return times;
+          }
+          const GemmBatch product = contiguous(std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k,
+                                               layout / 2 != 0, layout % 2 != 0);
+          if (const std::optional<double> us = measurement.of_cublas(product)) {
+            table.at(layout, m, n, k) = *us;
+            const GemmProblem& p = product.first;
+            times.push_back({{p.m, p.n, p.k, table.multiprocessors}, *us});
+          }
+        }
+      }
+    }
+  }
+  return times;
+}
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+}  // namespace
+
+BoardModel measured_board(int multiprocessors, double seconds) {
+  const auto begin = Clock::now();
+  const auto after = [&](double share) {
+    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share * seconds));
+  };
+  int device = 0;
+  int all_multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&all_multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  Measurement measurement(LARGEST_OPERAND);
+  measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
+  BoardModel board;
+  const std::array<std::vector<TimedCost>, WAYS> times =
+      time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
+  for (std::size_t way = 0; way < WAYS; ++way) {
+    board.ways[way] = fit_way(times[way], board.full_clock_cycles);
+  }
+  board.cublas_table.multiprocessors = multiprocessors;
+  board.cublas = fit_cublas(time_cublas(measurement, board.cublas_table, after(1.0)));
+  return board;
+}
+
+std::string calibrate(const std::string& path) {
+  const CalibrationKey key = current_key();
+  const std::string file = path.empty() ? calibration_path(key) : path;
+  if (file.empty()) {
+    throw CalibrationError("there is no place for the file: SGEMM_CALIBRATION is 0, or HOME is not set");
+  }
+  require_writable(file);  // before a minute of measuring
+  int multiprocessors = 0;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  write_whole(file, text_of({key, now(), measured_board(multiprocessors, SECONDS)}));
+  return file;
+}
+
+}  // namespace sgemm

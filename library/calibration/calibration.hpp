@@ -1,0 +1,54 @@
+#pragma once
+
+// The file that sgemm_calibrate() writes: the constants of one board, as it was measured with one driver and one
+// cuBLAS.
+
+#include "board.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+
+/// What a calibration holds for: names and values, which all have to be those of the process that reads the file.
+using CalibrationKey = std::vector<std::pair<std::string, std::string>>;
+
+struct Calibration {
+  CalibrationKey key;
+  std::string date;
+  BoardModel board;
+};
+
+/// What is wrong with a file. The text goes on after its path and a colon.
+class CalibrationError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::string text_of(const Calibration& calibration);
+/// Throws CalibrationError for a text that is no whole calibration, or has numbers that no board has.
+Calibration calibration_of(const std::string& text);
+
+/// The file for a key: the one that SGEMM_CALIBRATION names, or else sgemm/<device>-<multiprocessors>.txt in the user's
+/// folder for caches. Empty: SGEMM_CALIBRATION is 0, or there is no such folder.
+std::string calibration_path(const CalibrationKey& key);
+
+/// Puts a file in its place as a whole, and makes the folder that it is in. Throws CalibrationError.
+void write_whole(const std::string& path, const std::string& text);
+/// Throws CalibrationError where write_whole() would.
+void require_writable(const std::string& path);
+
+/// The file for a key, and what it says, or why it is not used.
+struct FoundCalibration {
+  std::string path;
+  std::optional<Calibration> calibration;
+  std::string why_not;
+};
+FoundCalibration find_calibration(const CalibrationKey& key);
+
+/// For people: which file, of when, and how its constants differ from those that are built in.
+std::string describe(const FoundCalibration& found, const BoardModel& built_in);
+
+}  // namespace sgemm
