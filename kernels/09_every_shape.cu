@@ -104,11 +104,43 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
 template <class Shape>
 using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
+/// What the library's kernels (library/) vary: the policy of the chapter is one product of operands that are not
+/// transposed. ACCESS: how B is copied and C stored.
+template <Access ACCESS>
+struct OneProduct {
+  using Problem = sgemm::Problem;  ///< what the kernel gets
+  static constexpr Reading READ_A = Reading::along_k;
+  static constexpr Reading READ_B = ACCESS == Access::float4 ? Reading::across_k_by_four : Reading::across_k;
+
+  /// Fills slots with the k-tiles of a segment.
+  template <class Shape>
+  __device__ __forceinline__ static void produce(const Problem& p, const Segment& segment,
+                                                 Producer<Shape, READ_A, READ_B>& producer) {
+    producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile), segment.first, segment.count);
+  }
+
+  /// Makes the sums of tile number `number` elements of C.
+  template <class Shape>
+  __device__ __forceinline__ static void store(const Problem& p, int number,
+                                               const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
+    const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, number);
+    const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
+    const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
+    const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
+    const int slice = static_cast<int>(slice_of<Shape>(thread));
+    if (ACCESS == Access::float4 && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
+      warp_specialized::store<Shape, ACCESS, Epilogue::sums>(p, row, col, slice, sums);
+    } else {
+      warp_specialized::store<Shape, ACCESS, Epilogue::scaled>(p, row, col, slice, sums);
+    }
+  }
+};
+
 /// A segment at the beginning of its tile becomes C, together with the partial sums that other blocks have of the tile.
 /// Any other segment becomes partial sums for the block that has the beginning.
-template <class Shape, Access ACCESS>
-__device__ __forceinline__ void finish(const Problem& p, const Schedule& schedule, const Segment& segment,
-                                       float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
+template <class Shape, class Policy>
+__device__ __forceinline__ void finish(const typename Policy::Problem& p, const Schedule& schedule,
+                                       const Segment& segment, float (&accumulators)[FINISHED_ROWS<Shape>][TN]) {
   if (segment.first > 0) {
     PartialSumsOf<Shape>(schedule, Work::share()).publish(accumulators);
     return;
@@ -136,16 +168,7 @@ __device__ __forceinline__ void finish(const Problem& p, const Schedule& schedul
       PartialSumsOf<Shape>(schedule, share).add_to(accumulators);
     }
   }
-  const TileOrigin tile = tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile);
-  const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
-  const std::int64_t row = tile.row + row_in_tile<Shape>(thread);
-  const std::int64_t col = tile.col + column_in_tile<Shape>(thread);
-  const int slice = static_cast<int>(slice_of<Shape>(thread));
-  if (ACCESS == Access::float4 && p.alpha == 1.0F && p.beta == 0.0F) {  // as in chapter 08
-    store<Shape, ACCESS, Epilogue::sums>(p, row, col, slice, accumulators);
-  } else {
-    store<Shape, ACCESS, Epilogue::scaled>(p, row, col, slice, accumulators);
-  }
+  Policy::template store<Shape>(p, segment.tile, accumulators);
 }
 
 /// Sums of more k than this are divided into at least two. They are then sqrt(2) times as accurate. Their error is
@@ -156,9 +179,9 @@ constexpr std::int64_t LONG_SUM = 2560;
 /// The consumers of a block that computes a long segment in two parts, one after the other. The sums of the first part
 /// wait in the workspace, behind the partial sums of all blocks. Both parts go through the same code, so that the main
 /// loop is there only once.
-template <class Shape, Access ACCESS>
-__device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedule& schedule, Work& work,
-                                                 Consumer<Shape>& consumer) {
+template <class Shape, class Policy>
+__device__ __forceinline__ void consume_in_parts(const typename Policy::Problem& p, const Schedule& schedule,
+                                                 Work& work, Consumer<Shape>& consumer) {
   static_assert(Shape::PARTS == 2 && Shape::SLICES == 1);
   Segment segment{};
   int left = 0;  // k-tiles of the segment
@@ -179,13 +202,13 @@ __device__ __forceinline__ void consume_in_parts(const Problem& p, const Schedul
     if (count < segment.count) {
       PartialSumsOf<Shape>(schedule, static_cast<int>(gridDim.x) + Work::share()).add_to(accumulators);
     }
-    finish<Shape, ACCESS>(p, schedule, segment, accumulators);
+    finish<Shape, Policy>(p, schedule, segment, accumulators);
   }
 }
 
-/// ACCESS: how B is copied and C stored.
-template <class Shape, Access ACCESS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel(Problem p, Schedule schedule) {
+template <class Shape, class Policy>
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    every_shape_streamed_kernel(typename Policy::Problem p, Schedule schedule) {
   const unsigned smem = shared_address(dynamic_smem());
   Shape::Ring::init(smem, Shape::CONSUMER_WARPS, PRODUCER_THREADS);
   __syncthreads();
@@ -193,17 +216,16 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
   Work work(schedule);
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    Producer<Shape, ACCESS> producer(smem);
+    Producer<Shape, Policy::READ_A, Policy::READ_B> producer(smem);
     while (!work.done(schedule)) {
-      const Segment segment = work.next(schedule);
-      producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, segment.tile), segment.first, segment.count);
+      Policy::template produce<Shape>(p, work.next(schedule), producer);
     }
     return;
   }
   setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
   Consumer<Shape> consumer(smem);
   if constexpr (Shape::PARTS > 1) {
-    consume_in_parts<Shape, ACCESS>(p, schedule, work, consumer);
+    consume_in_parts<Shape, Policy>(p, schedule, work, consumer);
   } else {
 #pragma unroll 1
     while (!work.done(schedule)) {
@@ -211,11 +233,11 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_streamed_kernel
       float accumulators[TM][TN] = {};
       consumer.consume(segment.count, accumulators);
       if constexpr (Shape::SLICES == 1) {
-        finish<Shape, ACCESS>(p, schedule, segment, accumulators);
+        finish<Shape, Policy>(p, schedule, segment, accumulators);
       } else {
         float finished[FINISHED_ROWS<Shape>][TN];
         add_slices<Shape>(accumulators, finished);
-        finish<Shape, ACCESS>(p, schedule, segment, finished);
+        finish<Shape, Policy>(p, schedule, segment, finished);
       }
     }
   }
@@ -476,10 +498,7 @@ bool suits(const Problem& p, const Device& device) {
 
 /// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise each
 /// tile has one block.
-template <class Shape>
-Plan plan(const Problem& p, int multiprocessors, bool streamed) {
-  const int tiles = static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p));
-  const int k_tiles = k_tiles_of<Shape>(p);
+inline Plan plan(int tiles, int k_tiles, int multiprocessors, bool streamed) {
   if (!streamed) {
     return {Schedule::of(tiles, k_tiles, tiles, tiles), tiles};
   }
@@ -491,6 +510,23 @@ Plan plan(const Problem& p, int multiprocessors, bool streamed) {
 }
 
 template <class Shape>
+double predicted_cycles(const Plan& work, int multiprocessors, bool streamed) {
+  const double area = Shape::BM * Shape::BN / AREA;
+  TileCost tile{};
+  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA;
+  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0) + (Shape::PARTS - 1) * (STORE + ADD) * area;
+  tile.add = ADD * area + FLAG;
+  return LAUNCH + (streamed
+                       ? whole_tiles_cycles(work, tile) + share_cycles(work, tile)
+                       : ceil_div(work.blocks, multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK);
+}
+
+template <class Shape>
+std::string name_of(bool streamed) {
+  return tile_name(Shape::BM, Shape::BN, streamed) + (Shape::PARTS > 1 ? " in halves" : "");
+}
+
+template <class Shape>
 using SharesMemoryOf = SharesMemory<Shape::CONSUMER_WARPS, FINISHED_ROWS<Shape>, TN>;
 
 /// How many shares' sums the workspace holds: those of each block, and of the first part of its segment.
@@ -499,14 +535,21 @@ int shares_of(int multiprocessors) {
   return multiprocessors * Shape::PARTS;
 }
 
+#ifndef SGEMM_MAIN_LOOP_ONLY
+
+template <class Shape>
+Plan plan_for(const Problem& p, int multiprocessors, bool streamed) {
+  return plan(static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p)), k_tiles_of<Shape>(p), multiprocessors, streamed);
+}
+
 template <class Shape, Access ACCESS>
 void launch_streamed(const Problem& p, int multiprocessors, bool streamed, void* workspace, cudaStream_t stream) {
-  Plan work = plan<Shape>(p, multiprocessors, streamed);
+  Plan work = plan_for<Shape>(p, multiprocessors, streamed);
   if (workspace != nullptr) {
     SharesMemoryOf<Shape>::place(work.schedule, workspace, shares_of<Shape>(multiprocessors));
   }
-  launch(every_shape_streamed_kernel<Shape, ACCESS>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p,
-         work.schedule);
+  launch(every_shape_streamed_kernel<Shape, OneProduct<ACCESS>>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES,
+         stream, p, work.schedule);
 }
 
 /// Adds a tile with producer and consumer warps. If rows do not split into groups of four, the tile may have another
@@ -523,27 +566,14 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
     (vector_access ? launch_streamed<Shape, Access::float4>
                    : launch_streamed<Scalar, Access::float1>)(problem, multiprocessors, streamed, workspace, stream);
   };
-  const Plan work = plan<Shape>(p, device.multiprocessors, streamed);
-  const double area = Shape::BM * Shape::BN / AREA;
-  TileCost tile{};
-  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA;
-  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0) + (Shape::PARTS - 1) * (STORE + ADD) * area;
-  tile.add = ADD * area + FLAG;
-  double cycles = LAUNCH;
-  if (streamed) {
-    cycles += whole_tiles_cycles(work, tile);
-    cycles += share_cycles(work, tile);
-  } else {
-    cycles += ceil_div(work.blocks, device.multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK;
-  }
-  const char* const parts = Shape::PARTS > 1 ? " in halves" : "";
-  Configuration configuration{tile_name(Shape::BM, Shape::BN, streamed) + parts, 0, run};
+  const Plan work = plan_for<Shape>(p, device.multiprocessors, streamed);
+  Configuration configuration{name_of<Shape>(streamed), 0, run};
   if (streamed) {
     const int shares = shares_of<Shape>(device.multiprocessors);
     configuration.workspace_bytes = SharesMemoryOf<Shape>::bytes(shares);
     configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(shares);
   }
-  candidates.push_back({configuration, cycles});
+  candidates.push_back({configuration, predicted_cycles<Shape>(work, device.multiprocessors, streamed)});
 }
 
 /// Adds a tile whose warps all copy and multiply, for any GPU.
@@ -606,10 +636,12 @@ const Registration registered =
           return current_device().smem_bytes < Large::SMEM_BYTES
                      ? resources_of(every_shape_sliced_kernel<Portable, Access::float4, Access::float4>,
                                     Portable::THREADS, Portable::SMEM_BYTES)
-                     : resources_of(every_shape_streamed_kernel<Large, Access::float4>, Large::THREADS,
+                     : resources_of(every_shape_streamed_kernel<Large, OneProduct<Access::float4>>, Large::THREADS,
                                     Large::SMEM_BYTES);
         })
         .registration();
+
+#endif
 
 }  // namespace
 }  // namespace sgemm

@@ -50,17 +50,18 @@ struct Loop {
   using Scheme = Int8x6;
   using Rings = split_product::Rings<Scheme>;
 
-  /// sums += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles tell.
-  __device__ __forceinline__ static split_product::TilePlace multiply(int k_tiles, Rings& rings, DigitSums& sums) {
+  /// digits += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles
+  /// tell.
+  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings& rings, DigitSums& digits) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    split_product::TilePlace tile{};
+    TilePlace tile{};
 #pragma unroll 1
     for (; k_tiles > 0; --k_tiles) {
       rings.a.wait_until_full();
       rings.b.wait_until_full();
-      split_product::int8::start_products(sums, rings.a.tile() + rows_of_group, rings.b.tile());
+      split_product::int8::start_products(digits, rings.a.tile() + rows_of_group, rings.b.tile());
       tile = {split_product::scaling_at(rings.a.scaling()).tile, split_product::scaling_at(rings.b.scaling()).tile};
-      wgmma_wait_group<0>(sums);
+      wgmma_wait_group<0>(digits);
 
       // Tensor cores have read the slots, which producers may fill again.
       __syncwarp();
@@ -74,41 +75,41 @@ struct Loop {
     return tile;
   }
 
-  /// A consumer warpgroup: it multiplies segment after segment, tiles of C or, by stream-k, parts of them along k.
-  /// INT32 has room for MOST_K_TILES. Sums of more are cut into pieces, whose totals add up in the workspace.
+  /// The exact sums of a segment, a tile of C or, by stream-k, a part of one along k. INT32 has room for MOST_K_TILES.
+  /// Sums of more are cut into pieces, which add up in the workspace.
+  __device__ __forceinline__ static TilePlace multiply_segment(const Schedule& schedule, const Segment& segment,
+                                                               Rings& rings, Sums& sums) {
+    constexpr int MOST_K_TILES = split_product::int8::MOST_K_TILES;
+    const Partial pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
+    TilePlace tile{};
+#pragma unroll 1
+    for (int done = 0; done < segment.count; done += MOST_K_TILES) {
+      const int left = segment.count - done;
+      DigitSums digits = {};
+      tile = multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, digits);
+      add_up(digits, sums);
+      if (done > 0) {
+        add_part(sums, pieces);
+      }
+      if (left > MOST_K_TILES) {
+        put_part(sums, pieces);
+      }
+    }
+    return tile;
+  }
+
+  /// A consumer warpgroup: it multiplies segment after segment, and stores a tile when all of its parts are there.
   template <class Policy>
   __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace& workspace,
                                                  const Schedule& schedule, Rings rings) {
-    constexpr int MOST_K_TILES = split_product::int8::MOST_K_TILES;
-    const Partial pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
     Work work(schedule);
 #pragma unroll 1
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
-      int left = segment.count;
-      for (;;) {
-        DigitSums sums = {};
-        const split_product::TilePlace tile = multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
-        if (left == schedule.k_tiles && left <= MOST_K_TILES) {  // a whole tile in one piece
-          Policy::store(p, workspace, tile, [&](int i) { return total(sums, i); });
-          break;
-        }
-        Sum totals[1][64];
-#pragma unroll
-        for (int i = 0; i < 64; ++i) {
-          totals[0][i] = total(sums, i);
-        }
-        if (left < segment.count) {
-          pieces.add_to(totals);
-        }
-        left -= MOST_K_TILES;
-        if (left <= 0) {
-          if (split_product::collect<Partial>(schedule, segment, totals)) {
-            Policy::store(p, workspace, tile, [&](int i) { return totals[0][i]; });
-          }
-          break;
-        }
-        pieces.put(totals);
+      Sums sums;
+      const TilePlace tile = multiply_segment(schedule, segment, rings, sums);
+      if (collect(schedule, segment, sums)) {
+        Policy::store(p, workspace, tile, sums);
       }
     }
   }

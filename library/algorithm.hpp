@@ -18,7 +18,7 @@ struct Algorithm {
   std::string kernel;         ///< "11_bf16x6"
   std::string configuration;  ///< "128x256 stream-k"
   std::size_t workspace_bytes = 0;
-  Work work;                  ///< for the batch
+  Cost cost;                  ///< for the batch
   std::int64_t launches = 1;  ///< of the chapter, one after the other
   int kernels = 1;            ///< in each of them
   /// Enqueues a batch of the size, shapes and layouts that the algorithm was made for. The workspace may hold anything.
@@ -26,7 +26,7 @@ struct Algorithm {
   std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
 
   /// Predicted for the batch on the current device.
-  double microseconds() const { return sgemm::microseconds(board_model(), work); }
+  double microseconds() const { return sgemm::microseconds(board_model(), cost); }
 };
 
 /// Algorithm::launch of a chapter that computes one product at a time, by `launch(problem, workspace, stream)`.

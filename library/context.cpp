@@ -156,13 +156,14 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
-    if (multiprocessors != all_multiprocessors) {
-      without = "chapter 09 is planned for all multiprocessors";
-    } else if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
+    if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
-      append(algorithms, every_shape_algorithms(batch));
-      without = every_shape_refusal(batch);
+      append(algorithms, every_layout_algorithms(batch, multiprocessors));
+      if (multiprocessors == all_multiprocessors) {
+        append(algorithms, every_shape_algorithms(batch));
+      }
+      without = "no kernel of the library computes this on this device";
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
     // Each accuracy takes the algorithms of all that promise more.
@@ -193,10 +194,10 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   std::string without;
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
-                                  [](const Algorithm& one) { return !board_model().knows(one.work.way); }),
+                                  [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
                    algorithms.end());
   const double cublas_us = cublas_microseconds(
-      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)}, batch.count);
+      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)}, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 

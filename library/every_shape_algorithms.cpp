@@ -30,40 +30,34 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-Algorithm algorithm(Configuration configuration, std::int64_t count) {
+Algorithm algorithm(Configuration configuration, const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = configuration.name;
   algorithm.workspace_bytes = configuration.workspace_bytes;
-  algorithm.work = every_shape_work(configuration.predicted_cycles, count);
-  algorithm.launches = count;
+  algorithm.cost = every_shape_cost({p.m, p.n, p.k}, configuration.predicted_cycles, batch.count);
+  algorithm.launches = batch.count;
   algorithm.launch = one_after_the_other(
-      [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
+      [configuration = std::move(configuration)](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
         const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
         if (zeroed > 0) {
           CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
         }
-        configuration.launch(p, workspace, stream);
+        configuration.launch(problem, workspace, stream);
       });
   return algorithm;
 }
 
 }  // namespace
 
-const char* every_shape_refusal(const GemmBatch& batch) {
-  const GemmProblem& p = batch.first;
-  return compute_capability() < every_shape().min_compute_capability ? "no kernel of the library runs on this device"
-         : p.a_transposed || p.b_transposed                          ? "chapter 09 reads no transposed operands"
-         : p.scalars_on_device()                                     ? "chapter 09 reads no scalars on the GPU"
-         : batch.addresses_on_device()                               ? "chapter 09 reads no addresses on the GPU"
-                                                                     : "";
-}
-
 std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  const bool is_plain = !p.a_transposed && !p.b_transposed && !p.scalars_on_device() && !batch.addresses_on_device();
   std::vector<Algorithm> algorithms;
-  if (*every_shape_refusal(batch) == '\0') {
+  if (is_plain && compute_capability() >= every_shape().min_compute_capability) {
     for (Configuration& configuration : every_shape().build(TARGET).configurations(batch.first)) {
-      algorithms.push_back(algorithm(std::move(configuration), batch.count));
+      algorithms.push_back(algorithm(std::move(configuration), batch));
     }
   }
   return algorithms;

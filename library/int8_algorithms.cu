@@ -152,8 +152,8 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   algorithm.kernel = "13_int8x6";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.work =
-      split_work(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
+  algorithm.cost =
+      split_cost(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
                  batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = lines > 0 ? 2 : 3;

@@ -25,22 +25,23 @@ struct PredictedShape {
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count);
 
-/// The same for a board. Where it has measured times of cuBLAS, a single product takes as much longer than that as its
-/// neighbours among them do.
+/// The same for a board. Where it has measured times of cuBLAS, a product takes as much longer than that as its
+/// neighbours among them do, those that do so least above all.
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
 /// The work of all kernels of an algorithm for a batch.
-struct Work {
+struct Cost {
   Way way = Way::every_shape;
   double launches = 1.0;
   double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
   double bytes = 0.0;   ///< that are read and written before the products
   double other = 0.0;   ///< microseconds
+  double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
-Work every_shape_work(double cycles, std::int64_t batch_count);
+Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
@@ -56,10 +57,10 @@ constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Way::int8x6, 4 + 4 + 3, 8};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.
-Work split_work(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
+Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles);
 
-double microseconds(const BoardModel& board, const Work& work);
+double microseconds(const BoardModel& board, const Cost& cost);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
 double recomputed_microseconds(const PredictedShape& shape, double passes);

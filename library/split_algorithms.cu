@@ -71,7 +71,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t deferred_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.work = split_work(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
                               static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;

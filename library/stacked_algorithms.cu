@@ -135,7 +135,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
   algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
-  algorithm.work = split_work(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
                               static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
   algorithm.kernels = 2;
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {

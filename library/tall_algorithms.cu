@@ -138,7 +138,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
   algorithm.configuration = tile_name(Shape::BM, Shape::COLUMNS) + (c_transposed ? " flat" : " tall");
   algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
   // Before the product, only B is split.
-  algorithm.work = split_work(TALL_BF16X6_SPLITTING, {0, p.n, p.k, multiprocessors}, tall.count, algorithm.launches,
+  algorithm.cost = split_cost(TALL_BF16X6_SPLITTING, {0, p.n, p.k, multiprocessors}, tall.count, algorithm.launches,
                               static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
   algorithm.kernels = 2;
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {

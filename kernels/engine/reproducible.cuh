@@ -17,25 +17,29 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace reproducible {
 
-/// An exact sum of products of digits: for each k the product of two integers, without what lies below 2^16, over 2^16.
-/// It has room for any k.
+__device__ __forceinline__ double double_of_bits(unsigned high, unsigned low) {
+  return __longlong_as_double(static_cast<long long>(static_cast<unsigned long long>(high) << 32U | low));
+}
+
+/// An exact sum of products of digits, of the six products for each k, in units of the smallest one. It has room for
+/// any k.
 using Sum = long long;
 
 /// A sum as a double, rounded to the nearest. A conversion instruction gives the same at a quarter of the speed. Here
 /// both halves become doubles by their place in a mantissa, and only the last addition rounds.
 __device__ __forceinline__ double to_double(Sum sum) {
-  constexpr long long UNITS_OF_1 = 0x433LL << 52;                        // 2^52
-  constexpr long long UNITS_OF_2_TO_32 = (0x453LL << 52) + (1LL << 31);  // 2^84 + 2^63, for a signed upper half
-  constexpr double EXCESS = 0x1p84 + 0x1p63 + 0x1p52;
-  const double low = __longlong_as_double(UNITS_OF_1 | (sum & 0xFFFFFFFFLL));
-  const double high = __longlong_as_double(UNITS_OF_2_TO_32 ^ (sum >> 32 & 0xFFFFFFFFLL));
-  return (high - EXCESS) + low;
+  constexpr unsigned UNITS_OF_1 = 0x43300000;        // of 2^52, the upper half of its bits
+  constexpr unsigned UNITS_OF_2_TO_32 = 0x45300000;  // of 2^84
+  constexpr unsigned SIGN = 0x80000000;              // 2^63, so that the upper half counts from 0 on
+  const double low = double_of_bits(UNITS_OF_1, static_cast<unsigned>(sum));
+  const double high = double_of_bits(UNITS_OF_2_TO_32, static_cast<unsigned>(sum >> 32) ^ SIGN);
+  return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
 }
 
 /// The factor of a line that, multiplied by another one's, undoes their scaling in sums, which are in units of 2^16.
 __device__ __forceinline__ double undoing(int code) {
   constexpr int EXPONENT = split_product::int8::LARGEST_EXPONENT - 8;
-  return __longlong_as_double(static_cast<long long>(1023 - EXPONENT + code) << 52);
+  return double_of_bits(static_cast<unsigned>(1023 - EXPONENT + code) << 20U, 0);
 }
 
 /// alpha * A * B of an element: `row` is alpha times the factor of its row, `column` the factor of its column. Only

@@ -27,15 +27,54 @@ namespace reproducible {
 
 using split_product::Int8x6;
 using split_product::TILE_ROWS;
+using split_product::TilePlace;
 using split_product::int8::DigitSums;
-using Partial = split_product::PartialSumsOf<split_product::int8::Shape, Sum>;
 using Workspace = split_product::Workspace<Int8x6>;
 
-/// Sum number `i` of a thread's 64, from its sums of each power of 256. Nothing is rounded. It is computed where it is
-/// used: 64 of them would take more registers than there are.
-__device__ __forceinline__ Sum total(const DigitSums& sums, int i) {
-  return Sum{static_cast<int>(keep_in_register(static_cast<unsigned>(sums[0][i])))} * 65536 + Sum{sums[1][i]} * 256 +
-         sums[2][i];
+/// A thread's sums of a tile of C, in halves: whole ones would need pairs of registers side by side.
+struct Sums {
+  int high[64];
+  unsigned low[64];
+
+  __device__ Sum operator[](int i) const { return static_cast<Sum>(high[i]) << 32 | low[i]; }
+};
+using Partial = PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, 2 * 64>;
+
+/// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
+/// carried into the next larger one.
+__device__ __forceinline__ void add_up(const DigitSums& digits, Sums& sums) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    const int middle = digits[1][i] + (digits[2][i] >> 8);
+    const int high = digits[0][i] + (middle >> 8);
+    sums.high[i] = high >> 16;
+    sums.low[i] = static_cast<unsigned>(high) << 16U | (static_cast<unsigned>(middle) & 0xFFU) << 8U |
+                  (static_cast<unsigned>(digits[2][i]) & 0xFFU);
+  }
+}
+
+/// Stores sums that add_part() of the same thread, or of the same one in another block, will read.
+__device__ __forceinline__ void put_part(const Sums& sums, const Partial& part) {
+#pragma unroll
+  for (int i = 0; i < 64; i += 2) {
+    __stcg(reinterpret_cast<uint4*>(part.place(i / 2)),
+           uint4{sums.low[i], static_cast<unsigned>(sums.high[i]), sums.low[i + 1],
+                 static_cast<unsigned>(sums.high[i + 1])});
+  }
+}
+
+__device__ __forceinline__ void add_part(Sums& sums, const Partial& part) {
+#pragma unroll
+  for (int i = 0; i < 64; i += 2) {
+    const uint4 other = __ldcg(reinterpret_cast<const uint4*>(part.place(i / 2)));
+    const unsigned low[2] = {other.x, other.z};
+    const unsigned high[2] = {other.y, other.w};
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      sums.low[i + j] += low[j];
+      sums.high[i + j] += static_cast<int>(high[j] + (sums.low[i + j] < low[j] ? 1U : 0U));
+    }
+  }
 }
 
 /// The codes of the scales of a tile of C, those of its 128 rows or of its 128 columns.
@@ -47,63 +86,144 @@ __device__ __forceinline__ const unsigned char* column_codes(const Workspace& wo
 }
 constexpr int NONE = split_product::int8::UNSCALABLE_LINE;
 
-/// Makes a thread's sums elements of C, and returns a bit for each pair with an element whose row or column has no
-/// scale. These elements are left out. `total_of(i)` is sum number i. float2: rows of C split into aligned pairs.
-/// PLAIN: beta is 0, and alpha is finite.
-template <Access ACCESS, bool PLAIN, class TotalOf>
-__device__ __forceinline__ unsigned store_pairs(const Problem& p, const Workspace& workspace,
-                                                const split_product::TilePlace& tile,
-                                                const split_product::Scalars& scalars, const TotalOf& total_of) {
-  const int row_in_tile = split_product::first_row(threadIdx.x);
-  const int column_in_tile = split_product::first_column(threadIdx.x);
-  const std::int64_t first_row = std::int64_t{tile.a} * TILE_ROWS + row_in_tile;
-  const std::int64_t first_col = std::int64_t{tile.b} * TILE_ROWS + column_in_tile;
+/// The codes of a thread's two rows and 32 columns of a tile of C. All are read before anything is stored: the compiler
+/// can not know that they lie elsewhere.
+class Codes {
+ public:
+  __device__ __forceinline__ Codes(const Workspace& workspace, const TilePlace& tile) {
+    const unsigned char* const rows = row_codes(workspace, tile.a) + split_product::first_row(threadIdx.x);
+    const unsigned char* const columns = column_codes(workspace, tile.b) + split_product::first_column(threadIdx.x);
+    rows_[0] = rows[0];
+    rows_[1] = rows[8];
+#pragma unroll
+    for (int pair = 0; pair < 16; ++pair) {
+      const unsigned codes = *reinterpret_cast<const unsigned short*>(columns + pair * 8);
+      columns_[pair / 2] = pair % 2 == 0 ? codes : columns_[pair / 2] | codes << 16U;
+    }
+  }
+
+  __device__ int row(int i) const { return rows_[i]; }
+  __device__ int column(int i) const { return static_cast<int>(columns_[i / 4] >> 8U * (i % 4) & 0xFFU); }
+
+  /// Whether all rows and columns have a scale.
+  __device__ __forceinline__ bool all_scalable() const {
+    unsigned any = 0;  // upper bits of bytes that are NONE: of x, the zeros in ~x
+#pragma unroll
+    for (const unsigned x : columns_) {
+      any |= (~x - 0x01010101U) & x & 0x80808080U;
+    }
+    return any == 0 && rows_[0] != NONE && rows_[1] != NONE;
+  }
+
+ private:
+  int rows_[2];
+  unsigned columns_[8];
+};
+
+/// Makes a thread's sums elements of C, and returns a bit for each pair of neighbours with an element whose row or
+/// column has no scale. These elements are left out. float2: rows of C split into aligned pairs. PLAIN: beta is 0, and
+/// alpha is finite. SCALABLE: all rows and columns have a scale.
+template <Access ACCESS, bool PLAIN, bool SCALABLE>
+__device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlace& tile, const Codes& codes,
+                                                const split_product::Scalars& scalars, const Sums& sums) {
+  constexpr bool PAIRS = ACCESS == Access::float2 && SCALABLE;
+  constexpr int BATCH = 4;  // pairs that are computed together, so that none waits for the one before it
+  const std::int64_t first_row = std::int64_t{tile.a} * TILE_ROWS + split_product::first_row(threadIdx.x);
+  const std::int64_t first_col = std::int64_t{tile.b} * TILE_ROWS + split_product::first_column(threadIdx.x);
   float* const c = p.c + first_row * p.ldc + first_col;
   float* const rows[2] = {c, c + 8 * p.ldc};
   const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
   const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
-  const unsigned char* const of_rows = row_codes(workspace, tile.a) + row_in_tile;
-  const unsigned char* const of_columns = reinterpret_cast<const unsigned char*>(
-      keep_in_register(reinterpret_cast<const float*>(column_codes(workspace, tile.b) + column_in_tile)));
-  const int codes_of_rows[2] = {of_rows[0], of_rows[8]};
-  const double row_factors[2] = {scalars.alpha * undoing(codes_of_rows[0]), scalars.alpha * undoing(codes_of_rows[1])};
+  const double row_factors[2] = {scalars.alpha * undoing(codes.row(0)), scalars.alpha * undoing(codes.row(1))};
   unsigned left_out = 0;
 #pragma unroll
-  for (int pair = 0; pair < 32; ++pair) {
-    const int column = pair / 2 * 8;
-    const uchar2 codes = *reinterpret_cast<const uchar2*>(of_columns + column);
-    const int left = columns[pair % 2] - column;
-    const bool scalable[2] = {codes_of_rows[pair % 2] != NONE && codes.x != NONE,
-                              codes_of_rows[pair % 2] != NONE && codes.y != NONE};
-    const bool both = scalable[0] && scalable[1];
-    const double products[2] = {product(total_of(2 * pair), row_factors[pair % 2], undoing(codes.x)),
-                                product(total_of(2 * pair + 1), row_factors[pair % 2], undoing(codes.y))};
-    float* const to = rows[pair % 2] + column;
-    if (ACCESS == Access::float2 && both && left > 0) {
-      const float2 old = PLAIN || scalars.beta == 0.0F ? float2{} : *reinterpret_cast<const float2*>(to);
-      *reinterpret_cast<float2*>(to) =
-          float2{updated<PLAIN>(products[0], scalars.beta, old.x), updated<PLAIN>(products[1], scalars.beta, old.y)};
-    }
+  for (int first = 0; first < 32; first += BATCH) {
+    float values[BATCH][2] = {};
+    bool stored[BATCH][2];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      if ((ACCESS != Access::float2 || !both) && scalable[i] && i < left) {
-        to[i] = updated<PLAIN>(products[i], scalars.beta, PLAIN || scalars.beta == 0.0F ? 0.0F : to[i]);
+    for (int i = 0; i < BATCH; ++i) {
+      const int pair = first + i;
+      const int left = columns[pair % 2] - pair / 2 * 8;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const bool scalable = SCALABLE || (codes.row(pair % 2) != NONE && codes.column(pair / 2 * 2 + j) != NONE);
+        stored[i][j] = scalable && j < left;
+        left_out |= scalable ? 0 : 1U << static_cast<unsigned>(pair);
+      }
+      if (!PLAIN && scalars.beta != 0.0F) {
+        const float* const from = rows[pair % 2] + pair / 2 * 8;
+        if (PAIRS && stored[i][0]) {
+          const float2 both = *reinterpret_cast<const float2*>(from);
+          values[i][0] = both.x;
+          values[i][1] = both.y;
+        } else {
+          values[i][0] = stored[i][0] ? from[0] : 0.0F;
+          values[i][1] = stored[i][1] ? from[1] : 0.0F;
+        }
       }
     }
-    left_out |= both ? 0 : 1U << static_cast<unsigned>(pair);
+#pragma unroll
+    for (int i = 0; i < 2 * BATCH; ++i) {
+      const int element = 2 * first + i;
+      const double factor = undoing(codes.column(element / 4 * 2 + element % 2));
+      const float value = updated<PLAIN>(product(sums[element], row_factors[element / 2 % 2], factor), scalars.beta,
+                                         values[i / 2][i % 2]);
+      // Otherwise the compiler would compute each pair for itself, where it is known that it is stored.
+      values[i / 2][i % 2] = __uint_as_float(keep_in_register(__float_as_uint(value)));
+    }
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      float* const to = rows[i % 2] + (first + i) / 2 * 8;
+      if (PAIRS && stored[i][0]) {
+        *reinterpret_cast<float2*>(to) = float2{values[i][0], values[i][1]};
+      }
+#pragma unroll
+      for (int j = 0; j < 2 && !PAIRS; ++j) {
+        if (stored[i][j]) {
+          to[j] = values[i][j];
+        }
+      }
+    }
   }
   return left_out;
 }
 
 /// Makes a thread's sums elements of C. Those of rows and columns without a scale are the policy's to compute.
-template <class Policy, Access ACCESS, class TotalOf>
+template <class Policy, Access ACCESS>
 __device__ __forceinline__ void store(const typename Policy::Problem& p, const Workspace& workspace,
-                                      const split_product::TilePlace& tile, const TotalOf& total_of) {
+                                      const TilePlace& tile, const Sums& sums) {
   const split_product::Scalars scalars = Policy::scalars_of(p);
-  const bool plain = scalars.beta == 0.0F && std::fabs(scalars.alpha) < INFINITY;
-  const unsigned left_out = plain ? store_pairs<ACCESS, true>(p, workspace, tile, scalars, total_of)
-                                  : store_pairs<ACCESS, false>(p, workspace, tile, scalars, total_of);
+  const Codes codes(workspace, tile);
+  unsigned left_out = 0;
+  if (!codes.all_scalable()) {
+    left_out = store_pairs<ACCESS, false, false>(p, tile, codes, scalars, sums);
+  } else if (scalars.beta == 0.0F && std::fabs(scalars.alpha) < INFINITY) {
+    store_pairs<ACCESS, true, true>(p, tile, codes, scalars, sums);
+  } else {
+    store_pairs<ACCESS, false, true>(p, tile, codes, scalars, sums);
+  }
   Policy::recompute(p, workspace, tile, left_out);
+}
+
+/// Parts that other blocks have of a tile are added to that of the segment at its beginning. Any other segment becomes
+/// a part for the block that has the beginning. Returns whether `sums` are a tile's now.
+__device__ __forceinline__ bool collect(const Schedule& schedule, const Segment& segment, Sums& sums) {
+  if (segment.first > 0) {
+    const Partial own(schedule, Work::share());
+    put_part(sums, own);
+    own.announce();
+    return false;
+  }
+  if (segment.count < schedule.k_tiles) {
+    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
+#pragma unroll 1
+    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
+      const Partial other(schedule, share);
+      other.wait_together();
+      add_part(sums, other);
+    }
+  }
+  return true;
 }
 
 /// The policy of the chapter: that of 11, 12 and 13, but for what becomes of sums.
@@ -111,15 +231,14 @@ template <class Shape, Access ACCESS>
 struct OneProduct : split_product::OneProduct<Shape, ACCESS> {
   using typename split_product::OneProduct<Shape, ACCESS>::Problem;
 
-  template <class TotalOf>
-  __device__ __forceinline__ static void store(const Problem& p, const Workspace& workspace,
-                                               const split_product::TilePlace& tile, const TotalOf& total_of) {
-    reproducible::store<OneProduct, ACCESS>(p, workspace, tile, total_of);
+  __device__ __forceinline__ static void store(const Problem& p, const Workspace& workspace, const TilePlace& tile,
+                                               const Sums& sums) {
+    reproducible::store<OneProduct, ACCESS>(p, workspace, tile, sums);
   }
 
   /// Computes the elements that store_pairs() has left out.
-  __device__ __forceinline__ static void recompute(const Problem& p, const Workspace& workspace,
-                                                   const split_product::TilePlace& tile, unsigned left_out) {
+  __device__ __forceinline__ static void recompute(const Problem& p, const Workspace& workspace, const TilePlace& tile,
+                                                   unsigned left_out) {
 #pragma unroll 1
     for (int pair = 0; left_out != 0; ++pair, left_out >>= 1U) {
 #pragma unroll 1

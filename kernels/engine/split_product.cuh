@@ -199,8 +199,8 @@ struct TilePlace {
 };
 
 /// Partial sums have no scaling. If they are too large for a float then, C is computed again.
-template <class Shape, class Number = float>
-using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, Number>;
+template <class Shape>
+using PartialSumsOf = PartialSums<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
 /// Partial sums that other blocks have of a tile are added to those of the segment at its beginning. Any other segment
 /// becomes partial sums for the block that has the beginning. Returns whether `sums` are a tile's now. `Partial` is a

@@ -78,52 +78,40 @@ class Work {
   int next_whole_;
 };
 
-/// The numbers that one access moves.
-template <class Number>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  using Type = float4;
-  static constexpr int SIZE = 4;
-};
-template <>
-struct VectorOf<long long> {
-  using Type = longlong2;
-  static constexpr int SIZE = 2;
-};
-
 /// The partial sums that one share has of a tile, for the block that has the tile's beginning. Each thread of WARPS
 /// warps has ROWS x COLS of them. Each warp hands its sums to the warp of the same number, with a flag of its own.
-template <int WARPS, int ROWS, int COLS, class Number = float>
+template <int WARPS, int ROWS, int COLS>
 class PartialSums {
  public:
   __device__ __forceinline__ PartialSums(const Schedule& schedule, int share)
-      : sums_(reinterpret_cast<Vector*>(schedule.sums) + warp(share) * (ROWS * COLS / SIZE * LANES) +
-              threadIdx.x % LANES),
+      : sums_(schedule.sums + warp(share) * (ROWS * COLS / 4 * LANES) + threadIdx.x % LANES),
         flag_(schedule.flags + warp(share)) {}
 
   __device__ __forceinline__ void wait() const { wait_for_flag(flag_); }  ///< by one thread of the warp
   __device__ __forceinline__ void wait_together() const { wait_for_flag_together(flag_); }  ///< by all of them
 
   /// Stores sums that add_to() of the same thread will read.
-  __device__ __forceinline__ void put(const Number (&accumulators)[ROWS][COLS]) const {
+  __device__ __forceinline__ void put(const float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
-      for (int j = 0; j < COLS; j += SIZE) {
-        Vector some;
-#pragma unroll
-        for (int each = 0; each < SIZE; ++each) {
-          reinterpret_cast<Number(&)[SIZE]>(some)[each] = accumulators[i][j + each];
-        }
-        __stcg(sums_ + (i * COLS + j) / SIZE * LANES, some);
+      for (int j = 0; j < COLS; j += 4) {
+        __stcg(sums_ + (i * COLS + j) / 4 * LANES,
+               float4{accumulators[i][j], accumulators[i][j + 1], accumulators[i][j + 2], accumulators[i][j + 3]});
       }
     }
   }
 
+  /// Where numbers 4 i to 4 i + 3 of the thread's are, for kernels that keep other numbers there.
+  __device__ __forceinline__ float4* place(int i) const { return sums_ + i * LANES; }
+
   /// Stores sums for other blocks.
-  __device__ __forceinline__ void publish(const Number (&accumulators)[ROWS][COLS]) const {
+  __device__ __forceinline__ void publish(const float (&accumulators)[ROWS][COLS]) const {
     put(accumulators);
+    announce();
+  }
+  /// Tells another block that the warp's sums are there.
+  __device__ __forceinline__ void announce() const {
     __syncwarp();
     if (threadIdx.x % LANES == 0) {
       raise_flag(flag_);
@@ -131,30 +119,28 @@ class PartialSums {
   }
 
   /// To be called after put(), wait() or wait_together().
-  __device__ __forceinline__ void add_to(Number (&accumulators)[ROWS][COLS]) const {
+  __device__ __forceinline__ void add_to(float (&accumulators)[ROWS][COLS]) const {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
-      for (int j = 0; j < COLS; j += SIZE) {
-        const Vector other = __ldcg(sums_ + (i * COLS + j) / SIZE * LANES);
-#pragma unroll
-        for (int each = 0; each < SIZE; ++each) {
-          accumulators[i][j + each] += reinterpret_cast<const Number(&)[SIZE]>(other)[each];
-        }
+      for (int j = 0; j < COLS; j += 4) {
+        const float4 other = __ldcg(sums_ + (i * COLS + j) / 4 * LANES);
+        accumulators[i][j] += other.x;
+        accumulators[i][j + 1] += other.y;
+        accumulators[i][j + 2] += other.z;
+        accumulators[i][j + 3] += other.w;
       }
     }
   }
 
  private:
-  using Vector = typename VectorOf<Number>::Type;
-  static constexpr int SIZE = VectorOf<Number>::SIZE;
   static constexpr int LANES = 32;
 
   __device__ static std::int64_t warp(int share) {
     return static_cast<std::int64_t>(share) * WARPS + threadIdx.x / LANES;
   }
 
-  Vector* sums_;
+  float4* sums_;
   unsigned* flag_;
 };
 

@@ -42,6 +42,9 @@ struct TileTraits {
   /// Rows of B begin at lines of shared memory, behind all of A. A line of B then arrives in one piece. With each row
   /// behind a padded column of A it arrives in two.
   static constexpr bool ALIGNED_B = false;
+  /// Floats behind each column of A, so that a warp's copy of an operand along k spreads over all banks: it takes 4
+  /// lines and 8 elements along k at a time.
+  static constexpr int PADDING = 4;
 };
 
 /// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
@@ -56,13 +59,12 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
   // For one k, a slot holds the tile's column of A and its row of B, in floats. The row follows that column, or all of
-  // A. Four floats of padding spread a warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a
-  // time.
-  static constexpr int A_COLUMN = BM + 4;
+  // A.
+  static constexpr int A_COLUMN = BM + Tile::PADDING;
   static constexpr int B_OFFSET = Tile::ALIGNED_B ? Tile::BK * A_COLUMN : A_COLUMN;
   static constexpr int A_STRIDE = Tile::ALIGNED_B ? A_COLUMN : A_COLUMN + BN;  // from one k to the next
   static constexpr int B_STRIDE = Tile::ALIGNED_B ? BN : A_COLUMN + BN;
-  static_assert(A_STRIDE % WARP == 4);
+  static_assert(A_STRIDE % WARP == Tile::PADDING);
   static_assert(A_STRIDE == B_STRIDE || Tile::SLICES == 1);  // slices begin at equal distances in A and B
   static constexpr int A_K_BYTES = A_STRIDE * FLOAT_BYTES;
   static constexpr int B_K_BYTES = B_STRIDE * FLOAT_BYTES;
@@ -130,8 +132,95 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
   return x < LIMIT ? static_cast<int>(x) : LIMIT;
 }
 
+/// How producers read an operand. Elements that follow one another in memory are those along k, as in A, or across k,
+/// as in B. In shared memory they always lie across k.
+enum class Reading {
+  along_k,           ///< float by float, transposed on the way
+  across_k,          ///< float by float
+  across_k_by_four,  ///< in groups of four, which have to be aligned
+};
+
+/// How producers copy one operand of a tile of C: LINES rows of A or columns of B. In a slot the elements of one k are
+/// K_BYTES behind those of the last one, and the first of them is OFFSET floats behind the slot.
+template <class Shape, Reading READING, int LINES, int K_BYTES>
+class OperandCopy {
+ public:
+  /// The place of this thread's first element in the tile.
+  __device__ static int k() { return ALONG_K ? thread() % K_AT_ONCE : thread() / LANES; }
+  __device__ static int line() { return ALONG_K ? thread() / K_AT_ONCE : thread() % LANES * WIDTH; }
+
+  /// The address of the same element in the matrix, where the tile begins with line number `first`.
+  __device__ __forceinline__ static const float* source_in(const float* matrix, std::int64_t ld, std::int64_t first) {
+    if constexpr (ALONG_K) {
+      return matrix + (first + line()) * ld + k();
+    } else {
+      return matrix + k() * ld + first + line();
+    }
+  }
+
+  /// Copies a k-tile to `place`: k below `depth` alone unless it is WHOLE, and `left` of the lines from the thread's
+  /// first one on. All others become zeros. `source` is at a place from which advance() goes on then.
+  template <bool WHOLE>
+  __device__ __forceinline__ static void copy(unsigned place, const float*& source, std::int64_t ld, int left,
+                                              int depth) {
+    if constexpr (ALONG_K) {
+      const float* from = source;
+#pragma unroll
+      for (int i = 0; i < LINES; i += LINES_AT_ONCE) {
+#pragma unroll
+        for (int kk = 0; kk < BK; kk += K_AT_ONCE) {
+          cp_async_zfill<FLOAT_BYTES>(place + kk * K_BYTES + i * FLOAT_BYTES, from + kk,
+                                      i < left && (WHOLE || k() + kk < depth));
+        }
+        from += LINES_AT_ONCE * ld;
+        from = keep_in_register(from);
+      }
+    } else {
+#pragma unroll
+      for (int kk = 0; kk < BK; kk += K_AT_ONCE) {
+#pragma unroll
+        for (int i = 0; i < LINES; i += LINES_AT_ONCE) {
+          if (i + LINES_AT_ONCE <= LINES || i + line() < LINES) {
+            cp_async_zfill<FLOAT_BYTES * WIDTH>(place + kk * K_BYTES + i * FLOAT_BYTES, source + i,
+                                                i < left && (WHOLE || k() + kk < depth));
+          }
+        }
+        source = keep_in_register(source + K_AT_ONCE * ld);  // so that not all rows' addresses stay in registers
+      }
+    }
+  }
+
+  /// Takes `source` to the next k-tile, from behind one of `depth`.
+  __device__ __forceinline__ static void advance(const float*& source, std::int64_t ld, int depth) {
+    if constexpr (ALONG_K) {
+      source += depth;
+    } else {
+      source -= (BK - depth) * ld;
+    }
+  }
+  /// Takes it so far along k.
+  __device__ __forceinline__ static void skip(const float*& source, std::int64_t ld, int depth) {
+    if constexpr (ALONG_K) {
+      source += depth;
+    } else {
+      source += depth * ld;
+    }
+  }
+
+ private:
+  static constexpr int BK = Shape::BK;
+  static constexpr bool ALONG_K = READING == Reading::along_k;
+  static constexpr int WIDTH = READING == Reading::across_k_by_four ? 4 : 1;  // floats per copy
+  // Along k: a warp copies 4 lines by 8 elements at a time. Across k: one row at a time, or several short ones.
+  static constexpr int LANES = LINES < WARP * WIDTH ? LINES / WIDTH : WARP;
+  static constexpr int K_AT_ONCE = ALONG_K ? 8 : PRODUCER_THREADS / LANES;
+  static constexpr int LINES_AT_ONCE = ALONG_K ? PRODUCER_THREADS / K_AT_ONCE : LANES * WIDTH;
+
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS; }
+};
+
 /// The producer warps' side of the ring.
-template <class Shape, Access ACCESS>
+template <class Shape, Reading READ_A, Reading READ_B>
 class Producer {
  public:
   __device__ __forceinline__ explicit Producer(unsigned smem) : smem_(smem), slot_(smem), ring_(smem) {}
@@ -140,72 +229,41 @@ class Producer {
   /// of B belong to the tile of C that begins at `tile`. Elements outside the matrices become zeros. If K is no
   /// multiple of BK, the first k-tile is the short one.
   __device__ __forceinline__ void produce(const Problem& p, TileOrigin tile, int first, int count) {
-    const float* a_source = p.a + (tile.row + a_row()) * p.lda + a_k();
-    const float* b_source = p.b + b_k() * p.ldb + tile.col + b_col();
-    const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row();
-    const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col();
+    const float* a_source = CopyA::source_in(p.a, p.lda, tile.row);
+    const float* b_source = CopyB::source_in(p.b, p.ldb, tile.col);
+    const int rows_left = at_most<Shape::BM>(p.m - tile.row) - CopyA::line();
+    const int cols_left = at_most<Shape::BN>(p.n - tile.col) - CopyB::line();
     const int first_depth = static_cast<int>(p.k) - (k_tiles_of<Shape>(p) - 1) * BK;
     if (first == 0) {
       copy_k_tile<false>(p, a_source, b_source, rows_left, cols_left, first_depth);
-      a_source += first_depth;
-      b_source -= (BK - first_depth) * p.ldb;
+      CopyA::advance(a_source, p.lda, first_depth);
+      CopyB::advance(b_source, p.ldb, first_depth);
       --count;
     } else {
       const int k = first_depth + (first - 1) * BK;
-      a_source += k;
-      b_source += k * p.ldb;
+      CopyA::skip(a_source, p.lda, k);
+      CopyB::skip(b_source, p.ldb, k);
     }
     for (; count > 0; --count) {
       copy_k_tile<true>(p, a_source, b_source, rows_left, cols_left, BK);
-      a_source += BK;
+      CopyA::advance(a_source, p.lda, BK);
+      CopyB::advance(b_source, p.ldb, BK);
     }
   }
 
  private:
   static constexpr int BK = Shape::BK;
-  // A: 16 rows by 8 elements along k at a time, 32 bits each, because A is transposed on the way.
-  static constexpr int A_K = 8;
-  static constexpr int A_ROWS = PRODUCER_THREADS / A_K;
-  // B: a warp copies one row at a time, or several short ones.
-  static constexpr int B_WIDTH = static_cast<int>(ACCESS);  // floats per copy
-  static constexpr int B_LANES = Shape::BN < WARP * B_WIDTH ? Shape::BN / B_WIDTH : WARP;
-  static constexpr int B_SPAN = B_LANES * B_WIDTH;  // columns at a time
-  static constexpr int B_ROWS = PRODUCER_THREADS / B_LANES;
+  using CopyA = OperandCopy<Shape, READ_A, Shape::BM, Shape::A_K_BYTES>;
+  using CopyB = OperandCopy<Shape, READ_B, Shape::BN, Shape::B_K_BYTES>;
 
-  __device__ static int thread() { return static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS; }
-  __device__ static int a_k() { return thread() % A_K; }
-  __device__ static int a_row() { return thread() / A_K; }
-  __device__ static int b_k() { return thread() / B_LANES; }
-  __device__ static int b_col() { return thread() % B_LANES * B_WIDTH; }
-
-  /// One k-tile: k below `depth` alone unless it is WHOLE. Leaves `b_source` at the next BK rows.
   template <bool WHOLE>
-  __device__ __forceinline__ void copy_k_tile(const Problem& p, const float* a_source, const float*& b_source,
+  __device__ __forceinline__ void copy_k_tile(const Problem& p, const float*& a_source, const float*& b_source,
                                               int rows_left, int cols_left, int depth) {
     ring_.wait_until_empty();
-    const unsigned a_destination = slot_ + a_k() * Shape::A_K_BYTES + a_row() * FLOAT_BYTES;
-    const unsigned b_destination = slot_ + b_k() * Shape::B_K_BYTES + (Shape::B_OFFSET + b_col()) * FLOAT_BYTES;
-#pragma unroll
-    for (int row = 0; row < Shape::BM; row += A_ROWS) {
-#pragma unroll
-      for (int k = 0; k < BK; k += A_K) {
-        const unsigned to = a_destination + k * Shape::A_K_BYTES + row * FLOAT_BYTES;
-        cp_async_zfill<FLOAT_BYTES>(to, a_source + k, row < rows_left && (WHOLE || a_k() + k < depth));
-      }
-      a_source += A_ROWS * p.lda;
-      a_source = keep_in_register(a_source);
-    }
-#pragma unroll
-    for (int k = 0; k < BK; k += B_ROWS) {
-#pragma unroll
-      for (int col = 0; col < Shape::BN; col += B_SPAN) {
-        const unsigned to = b_destination + k * Shape::B_K_BYTES + col * FLOAT_BYTES;
-        if (col + B_SPAN <= Shape::BN || col + b_col() < Shape::BN) {
-          cp_async_zfill<FLOAT_BYTES * B_WIDTH>(to, b_source + col, col < cols_left && (WHOLE || b_k() + k < depth));
-        }
-      }
-      b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
-    }
+    const unsigned place_of_a = slot_ + CopyA::k() * Shape::A_K_BYTES + CopyA::line() * FLOAT_BYTES;
+    const unsigned place_of_b = slot_ + CopyB::k() * Shape::B_K_BYTES + (Shape::B_OFFSET + CopyB::line()) * FLOAT_BYTES;
+    CopyA::template copy<WHOLE>(place_of_a, a_source, p.lda, rows_left, depth);
+    CopyB::template copy<WHOLE>(place_of_b, b_source, p.ldb, cols_left, depth);
     cp_async_mbarrier_arrive_noinc(ring_.full());
     slot_ = ring_.advance() ? smem_ : slot_ + Shape::SLOT_BYTES;
   }

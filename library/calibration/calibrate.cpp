@@ -54,11 +54,11 @@ std::vector<GemmBatch> products_for_algorithms() {
 }
 
 /// By way.
-std::array<std::vector<TimedWork>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
+std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
                                                          int all_multiprocessors, Clock::time_point until) {
-  std::array<std::vector<TimedWork>, WAYS> times;
+  std::array<std::vector<TimedCost>, WAYS> times;
   for (const GemmBatch& product : products_for_algorithms()) {
-    std::array<std::vector<TimedWork>, WAYS> of_product;
+    std::array<std::vector<TimedCost>, WAYS> of_product;
     std::string without;
     for (const Algorithm& algorithm :
          algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, all_multiprocessors, without)) {
@@ -66,16 +66,16 @@ std::array<std::vector<TimedWork>, WAYS> time_algorithms(Measurement& measuremen
         return times;
       }
       if (const std::optional<double> us = measurement.of(algorithm, product)) {
-        of_product[static_cast<std::size_t>(algorithm.work.way)].push_back({algorithm.work, *us});
+        of_product[static_cast<std::size_t>(algorithm.cost.way)].push_back({algorithm.cost, *us});
       }
     }
     for (std::size_t way = 0; way < WAYS; ++way) {
       double fastest = 1e300;
-      for (const TimedWork& time : of_product[way]) {
+      for (const TimedCost& time : of_product[way]) {
         fastest = std::min(fastest, time.us);
       }
       std::copy_if(of_product[way].begin(), of_product[way].end(), std::back_inserter(times[way]),
-                   [&](const TimedWork& time) { return time.us <= HOPELESS * fastest; });
+                   [&](const TimedCost& time) { return time.us <= HOPELESS * fastest; });
     }
   }
   return times;
@@ -83,24 +83,29 @@ std::array<std::vector<TimedWork>, WAYS> time_algorithms(Measurement& measuremen
 
 /// Fills the table, and returns what it has.
 std::vector<TimedProduct> time_cublas(Measurement& measurement, CublasTable& table, Clock::time_point until) {
+  constexpr int SMALLEST_PRODUCT = 21;  // exponents; those of less than 2^24 are cuBLAS's anyway, but for neighbours
   std::vector<TimedProduct> times;
-  constexpr int SMALLEST = 21;  // the sum of the exponents; products of less than 2^24 are cuBLAS's anyway
-  for (int sum = SMALLEST; sum <= 3 * CublasTable::LAST; ++sum) {
+  const auto measure = [&](int layout, int m, int n, int k) {
+    const int count = CublasTable::count_of(layout);
+    const int last = CublasTable::last_of(layout);
+    if (k < CublasTable::FIRST || std::max({m, n, k}) > last || (count == 1 && m + n + k < SMALLEST_PRODUCT)) {
+      return;
+    }
+    const GemmBatch product = contiguous(std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k,
+                                         layout / 2 % 2 != 0, layout % 2 != 0, count);
+    if (const std::optional<double> us = measurement.of_cublas(product)) {
+      table.at(layout, m, n, k) = *us;
+      if (count == 1) {  // batches are slow, and say little about the constants
+        const GemmProblem& p = product.first;
+        times.push_back({{p.m, p.n, p.k, table.multiprocessors}, *us});
+      }
+    }
+  };
+  for (int sum = 3 * CublasTable::FIRST; sum <= 3 * CublasTable::LAST; ++sum) {  // small ones first
     for (int m = CublasTable::FIRST; m <= CublasTable::LAST; ++m) {
-      for (int n = CublasTable::FIRST; n <= CublasTable::LAST; ++n) {
-        const int k = sum - m - n;
-        for (int layout = 0; layout < CublasTable::LAYOUTS && k >= CublasTable::FIRST && k <= CublasTable::LAST;
-             ++layout) {
-          if (Clock::now() > until) {
-            return times;
-          }
-          const GemmBatch product = contiguous(std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k,
-                                               layout / 2 != 0, layout % 2 != 0);
-          if (const std::optional<double> us = measurement.of_cublas(product)) {
-            table.at(layout, m, n, k) = *us;
-            const GemmProblem& p = product.first;
-            times.push_back({{p.m, p.n, p.k, table.multiprocessors}, *us});
-          }
+      for (int n = CublasTable::FIRST; n <= CublasTable::LAST && Clock::now() < until; ++n) {
+        for (int layout = 0; layout < CublasTable::LAYOUTS; ++layout) {
+          measure(layout, m, n, sum - m - n);
         }
       }
     }
@@ -131,7 +136,7 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   Measurement measurement(LARGEST_OPERAND);
   measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
-  const std::array<std::vector<TimedWork>, WAYS> times =
+  const std::array<std::vector<TimedCost>, WAYS> times =
       time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
   for (std::size_t way = 0; way < WAYS; ++way) {
     board.ways[way] = fit_way(times[way], board.full_clock_cycles);

@@ -9,14 +9,14 @@
 
 namespace sgemm {
 
-struct TimedWork {
-  Work work;
+struct TimedCost {
+  Cost cost;
   double us;
 };
 
-/// The constants of a way for which its works take about as long as was measured. Half of the times may be far off.
+/// The constants of a way for which its costs take about as long as was measured. Half of the times may be far off.
 /// Unknown constants where there are too few.
-WayRates fit_way(const std::vector<TimedWork>& times, double full_clock_cycles);
+WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles);
 
 struct TimedProduct {
   PredictedShape shape;

@@ -43,8 +43,10 @@ using Text = const std::string&;
 // The first mode is the one that is recommended where a flag lacks its mode.
 const Modes ALL;
 const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile};
-const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::tune};
+const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
+                           Mode::profile, Mode::tune,    Mode::digest};
 const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge};
+const Modes WRITE_RESULTS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::calibrate};
 const Modes SPREAD{Mode::measure, Mode::accuracy};
 const Modes COUNT{Mode::count};
 
@@ -147,6 +149,12 @@ FlagGroup how_to_measure(Options& options) {
             {Mode::measure},
             [&](Text) { protocol.energy = true; }},
            {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
+           {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
+           {"--against",
+            "FILE",
+            "file of digests to compare with, in place of sizes and operands",
+            {Mode::digest},
+            [&](Text text) { options.digests = text; }},
            {"--no-verify",
             "",
             "skip the verification of results; their records say so",
@@ -162,9 +170,10 @@ FlagGroup how_to_measure(Options& options) {
            {"--force",
             "",
             "run GPU kernels on the CPU even if it takes long",
-            {Mode::measure, Mode::accuracy, Mode::count},
+            {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
             [&](Text) { options.force = true; }},
            {"--tune", "", "find each kernel's fastest configuration and store it in the tuning file", ALL, {}},
+           {"--calibrate", "", "fit libsgemm's predictions to the GPU, in a minute; --out names the file", ALL, {}},
            {"--no-tuning",
             "",
             "ignore tuning files and let kernels choose their configurations",
@@ -226,12 +235,12 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 
 FlagGroup output(Options& options) {
   return {"Output",
-          {{"--out", "FILE", "results file [named after the device and the time]", RUN_KERNELS,
+          {{"--out", "FILE", "results file [named after the device and the time]", WRITE_RESULTS,
             [&](Text text) { options.out = text; }},
            {"--json",
             "FILE",
-            "verdicts of --judge; - is standard output",
-            {Mode::judge},
+            "verdicts of --judge, - is standard output; digests",
+            {Mode::judge, Mode::digest},
             [&](Text text) { options.json = text; }},
            {"--tuning",
             "FILE",

@@ -29,7 +29,8 @@ struct Options {
   RankOptions ranks;                       ///< for products on several GPUs
   std::optional<double> timeout;           ///< seconds for a case of a file, or for an order to ranks
   bool force = false;                      ///< cases that would take the executor long are run
-  std::optional<std::string> json;         ///< where --judge writes its verdicts: a path, or "-" for standard output
+  std::optional<std::string> json;         ///< where --judge and --digest write: a path, for --judge "-" as well
+  std::optional<std::string> digests;      ///< path of the file that --digest compares with
   std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device
   bool use_tuning = true;                  ///< whether to look for a tuning file

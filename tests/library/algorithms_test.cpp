@@ -1,4 +1,4 @@
-// The kernels of chapters 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
+// The kernels of chapters 09, 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
 // library would call cuBLAS.
 
 #include "algorithms.hpp"
@@ -20,9 +20,21 @@ namespace {
 
 constexpr int MULTIPROCESSORS = 132;
 
+/// Those of the chapter as it is, and those of the library's own kernels, also for so few multiprocessors that they
+/// have several tiles.
+std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
+  constexpr int FEW = 3;
+  std::vector<Algorithm> all = every_shape_algorithms(batch);
+  for (const int multiprocessors : {MULTIPROCESSORS, FEW}) {
+    const std::vector<Algorithm> more = every_layout_algorithms(batch, multiprocessors);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
 /// The algorithms of the accuracy's own chapter, one product after the other.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_shape_algorithms(batch)
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
          : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
          : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, MULTIPROCESSORS)
                                                             : int8x6_algorithms(batch, MULTIPROCESSORS);
@@ -31,9 +43,10 @@ std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& b
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
 std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   constexpr int FEW = 4;
-  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_algorithms(batch, FEW)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE    ? stacked_fp16x3_algorithms(batch, FEW)
-                                                          : std::vector<Algorithm>{};
+  return product.accuracy == SGEMM_ACCURACY_FP32            ? every_layout_algorithms(batch, FEW)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_algorithms(batch, FEW)
+         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? stacked_fp16x3_algorithms(batch, FEW)
+                                                            : std::vector<Algorithm>{};
 }
 
 using Change = std::function<void(GemmOperands&)>;
@@ -43,13 +56,15 @@ using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 /// results, and the memory of C as it was.
 void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change,
                      const Look& look) {
+  GemmOperands given(product);
+  change(given);
+  const Expected expected(given);
+  const std::vector<float> before = given.c.memory().host();
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
     GemmOperands operands(product);
     change(operands);
     operands.upload();
-    const Expected expected(operands);
-    const std::vector<float> before = operands.c.memory().host();
     Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     algorithm.launch(batch_of(operands), workspace.device(), nullptr);
     expected.check(operands);
@@ -62,7 +77,7 @@ void expect_right_in_every_algorithm(
     const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 1
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 12
                                : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
                                                                             : 4);
   expect_right_in(algorithms, product, change, look);
@@ -73,7 +88,9 @@ void expect_right_stacked(
     const GemmCase& product, const Change& change = [](auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
-  EXPECT_EQ(algorithms.size(), product.by_address && product.batch > 1 ? 8 : 4);  // one by one as well
+  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32   ? 6
+                               : product.by_address && product.batch > 1 ? 8
+                                                                         : 4);  // one by one as well
   expect_right_in(algorithms, product, change, [](auto&, auto&) {});
 }
 
@@ -145,7 +162,8 @@ void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& row
 
 /// Elements that tensor cores can not compute are sums of plain products in the order of k, in tiles with few such
 /// rows, with many, with a column, and with both.
-TEST_P(LayoutTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
+using RecomputedTest = LayoutTest;
+TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   GemmCase product = with(150, 270, 170);
   product.beta = 0.5F;
   std::vector<std::int64_t> rows{130};
@@ -276,13 +294,19 @@ TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
 
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
   const auto& [accuracy, order, transa, transb] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-                     : accuracy == SGEMM_ACCURACY_NORMWISE    ? "normwise"
-                                                              : "rowwise") +
+  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
+                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                     : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
+                                                                : "rowwise") +
          (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
                                                           SGEMM_ACCURACY_ROWWISE),
                                           testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
@@ -307,7 +331,21 @@ TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   expect_right_in_every_algorithm(product);
 }
 
-TEST(AlgorithmsTest, Chapter09ReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
+/// Two parts of a sum, one after the other, in each kernel that pads the rows of B or not.
+TEST(LengthyAlgorithmsTest, Fp32InHalves) {
+  for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_T}, {SGEMM_OP_T, SGEMM_OP_N}}) {
+    GemmCase product{8, 12, 8200, SGEMM_ORDER_ROW_MAJOR, transa, transb};
+    product.accuracy = SGEMM_ACCURACY_FP32;
+    GemmOperands measure(product);
+    std::vector<Algorithm> halves = every_layout_algorithms(batch_of(measure), 1);
+    halves.erase(halves.begin(), halves.end() - 1);
+    ASSERT_EQ(halves.back().configuration, "128x256 stream-k in halves");
+    expect_right_in(
+        halves, product, [](auto&) {}, [](auto&, auto&) {});
+  }
+}
+
+TEST(AlgorithmsTest, Chapter09AsItIsReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
   GemmBatch batch;
   GemmProblem& p = batch.first;
   p.m = p.n = p.k = 300;
@@ -388,16 +426,20 @@ TEST_P(BatchTest, OfOne) { expect_right_stacked(with(30, 140, 65, 1)); }
 
 std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
   const auto& [accuracy, by_address] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
+  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
+                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                                                                : "normwise") +
          (by_address ? "_addresses" : "_strides");
 }
 
 INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE,
+                                                          SGEMM_ACCURACY_NORMWISE),
                                           testing::Bool()),
                          batch_name);
 INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE,
+                                                          SGEMM_ACCURACY_NORMWISE),
                                           testing::Bool()),
                          batch_name);
 
@@ -417,7 +459,11 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   batch.stride_c = STRIDE_C;
   Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
   Mirrored<float> b(BATCH * 8 * 6, 2.0F);
-  for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
+  std::vector<Algorithm> algorithms = stacked_bf16x6_algorithms(batch, MULTIPROCESSORS);
+  for (Algorithm& each : every_layout_algorithms(batch, MULTIPROCESSORS)) {
+    algorithms.push_back(std::move(each));
+  }
+  for (const Algorithm& algorithm : algorithms) {
     Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
     Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     p.a = a.device();
@@ -441,7 +487,8 @@ TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
     expect_right_in_every_algorithm(product);
     product.by_address = true;
     GemmOperands operands(product);
-    EXPECT_TRUE(algorithms_of(product, batch_of(operands)).empty()) << "the addresses are not known on the host";
+    const bool in_one_launch = accuracy == SGEMM_ACCURACY_FP32;
+    EXPECT_EQ(algorithms_of(product, batch_of(operands)).empty(), !in_one_launch) << "addresses are not on the host";
   }
 }
 

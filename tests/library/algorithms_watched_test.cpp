@@ -1,5 +1,5 @@
-// The kernels of chapters 11, 12 and 13 for operands of any layout, with every access observed: none is outside of the
-// matrices and the workspace, and none races with another one.
+// The kernels of chapters 09, 11, 12 and 13 for operands of any layout, with every access observed: none is outside of
+// the matrices and the workspace, and none races with another one.
 
 #include "algorithms.hpp"
 #include "gemm_batch.hpp"
@@ -82,6 +82,21 @@ TEST(WatchedAlgorithmsTest, ManyProductsInALaunch) {
       product.accuracy = accuracy;
       product.batch = 2;
       expect_right_while_watched(product);
+    }
+  }
+}
+
+/// So few multiprocessors have shares of several tiles.
+TEST(WatchedAlgorithmsTest, Fp32InAllLayouts) {
+  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const std::int64_t n : {270, 272}) {  // columns that split into groups of four, and others
+        GemmCase product{n == 272 ? 144 : 145, n, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+        product.accuracy = SGEMM_ACCURACY_FP32;
+        product.batch = 2;
+        expect_right_while_watched(
+            product, [](const GemmCase&, const GemmBatch& batch) { return every_layout_algorithms(batch, 5); });
+      }
     }
   }
 }

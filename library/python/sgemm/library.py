@@ -119,6 +119,9 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_cublas_version.argtypes = []
     library.sgemm_cublas_path.argtypes = []
     library.sgemm_cublas_path.restype = c_char_p
+    library.sgemm_calibrate.argtypes = [c_char_p, POINTER(c_char_p)]
+    library.sgemm_calibration.argtypes = []
+    library.sgemm_calibration.restype = c_char_p
     library.sgemm_status_name.argtypes = [c_int]
     library.sgemm_status_name.restype = c_char_p
     library.sgemm_status_string.argtypes = [c_int]

@@ -30,10 +30,7 @@ def add_command(commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     driver = Driver()
-    devices = driver.devices()
-    if not 0 <= options.device < len(devices):
-        raise DriverError(f"there is no GPU {options.device}: there are {len(devices)}")
-    device = devices[options.device]
+    device = driver.chosen(options.device)
     with driver.current(device.number):
         speeds = measure_all(driver)
     draw(speeds, f"FP32 products on {device.name}", options.chart)

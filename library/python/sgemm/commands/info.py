@@ -32,12 +32,14 @@ def print_info(_: argparse.Namespace) -> int:
         print_line(f"GPU {device.number}", of_device(device))
     if devices:
         with driver.current(devices[0].number):
-            print_plans(library.Handle())
+            handle = library.Handle()
+            print_line("calibrated", library.load().sgemm_calibration().decode())
+            print_plans(handle)
     return 0
 
 
 def print_line(name: str, text: str) -> None:
-    print(f"{name:10}{text}")
+    print(f"{name:10} {text}")
 
 
 def dotted(version: int) -> str:

@@ -1,0 +1,192 @@
+// Chapter 09's kernel for operands of any layout, scalars on the host or on the GPU, and many products in one launch.
+
+#include "algorithms.hpp"
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "gemm_problem.hpp"
+#include "gemm_scalars.cuh"
+#include "host/alignment.hpp"
+#include "host/launch.cuh"
+#include "predicted_time.hpp"
+#include "split_algorithms.cuh"
+#include "stacked_batch.cuh"
+
+#define SGEMM_MAIN_LOOP_ONLY
+#include "09_every_shape.cu"
+#undef SGEMM_MAIN_LOOP_ONLY
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+/// A batch as the kernel gets it. Tiles of one product follow those of another.
+struct TiledBatch {
+  GemmBatch batch;
+  int tiles;  ///< of each product
+};
+
+/// A tile's product, and its number among those of the product.
+struct TileOfProduct {
+  GemmProblem product;
+  int number;
+};
+
+__device__ __forceinline__ TileOfProduct tile_of(const TiledBatch& p, int number) {
+  const int index = number / p.tiles;
+  GemmProblem product = p.batch.problem(index);
+  split_product::assume_global(product.c);
+  const split_product::Scalars scalars = scalars_of(product);
+  product.alpha = scalars.alpha;
+  product.beta = scalars.beta;
+  return {product, number - index * p.tiles};
+}
+
+/// The policy of kernels that compute a batch.
+template <Reading READ_A_, Reading READ_B_>
+struct ManyProducts {
+  using Problem = TiledBatch;
+  static constexpr Reading READ_A = READ_A_;
+  static constexpr Reading READ_B = READ_B_;
+
+  template <class Shape>
+  __device__ __forceinline__ static void produce(const TiledBatch& p, const Segment& segment,
+                                                 Producer<Shape, READ_A, READ_B>& producer) {
+    TileOfProduct tile = tile_of(p, segment.tile);
+    const TileOrigin origin = tile_on_curve<Shape::BM, Shape::BN>(tile.product, tile.number);
+    if (tile.product.alpha == 0.0F) {  // A and B are not read then, and count as zeros
+      tile.product.m = 0;
+      tile.product.n = 0;
+    }
+    producer.produce(tile.product, origin, segment.first, segment.count);
+  }
+
+  /// Each C may be aligned or not.
+  template <class Shape>
+  __device__ __forceinline__ static void store(const TiledBatch& p, int number,
+                                               const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
+    const TileOfProduct tile = tile_of(p, number);
+    const GemmProblem& product = tile.product;
+    if (split_product::of_warp(split_product::rows_split_into<4>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
+      OneProduct<Access::float4>::store<Shape>(product, tile.number, sums);
+    } else {
+      OneProduct<Access::float1>::store<Shape>(product, tile.number, sums);
+    }
+  }
+};
+
+/// A tile, with its ring as copies of both operands want it.
+template <class Tile, class Policy>
+struct Copied : Tile {
+  static constexpr bool B_ALONG_K = Policy::READ_B == Reading::along_k;
+  static constexpr bool ALIGNED_B = Tile::ALIGNED_B && !B_ALONG_K;
+  static constexpr int PADDING = B_ALONG_K || Policy::READ_A == Reading::along_k ? Tile::PADDING : 0;
+};
+
+template <class Shape>
+Plan plan_for(const GemmBatch& batch, int multiprocessors, bool streamed) {
+  return plan(static_cast<int>(batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first)),
+              k_tiles_of<Shape>(batch.first), multiprocessors, streamed);
+}
+
+/// How blocks of a tile compute a batch: persistent ones, or one for each tile.
+struct Blocks {
+  int multiprocessors;
+  bool streamed;
+};
+
+template <class Tile, Reading READ_A, Reading READ_B>
+void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
+  using Policy = ManyProducts<READ_A, READ_B>;
+  using Shape = TileShape<Copied<Tile, Policy>>;
+  Plan work = plan_for<Shape>(batch, blocks.multiprocessors, blocks.streamed);
+  if (blocks.streamed) {
+    const int shares = shares_of<Shape>(blocks.multiprocessors);
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, shares);
+    CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(shares), stream));
+  }
+  launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
+         TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
+}
+
+/// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
+bool split_into_float4(const GemmBatch& batch, const float* first, std::int64_t stride, std::int64_t columns,
+                       std::int64_t ld) {
+  return !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0) &&
+         rows_split_into_float4(first, columns, ld);
+}
+
+/// With the kernel for the layouts of the operands. Where none is copied in groups of four, the tile may have another
+/// ring, that of Scalar.
+template <class Tile, class Scalar>
+void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
+  constexpr Reading ALONG_K = Reading::along_k;
+  constexpr Reading ACROSS_K = Reading::across_k;
+  constexpr Reading BY_FOUR = Reading::across_k_by_four;
+  const GemmProblem& p = batch.first;
+  const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
+                       (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
+  const auto run = p.a_transposed   ? p.b_transposed
+                                          ? by_four ? enqueue<Tile, BY_FOUR, ALONG_K> : enqueue<Scalar, ACROSS_K, ALONG_K>
+                                      : by_four ? enqueue<Tile, BY_FOUR, BY_FOUR>
+                                                : enqueue<Scalar, ACROSS_K, ACROSS_K>
+                     : p.b_transposed ? enqueue<Scalar, ALONG_K, ALONG_K>
+                   : by_four        ? enqueue<Tile, ALONG_K, BY_FOUR>
+                                    : enqueue<Scalar, ALONG_K, ACROSS_K>;
+  run(batch, blocks, workspace, stream);
+}
+
+/// Adds a tile, with persistent blocks or with one for each tile. These alone would not keep to fewer multiprocessors
+/// than the device has.
+template <class Tile, class Scalar = Tile>
+void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
+  using Shape = TileShape<Tile>;
+  const double k_tiles = static_cast<double>(batch.count) *
+                         static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
+                         static_cast<double>(k_tiles_of<TileShape<Scalar>>(batch.first));
+  if (!suits<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
+    return;
+  }
+  for (const bool streamed : {true, false}) {
+    if (!streamed && (Shape::PARTS > 1 || multiprocessors < device.multiprocessors)) {
+      continue;
+    }
+    const Blocks blocks{multiprocessors, streamed};
+    const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
+    Algorithm algorithm;
+    algorithm.kernel = "09_every_shape";
+    algorithm.configuration = name_of<Shape>(streamed);
+    algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
+    algorithm.cost = every_shape_cost({batch.first.m, batch.first.n, batch.first.k},
+                                      predicted_cycles<Shape>(planned, multiprocessors, streamed), 1);
+    algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+      enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
+    };
+    algorithms.push_back(algorithm);
+  }
+}
+
+}  // namespace
+
+std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors) {
+  const Device device = current_device();
+  std::vector<Algorithm> all;
+  if (device.compute_capability >= 90) {
+    add<Tile128x256>(all, batch, device, multiprocessors);
+    add<Tile256x128>(all, batch, device, multiprocessors);
+    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors);
+    add<Tile128x64>(all, batch, device, multiprocessors);
+    add<Tile64x128>(all, batch, device, multiprocessors);
+    add<Tile64x64>(all, batch, device, multiprocessors);
+    add<Tile128x256InHalves>(all, batch, device, multiprocessors);
+  }
+  return all;
+}
+
+}  // namespace sgemm
