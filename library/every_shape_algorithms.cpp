@@ -36,7 +36,7 @@ Algorithm algorithm(Configuration configuration, const GemmBatch& batch) {
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = configuration.name;
   algorithm.workspace_bytes = configuration.workspace_bytes;
-  algorithm.cost = every_shape_cost({p.m, p.n, p.k}, configuration.predicted_cycles, batch.count);
+  algorithm.cost = every_shape_cost(Method::every_shape, {p.m, p.n, p.k}, configuration.predicted_cycles, batch.count);
   algorithm.launches = batch.count;
   algorithm.launch = one_after_the_other(
       [configuration = std::move(configuration)](const GemmProblem& problem, void* workspace, cudaStream_t stream) {

@@ -384,7 +384,7 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
   Algorithm algorithm;
   algorithm.kernel = name;
-  algorithm.cost = {Way::every_shape, 0, 0, 0, microseconds};
+  algorithm.cost = {Method::every_shape, 0, 0, 0, microseconds};
   algorithm.workspace_bytes = bytes;
   return algorithm;
 }
