@@ -210,7 +210,7 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
     return choice;
   }
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
-                                  [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
+                                  [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
                    algorithms.end());
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }

@@ -41,7 +41,7 @@ Algorithm algorithm(Configuration configuration, const GemmBatch& batch) {
   algorithm.workspace_bytes = configuration.workspace_bytes;
   const bool lowers_flags = configuration.zeroed_bytes > 0 && configuration.workspace_bytes > 0;
   const double cycles = configuration.predicted_cycles * (p.n % 4 == 0 ? 1.0 : UNALIGNED);
-  algorithm.cost = every_shape_cost(cycles, batch.count, lowers_flags);
+  algorithm.cost = every_shape_cost(Method::every_shape, cycles, batch.count, lowers_flags);
   algorithm.launches = batch.count;
   algorithm.launch = one_after_the_other(
       [configuration = std::move(configuration)](const GemmProblem& problem, void* workspace, cudaStream_t stream) {

@@ -139,9 +139,9 @@ double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::
   return factor * cublas_microseconds(board, shape, batch_count);
 }
 
-Cost every_shape_cost(double cycles, std::int64_t batch_count, bool lowers_flags) {
+Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags) {
   const auto count = static_cast<double>(batch_count);
-  return {Way::every_shape, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
+  return {method, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
 }
 
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
@@ -150,16 +150,12 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double c = 4 * static_cast<double>(batch_count) * static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const auto count = static_cast<double>(launches);
-  return {splitting.way,
-          count,
-          cycles,
-          elements * splitting.bytes,
-          SPLIT_CALL + count * splitting.other,
+  return {splitting.method,          count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other,
           shape.n % 2 == 0 ? 0.0 : c};
 }
 
 double microseconds(const BoardModel& board, const Cost& cost) {
-  const WayRates& rates = board[cost.way];
+  const MethodRates& rates = board[cost.method];
   const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
   return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + cost.single / rates.single +
          at_full_clock / rates.clock + (cost.cycles - at_full_clock) / rates.throttled;
@@ -171,12 +167,13 @@ Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_
   const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
   const double from_memory = 4 * m * lines;
   const double from_l2 = (4 * m * std::ceil(n / THIN_COLUMNS) + 3 * n * std::ceil(m / rows)) * lines;
-  return {Way::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2), static_cast<double>(launches) * THIN_CALL};
+  return {Method::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2),
+          static_cast<double>(launches) * THIN_CALL};
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {
   const double of_block = std::max(FEWEST_PASSES, passes / shape.multiprocessors);
-  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) / board_model()[Way::every_shape].clock : 0.0;
+  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) / board_model()[Method::every_shape].clock : 0.0;
 }
 
 }  // namespace sgemm

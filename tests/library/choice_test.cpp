@@ -106,7 +106,7 @@ struct LibraryCase {
   }
   double cublas_at_least() const {
     const GemmProblem& p = batch.first;
-    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed)};
+    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
     return accuracy == "fp32" ? cublas_microseconds_beside_every_shape(shape, batch.count)
                               : cublas_microseconds(shape, batch.count);
   }
@@ -388,7 +388,7 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
   Algorithm algorithm;
   algorithm.kernel = name;
-  algorithm.cost = {Way::every_shape, 0, 0, 0, microseconds};
+  algorithm.cost = {Method::every_shape, 0, 0, 0, microseconds};
   algorithm.workspace_bytes = bytes;
   return algorithm;
 }
