@@ -30,6 +30,10 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
+/// The same as chapter 09's time is compared with. That is predicted within some 2 %, so that this time errs less on
+/// the safe side: in most layouts cuBLAS takes longer than it needs at least (docs/lab/libsgemm.md).
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count);
+
 /// The work of all kernels of an algorithm for a batch.
 struct Cost {
   Way way = Way::every_shape;
@@ -41,7 +45,8 @@ struct Cost {
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
-Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count);
+/// `lowers_flags`: a memset goes before each.
+Cost every_shape_cost(double cycles, std::int64_t batch_count, bool lowers_flags);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
@@ -61,6 +66,10 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
                 std::int64_t launches, double cycles);
 
 double microseconds(const BoardModel& board, const Cost& cost);
+
+/// Of the reproducible class's kernel for tall products, of which a cluster of blocks has `rows` rows at a time. It is
+/// the time of its bytes, and the board's way does not matter.
+Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
 double recomputed_microseconds(const PredictedShape& shape, double passes);

@@ -14,7 +14,7 @@ NAME = "libsgemm.so.0.2"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
-ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3}
+ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
 
 
 class Plan(ctypes.Structure):

@@ -4,7 +4,7 @@ import argparse
 
 from .. import library
 from .driver import Device, Driver, DriverError
-from .products import PRODUCTS, plan
+from .products import PRODUCTS, accuracies, plan
 
 # What the runtime of CUDA that libsgemm was built with asks of the driver.
 NEEDED_DRIVER = (13, 0)
@@ -69,7 +69,7 @@ def of_driver(version: tuple[int, int]) -> str:
 
 def of_device(device: Device) -> str:
     major, minor = device.capability
-    tensor_cores = "chapters 11 to 13 (tensor cores), 09 and cuBLAS"
+    tensor_cores = "chapters 11 to 13 and 15 (tensor cores), 09 and cuBLAS"
     if (major, minor) == (9, 0):
         takes = tensor_cores
     elif major >= 8:
@@ -83,10 +83,11 @@ def print_plans(handle: library.Handle) -> None:
     """Who computes what, with the predicted speed relative to cuBLAS."""
     reasons: dict[str, str] = {}
     print("\nWho computes a product on GPU 0, and how many times as fast as cuBLAS, by prediction:\n")
-    print(f"{'m x n x k':24}" + "".join(f"{accuracy:>22}" for accuracy in library.ACCURACIES))
+    ways = accuracies(handle)
+    print(f"{'m x n x k':24}" + "".join(f"{accuracy:>22}" for accuracy in ways))
     for product in PRODUCTS:
         cells = []
-        for accuracy in library.ACCURACIES:
+        for accuracy in ways:
             chosen = plan(handle, product, accuracy)
             kernel = chosen.kernel.decode()
             faster = f" {chosen.cublas_us / chosen.predicted_us:.2f}" if chosen.predicted_us else ""
