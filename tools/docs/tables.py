@@ -151,14 +151,15 @@ def resources_line(row: Row) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> list[str]:
-    """Chapters in a row as "01 to 06", others as "08"."""
-    runs: list[list[int]] = []
+    """Chapters, of which three or more in a row are "01 to 06"."""
+    runs: list[list[str]] = []
+    last = None
     for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [f"{run[0]:02} to {run[-1]:02}" if len(run) > 1 else f"{run[0]:02}" for run in runs]
+        if number - 1 != last:
+            runs.append([])
+        runs[-1].append(f"{number:02}")
+        last = number
+    return [", ".join(run) if len(run) < 3 else f"{run[0]} to {run[-1]}" for run in runs]
 
 
 def difference(pair: Pair, bar: float | None = None) -> str:
