@@ -94,9 +94,9 @@ Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessor
 template <class Partial = float>
 std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
   const int multiprocessors = current_device().multiprocessors;
-  return fastest_first({candidate<Partial>(p, kernels, multiprocessors, false),
-                        candidate<Partial>(p, kernels, multiprocessors, true)},
-                       std::numeric_limits<double>::infinity());
+  return fastest_first(
+      {candidate<Partial>(p, kernels, multiprocessors, false), candidate<Partial>(p, kernels, multiprocessors, true)},
+      std::numeric_limits<double>::infinity());
 }
 
 }  // namespace int8
