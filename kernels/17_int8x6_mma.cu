@@ -34,7 +34,6 @@
 #include "engine/stream_k.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
-#include "host/cost_model.cuh"
 #include "host/int8_launch.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -45,8 +44,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace sgemm {
 namespace {
@@ -64,7 +61,9 @@ constexpr int THREADS = BlockTile::BM / WM * WARPS_N * WARP;
 static_assert(THREADS == BlockTile::CONSUMER_THREADS);  // as int8::reset() expects
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
+constexpr int SLOTS = 2;
 constexpr int SLOT_BYTES = 2 * Half::BYTES;
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
 /// A thread's sums of 64 x 32 elements of C, in 4 x 4 tiles as mma.sync holds D: of each 16 rows one for each power of
 /// 256, the largest power first.
@@ -138,7 +137,7 @@ struct Piece {
   Schedule memory;
 };
 
-template <int SLOTS, Access ACCESS>
+template <Access ACCESS>
 __global__ void __launch_bounds__(THREADS, 1)
     int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
   using Policy = OneProduct<BlockTile, ACCESS>;
@@ -220,7 +219,6 @@ constexpr int8::SplitKernels SPLIT{
     int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
     int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
 
-template <int SLOTS>
 Configuration configuration(const Problem& p) {
   using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
   const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
@@ -237,12 +235,11 @@ Configuration configuration(const Problem& p) {
     Memory::place(piece.memory, workspace, tiles);
     for (; piece.first < k_tiles; piece.first = piece.end) {
       piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
-      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
-             dim3(THREADS), SLOTS * SLOT_BYTES, stream, problem, maxima, operands, piece);
+      launch(pairs ? int8x6_mma_kernel<Access::float2> : int8x6_mma_kernel<Access::float1>, tiles, dim3(THREADS),
+             SMEM_BYTES, stream, problem, maxima, operands, piece);
     }
   };
-  return {"128x128 " + std::to_string(SLOTS) + " slots", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run,
-          operands_at};
+  return {"", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run, operands_at};
 }
 
 const Registration registered =
@@ -251,11 +248,9 @@ const Registration registered =
         .source("Ootomo, Ozaki and Yokota")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::int8_split)
-        .configurations([](const Problem& p) {
-          return std::vector{configuration<2>(p), configuration<3>(p), configuration<4>(p)};
-        })
+        .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, 2 * SLOT_BYTES); })
+        .resources([] { return resources_of(int8x6_mma_kernel<Access::float2>, THREADS, SMEM_BYTES); })
         .registration();
 
 #endif

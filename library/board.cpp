@@ -43,20 +43,20 @@ BoardModel model_of(const Board& board) {
   const bool has_tensor_cores = is_measured || (is_known && has_full_tensor_cores(board.name));
   // A part of the multiprocessors has a part of the memory's bandwidth, which CUDA may not tell.
   const double part = static_cast<double>(board.multiprocessors) / H200_MULTIPROCESSORS;
-  for (WayRates& way : model.ways) {
-    const bool is_throttled = !is_measured && way.throttled < way.clock;
-    way.clock *= clock;
-    way.throttled *= is_throttled ? clock * THROTTLED : clock;
-    way.single *= is_measured ? clock : std::min(clock, part);
-    way.bytes *= is_measured ? bytes : std::min(bytes, part);
+  for (MethodRates& method : model.methods) {
+    const bool is_throttled = !is_measured && method.throttled < method.clock;
+    method.clock *= clock;
+    method.throttled *= is_throttled ? clock * THROTTLED : clock;
+    method.single *= is_measured ? clock : std::min(clock, part);
+    method.bytes *= is_measured ? bytes : std::min(bytes, part);
   }
   model.full_clock_cycles *= is_measured ? clock : 0.0;
   model.cublas.flops *= clock;
   model.cublas.bytes *= bytes;
   model.margin = is_measured ? 1.0 : MARGIN;
   if (!has_tensor_cores) {
-    for (std::size_t way = 1; way < WAYS; ++way) {
-      model.ways[way].clock = 0.0;
+    for (const Method method : {Method::bf16x6, Method::tall_bf16x6, Method::fp16x3, Method::int8x6}) {
+      model[method].clock = 0.0;
     }
   }
   return model;

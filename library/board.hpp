@@ -21,16 +21,17 @@ struct Board {
   double bytes_per_us = 0.0;  ///< of its memory, at its peak
 };
 
-/// Kernels whose times have constants in common: those of chapters 09, 11, 12 and 13, and of 11 for thin products.
-enum class Way { every_shape, bf16x6, tall_bf16x6, fp16x3, int8x6 };
-constexpr std::size_t WAYS = 5;
-constexpr std::array<const char*, WAYS> WAY_NAMES{"09_every_shape", "11_bf16x6", "11_bf16x6_tall", "12_fp16x3",
-                                                  "13_int8x6"};
+/// Kernels whose times have constants in common: chapter 09, its arithmetic for every layout, chapter 11, its
+/// arithmetic for thin products, and chapters 12 and 13.
+enum class Method { every_shape, every_layout, bf16x6, tall_bf16x6, fp16x3, int8x6 };
+constexpr std::size_t METHODS = 6;
+constexpr std::array<const char*, METHODS> METHOD_NAMES{"09_every_shape", "09_every_layout", "11_bf16x6",
+                                                        "11_bf16x6_tall", "12_fp16x3",       "13_int8x6"};
 
-/// The constants of a way. A chapter's own cost model counts the cycles.
-struct WayRates {
+/// The constants of a method. A chapter's own cost model counts the cycles.
+struct MethodRates {
   double launch = 0.0;     ///< microseconds of each launch besides the work of its kernels
-  double clock = 0.0;      ///< cycles a microsecond in short products; 0: not known, and the way is not taken
+  double clock = 0.0;      ///< cycles a microsecond in short products; 0: not known, and the method is not taken
   double throttled = 0.0;  ///< the same for the cycles beyond BoardModel::full_clock_cycles, which power limits
   double bytes = 0.0;      ///< a microsecond, read and written before a product
   double single = 0.0;     ///< bytes of C a microsecond, besides, where each float of it is stored for itself
@@ -77,19 +78,20 @@ struct CublasTable {
 
 /// The constants of a board; at first those of an H200.
 struct BoardModel {
-  std::array<WayRates, WAYS> ways{{{-1, 1980, 1980, 3.8e6, 0.85e6},
-                                   {9, 1980, 1760, 3.8e6, 0.85e6},
-                                   {9, 1980, 1760, 3.8e6, 0.85e6},
-                                   {9, 1980, 1600, 3.8e6, 0.85e6},
-                                   {10, 1980, 1870, 3.8e6, 0.85e6}}};
+  std::array<MethodRates, METHODS> methods{{{-1, 1980, 1980, 3.8e6, 0.85e6},
+                                            {-1, 1980, 1980, 3.8e6, 0.85e6},
+                                            {9, 1980, 1760, 3.8e6, 0.85e6},
+                                            {9, 1980, 1760, 3.8e6, 0.85e6},
+                                            {9, 1980, 1600, 3.8e6, 0.85e6},
+                                            {10, 1980, 1870, 3.8e6, 0.85e6}}};
   double full_clock_cycles = 40 * 1980;  ///< for which tensor cores keep the full clock
   CublasRates cublas;
   CublasTable cublas_table;
   double margin = 1.0;  ///< the library has to be predicted to be so many times as fast as cuBLAS
 
-  const WayRates& operator[](Way way) const { return ways[static_cast<std::size_t>(way)]; }
-  WayRates& operator[](Way way) { return ways[static_cast<std::size_t>(way)]; }
-  bool knows(Way way) const { return (*this)[way].clock > 0.0; }
+  const MethodRates& operator[](Method method) const { return methods[static_cast<std::size_t>(method)]; }
+  MethodRates& operator[](Method method) { return methods[static_cast<std::size_t>(method)]; }
+  bool knows(Method method) const { return (*this)[method].clock > 0.0; }
 };
 
 /// The constants hold for the H200 itself (SXM), and for the H100 (SXM), whose multiprocessors, clock and power are the

@@ -25,11 +25,13 @@ constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
-constexpr double UNALIGNED = 1.08;   // times as many cycles of chapter 09, where rows of B and C are no groups of four
-constexpr double SPLIT_CALL = 4;     // microseconds of a call besides its launches
-constexpr double THIN_CALL = 6;      // microseconds of both launches besides their work
-constexpr double THIN_L2 = 0.75;     // of the time that a byte takes from memory, one from the L2
-constexpr double THIN_COLUMNS = 64;  // for which the long operand is read
+constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
+constexpr double THIN_CALL = 6;              // microseconds of both launches besides their work
+constexpr double THIN_L2 = 0.75;             // of the time that a byte takes from memory, one from the L2
+constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
+constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
+/// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.08};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -129,9 +131,17 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   return cublas_microseconds(board_model(), shape, batch_count);
 }
 
-Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count) {
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count) {
+  const BoardModel& board = board_model();
+  const bool is_in_table = !board.cublas_table.us.empty();
+  const bool was_measured = board.margin == 1.0;
+  const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout % 4] : 1.0;
+  return factor * cublas_microseconds(board, shape, batch_count);
+}
+
+Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags) {
   const auto count = static_cast<double>(batch_count);
-  return {Way::every_shape, count, count * cycles * (shape.n % 4 == 0 ? 1.0 : UNALIGNED)};
+  return {method, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
 }
 
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
@@ -140,16 +150,12 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double c = 4 * static_cast<double>(batch_count) * static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const auto count = static_cast<double>(launches);
-  return {splitting.way,
-          count,
-          cycles,
-          elements * splitting.bytes,
-          SPLIT_CALL + count * splitting.other,
+  return {splitting.method,          count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other,
           shape.n % 2 == 0 ? 0.0 : c};
 }
 
 double microseconds(const BoardModel& board, const Cost& cost) {
-  const WayRates& rates = board[cost.way];
+  const MethodRates& rates = board[cost.method];
   const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
   return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + cost.single / rates.single +
          at_full_clock / rates.clock + (cost.cycles - at_full_clock) / rates.throttled;
@@ -161,12 +167,13 @@ Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_
   const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
   const double from_memory = 4 * m * lines;
   const double from_l2 = (4 * m * std::ceil(n / THIN_COLUMNS) + 3 * n * std::ceil(m / rows)) * lines;
-  return {Way::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2), static_cast<double>(launches) * THIN_CALL};
+  return {Method::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2),
+          static_cast<double>(launches) * THIN_CALL};
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {
   const double of_block = std::max(FEWEST_PASSES, passes / shape.multiprocessors);
-  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) / board_model()[Way::every_shape].clock : 0.0;
+  return passes > 0 ? of_block * PASS * static_cast<double>(shape.k) / board_model()[Method::every_shape].clock : 0.0;
 }
 
 }  // namespace sgemm

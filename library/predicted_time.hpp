@@ -30,9 +30,13 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
+/// The same as chapter 09's time is compared with. That is predicted within some 2 %, so that this time errs less on
+/// the safe side: in most layouts cuBLAS takes longer than it needs at least (docs/lab/libsgemm.md).
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count);
+
 /// The work of all kernels of an algorithm for a batch.
 struct Cost {
-  Way way = Way::every_shape;
+  Method method = Method::every_shape;
   double launches = 1.0;
   double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
   double bytes = 0.0;   ///< that are read and written before the products
@@ -40,20 +44,21 @@ struct Cost {
   double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
-/// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
-Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count);
+/// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each,
+/// or of the library's kernels for every layout. `lowers_flags`: a memset goes before each.
+Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
-  Way way;
+  Method method;
   double bytes;        ///< that are read and written for each number of A and B before the product
-  double other = 0.0;  ///< microseconds of each launch besides those that a board has for its way
+  double other = 0.0;  ///< microseconds of each launch besides those that a board has for its method
 };
-constexpr Splitting BF16X6_SPLITTING{Way::bf16x6, 4 + 6};
-constexpr Splitting TALL_BF16X6_SPLITTING{Way::tall_bf16x6, 4 + 6};
-constexpr Splitting FP16X3_SPLITTING{Way::fp16x3, 4 + 4};
-constexpr Splitting INT8X6_SPLITTING{Way::int8x6, 4 + 3};
-constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Way::int8x6, 4 + 4 + 3, 8};
+constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6};
+constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6};
+constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4};
+constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3};
+constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 8};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.

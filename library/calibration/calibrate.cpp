@@ -25,7 +25,7 @@ constexpr std::size_t LARGEST_OPERAND = std::size_t{1} << 26U;
 constexpr double SECONDS = 45;
 /// Of them, for the library's own algorithms.
 constexpr double SHARE_OF_ALGORITHMS = 0.5;
-/// Algorithms that take so many times as long as the fastest one of their way are never chosen, and need no fit.
+/// Algorithms that take so many times as long as the fastest one of their method are never chosen, and need no fit.
 constexpr double HOPELESS = 1.3;
 
 /// Products for the library's algorithms.
@@ -35,12 +35,20 @@ std::vector<GemmBatch> products_for_algorithms() {
     all.push_back(contiguous(size, size, size, false, false));
     all.push_back(contiguous(size, size, size, size % 2048 == 0, true));
   }
+  unsigned layout = 0;
   for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
-           {4096, 4096, 256}, {8192, 8192, 128}, {1024, 1024, 8192}, {512, 512, 8192},   {256, 8192, 2048},
-           {8192, 256, 1024}, {2048, 2048, 512}, {4096, 1024, 1024}, {32, 4096, 4096},   {8192, 32, 8192},
-           {64, 8192, 2048},  {2048, 64, 2048},  {8192, 64, 8192},   {128, 4096, 4096},  {8192, 128, 8192},
-           {2048, 128, 2048}, {1000, 3000, 500}, {300, 5000, 700},   {8192, 4096, 1024}, {1536, 1536, 3072}}) {
-    all.push_back(contiguous(m, n, k, false, (m + n) % 512 != 0));
+           {4096, 4096, 256},  {8192, 8192, 128},  {1024, 1024, 8192}, {512, 512, 8192},   {256, 8192, 2048},
+           {8192, 256, 1024},  {2048, 2048, 512},  {4096, 1024, 1024}, {8192, 4096, 1024}, {1536, 1536, 3072},
+           {32, 4096, 4096},   {8192, 32, 8192},   {64, 8192, 2048},   {2048, 64, 2048},   {8192, 64, 8192},
+           {128, 4096, 4096},  {8192, 128, 8192},  {2048, 128, 2048},  {96, 2048, 1024},   {4096, 96, 512},
+           {1024, 128, 4096},  {50, 6000, 1500},   {6000, 52, 700},    {32, 8192, 512},    {100, 3001, 2000},
+           {2048, 2048, 96},   {4096, 512, 64},    {5321, 567, 77},    {3001, 900, 100},   {768, 768, 2048},
+           {300, 1000, 4000},  {2000, 2000, 1500}, {1000, 3000, 500},  {300, 5000, 700},   {500, 700, 900},
+           {1001, 3001, 500},  {2047, 1023, 300},  {501, 5001, 1000},  {5001, 701, 129},   {257, 4095, 600},
+           {3000, 1001, 3000}, {999, 999, 4001},   {701, 701, 701},    {4001, 2001, 201},  {1500, 1501, 1400}}) {
+    all.push_back(contiguous(m, n, k, layout / 2 % 2 != 0, layout % 2 != 0));
+    all.push_back(contiguous(m, n, k, false, false));
+    ++layout;
   }
   for (const auto& [size, k, count] : std::vector<std::array<std::int64_t, 3>>{
            {256, 256, 64}, {512, 512, 16}, {1024, 512, 8}, {512, 64, 64}, {2048, 1024, 4}}) {
@@ -53,12 +61,12 @@ std::vector<GemmBatch> products_for_algorithms() {
   return all;
 }
 
-/// By way.
-std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measurement, int multiprocessors,
-                                                         int all_multiprocessors, Clock::time_point until) {
-  std::array<std::vector<TimedCost>, WAYS> times;
+/// By method.
+std::array<std::vector<TimedCost>, METHODS> time_algorithms(Measurement& measurement, int multiprocessors,
+                                                            int all_multiprocessors, Clock::time_point until) {
+  std::array<std::vector<TimedCost>, METHODS> times;
   for (const GemmBatch& product : products_for_algorithms()) {
-    std::array<std::vector<TimedCost>, WAYS> of_product;
+    std::array<std::vector<TimedCost>, METHODS> of_product;
     std::string without;
     for (const Algorithm& algorithm :
          algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, all_multiprocessors, without)) {
@@ -66,15 +74,15 @@ std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measuremen
         return times;
       }
       if (const std::optional<double> us = measurement.of(algorithm, product)) {
-        of_product[static_cast<std::size_t>(algorithm.cost.way)].push_back({algorithm.cost, *us});
+        of_product[static_cast<std::size_t>(algorithm.cost.method)].push_back({algorithm.cost, *us});
       }
     }
-    for (std::size_t way = 0; way < WAYS; ++way) {
+    for (std::size_t method = 0; method < METHODS; ++method) {
       double fastest = 1e300;
-      for (const TimedCost& time : of_product[way]) {
+      for (const TimedCost& time : of_product[method]) {
         fastest = std::min(fastest, time.us);
       }
-      std::copy_if(of_product[way].begin(), of_product[way].end(), std::back_inserter(times[way]),
+      std::copy_if(of_product[method].begin(), of_product[method].end(), std::back_inserter(times[method]),
                    [&](const TimedCost& time) { return time.us <= HOPELESS * fastest; });
     }
   }
@@ -136,10 +144,10 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   Measurement measurement(LARGEST_OPERAND);
   measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
-  const std::array<std::vector<TimedCost>, WAYS> times =
+  const std::array<std::vector<TimedCost>, METHODS> times =
       time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
-  for (std::size_t way = 0; way < WAYS; ++way) {
-    board.ways[way] = fit_way(times[way], board.full_clock_cycles);
+  for (std::size_t method = 0; method < METHODS; ++method) {
+    board.methods[method] = fit_method(times[method], board.full_clock_cycles);
   }
   board.cublas_table.multiprocessors = multiprocessors;
   board.cublas = fit_cublas(time_cublas(measurement, board.cublas_table, after(1.0)));

@@ -31,12 +31,12 @@ struct Range {
   double most;
 };
 // The chapters' own models count cycles for a launch, so that what is left of it may be less than nothing.
-constexpr std::array<Range, 5> WAY_RANGES{{{-20, 200}, {10, 20000}, {10, 20000}, {1e3, 1e13}, {1e3, 1e13}}};
+constexpr std::array<Range, 5> METHOD_RANGES{{{-20, 200}, {10, 20000}, {10, 20000}, {1e3, 1e13}, {1e3, 1e13}}};
 constexpr std::array<Range, 3> CUBLAS_RANGES{{{0.1, 200}, {1e3, 1e8}, {1e3, 1e13}}};
 constexpr Range TIME_RANGE{0.1, 1e7};
 
-std::array<double*, 5> numbers_of(WayRates& way) {
-  return {&way.launch, &way.clock, &way.throttled, &way.bytes, &way.single};
+std::array<double*, 5> numbers_of(MethodRates& method) {
+  return {&method.launch, &method.clock, &method.throttled, &method.bytes, &method.single};
 }
 std::array<double*, 3> numbers_of(CublasRates& cublas) { return {&cublas.call, &cublas.flops, &cublas.bytes}; }
 
@@ -123,9 +123,9 @@ std::string text_of(const Calibration& calibration) {
     text << "key." << name << ' ' << value << '\n';
   }
   BoardModel board = calibration.board;
-  for (std::size_t i = 0; i < WAYS; ++i) {
-    if (board.ways[i].clock > 0.0) {
-      print(text, WAY_NAMES[i], numbers_of(board.ways[i]));
+  for (std::size_t i = 0; i < METHODS; ++i) {
+    if (board.methods[i].clock > 0.0) {
+      print(text, METHOD_NAMES[i], numbers_of(board.methods[i]));
     }
   }
   print(text, "cublas", numbers_of(board.cublas));
@@ -153,13 +153,13 @@ Calibration calibration_of(const std::string& text) {
   }
   Calibration calibration;
   BoardModel& board = calibration.board;
-  board.ways = {};
+  board.methods = {};
   board.cublas.call = 0.0;
   while (std::getline(lines, line) && line != LAST_LINE) {
     const std::size_t blank = std::min(line.find(' '), line.size());
     const std::string name = line.substr(0, blank);
     const std::string value = line.substr(std::min(blank + 1, line.size()));
-    const auto* const way = std::find(WAY_NAMES.begin(), WAY_NAMES.end(), name);
+    const auto* const method = std::find(METHOD_NAMES.begin(), METHOD_NAMES.end(), name);
     const auto* const layout = std::find(LAYOUT_NAMES.begin(), LAYOUT_NAMES.end(), name);
     if (name == "date") {
       calibration.date = value;
@@ -168,8 +168,9 @@ Calibration calibration_of(const std::string& text) {
       if (name == "key.multiprocessors") {
         board.cublas_table.multiprocessors = std::atoi(value.c_str());
       }
-    } else if (way != WAY_NAMES.end()) {
-      read(line, value, numbers_of(board.ways[static_cast<std::size_t>(way - WAY_NAMES.begin())]), WAY_RANGES);
+    } else if (method != METHOD_NAMES.end()) {
+      read(line, value, numbers_of(board.methods[static_cast<std::size_t>(method - METHOD_NAMES.begin())]),
+           METHOD_RANGES);
     } else if (name == "cublas") {
       read(line, value, numbers_of(board.cublas), CUBLAS_RANGES);
     } else if (layout != LAYOUT_NAMES.end()) {
@@ -267,19 +268,19 @@ std::string describe(const FoundCalibration& found, const BoardModel& built_in) 
   text << found.path << ", of " << found.calibration->date << ". Its constants, and those that are built in:\n";
   text.precision(4);
   text << "  a launch, us; cycles a us in short and in long products; GB/s of splitting, and of single stores\n";
-  const auto row = [&](const WayRates& way) {
-    if (!(way.clock > 0.0)) {
+  const auto row = [&](const MethodRates& method) {
+    if (!(method.clock > 0.0)) {
       text << "not known";
       return;
     }
-    text << way.launch << ", " << way.clock << ", " << way.throttled << ", " << way.bytes / 1e3 << ", "
-         << way.single / 1e3;
+    text << method.launch << ", " << method.clock << ", " << method.throttled << ", " << method.bytes / 1e3 << ", "
+         << method.single / 1e3;
   };
-  for (std::size_t i = 0; i < WAYS; ++i) {
-    text << "  " << WAY_NAMES[i] << ": ";
-    row(board.ways[i]);
+  for (std::size_t i = 0; i < METHODS; ++i) {
+    text << "  " << METHOD_NAMES[i] << ": ";
+    row(board.methods[i]);
     text << " (";
-    row(built_in.ways[i]);
+    row(built_in.methods[i]);
     text << ")\n";
   }
   const auto of_cublas = [&](const CublasRates& cublas) {

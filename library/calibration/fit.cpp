@@ -14,7 +14,7 @@ constexpr double MOST_THROTTLED = 2.5;
 constexpr double SMALLEST_FACTOR = 1e-6;  // of a term that is about 1, so that no rate is infinite
 using Terms = std::array<double, TERMS>;
 
-/// What the constants of a way are multiplied with. The fourth one is what throttled cycles take longer than others.
+/// What the constants of a method are multiplied with. The fourth one is what throttled cycles take longer than others.
 Terms terms_of(const Cost& cost, double full_clock_cycles) {
   const double at_full_clock = std::min(cost.cycles, full_clock_cycles);
   return {cost.launches, cost.bytes, cost.cycles, cost.cycles - at_full_clock, cost.single};
@@ -48,7 +48,7 @@ void improve(Terms& factors, const Terms& largest, const std::vector<Terms>& row
 
 }  // namespace
 
-WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles) {
+MethodRates fit_method(const std::vector<TimedCost>& times, double full_clock_cycles) {
   if (times.size() < FEWEST_TIMES) {
     return {};
   }
@@ -85,7 +85,7 @@ WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles) 
     }
   }
   // A rate for which nothing was measured is an H200's.
-  const WayRates any = BoardModel()[Way::every_shape];
+  const MethodRates any = BoardModel()[Method::every_shape];
   const auto rate = [&](std::size_t i, double otherwise) {
     return largest[i] > 0.0 ? largest[i] / factors[i] : otherwise;
   };

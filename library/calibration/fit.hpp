@@ -14,9 +14,9 @@ struct TimedCost {
   double us;
 };
 
-/// The constants of a way for which its costs take about as long as was measured. Half of the times may be far off.
+/// The constants of a method for which its costs take about as long as was measured. Half of the times may be far off.
 /// Unknown constants where there are too few.
-WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles);
+MethodRates fit_method(const std::vector<TimedCost>& times, double full_clock_cycles);
 
 struct TimedProduct {
   PredictedShape shape;

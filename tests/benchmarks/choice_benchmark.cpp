@@ -129,7 +129,7 @@ Chosen choose_by(const BoardModel& board, const Case& one, sgemm_accuracy_t accu
   const auto found = one.algorithms.find(accuracy);
   for (const Timed& timed : found == one.algorithms.end() ? std::vector<Timed>() : found->second) {
     chosen.best_us = std::min(chosen.best_us, timed.us);
-    if (board.knows(timed.algorithm.cost.way) && microseconds(board, timed.algorithm.cost) < least) {
+    if (board.knows(timed.algorithm.cost.method) && microseconds(board, timed.algorithm.cost) < least) {
       least = microseconds(board, timed.algorithm.cost);
       chosen.us = timed.us;
     }
@@ -177,7 +177,8 @@ bool report(const char* name, const BoardModel& board, const std::vector<Case>& 
 
 void write_csv(const std::string& path, const std::vector<Case>& cases, int multiprocessors) {
   std::FILE* const csv = std::fopen(path.c_str(), "w");
-  fmt::print(csv, "m,n,k,ta,tb,count,multiprocessors,way,kernel,configuration,launches,cycles,bytes,other,single,us\n");
+  fmt::print(csv,
+             "m,n,k,ta,tb,count,multiprocessors,method,kernel,configuration,launches,cycles,bytes,other,single,us\n");
   for (const Case& one : cases) {
     const GemmProblem& p = one.shape.first;
     const std::string shape = fmt::format("{},{},{},{:d},{:d},{},{}", p.m, p.n, p.k, p.a_transposed, p.b_transposed,
@@ -187,7 +188,7 @@ void write_csv(const std::string& path, const std::vector<Case>& cases, int mult
                                            ? one.algorithms.at(SGEMM_ACCURACY_ROWWISE)
                                            : std::vector<Timed>()) {
       const Cost& cost = algorithm.cost;
-      fmt::print(csv, "{},{},{},{},{},{:.0f},{:.0f},{},{:.0f},{:.3f}\n", shape, static_cast<int>(cost.way),
+      fmt::print(csv, "{},{},{},{},{},{:.0f},{:.0f},{},{:.0f},{:.3f}\n", shape, static_cast<int>(cost.method),
                  algorithm.kernel, algorithm.configuration, cost.launches, cost.cycles, cost.bytes, cost.other,
                  cost.single, us);
     }

@@ -29,21 +29,21 @@ const Board MIG = board("NVIDIA H200 MIG 1g.18gb", 16, 1980, 3201, 6016);
 TEST(BoardTest, TheMeasuredBoardIsAsItIs) {
   const BoardModel model = model_of(H200);
   const BoardModel plain;
-  for (std::size_t way = 0; way < WAYS; ++way) {
-    EXPECT_EQ(model.ways[way].clock, plain.ways[way].clock) << way;
-    EXPECT_EQ(model.ways[way].throttled, plain.ways[way].throttled) << way;
+  for (std::size_t method = 0; method < METHODS; ++method) {
+    EXPECT_EQ(model.methods[method].clock, plain.methods[method].clock) << method;
+    EXPECT_EQ(model.methods[method].throttled, plain.methods[method].throttled) << method;
   }
-  EXPECT_DOUBLE_EQ(model[Way::bf16x6].bytes, plain[Way::bf16x6].bytes);
+  EXPECT_DOUBLE_EQ(model[Method::bf16x6].bytes, plain[Method::bf16x6].bytes);
   EXPECT_EQ(model.margin, 1.0);
 }
 
 TEST(BoardTest, TheSameBoardWithSlowerMemoryHasAllButItsBandwidth) {
   const BoardModel model = model_of(H100_SXM);
   const BoardModel plain;
-  EXPECT_EQ(model[Way::bf16x6].clock, 1980);
+  EXPECT_EQ(model[Method::bf16x6].clock, 1980);
   EXPECT_EQ(model.margin, 1.0);
   EXPECT_EQ(model.full_clock_cycles, plain.full_clock_cycles);
-  EXPECT_NEAR(model[Way::bf16x6].bytes / plain[Way::bf16x6].bytes, 0.697, 0.001);
+  EXPECT_NEAR(model[Method::bf16x6].bytes / plain[Method::bf16x6].bytes, 0.697, 0.001);
   EXPECT_NEAR(model.cublas.bytes / plain.cublas.bytes, 0.697, 0.001);
 }
 
@@ -51,22 +51,22 @@ TEST(BoardTest, OtherBoardsHaveAMarginAndLessPower) {
   for (const Board& other : {H100_PCIE, H100_NVL, GH200, MIG}) {
     const BoardModel model = model_of(other);
     EXPECT_EQ(model.margin, 1.25) << other.name;
-    EXPECT_LT(model[Way::bf16x6].throttled, 0.61 * 1760) << other.name;
+    EXPECT_LT(model[Method::bf16x6].throttled, 0.61 * 1760) << other.name;
     EXPECT_EQ(model.full_clock_cycles, 0.0) << other.name;
-    EXPECT_TRUE(model.knows(Way::int8x6)) << other.name;
+    EXPECT_TRUE(model.knows(Method::int8x6)) << other.name;
   }
-  EXPECT_NEAR(model_of(H100_PCIE)[Way::every_shape].clock, 1755, 1e-9);
-  EXPECT_NEAR(model_of(MIG)[Way::fp16x3].bytes, 3.8e6 * 16 / 132, 1e-3)
+  EXPECT_NEAR(model_of(H100_PCIE)[Method::every_shape].clock, 1755, 1e-9);
+  EXPECT_NEAR(model_of(MIG)[Method::fp16x3].bytes, 3.8e6 * 16 / 132, 1e-3)
       << "a part of the GPU has a part of the bandwidth";
   EXPECT_NEAR(model_of(MIG).cublas.bytes, BoardModel().cublas.bytes, 1e-3) << "and cuBLAS, to be safe, all";
 }
 
 TEST(BoardTest, TensorCoresOfUnknownSpeedAreNotTaken) {
-  EXPECT_FALSE(model_of(H20).knows(Way::bf16x6));
-  EXPECT_TRUE(model_of(H20).knows(Way::every_shape));
-  EXPECT_FALSE(model_of(board("NVIDIA H20-3e", 78, 1980, 3201, 6016)).knows(Way::fp16x3));
-  EXPECT_FALSE(model_of(board("Graphics Device", 132, 1980, 3201, 6016)).knows(Way::fp16x3));
-  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).knows(Way::int8x6)) << "CUDA told no clock";
+  EXPECT_FALSE(model_of(H20).knows(Method::bf16x6));
+  EXPECT_TRUE(model_of(H20).knows(Method::every_shape));
+  EXPECT_FALSE(model_of(board("NVIDIA H20-3e", 78, 1980, 3201, 6016)).knows(Method::fp16x3));
+  EXPECT_FALSE(model_of(board("Graphics Device", 132, 1980, 3201, 6016)).knows(Method::fp16x3));
+  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).knows(Method::int8x6)) << "CUDA told no clock";
   EXPECT_EQ(model_of({"", 0, 0, 0}).margin, 1.25);
 }
 

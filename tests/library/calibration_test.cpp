@@ -26,14 +26,14 @@ namespace sgemm::test {
 namespace {
 
 /// Works as calibration has them: launches, splitting, short and long products.
-std::vector<Cost> costs(Way way) {
+std::vector<Cost> costs(Method method) {
   std::vector<Cost> all;
   for (double cycles = 2e4; cycles < 1e8; cycles *= 1.7) {
     for (const double bytes : {1e6, 3e7, 4e8}) {
       for (const double launches : {1.0, 2.0}) {
         for (const double single : {0.0, bytes}) {
-          const bool splits = way != Way::every_shape;
-          all.push_back({way, launches, cycles, splits ? bytes : 0.0, 4.0, splits ? single : 0.0});
+          const bool splits = method != Method::every_shape && method != Method::every_layout;
+          all.push_back({method, launches, cycles, splits ? bytes : 0.0, 4.0, splits ? single : 0.0});
         }
       }
     }
@@ -44,28 +44,30 @@ std::vector<Cost> costs(Way way) {
 /// A board with other constants than an H200's.
 BoardModel other_board() {
   BoardModel board;
-  board.ways = {{{3, 1400, 1300, 3.8e6, 0.85e6},
-                 {12, 1350, 700, 1.2e6, 0.3e6},
-                 {15, 1410, 1000, 2.1e6, 0.4e6},
-                 {7, 1380, 900, 1.4e6, 0.5e6},
-                 {}}};
+  board.methods = {{{3, 1400, 1300, 3.8e6, 0.85e6},
+                    {4, 1200, 1100, 3.8e6, 0.85e6},
+                    {12, 1350, 700, 1.2e6, 0.3e6},
+                    {15, 1410, 1000, 2.1e6, 0.4e6},
+                    {7, 1380, 900, 1.4e6, 0.5e6},
+                    {}}};
   board.cublas = {4.5, 2.5e5, 1.3e6};
   return board;
 }
 
-TEST(FitTest, ConstantsOfAWayAreFoundAgain) {
+TEST(FitTest, ConstantsOfAMethodAreFoundAgain) {
   const BoardModel board = other_board();
-  for (const Way way : {Way::every_shape, Way::bf16x6, Way::tall_bf16x6, Way::fp16x3}) {
+  for (const Method method :
+       {Method::every_shape, Method::every_layout, Method::bf16x6, Method::tall_bf16x6, Method::fp16x3}) {
     std::vector<TimedCost> times;
-    for (const Cost& cost : costs(way)) {
+    for (const Cost& cost : costs(method)) {
       times.push_back({cost, microseconds(board, cost)});
     }
-    const WayRates rates = fit_way(times, board.full_clock_cycles);
-    EXPECT_NEAR(rates.launch, board[way].launch, 0.2) << static_cast<int>(way);
-    EXPECT_NEAR(rates.clock / board[way].clock, 1.0, 0.01) << static_cast<int>(way);
-    EXPECT_NEAR(rates.throttled / board[way].throttled, 1.0, 0.01) << static_cast<int>(way);
-    EXPECT_NEAR(rates.bytes / board[way].bytes, 1.0, 0.01) << static_cast<int>(way);
-    EXPECT_NEAR(rates.single / board[way].single, 1.0, 0.01) << static_cast<int>(way);
+    const MethodRates rates = fit_method(times, board.full_clock_cycles);
+    EXPECT_NEAR(rates.launch, board[method].launch, 0.2) << static_cast<int>(method);
+    EXPECT_NEAR(rates.clock / board[method].clock, 1.0, 0.01) << static_cast<int>(method);
+    EXPECT_NEAR(rates.throttled / board[method].throttled, 1.0, 0.01) << static_cast<int>(method);
+    EXPECT_NEAR(rates.bytes / board[method].bytes, 1.0, 0.01) << static_cast<int>(method);
+    EXPECT_NEAR(rates.single / board[method].single, 1.0, 0.01) << static_cast<int>(method);
   }
 }
 
@@ -75,21 +77,21 @@ TEST(FitTest, OutliersBendNothing) {
   std::mt19937 random(1);
   std::normal_distribution<double> noise(0.0, 0.02);
   std::vector<TimedCost> times;
-  for (const Cost& cost : costs(Way::bf16x6)) {
+  for (const Cost& cost : costs(Method::bf16x6)) {
     const double factor = times.size() % 6 == 0 ? 1.8 : std::exp(noise(random));
     times.push_back({cost, factor * microseconds(board, cost)});
   }
   BoardModel fitted = board;
-  fitted[Way::bf16x6] = fit_way(times, board.full_clock_cycles);
-  for (const Cost& cost : costs(Way::bf16x6)) {
+  fitted[Method::bf16x6] = fit_method(times, board.full_clock_cycles);
+  for (const Cost& cost : costs(Method::bf16x6)) {
     EXPECT_NEAR(microseconds(fitted, cost) / microseconds(board, cost), 1.0, 0.06) << cost.cycles << ' ' << cost.bytes;
   }
 }
 
 TEST(FitTest, TooFewTimesMakeNoConstants) {
-  const Cost cost = costs(Way::fp16x3).front();
-  EXPECT_EQ(fit_way({}, 1).clock, 0.0);
-  EXPECT_EQ(fit_way({7, TimedCost{cost, 10}}, 1).clock, 0.0);
+  const Cost cost = costs(Method::fp16x3).front();
+  EXPECT_EQ(fit_method({}, 1).clock, 0.0);
+  EXPECT_EQ(fit_method({7, TimedCost{cost, 10}}, 1).clock, 0.0);
 }
 
 std::vector<TimedProduct> cublas_times(const CublasRates& rates, const std::vector<double>& factors) {
@@ -196,8 +198,8 @@ TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   ASSERT_TRUE(found.calibration) << found.why_not;
   EXPECT_EQ(text_of(*found.calibration), text_);
   const BoardModel& board = found.calibration->board;
-  EXPECT_EQ(board[Way::fp16x3].throttled, 900);
-  EXPECT_FALSE(board.knows(Way::int8x6)) << "it was not measured";
+  EXPECT_EQ(board[Method::fp16x3].throttled, 900);
+  EXPECT_FALSE(board.knows(Method::int8x6)) << "it was not measured";
   EXPECT_EQ(board.cublas.flops, 2.5e5);
   EXPECT_EQ(board.cublas_table.at(3, 5, 13, 9), 123.5);
   EXPECT_EQ(board.cublas_table.count(), 1);
@@ -254,7 +256,7 @@ TEST_F(CalibrationTest, NumbersThatNoBoardHasAreRefused) {
   for (const char* const line : {"CT 32 8192 512", "TT 33 8192 512", "TT 16 32 32", "TT 32 16384 512"}) {
     EXPECT_NE(with("TT 32 8192 512", line), "") << line;
   }
-  EXPECT_NE(with("12_fp16x3", "12_fp16x4"), "") << "a way that this version does not have";
+  EXPECT_NE(with("12_fp16x3", "12_fp16x4"), "") << "a method that this version does not have";
   EXPECT_NE(with("cublas 4.5 250000 1300000\n", ""), "");
 }
 
@@ -331,11 +333,11 @@ TEST(CalibratedChoiceTest, ChoicesGoByTheFilesConstants) {
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "12_fp16x3");
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "13_int8x6");
   Calibration slow = calibration();
-  slow.board[Way::fp16x3].clock = slow.board[Way::fp16x3].throttled = 100;
+  slow.board[Method::fp16x3].clock = slow.board[Method::fp16x3].throttled = 100;
   host_board() = calibration_of(text_of(slow)).board;
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "11_bf16x6");
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "11_bf16x6") << "13 is not in the file";
-  slow.board.ways = {};
+  slow.board.methods = {};
   host_board() = calibration_of(text_of(slow)).board;
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "cublas");
   host_board() = {};
