@@ -171,7 +171,7 @@ const Registration registered =
         .max_compute_capability(90)  // wgmma is gone from later ones
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .configurations([](const Problem& p) { return int8::configurations<reproducible::FLOATS>(p, KERNELS); })
+        .configurations([](const Problem& p) { return int8::configurations<reproducible::Sum>(p, KERNELS); })
         .blocks_per_sm(1)
         .resources([] {
           return resources_of(reproducible_kernel<Access::float2>, int8::Shape::THREADS,

@@ -38,4 +38,10 @@ std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int mul
 /// Chapter 11 for products whose C has at most 128 rows or columns, many in a launch, for batches of either kind.
 std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
 
+/// Chapter 15, one product after the other, as 13.
+std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
+
+/// The reproducible class, for all products, but made for those whose C has few rows or columns. m, n and k may be 0.
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
+
 }  // namespace sgemm

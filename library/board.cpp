@@ -47,6 +47,7 @@ BoardModel model_of(const Board& board) {
     const bool is_throttled = !is_measured && way.throttled < way.clock;
     way.clock *= clock;
     way.throttled *= is_throttled ? clock * THROTTLED : clock;
+    way.single *= is_measured ? clock : std::min(clock, part);
     way.bytes *= is_measured ? bytes : std::min(bytes, part);
   }
   model.full_clock_cycles *= is_measured ? clock : 0.0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct WayRates {
   double clock = 0.0;      ///< cycles a microsecond in short products; 0: not known, and the way is not taken
   double throttled = 0.0;  ///< the same for the cycles beyond BoardModel::full_clock_cycles, which power limits
   double bytes = 0.0;      ///< a microsecond, read and written before a product
+  double single = 0.0;     ///< bytes of C a microsecond, besides, where each float of it is stored for itself
 };
 
 /// Of cuBLAS: the constants of a time that it needs at least.
@@ -41,18 +43,24 @@ struct CublasRates {
   double bytes = 4.5e6;         ///< a microsecond
 };
 
-/// Measured times of cuBLAS, in microseconds, for single products of the four layouts with m, n and k that are powers
-/// of two.
+/// Measured times of cuBLAS, in microseconds, for products and for batches of BATCH products, of the four layouts with
+/// m, n and k that are powers of two.
 struct CublasTable {
   static constexpr int FIRST = 5;  ///< exponents
   static constexpr int LAST = 13;
+  static constexpr int LAST_OF_BATCH = 10;
   static constexpr int SIZES = LAST - FIRST + 1;
-  static constexpr int LAYOUTS = 4;
+  static constexpr int BATCH = 16;
+  static constexpr int LAYOUTS = 8;  ///< NN, NT, TN and TT, and the same in batches
 
   int multiprocessors = 0;  ///< that cuBLAS had; those of the device in a file
   std::vector<double> us;   ///< empty, or 0 where there is none
 
-  static int layout(bool a_transposed, bool b_transposed) { return (a_transposed ? 2 : 0) + (b_transposed ? 1 : 0); }
+  static int layout(bool a_transposed, bool b_transposed, std::int64_t count) {
+    return (a_transposed ? 2 : 0) + (b_transposed ? 1 : 0) + (count > 1 ? 4 : 0);
+  }
+  static int count_of(int layout) { return layout < 4 ? 1 : BATCH; }
+  static int last_of(int layout) { return layout < 4 ? LAST : LAST_OF_BATCH; }
   /// Of exponents from FIRST to LAST.
   double& at(int layout, int m, int n, int k) {
     us.resize(LAYOUTS * SIZES * SIZES * SIZES);
@@ -69,11 +77,11 @@ struct CublasTable {
 
 /// The constants of a board; at first those of an H200.
 struct BoardModel {
-  std::array<WayRates, WAYS> ways{{{-1, 1980, 1980, 3.8e6},
-                                   {9, 1980, 1760, 3.8e6},
-                                   {9, 1980, 1760, 3.8e6},
-                                   {9, 1980, 1600, 3.8e6},
-                                   {10, 1980, 1870, 3.8e6}}};
+  std::array<WayRates, WAYS> ways{{{-1, 1980, 1980, 3.8e6, 0.85e6},
+                                   {9, 1980, 1760, 3.8e6, 0.85e6},
+                                   {9, 1980, 1760, 3.8e6, 0.85e6},
+                                   {9, 1980, 1600, 3.8e6, 0.85e6},
+                                   {10, 1980, 1870, 3.8e6, 0.85e6}}};
   double full_clock_cycles = 40 * 1980;  ///< for which tensor cores keep the full clock
   CublasRates cublas;
   CublasTable cublas_table;

@@ -13,27 +13,36 @@ std::string microseconds(double time) {
 
 }  // namespace
 
-Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without, double margin) {
+Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
+                      const std::string& without) {
   Choice choice;
-  choice.cublas_us = cublas_us;
-  const Algorithm* best = nullptr;
   for (const Algorithm& algorithm : algorithms) {
     if (algorithm.workspace_bytes <= workspace_limit &&
-        (best == nullptr || algorithm.microseconds() < best->microseconds())) {
-      best = &algorithm;
+        (!choice.algorithm || algorithm.microseconds() < choice.algorithm->microseconds())) {
+      choice.algorithm = algorithm;
     }
   }
-  if (best == nullptr) {
+  if (!choice.algorithm) {
     choice.reason = algorithms.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.algorithm_us = best->microseconds();
-  const std::string launches = best->launches > 1 ? std::to_string(best->launches) + " launches of " : "";
-  choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " + launches + best->kernel + ", at least " +
-                  microseconds(cublas_us) + " by cuBLAS" + (margin > 1.0 ? ", on a board that was not measured" : "");
-  if (margin * choice.algorithm_us < cublas_us) {
-    choice.algorithm = *best;
+  choice.algorithm_us = choice.algorithm->microseconds();
+  const std::int64_t launches = choice.algorithm->launches;
+  choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " +
+                  (launches > 1 ? std::to_string(launches) + " launches of " : "") + choice.algorithm->kernel;
+  return choice;
+}
+
+Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
+              const std::string& without, double margin) {
+  Choice choice = choose_fastest(algorithms, workspace_limit, without);
+  choice.cublas_us = cublas_us;
+  if (choice.algorithm) {
+    choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
+                     (margin > 1.0 ? ", on a board that was not measured" : "");
+    if (margin * choice.algorithm_us >= cublas_us) {
+      choice.algorithm.reset();
+    }
   }
   return choice;
 }

@@ -22,6 +22,11 @@ struct Choice {
   std::string reason;  ///< for people
 };
 
+/// The fastest of the algorithms, all made for one batch, that fits into a workspace of `workspace_limit` bytes.
+/// `without` is the reason for none where there are no algorithms.
+Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
+                      const std::string& without);
+
 /// The fastest of the algorithms, all made for one batch, if it fits into a workspace of `workspace_limit` bytes and is
 /// predicted to be more than `margin` times as fast as cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS
 /// where there are no algorithms.

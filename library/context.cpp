@@ -145,7 +145,8 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
                                              int all_multiprocessors, std::string& without) {
   const GemmProblem& p = batch.first;
   std::vector<Algorithm> algorithms;
-  if (!multiplies(p)) {
+  const bool reproducible = accuracy == SGEMM_ACCURACY_REPRODUCIBLE;
+  if (!multiplies(p) && !reproducible) {
     without = "nothing to multiply";
   } else if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
     without = "a dimension of 2^31 or more";
@@ -153,6 +154,12 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
     without = "more than 2^40 elements of C";
   } else if (batch.count > LARGEST_BATCH) {
     without = "a batch of 2^31 products or more";
+  } else if (reproducible) {
+    append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
+    if (multiplies(p)) {
+      append(algorithms, reproducible_algorithms(batch, multiprocessors));
+    }
+    without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";
   } else {
@@ -193,12 +200,18 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   std::string without;
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
+  const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
+                             CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
+  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
+                                                           : cublas_microseconds(shape, batch.count);
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    Choice choice = choose_fastest(algorithms, workspace_limit(), without);
+    choice.cublas_us = cublas_us;
+    return choice;
+  }
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.way); }),
                    algorithms.end());
-  const PredictedShape shape{p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed)};
-  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
-                                                           : cublas_microseconds(shape, batch.count);
   return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
 }
 
@@ -256,6 +269,10 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
 
 void sgemm_context::gemm(const GemmBatch& given) {
   Known& shape = known(given);
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    gemm_reproducibly(given, shape.choice);
+    return;
+  }
   if (!shape.choice.algorithm || takes_detour(given, shape)) {
     gemm_by_cublas(given);
     return;
@@ -271,6 +288,18 @@ void sgemm_context::gemm(const GemmBatch& given) {
     }
   }
   gemm_by_cublas(batch);
+}
+
+/// Nobody else has the bits of the class.
+void sgemm_context::gemm_reproducibly(const GemmBatch& batch, const Choice& choice) {
+  if (!choice.algorithm) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  const Memory memory(*this, choice.algorithm->workspace_bytes);
+  if (memory.missing()) {
+    throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+  }
+  choice.algorithm->launch(batch, memory.data(), stream_);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {

@@ -66,6 +66,7 @@ struct sgemm_context {
   bool takes_detour(const sgemm::GemmBatch& batch, Known& shape) const;
   std::size_t workspace_limit() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
+  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::Choice& choice);
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
 
   int forks_;  ///< that led to the process

@@ -5,7 +5,8 @@
 // Here it only notes them. When a block has no more tiles, its consumer warps compute all of them together, from
 // k-tiles of A and B in the memory of the rings, which nobody needs any more.
 //
-// Each sum is added in the order of k, as in a chapter, so that the bits are the same.
+// Each sum is added in the order of k, as in a chapter, so that the bits are the same. In the reproducible class, sums
+// are doubles.
 
 #include "common/epilogue.cuh"
 #include "common/target.hpp"
@@ -173,9 +174,14 @@ __device__ __forceinline__ void copy_lines(unsigned slot, const LinesOfTile& lin
   static_assert(LINES * PLAIN_K % CONSUMERS == 0 && CONSUMERS % LINES == 0 && CONSUMERS % PLAIN_K == 0);
 }
 
+__device__ __forceinline__ void add_product(float& sum, float x, float y) { sum += x * y; }
+__device__ __forceinline__ void add_product(double& sum, float x, float y) {
+  sum = fma(static_cast<double>(x), static_cast<double>(y), sum);
+}
+
 /// The products of up to PLAIN_GROUPS * LISTED lines of one operand, those listed from `first` on, with all lines of
 /// the other one. `store(listed, other, sum)` gets the numbers of both lines in their tiles.
-template <int LISTED, class Store>
+template <class Number, int LISTED, class Store>
 __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesOfTile& listed, int first, int count,
                                                const LinesOfTile& whole, const Store& store) {
   constexpr int LINES = PLAIN_GROUPS * LISTED;
@@ -203,7 +209,7 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesO
   for (int chunk = 0; chunk < PLAIN_SLOTS - 1; ++chunk) {
     copy(chunk);
   }
-  float sums[LISTED][PLAIN_COLUMNS] = {};
+  Number sums[LISTED][PLAIN_COLUMNS] = {};
 #pragma unroll 1
   for (int chunk = 0; chunk < chunks; ++chunk) {
     cp_async_wait_group<PLAIN_SLOTS - 2>();
@@ -226,10 +232,10 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesO
       const float4 y = ld_shared_v4_f32(y_at + k * WHOLE_STRIDE * FLOAT_BYTES);
 #pragma unroll
       for (int i = 0; i < LISTED; ++i) {
-        sums[i][0] += x[i] * y.x;
-        sums[i][1] += x[i] * y.y;
-        sums[i][2] += x[i] * y.z;
-        sums[i][3] += x[i] * y.w;
+        add_product(sums[i][0], x[i], y.x);
+        add_product(sums[i][1], x[i], y.y);
+        add_product(sums[i][2], x[i], y.z);
+        add_product(sums[i][3], x[i], y.w);
       }
     }
   }
@@ -292,9 +298,10 @@ __device__ __forceinline__ bool list_lines(PlainMemory& memory, const unsigned* 
   return by_rows;
 }
 
-/// Computes the noted elements of a tile of C. P is a DeferringProblem, or derived from it.
-template <class P>
-__device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile) {
+/// Computes the sums of the noted elements of a tile of C, each a Number. P is a DeferringProblem, or derived from it.
+/// `update_at(row, column, sum)` gets them with their places in the tile.
+template <class Number, class P, class UpdateAt>
+__device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile, const UpdateAt& update_at) {
   const std::int64_t c_tile = a_tile * tiles_along(p.n) + b_tile;
   const unsigned* const warps = p.deferred.warps + c_tile * CONSUMER_WARPS;
   if (!any_warp(warps)) {
@@ -308,12 +315,11 @@ __device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile)
   int count = 0;
   const bool by_rows =
       list_lines(memory, warps, p.deferred.pairs + c_tile * CONSUMERS, rows.count, columns.count, count);
-  const Scalars scalars = scalars_of(p);
-  const auto store = [&](int listed, int other, float sum) {
+  const auto store = [&](int listed, int other, Number sum) {
     const int row = by_rows ? listed : other;
     const int column = by_rows ? other : listed;
     if (row < rows.count && column < columns.count && is_noted(memory.pairs, row, column)) {
-      update(p.element_of_c(first_row + row, first_col + column), sum, scalars.alpha, scalars.beta);
+      update_at(row, column, sum);
     }
   };
   const LinesOfTile listed = by_rows ? rows : columns;
@@ -326,10 +332,10 @@ __device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile)
   while (first < count) {
     ++passes;
     if (count - first > PLAIN_GROUPS * FEW) {
-      multiply_lines<MANY>(memory, listed, first, count, whole, store);
+      multiply_lines<Number, MANY>(memory, listed, first, count, whole, store);
       first += PLAIN_GROUPS * MANY;
     } else {
-      multiply_lines<FEW>(memory, listed, first, count, whole, store);
+      multiply_lines<Number, FEW>(memory, listed, first, count, whole, store);
       first += PLAIN_GROUPS * FEW;
     }
   }
@@ -339,6 +345,16 @@ __device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile)
     volatile unsigned* const word = p.recomputed;
     *word = *word + passes;
   }
+}
+
+/// Computes the noted elements of a tile of C.
+template <class P>
+__device__ __forceinline__ void compute_tile(const P& p, int a_tile, int b_tile) {
+  const Scalars scalars = scalars_of(p);
+  compute_tile<float>(p, a_tile, b_tile, [&](int row, int column, float sum) {
+    update(p.element_of_c(std::int64_t{a_tile} * TILE_ROWS + row, std::int64_t{b_tile} * TILE_ROWS + column), sum,
+           scalars.alpha, scalars.beta);
+  });
 }
 
 /// Calls `compute(a_tile, b_tile)` for the tiles of C of a block that has deferred something. All consumers call it

@@ -189,7 +189,7 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
     algorithm.kernel = "09_every_shape";
     algorithm.configuration = name_of<Shape>(streamed);
     algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
-    algorithm.cost = every_shape_cost(cycles, 1, has_shares(planned));
+    algorithm.cost = every_shape_cost({batch.first.m, batch.first.n, batch.first.k}, cycles, 1, has_shares(planned));
     algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
       enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
     };

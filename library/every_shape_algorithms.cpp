@@ -30,21 +30,22 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-Algorithm algorithm(Configuration configuration, std::int64_t count) {
+Algorithm algorithm(Configuration configuration, const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = configuration.name;
   algorithm.workspace_bytes = configuration.workspace_bytes;
   const bool lowers_flags = configuration.zeroed_bytes > 0 && configuration.workspace_bytes > 0;
-  algorithm.cost = every_shape_cost(configuration.predicted_cycles, count, lowers_flags);
-  algorithm.launches = count;
+  algorithm.cost = every_shape_cost({p.m, p.n, p.k}, configuration.predicted_cycles, batch.count, lowers_flags);
+  algorithm.launches = batch.count;
   algorithm.launch = one_after_the_other(
-      [configuration = std::move(configuration)](const GemmProblem& p, void* workspace, cudaStream_t stream) {
+      [configuration = std::move(configuration)](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
         const std::size_t zeroed = std::min(configuration.zeroed_bytes, configuration.workspace_bytes);
         if (zeroed > 0) {
           CUDA_CHECK(cudaMemsetAsync(workspace, 0, zeroed, stream));
         }
-        configuration.launch(p, workspace, stream);
+        configuration.launch(problem, workspace, stream);
       });
   return algorithm;
 }
@@ -57,7 +58,7 @@ std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch) {
   std::vector<Algorithm> algorithms;
   if (is_plain && compute_capability() >= every_shape().min_compute_capability) {
     for (Configuration& configuration : every_shape().build(TARGET).configurations(batch.first)) {
-      algorithms.push_back(algorithm(std::move(configuration), batch.count));
+      algorithms.push_back(algorithm(std::move(configuration), batch));
     }
   }
   return algorithms;

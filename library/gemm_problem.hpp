@@ -4,6 +4,7 @@
 #include "common/problem.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace sgemm {
 
@@ -67,5 +68,19 @@ struct GemmBatch {
     return batch;
   }
 };
+
+/// The same batch with A and B exchanged: C^T = op(B)^T op(A)^T.
+inline GemmBatch transposed(GemmBatch batch) {
+  GemmProblem& p = batch.first;
+  std::swap(p.m, p.n);
+  std::swap(p.a, p.b);
+  std::swap(p.lda, p.ldb);
+  std::swap(p.a_transposed, p.b_transposed);
+  p.a_transposed = !p.a_transposed;
+  p.b_transposed = !p.b_transposed;
+  std::swap(batch.stride_a, batch.stride_b);
+  std::swap(batch.each_a, batch.each_b);
+  return batch;
+}
 
 }  // namespace sgemm

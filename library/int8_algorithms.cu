@@ -1,5 +1,5 @@
-// The kernels of chapter 13 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The maxima of
-// lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
+// The kernels of chapters 13 and 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The
+// maxima of lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
 
 #include "algorithms.hpp"
 #include "common/cuda_check.hpp"
@@ -7,6 +7,8 @@
 #include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/int8_product.cuh"
+#include "engine/reproducible.cuh"
+#include "engine/reproducible_tile.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
@@ -126,6 +128,43 @@ struct SplitLinesKernel {
   }
 };
 
+/// The policy of chapter 15's kernels. An alpha of 0 has no sign: nothing is multiplied then.
+template <class Shape_, Access ACCESS>
+struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
+  using Problem = DeferringProblem;
+
+  __device__ __forceinline__ static Scalars scalars_of(const Problem& p) {
+    const Scalars scalars = sgemm::scalars_of(p);
+    return {scalars.alpha == 0.0F ? 0.0F : scalars.alpha, scalars.beta};
+  }
+
+  __device__ __forceinline__ static void store(const Problem& p, const Workspace<Int8x6>& workspace,
+                                               const TilePlace& tile, const reproducible::Sums& sums) {
+    reproducible::store<ReproducibleGemm, ACCESS>(p, workspace, tile, sums);
+  }
+
+  /// The block computes them after its last tile.
+  __device__ __forceinline__ static void recompute(const Problem& p, const Workspace<Int8x6>&, const TilePlace& tile,
+                                                   unsigned left_out) {
+    defer(p, std::int64_t{tile.a} * TILE_ROWS + first_row(threadIdx.x),
+          std::int64_t{tile.b} * TILE_ROWS + first_column(threadIdx.x), left_out);
+  }
+
+  /// Of the two elements of a pair, one may have been stored.
+  __device__ __forceinline__ static void compute(const Problem& p, const Workspace<Int8x6>& workspace, int a_tile,
+                                                 int b_tile) {
+    const Scalars scalars = scalars_of(p);
+    const unsigned char* const rows = reproducible::row_codes(workspace, a_tile);
+    const unsigned char* const columns = reproducible::column_codes(workspace, b_tile);
+    compute_tile<double>(p, a_tile, b_tile, [&](int row, int column, double sum) {
+      if (rows[row] == UNSCALABLE_LINE || columns[column] == UNSCALABLE_LINE) {
+        float& c = p.c[(std::int64_t{a_tile} * TILE_ROWS + row) * p.ldc + std::int64_t{b_tile} * TILE_ROWS + column];
+        c = reproducible::updated<false>(scalars.alpha * sum, scalars.beta, scalars.beta == 0.0F ? 0.0F : c);
+      }
+    });
+  }
+};
+
 template <class Policy>
 __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(DeferringProblem p, void* memory, Schedule schedule) {
   Policy::before_first_tile();
@@ -136,8 +175,39 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(DeferringProble
   });
 }
 
+template <class Policy>
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    reproducible_gemm_kernel(DeferringProblem p, void* memory, Schedule schedule) {
+  Policy::before_first_tile();
+  const Workspace<Int8x6> workspace(p, memory);
+  produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
+    reproducible::Loop::consume<Policy>(p, workspace, schedule, rings);
+    compute_deferred<Policy>(p, schedule,
+                             [&](int a_tile, int b_tile) { Policy::compute(p, workspace, a_tile, b_tile); });
+  });
+}
+
+/// What differs between both chapters: the type of partial sums, and the kernel that multiplies.
+struct Int8x6Chapter {
+  using Partial = float;
+  static constexpr const char* KERNEL = "13_int8x6";
+  template <Access ACCESS>
+  static auto kernel() {
+    return gemm_kernel<OneGemm<Shape, ACCESS>>;
+  }
+};
+struct ReproducibleChapter {
+  using Partial = reproducible::Sum;
+  static constexpr const char* KERNEL = "15_reproducible";
+  template <Access ACCESS>
+  static auto kernel() {
+    return reproducible_gemm_kernel<ReproducibleGemm<Shape, ACCESS>>;
+  }
+};
+
+template <class Chapter>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, typename Chapter::Partial>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
@@ -149,7 +219,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const std::size_t operands_at = maxima_at + maxima_bytes;
   const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
   Algorithm algorithm;
-  algorithm.kernel = "13_int8x6";
+  algorithm.kernel = Chapter::KERNEL;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.cost =
@@ -177,7 +247,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
                        maxima, operands, flags);
     }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? gemm_kernel<OneGemm<Shape, Access::float2>> : gemm_kernel<OneGemm<Shape, Access::float1>>,
+    launch_dependent(pairs ? Chapter::template kernel<Access::float2>() : Chapter::template kernel<Access::float1>(),
                      work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
                      DeferringProblem(problem, deferred), operands, work.schedule);
   });
@@ -189,14 +259,27 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+namespace {
+
+template <class Chapter>
+std::vector<Algorithm> whole_and_streamed(const GemmBatch& batch, int multiprocessors) {
   std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && split_product::can_run<split_product::Int8x6>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(split_product::int8::algorithm(batch, multiprocessors, streamed));
+      all.push_back(split_product::int8::algorithm<Chapter>(batch, multiprocessors, streamed));
     }
   }
   return all;
+}
+
+}  // namespace
+
+std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return whole_and_streamed<split_product::int8::Int8x6Chapter>(batch, multiprocessors);
+}
+
+std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
+  return whole_and_streamed<split_product::int8::ReproducibleChapter>(batch, multiprocessors);
 }
 
 }  // namespace sgemm

@@ -25,10 +25,15 @@ constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
-constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
-constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
-/// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
-constexpr double CUBLAS_BESIDE_EVERY_SHAPE[CublasTable::LAYOUTS] = {1.05, 1.05, 1.0, 1.08};
+constexpr double UNALIGNED = 1.08;   // times as many cycles of chapter 09, where rows of B and C are no groups of four
+constexpr double SPLIT_CALL = 4;     // microseconds of a call besides its launches
+constexpr double THIN_CALL = 6;      // microseconds of both launches besides their work
+constexpr double THIN_L2 = 0.75;     // of the time that a byte takes from memory, one from the L2
+constexpr double THIN_COLUMNS = 64;  // for which the long operand is read
+constexpr double EVERY_SHAPE_FLAGS = 3.5;  // microseconds to lower the flags of a launch of chapter 09
+/// How many times as long as it needs at least cuBLAS takes with NN, NT, TN and TT, wherever chapter 09 is about as
+/// fast.
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.08};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -47,10 +52,9 @@ struct Place {
   double beyond;  ///< how far it is from there to the next larger one
 };
 
-Place place_of(std::int64_t size) {
-  const double exponent =
-      std::clamp<double>(std::log2(static_cast<double>(size)), CublasTable::FIRST, CublasTable::LAST);
-  const int below = std::min(static_cast<int>(exponent), CublasTable::LAST - 1);
+Place place_of(std::int64_t size, int last) {
+  const double exponent = std::clamp<double>(std::log2(static_cast<double>(size)), CublasTable::FIRST, last);
+  const int below = std::min(static_cast<int>(exponent), last - 1);
   return {below, exponent - below};
 }
 
@@ -61,8 +65,10 @@ double measured_over_least(const BoardModel& board, const PredictedShape& shape)
   if (table.us.empty() || table.multiprocessors != shape.multiprocessors) {
     return 1.0;
   }
-  const std::array<Place, 3> places{place_of(shape.m), place_of(shape.n), place_of(shape.k)};
+  const int last = CublasTable::last_of(shape.layout);
+  const std::array<Place, 3> places{place_of(shape.m, last), place_of(shape.n, last), place_of(shape.k, last)};
   double logarithm = 0.0;
+  double least = std::numeric_limits<double>::infinity();
   for (unsigned corner = 0; corner < 8; ++corner) {
     double weight = 1.0;
     std::array<int, 3> at{};
@@ -71,14 +77,17 @@ double measured_over_least(const BoardModel& board, const PredictedShape& shape)
       weight *= upper == 1 ? places[i].beyond : 1.0 - places[i].beyond;
       at[i] = places[i].below + upper;
     }
-    const double us = table.at(shape.layout, at[0], at[1], at[2]);
-    if (weight > 0.0 && us > 0.0) {
+    if (weight > 0.0) {
       const auto size = [&](int exponent) { return std::int64_t{1} << exponent; };
       const PredictedShape neighbour{size(at[0]), size(at[1]), size(at[2]), shape.multiprocessors};
-      logarithm += weight * std::log(us / cublas_microseconds(board.cublas, neighbour, 1));
+      const double us = table.at(shape.layout, at[0], at[1], at[2]);
+      const double bound = cublas_microseconds(board.cublas, neighbour, CublasTable::count_of(shape.layout));
+      const double factor = us > 0.0 ? us / bound : 1.0;
+      logarithm += weight * std::log(factor);
+      least = std::min(least, factor);
     }
   }
-  return std::exp(logarithm);
+  return (std::exp(logarithm) + least) / 2;
 }
 
 }  // namespace
@@ -117,8 +126,7 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
 }
 
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
-  const double factor = batch_count == 1 ? measured_over_least(board, shape) : 1.0;
-  return factor * cublas_microseconds(board.cublas, shape, batch_count);
+  return measured_over_least(board, shape) * cublas_microseconds(board.cublas, shape, batch_count);
 }
 
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
@@ -127,30 +135,45 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
 
 double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count) {
   const BoardModel& board = board_model();
-  const bool is_in_table = batch_count == 1 && !board.cublas_table.us.empty();
-  const bool was_measured = board.margin == 1.0;
-  const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout] : 1.0;
+  const bool like_h200 = board.margin == 1.0 && board.cublas_table.us.empty();
+  const double factor = like_h200 ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout % 4] : 1.0;
   return factor * cublas_microseconds(board, shape, batch_count);
 }
 
-Cost every_shape_cost(double cycles, std::int64_t batch_count, bool lowers_flags) {
+Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count, bool lowers_flags) {
   const auto count = static_cast<double>(batch_count);
-  return {Way::every_shape, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
+  return {Way::every_shape, count, count * cycles * (shape.n % 4 == 0 ? 1.0 : UNALIGNED), 0.0,
+          lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
 }
 
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles) {
   const double elements =
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
+  const double c = 4 * static_cast<double>(batch_count) * static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const auto count = static_cast<double>(launches);
-  return {splitting.way, count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other};
+  return {splitting.way,
+          count,
+          cycles,
+          elements * splitting.bytes,
+          SPLIT_CALL + count * splitting.other,
+          shape.n % 2 == 0 ? 0.0 : c};
 }
 
 double microseconds(const BoardModel& board, const Cost& cost) {
   const WayRates& rates = board[cost.way];
   const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
-  return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + at_full_clock / rates.clock +
-         (cost.cycles - at_full_clock) / rates.throttled;
+  return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + cost.single / rates.single +
+         at_full_clock / rates.clock + (cost.cycles - at_full_clock) / rates.throttled;
+}
+
+Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows) {
+  const auto m = static_cast<double>(tall.m);
+  const auto n = static_cast<double>(tall.n);
+  const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
+  const double from_memory = 4 * m * lines;
+  const double from_l2 = (4 * m * std::ceil(n / THIN_COLUMNS) + 3 * n * std::ceil(m / rows)) * lines;
+  return {Way::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2), static_cast<double>(launches) * THIN_CALL};
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {

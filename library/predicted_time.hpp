@@ -25,8 +25,8 @@ struct PredictedShape {
 /// cuBLAS takes a fifth more. "Never slower than cuBLAS" wants an estimate that errs on this side.
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count);
 
-/// The same for a board. Where it has measured times of cuBLAS, a single product takes as much longer than that as its
-/// neighbours among them do.
+/// The same for a board. Where it has measured times of cuBLAS, a product takes as much longer than that as its
+/// neighbours among them do, those that do so least above all.
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
@@ -41,11 +41,12 @@ struct Cost {
   double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
   double bytes = 0.0;   ///< that are read and written before the products
   double other = 0.0;   ///< microseconds
+  double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each.
 /// `lowers_flags`: a memset goes before each.
-Cost every_shape_cost(double cycles, std::int64_t batch_count, bool lowers_flags);
+Cost every_shape_cost(const PredictedShape& shape, double cycles, std::int64_t batch_count, bool lowers_flags);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {
@@ -65,6 +66,10 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
                 std::int64_t launches, double cycles);
 
 double microseconds(const BoardModel& board, const Cost& cost);
+
+/// Of the reproducible class's kernel for tall products, of which a cluster of blocks has `rows` rows at a time. It is
+/// the time of its bytes, and the board's way does not matter.
+Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
 double recomputed_microseconds(const PredictedShape& shape, double passes);

@@ -105,6 +105,10 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
     const Choice& choice = handle->choice(batch);
     copy(plan->reason, choice.reason);
     plan->cublas_us = choice.cublas_us;
+    if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+      copy(plan->kernel, "none");
+      return;
+    }
     plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
     plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
     copy(plan->kernel, "cublas");
@@ -142,7 +146,8 @@ StatusText text_of(sgemm_status_t status) {
       return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
     case SGEMM_STATUS_NOT_SUPPORTED:
       return {"SGEMM_STATUS_NOT_SUPPORTED",
-              "It would take cuBLAS, and that was not found, or the handle's fallback is none."};
+              "It would take cuBLAS, and that was not found, or the handle's fallback is none; or the product is to be "
+              "reproducible, and the library has no kernel for it on the device."};
   }
   return {"unknown", "This is not a status of the library."};
 }
@@ -204,7 +209,8 @@ sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
 sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
   return with(handle, [&] {
     require(accuracy == SGEMM_ACCURACY_FP32 || accuracy == SGEMM_ACCURACY_COMPONENTWISE ||
-            accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE);
+            accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE ||
+            accuracy == SGEMM_ACCURACY_REPRODUCIBLE);
     handle->accuracy = accuracy;
   });
 }

@@ -33,7 +33,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -50,20 +49,6 @@ struct TallProduct : DeferringProblem {
     return c_transposed ? c[column * ldc + row] : c[row * ldc + column];
   }
 };
-
-/// The same batch with A and B exchanged: C^T = op(B)^T op(A)^T.
-inline GemmBatch transposed(GemmBatch batch) {
-  GemmProblem& p = batch.first;
-  std::swap(p.m, p.n);
-  std::swap(p.a, p.b);
-  std::swap(p.lda, p.ldb);
-  std::swap(p.a_transposed, p.b_transposed);
-  p.a_transposed = !p.a_transposed;
-  p.b_transposed = !p.b_transposed;
-  std::swap(batch.stride_a, batch.stride_b);
-  std::swap(batch.each_a, batch.each_b);
-  return batch;
-}
 
 /// The batch as the engine's problem, for whose workspace there is no A, and each product's B is one operand tile
 /// wide.

@@ -1,6 +1,7 @@
 // Command line -> mode and plan -> for each case: operands, verification, measurement, record -> table and file.
 
 #include "base/interrupt.hpp"
+#include "baselines/calibration.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/launcher_process.hpp"
@@ -100,6 +101,16 @@ bool printed(const ParseResult& parsed) {
   return true;
 }
 
+ExitStatus run_calibration(const Options& options) {
+  const DeviceQuery device = device_of(options);
+  if (!device.device) {
+    return without_device(flag_of(Mode::calibrate), device.error);
+  }
+  std::cerr << fmt::format("Measuring products on the {} for at most a minute.\n", device.device->name);
+  std::cout << calibrate_library(options.out.value_or("")) << '\n';
+  return ALL_WELL;
+}
+
 /// A file's kernels need not know what they are tried for: which sizes, with which operands, timed or not. The words of
 /// the command line are where /proc/self/cmdline finds them.
 void hide_arguments(int argc, char** argv) {
@@ -121,6 +132,9 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   }
   if (options.protocol.mode == Mode::digest) {
     return run_digests(options);
+  }
+  if (options.protocol.mode == Mode::calibrate) {
+    return run_calibration(options);
   }
   const KernelTerms terms = kernel_terms(options.kernels);
   std::vector<const Kernel*> selected =

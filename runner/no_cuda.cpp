@@ -1,5 +1,6 @@
 // Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
+#include "baselines/calibration.hpp"
 #include "bench/gpu_bench.hpp"
 #include "bench/launcher_process.hpp"
 #include "device/device.hpp"
@@ -13,6 +14,8 @@ namespace sgemm {
 DeviceQuery query_device(int) { return {std::nullopt, "the runner was built without the CUDA toolkit"}; }
 
 void serve_as_launcher() { throw std::logic_error("there is no GPU to launch on"); }
+
+std::string calibrate_library(const std::string&) { throw std::logic_error("there is no GPU to measure"); }
 
 GpuLibraries gpu_libraries() { return {}; }
 

@@ -31,14 +31,14 @@ using split_product::TilePlace;
 using split_product::int8::DigitSums;
 using Workspace = split_product::Workspace<Int8x6>;
 
-/// A thread's sums of a tile of C.
+/// A thread's sums of a tile of C, in halves: whole ones would need pairs of registers side by side.
 struct Sums {
   int high[64];
   unsigned low[64];
+
+  __device__ Sum operator[](int i) const { return static_cast<Sum>(high[i]) << 32 | low[i]; }
 };
-/// Parts of a tile take as much memory as floats of that number for each thread.
-constexpr int FLOATS = 2 * 64;
-using Partial = PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, FLOATS>;
+using Partial = PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, 2 * 64>;
 
 /// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
 /// carried into the next larger one.
@@ -77,12 +77,12 @@ __device__ __forceinline__ void add_part(Sums& sums, const Partial& part) {
   }
 }
 
-/// The codes of the scales of an operand tile's lines.
-__device__ __forceinline__ const unsigned char* codes_of_a(const Workspace& workspace, int tile) {
+/// The codes of the scales of a tile of C, those of its 128 rows or of its 128 columns.
+__device__ __forceinline__ const unsigned char* row_codes(const Workspace& workspace, int tile) {
   return workspace.scaling(std::int64_t{tile} * workspace.k_tiles())->rows;
 }
-__device__ __forceinline__ const unsigned char* codes_of_b(const Workspace& workspace, int tile) {
-  return codes_of_a(workspace, workspace.a_tiles() + tile);
+__device__ __forceinline__ const unsigned char* column_codes(const Workspace& workspace, int tile) {
+  return row_codes(workspace, workspace.a_tiles() + tile);
 }
 constexpr int NONE = split_product::int8::UNSCALABLE_LINE;
 
@@ -91,8 +91,8 @@ constexpr int NONE = split_product::int8::UNSCALABLE_LINE;
 class Codes {
  public:
   __device__ __forceinline__ Codes(const Workspace& workspace, const TilePlace& tile) {
-    const unsigned char* const rows = codes_of_a(workspace, tile.a) + split_product::first_row(threadIdx.x);
-    const unsigned char* const columns = codes_of_b(workspace, tile.b) + split_product::first_column(threadIdx.x);
+    const unsigned char* const rows = row_codes(workspace, tile.a) + split_product::first_row(threadIdx.x);
+    const unsigned char* const columns = column_codes(workspace, tile.b) + split_product::first_column(threadIdx.x);
     rows_[0] = rows[0];
     rows_[1] = rows[8];
 #pragma unroll
@@ -166,9 +166,8 @@ __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlac
     for (int i = 0; i < 2 * BATCH; ++i) {
       const int element = 2 * first + i;
       const double factor = undoing(codes.column(element / 4 * 2 + element % 2));
-      const float value =
-          updated<PLAIN>(product({sums.high[element], sums.low[element]}, row_factors[element / 2 % 2], factor),
-                         scalars.beta, values[i / 2][i % 2]);
+      const float value = updated<PLAIN>(product(sums[element], row_factors[element / 2 % 2], factor), scalars.beta,
+                                         values[i / 2][i % 2]);
       // Otherwise the compiler would compute each pair for itself, where it is known that it is stored.
       values[i / 2][i % 2] = __uint_as_float(keep_in_register(__float_as_uint(value)));
     }
@@ -249,8 +248,8 @@ struct OneProduct : split_product::OneProduct<Shape, ACCESS> {
         const std::int64_t row = std::int64_t{tile.a} * TILE_ROWS + row_in_tile;
         const std::int64_t col = std::int64_t{tile.b} * TILE_ROWS + column_in_tile;
         if (row < p.m && col < p.n &&
-            (codes_of_a(workspace, tile.a)[row_in_tile] == NONE ||
-             codes_of_b(workspace, tile.b)[column_in_tile] == NONE)) {
+            (row_codes(workspace, tile.a)[row_in_tile] == NONE ||
+             column_codes(workspace, tile.b)[column_in_tile] == NONE)) {
           float& c = p.c[row * p.ldc + col];
           c = updated<false>(p.alpha * sum_in_order(p, row, col), p.beta, p.beta == 0.0F ? 0.0F : c);
         }

@@ -146,14 +146,14 @@ class PartialSums {
 
 /// The places of the flags and partial sums of `shares` shares in a launch's memory. The flags come first, so that
 /// their place does not depend on the problem. They are 0 before the first launch, and every launch leaves them at 0.
-template <int WARPS, int ROWS, int COLS>
+template <int WARPS, int ROWS, int COLS, class Number = float>
 struct SharesMemory {
   static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()
   static std::size_t sums_at(int shares) {
     return ceil_div<std::size_t>(shares * WARPS * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
   }
   static std::size_t bytes(int shares) {
-    return sums_at(shares) + static_cast<std::size_t>(shares) * WARPS * 32 * ROWS * COLS * sizeof(float);
+    return sums_at(shares) + static_cast<std::size_t>(shares) * WARPS * 32 * ROWS * COLS * sizeof(Number);
   }
   static void place(Schedule& schedule, void* memory, int shares) {
     schedule.flags = static_cast<unsigned*>(memory);

@@ -66,9 +66,9 @@ inline int share_count(const Problem& p, int multiprocessors, bool streamed) {
   return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
 }
 
-template <int FLOATS>
+template <class Partial>
 Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, FLOATS>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, Partial>;
   const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
   const PredictedPlan planned = plan_for(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
@@ -90,13 +90,13 @@ Candidate candidate(const Problem& p, const Kernels& kernels, int multiprocessor
 }
 
 /// The configurations: tiles of 128x128, whole and divided along k. The one with the shorter predicted time comes
-/// first. A thread's partial sums take as much memory as FLOATS floats.
-template <int FLOATS = 64>
+/// first. Partial is the type of partial sums.
+template <class Partial = float>
 std::vector<Configuration> configurations(const Problem& p, const Kernels& kernels) {
   const int multiprocessors = current_device().multiprocessors;
-  return fastest_first({candidate<FLOATS>(p, kernels, multiprocessors, false),
-                        candidate<FLOATS>(p, kernels, multiprocessors, true)},
-                       std::numeric_limits<double>::infinity());
+  return fastest_first(
+      {candidate<Partial>(p, kernels, multiprocessors, false), candidate<Partial>(p, kernels, multiprocessors, true)},
+      std::numeric_limits<double>::infinity());
 }
 
 }  // namespace int8

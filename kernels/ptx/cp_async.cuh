@@ -10,9 +10,9 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// cp_async<BYTES>(destination, source): starts copying BYTES (4 or 16) from `source` in global memory to the shared
+// cp_async<BYTES>(destination, source): starts copying BYTES (4, 8 or 16) from `source` in global memory to the shared
 // address `destination`, both aligned to BYTES. The data may be read after cp_async_wait_group and a barrier among the
-// threads involved. 16-byte copies go through L2 only (.cg); 4-byte copies exist only with L1 allocation (.ca).
+// threads involved. 16-byte copies go through L2 only (.cg); others exist only with L1 allocation (.ca).
 //
 // cp_async_zfill<BYTES>(destination, source, valid): copies as cp_async does where `valid` is true. Elsewhere it
 // writes zeros and does not read `source`.
@@ -26,23 +26,24 @@ inline namespace SGEMM_TARGET {
 
 template <int BYTES>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
-  static_assert(BYTES == 4 || BYTES == 16);
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   if constexpr (BYTES == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(destination), "l"(source) : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(destination), "l"(source) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(destination), "l"(source), "n"(BYTES) : "memory");
   }
 }
 
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
-  static_assert(BYTES == 4 || BYTES == 16);
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   const int source_bytes = valid ? BYTES : 0;
   if constexpr (BYTES == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(source_bytes)
                  : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(source), "r"(source_bytes)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(source), "n"(BYTES),
+                 "r"(source_bytes)
                  : "memory");
   }
 }
@@ -58,13 +59,13 @@ __device__ __forceinline__ void cp_async_wait_group() {
 
 template <int BYTES>
 void cp_async(unsigned destination, const void* source, simt::Site site = simt::Site::current()) {
-  static_assert(BYTES == 4 || BYTES == 16);
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   simt::copy_async(destination, source, BYTES, site);
 }
 
 template <int BYTES>
 void cp_async_zfill(unsigned destination, const void* source, bool valid, simt::Site site = simt::Site::current()) {
-  static_assert(BYTES == 4 || BYTES == 16);
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   simt::copy_async(destination, valid ? source : nullptr, BYTES, site);
 }
 

@@ -83,24 +83,29 @@ std::array<std::vector<TimedCost>, WAYS> time_algorithms(Measurement& measuremen
 
 /// Fills the table, and returns what it has.
 std::vector<TimedProduct> time_cublas(Measurement& measurement, CublasTable& table, Clock::time_point until) {
+  constexpr int SMALLEST_PRODUCT = 21;  // exponents; those of less than 2^24 are cuBLAS's anyway, but for neighbours
   std::vector<TimedProduct> times;
-  constexpr int SMALLEST = 21;  // the sum of the exponents; products of less than 2^24 are cuBLAS's anyway
-  for (int sum = SMALLEST; sum <= 3 * CublasTable::LAST; ++sum) {
+  const auto measure = [&](int layout, int m, int n, int k) {
+    const int count = CublasTable::count_of(layout);
+    const int last = CublasTable::last_of(layout);
+    if (k < CublasTable::FIRST || std::max({m, n, k}) > last || (count == 1 && m + n + k < SMALLEST_PRODUCT)) {
+      return;
+    }
+    const GemmBatch product = contiguous(std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k,
+                                         layout / 2 % 2 != 0, layout % 2 != 0, count);
+    if (const std::optional<double> us = measurement.of_cublas(product)) {
+      table.at(layout, m, n, k) = *us;
+      if (count == 1) {  // batches are slow, and say little about the constants
+        const GemmProblem& p = product.first;
+        times.push_back({{p.m, p.n, p.k, table.multiprocessors}, *us});
+      }
+    }
+  };
+  for (int sum = 3 * CublasTable::FIRST; sum <= 3 * CublasTable::LAST; ++sum) {  // small ones first
     for (int m = CublasTable::FIRST; m <= CublasTable::LAST; ++m) {
-      for (int n = CublasTable::FIRST; n <= CublasTable::LAST; ++n) {
-        const int k = sum - m - n;
-        for (int layout = 0; layout < CublasTable::LAYOUTS && k >= CublasTable::FIRST && k <= CublasTable::LAST;
-             ++layout) {
-          if (Clock::now() > until) {
-            return times;
-          }
-          const GemmBatch product = contiguous(std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k,
-                                               layout / 2 != 0, layout % 2 != 0);
-          if (const std::optional<double> us = measurement.of_cublas(product)) {
-            table.at(layout, m, n, k) = *us;
-            const GemmProblem& p = product.first;
-            times.push_back({{p.m, p.n, p.k, table.multiprocessors}, *us});
-          }
+      for (int n = CublasTable::FIRST; n <= CublasTable::LAST && Clock::now() < until; ++n) {
+        for (int layout = 0; layout < CublasTable::LAYOUTS; ++layout) {
+          measure(layout, m, n, sum - m - n);
         }
       }
     }

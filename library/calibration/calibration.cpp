@@ -22,7 +22,8 @@ namespace {
 
 constexpr const char* FIRST_LINE = "libsgemm calibration 1";
 constexpr const char* LAST_LINE = "end";
-constexpr std::array<const char*, CublasTable::LAYOUTS> LAYOUT_NAMES{"NN", "NT", "TN", "TT"};
+constexpr std::array<const char*, CublasTable::LAYOUTS> LAYOUT_NAMES{"NN",       "NT",       "TN",       "TT",
+                                                                     "batch.NN", "batch.NT", "batch.TN", "batch.TT"};
 
 /// The values that a board may have.
 struct Range {
@@ -30,11 +31,13 @@ struct Range {
   double most;
 };
 // The chapters' own models count cycles for a launch, so that what is left of it may be less than nothing.
-constexpr std::array<Range, 4> WAY_RANGES{{{-20, 200}, {10, 20000}, {10, 20000}, {1e3, 1e9}}};
-constexpr std::array<Range, 3> CUBLAS_RANGES{{{0.1, 200}, {1e3, 1e8}, {1e3, 1e9}}};
+constexpr std::array<Range, 5> WAY_RANGES{{{-20, 200}, {10, 20000}, {10, 20000}, {1e3, 1e13}, {1e3, 1e13}}};
+constexpr std::array<Range, 3> CUBLAS_RANGES{{{0.1, 200}, {1e3, 1e8}, {1e3, 1e13}}};
 constexpr Range TIME_RANGE{0.1, 1e7};
 
-std::array<double*, 4> numbers_of(WayRates& way) { return {&way.launch, &way.clock, &way.throttled, &way.bytes}; }
+std::array<double*, 5> numbers_of(WayRates& way) {
+  return {&way.launch, &way.clock, &way.throttled, &way.bytes, &way.single};
+}
 std::array<double*, 3> numbers_of(CublasRates& cublas) { return {&cublas.call, &cublas.flops, &cublas.bytes}; }
 
 template <std::size_t COUNT>
@@ -263,13 +266,14 @@ std::string describe(const FoundCalibration& found, const BoardModel& built_in) 
   const BoardModel& board = found.calibration->board;
   text << found.path << ", of " << found.calibration->date << ". Its constants, and those that are built in:\n";
   text.precision(4);
-  text << "  a launch, us; cycles a us in short and in long products; GB/s of splitting\n";
+  text << "  a launch, us; cycles a us in short and in long products; GB/s of splitting, and of single stores\n";
   const auto row = [&](const WayRates& way) {
     if (!(way.clock > 0.0)) {
       text << "not known";
       return;
     }
-    text << way.launch << ", " << way.clock << ", " << way.throttled << ", " << way.bytes / 1e3;
+    text << way.launch << ", " << way.clock << ", " << way.throttled << ", " << way.bytes / 1e3 << ", "
+         << way.single / 1e3;
   };
   for (std::size_t i = 0; i < WAYS; ++i) {
     text << "  " << WAY_NAMES[i] << ": ";

@@ -9,13 +9,15 @@ namespace sgemm {
 namespace {
 
 constexpr std::size_t FEWEST_TIMES = 8;
-constexpr std::size_t TERMS = 4;
+constexpr std::size_t TERMS = 5;
+constexpr double MOST_THROTTLED = 2.5;
+constexpr double SMALLEST_FACTOR = 1e-6;  // of a term that is about 1, so that no rate is infinite
 using Terms = std::array<double, TERMS>;
 
-/// What the constants of a way are multiplied with: launches, bytes, and cycles in short and in long products.
+/// What the constants of a way are multiplied with. The fourth one is what throttled cycles take longer than others.
 Terms terms_of(const Cost& cost, double full_clock_cycles) {
   const double at_full_clock = std::min(cost.cycles, full_clock_cycles);
-  return {cost.launches, cost.bytes, at_full_clock, cost.cycles - at_full_clock};
+  return {cost.launches, cost.bytes, cost.cycles, cost.cycles - at_full_clock, cost.single};
 }
 
 double dot(const Terms& x, const Terms& y) {
@@ -26,8 +28,9 @@ double dot(const Terms& x, const Terms& y) {
   return sum;
 }
 
-/// One sweep towards the least weighted squares of relative errors, with all factors but the first at least `least`.
-void improve(Terms& factors, const Terms& least, const std::vector<Terms>& rows, const std::vector<double>& targets,
+/// One sweep towards the least weighted squares of relative errors. Throttled cycles take at most MOST_THROTTLED times
+/// as long as others, and nothing but a launch takes less than no time.
+void improve(Terms& factors, const Terms& largest, const std::vector<Terms>& rows, const std::vector<double>& targets,
              const std::vector<double>& weights) {
   for (std::size_t i = 0; i < TERMS; ++i) {
     double along = 0.0;
@@ -37,9 +40,10 @@ void improve(Terms& factors, const Terms& least, const std::vector<Terms>& rows,
       square += weights[row] * rows[row][i] * rows[row][i];
     }
     if (square > 0.0) {
-      factors[i] = std::max(factors[i] + along / square, least[i]);
+      factors[i] = std::max(factors[i] + along / square, i == 0 ? -20 * largest[0] : SMALLEST_FACTOR);
     }
   }
+  factors[3] = std::min(factors[3], (MOST_THROTTLED - 1) * factors[2] * largest[3] / largest[2]);
 }
 
 }  // namespace
@@ -59,37 +63,35 @@ WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles) 
     }
     targets.push_back(1.0 - time.cost.other / time.us);
   }
-  // A factor of the terms in units in which all are about 1, and none of them adds less than nothing but for launches.
-  Terms least{-20 * largest[0], 1e-6, 1e-6, 1e-6};
-  for (Terms& row : rows) {
+  if (!(largest[2] > 0.0)) {
+    return {};
+  }
+  for (Terms& row : rows) {  // in units in which all terms are about 1
     for (std::size_t i = 0; i < TERMS; ++i) {
       row[i] /= largest[i] > 0.0 ? largest[i] : 1.0;
     }
   }
-  Terms factors{0.1, 0.1, 0.5, 0.5};
+  Terms factors{0.1, 0.1, 0.5, 0.0, 0.1};
   std::vector<double> weights(rows.size(), 1.0);
   constexpr int ROUNDS = 30;
   constexpr int SWEEPS = 200;
   constexpr double SMALL_ERROR = 0.01;
   for (int round = 0; round < ROUNDS; ++round) {
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
-      improve(factors, least, rows, targets, weights);
+      improve(factors, largest, rows, targets, weights);
     }
     for (std::size_t row = 0; row < rows.size(); ++row) {  // towards the least sum of errors, which outliers bend less
       weights[row] = 1.0 / std::max(std::fabs(targets[row] - dot(factors, rows[row])), SMALL_ERROR);
     }
   }
-  for (std::size_t i = 0; i < TERMS; ++i) {
-    factors[i] /= largest[i] > 0.0 ? largest[i] : 1.0;
-  }
-  if (!(largest[2] > 0.0)) {
-    return {};
-  }
-  WayRates rates{factors[0], 1.0 / factors[2], 1.0 / factors[3], 1.0 / factors[1]};
-  rates.throttled = largest[3] > 0.0 ? rates.throttled : rates.clock;
-  const BoardModel any;
-  rates.bytes = largest[1] > 0.0 ? rates.bytes : any[Way::every_shape].bytes;  // which has none
-  return rates;
+  // A rate for which nothing was measured is an H200's.
+  const WayRates any = BoardModel()[Way::every_shape];
+  const auto rate = [&](std::size_t i, double otherwise) {
+    return largest[i] > 0.0 ? largest[i] / factors[i] : otherwise;
+  };
+  const double extra = largest[3] > 0.0 ? factors[3] / largest[3] : 0.0;
+  return {factors[0] / largest[0], rate(2, any.clock), 1.0 / (factors[2] / largest[2] + extra), rate(1, any.bytes),
+          rate(4, any.single)};
 }
 
 CublasRates fit_cublas(const std::vector<TimedProduct>& times) {

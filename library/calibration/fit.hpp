@@ -14,7 +14,7 @@ struct TimedCost {
   double us;
 };
 
-/// The constants of a way for which its works take about as long as was measured. Half of the times may be far off.
+/// The constants of a way for which its costs take about as long as was measured. Half of the times may be far off.
 /// Unknown constants where there are too few.
 WayRates fit_way(const std::vector<TimedCost>& times, double full_clock_cycles);
 

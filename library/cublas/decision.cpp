@@ -22,7 +22,7 @@ double epilogue_us(const Epilogue& epilogue, int64_t m, int64_t n, double peak_b
   return kLaunchUs + bytes / (kReachedPartOfPeak * peak_bytes_per_us);
 }
 
-Decision decide(const sgemm_plan_t& plan, const Epilogue& epilogue, double pass_us) {
+Decision decide(const sgemm_plan_t& plan, const Epilogue& epilogue, double pass_us, bool for_library_alone) {
   const std::string kernel = plan.kernel;
   if (kernel == "cublas" || kernel == "none") {
     return {false, "cublas", plan.reason, 0, {}};
@@ -31,7 +31,7 @@ Decision decide(const sgemm_plan_t& plan, const Epilogue& epilogue, double pass_
     return {true, kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
   }
   // Where there is no prediction, nothing says that the pass is worth it.
-  const bool gains = plan.predicted_us + pass_us < plan.cublas_us;
+  const bool gains = for_library_alone || plan.predicted_us + pass_us < plan.cublas_us;
   const std::string times = whole_us(plan.predicted_us) + " and " + whole_us(pass_us) + " for the epilogue, cuBLAS " +
                             whole_us(plan.cublas_us);
   const Prediction prediction{plan.predicted_us + pass_us, plan.cublas_us};

@@ -53,7 +53,8 @@ std::optional<cublasStatus_t> DropIn::status_of_library(const Call& call, std::s
 }
 
 std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string& why) {
-  if (call.pointer_mode == SGEMM_POINTER_MODE_HOST && call.alpha != nullptr && *call.alpha == 0.0F) {
+  if (call.accuracy != SGEMM_ACCURACY_REPRODUCIBLE && call.pointer_mode == SGEMM_POINTER_MODE_HOST &&
+      call.alpha != nullptr && *call.alpha == 0.0F) {
     why = "alpha is 0, so that there is nothing to multiply";
     return std::nullopt;
   }
@@ -130,7 +131,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   if (decisions_.size() == kMaxDecisions) {
     decisions_.clear();
   }
-  return decisions_[question] = decide(plan, call.epilogue, pass_us);
+  return decisions_[question] = decide(plan, call.epilogue, pass_us, is_for_library_alone(call));
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {

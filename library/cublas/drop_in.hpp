@@ -26,7 +26,8 @@ class DropIn {
   /// The library computes the call, or else `cublas()` does. Calls that cuBLAS makes on its own way through an
   /// intercepted function stay with cuBLAS. The library gives none to cuBLAS itself (SGEMM_FALLBACK_NONE), so that
   /// those go there with the program's handle and workspace. In a forked child cuBLAS gets all calls: neither CUDA nor
-  /// the locks of the parent's threads work there.
+  /// the locks of the parent's threads work there. A call that is to be reproducible, and that the library can not
+  /// compute, fails: cuBLAS has other bits.
   template <class Cublas>
   cublasStatus_t run(Call& call, const Cublas& cublas) {
     const Accuracy accuracy = accuracies_.of_call();
@@ -38,6 +39,10 @@ class DropIn {
     if (why.empty()) {
       if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
         return *status;
+      }
+      if (is_for_library_alone(call)) {
+        const CallLog::Measured measured(log(), call, {false, "none", why, 0, {}});
+        return CUBLAS_STATUS_NOT_SUPPORTED;
       }
     }
     const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
@@ -88,6 +93,10 @@ class DropIn {
   /// A failure: C may be written in part, so that cuBLAS can not begin again. Nothing is thrown.
   std::optional<cublasStatus_t> status_of_library(const Call& call, std::string& why) noexcept;
   std::optional<cublasStatus_t> try_library(const Call& call, std::string& why);
+  /// Whether nobody else may compute the call. An empty C has no bits.
+  static bool is_for_library_alone(const Call& call) {
+    return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
+  }
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
   static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);

@@ -8,7 +8,7 @@ namespace drop_in {
 namespace {
 
 constexpr sgemm_accuracy_t kAccuracies[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
-                                            SGEMM_ACCURACY_ROWWISE};
+                                            SGEMM_ACCURACY_ROWWISE, SGEMM_ACCURACY_REPRODUCIBLE};
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -25,10 +25,10 @@ Accuracy read_accuracy() {
       return accuracy;
     }
   }
-  std::fprintf(
-      stderr,
-      "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise; cuBLAS gets all calls\n",
-      text.data());
+  std::fprintf(stderr,
+               "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise, reproducible; "
+               "cuBLAS gets all calls\n",
+               text.data());
   return std::nullopt;
 }
 
@@ -49,6 +49,8 @@ const char* accuracy_name(sgemm_accuracy_t accuracy) {
       return "normwise";
     case SGEMM_ACCURACY_ROWWISE:
       return "rowwise";
+    case SGEMM_ACCURACY_REPRODUCIBLE:
+      return "reproducible";
   }
   return "";
 }

@@ -10,8 +10,8 @@ namespace drop_in {
 
 /// What the environment asks for.
 struct Settings {
-  /// SGEMM_ACCURACY=fp32|componentwise|normwise|rowwise. Empty where its value is none of these: cuBLAS gets all calls
-  /// then.
+  /// SGEMM_ACCURACY=fp32|componentwise|normwise|rowwise|reproducible. Empty where its value is none of these: cuBLAS
+  /// gets all calls then.
   Accuracy accuracy;
   /// SGEMM_LOG: where the table of calls goes at exit. Empty: nowhere. "1": to standard error. Otherwise a file, which
   /// the table is appended to.

@@ -46,6 +46,7 @@ const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::coun
 const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
                            Mode::profile, Mode::tune,    Mode::digest};
 const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge};
+const Modes WRITE_RESULTS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::calibrate};
 const Modes SPREAD{Mode::measure, Mode::accuracy};
 const Modes COUNT{Mode::count};
 
@@ -172,6 +173,7 @@ FlagGroup how_to_measure(Options& options) {
             {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
             [&](Text) { options.force = true; }},
            {"--tune", "", "find each kernel's fastest configuration and store it in the tuning file", ALL, {}},
+           {"--calibrate", "", "fit libsgemm's predictions to the GPU, in a minute; --out names the file", ALL, {}},
            {"--no-tuning",
             "",
             "ignore tuning files and let kernels choose their configurations",
@@ -233,7 +235,7 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 
 FlagGroup output(Options& options) {
   return {"Output",
-          {{"--out", "FILE", "results file [named after the device and the time]", RUN_KERNELS,
+          {{"--out", "FILE", "results file [named after the device and the time]", WRITE_RESULTS,
             [&](Text text) { options.out = text; }},
            {"--json",
             "FILE",

@@ -22,8 +22,8 @@ constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
     "The runner prints results and writes them to a JSON file.";
 
-constexpr std::array MODES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile,
-                           Mode::tune,    Mode::judge,   Mode::digest,   Mode::list};
+constexpr std::array MODES{Mode::measure, Mode::sustain,   Mode::accuracy, Mode::count,  Mode::profile,
+                           Mode::tune,    Mode::calibrate, Mode::judge,    Mode::digest, Mode::list};
 
 /// Tells CLI11 of a flag. A value is stored while the command line is parsed.
 void declare(CLI::App& app, const Flag& flag) {
@@ -123,23 +123,32 @@ void refuse_without_turns(const Options& options) {
   }
 }
 
-/// --new-kernel writes a file and runs nothing.
-void refuse_beside_new_kernel(const CLI::App& app, const Options& options) {
+/// For a flag that runs no kernels, and takes a few others alone.
+void refuse_beside(const std::string& flag, const std::vector<std::string>& taken, const CLI::App& app,
+                   const Options& options) {
   std::vector<std::string> others = options.benchmark_flags;
   for (const CLI::Option* const option : app.get_options()) {
-    if (option->count() > 0 && option->get_name() != "--new-kernel") {
-      others.push_back(option->get_name());
+    const std::string name = option->get_name();
+    if (option->count() > 0 && name != flag && std::find(taken.begin(), taken.end(), name) == taken.end()) {
+      others.push_back(name);
     }
   }
   if (!others.empty()) {
-    throw UsageError(fmt::format("{} has no effect with --new-kernel", others.front()));
+    throw UsageError(fmt::format("{} has no effect with {}", others.front(), flag));
   }
 }
 
 void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& groups, const Options& options) {
   const Mode mode = options.protocol.mode;
   if (options.new_kernel) {
-    refuse_beside_new_kernel(app, options);
+    refuse_beside("--new-kernel", {}, app, options);
+    return;
+  }
+  if (mode == Mode::calibrate) {
+    refuse_beside("--calibrate", {"--device", "--out"}, app, options);
+    if (options.on_executor) {
+      throw UsageError("--calibrate is about times on a GPU: not with --device cpu");
+    }
     return;
   }
   if (mode == Mode::list) {
@@ -213,6 +222,8 @@ std::string_view flag_of(Mode mode) {
       return "--profile";
     case Mode::tune:
       return "--tune";
+    case Mode::calibrate:
+      return "--calibrate";
     case Mode::judge:
       return "--judge";
     case Mode::digest:

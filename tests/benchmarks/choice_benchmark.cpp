@@ -1,29 +1,38 @@
-// How good the library's choices are: every algorithm and cuBLAS, measured at shapes that no constant was fitted to.
+// How good the library's choices are: it calibrates the GPU, and measures every algorithm and cuBLAS at shapes that no
+// constant was fitted to.
 //
-//     choice_benchmark [--seconds S] [--multiprocessors N] [--csv FILE]
+//     choice_benchmark [--calibration-seconds S] [--seconds S] [--multiprocessors N] [--csv FILE] [--out CALIBRATION]
+//
+// For each model of the board it prints how fast the choices are, relative to the best of all for each accuracy: with
+// the constants that were just measured, with those that are built in, and with those for an unknown board. Exit
+// status: 0 fine, 1 where choices by the measured constants are below 0.97 in the geometric mean or below 0.98 in the
+// median, 3 where a call fails.
 
 #include "algorithms.hpp"
+#include "board.hpp"
+#include "calibration/calibrate.hpp"
 #include "calibration/measurement.hpp"
 #include "common/cuda_check.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Shapes between 64 and 8192, a third of them with multiples of 128, a third of 4, and every fifth one a batch.
 std::vector<GemmBatch> held_out(std::size_t count) {
@@ -43,8 +52,8 @@ std::vector<GemmBatch> held_out(std::size_t count) {
     const std::int64_t k = size(scale);
     const std::int64_t products = is_batch ? std::int64_t{1} << (1 + random() % 6) : 1;
     const unsigned layout = random() % 8;  // half of them as they are
-    const double work = static_cast<double>(m * n) * static_cast<double>(k * products);
-    if (work >= 0x1p24 && work <= 0x1p37) {
+    const double cost = static_cast<double>(m * n) * static_cast<double>(k * products);
+    if (cost >= 0x1p24 && cost <= 0x1p37) {
       shapes.push_back(contiguous(m, n, k, (layout & 5U) == 5U, (layout & 6U) == 6U, products));
     }
   }
@@ -57,64 +66,167 @@ int all_multiprocessors() {
   return count;
 }
 
-void run(const std::map<std::string, std::string>& options) {
-  const auto option = [&](const char* name, double otherwise) {
-    const auto found = options.find(name);
-    return found == options.end() ? otherwise : std::stod(found->second);
-  };
-  const int all = all_multiprocessors();
-  const int multiprocessors = static_cast<int>(option("--multiprocessors", all));
-  const double seconds = option("--seconds", 60);
-  std::FILE* const csv = options.count("--csv") != 0U ? std::fopen(options.at("--csv").c_str(), "w") : stdout;
-  fmt::print(csv, "set,m,n,k,ta,tb,count,multiprocessors,way,kernel,configuration,launches,cycles,bytes,other,us\n");
+struct Timed {
+  Algorithm algorithm;
+  double us;
+};
+
+/// A shape, and what was measured there.
+struct Case {
+  GemmBatch shape;
+  double cublas_us;
+  std::map<sgemm_accuracy_t, std::vector<Timed>> algorithms;
+};
+
+/// All of them, by accuracy. Each algorithm is measured once.
+std::vector<Case> measure(int multiprocessors, int all, double seconds) {
   Measurement measurement(std::size_t{1} << 26U);
   measurement.set_multiprocessors(multiprocessors == all ? 0 : multiprocessors);
-  const auto row = [&](const char* set, const GemmBatch& shape, int way, const std::string& name, const Cost& cost,
-                       double us) {
-    const GemmProblem& p = shape.first;
-    fmt::print(csv, "{},{},{},{},{:d},{:d},{},{},{},{},{},{:.0f},{:.0f},{},{:.3f}\n", set, p.m, p.n, p.k,
-               p.a_transposed, p.b_transposed, shape.count, multiprocessors, way, name, cost.launches, cost.cycles,
-               cost.bytes, cost.other, us);
-  };
-  auto begin = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  const std::int64_t sizes[] = {32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
-  for (int sum = 21; sum <= 39 && elapsed() < 0.4 * seconds; ++sum) {
-    for (int i = 0; i < 9; ++i) {
-      for (int j = 0; j < 9; ++j) {
-        for (int layout = 0; layout < 4; ++layout) {
-          const int l = sum - 15 - i - j;
-          if (l >= 0 && l < 9) {
-            const GemmBatch shape = contiguous(sizes[i], sizes[j], sizes[l], (layout & 1) != 0, (layout & 2) != 0);
-            if (const auto us = measurement.of_cublas(shape)) {
-              row("grid", shape, -1, "cublas,", {}, *us);
-            }
-          }
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Case> cases;
+  for (const GemmBatch& shape : held_out(5000)) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) {
+      break;
+    }
+    const std::optional<double> of_cublas = measurement.of_cublas(shape);
+    if (!of_cublas) {
+      continue;
+    }
+    Case one{shape, *of_cublas, {}};
+    std::map<std::string, std::optional<double>> times;
+    for (const sgemm_accuracy_t accuracy :
+         {SGEMM_ACCURACY_ROWWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_FP32}) {
+      std::string without;
+      for (Algorithm& algorithm : algorithms_for(shape, accuracy, multiprocessors, all, without)) {
+        const auto [time, is_new] = times.try_emplace(algorithm.kernel + " " + algorithm.configuration);
+        if (is_new) {
+          time->second = measurement.of(algorithm, shape);
+        }
+        if (time->second) {
+          one.algorithms[accuracy].push_back({std::move(algorithm), *time->second});
         }
       }
     }
+    cases.push_back(std::move(one));
   }
-  fmt::print(stderr, "grid: {:.1f} s\n", elapsed());
-  begin = Clock::now();
-  int count = 0;
-  for (const GemmBatch& shape : held_out(2000)) {
-    if (elapsed() > 0.6 * seconds) {
-      break;
-    }
-    ++count;
-    std::string without;
-    if (const auto us = measurement.of_cublas(shape)) {
-      row("held out", shape, -1, "cublas,", {}, *us);
-    }
-    for (const Algorithm& algorithm : algorithms_for(shape, SGEMM_ACCURACY_ROWWISE, multiprocessors, all, without)) {
-      if (const auto us = measurement.of(algorithm, shape)) {
-        row("held out", shape, static_cast<int>(algorithm.cost.way), algorithm.kernel + "," + algorithm.configuration,
-            algorithm.cost, *us);
-      }
+  return cases;
+}
+
+/// What a model of the board would have chosen.
+struct Chosen {
+  double us;
+  double best_us;
+  double cublas_us;
+};
+
+Chosen choose_by(const BoardModel& board, const Case& one, sgemm_accuracy_t accuracy, int multiprocessors) {
+  const GemmProblem& p = one.shape.first;
+  const double cublas = cublas_microseconds(
+      board, {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, one.shape.count)},
+      one.shape.count);
+  Chosen chosen{one.cublas_us, one.cublas_us, one.cublas_us};
+  double least = cublas / board.margin;
+  const auto found = one.algorithms.find(accuracy);
+  for (const Timed& timed : found == one.algorithms.end() ? std::vector<Timed>() : found->second) {
+    chosen.best_us = std::min(chosen.best_us, timed.us);
+    if (board.knows(timed.algorithm.cost.way) && microseconds(board, timed.algorithm.cost) < least) {
+      least = microseconds(board, timed.algorithm.cost);
+      chosen.us = timed.us;
     }
   }
-  fmt::print(stderr, "{} shapes: {:.1f} s\n", count, elapsed());
+  return chosen;
+}
+
+/// Prints how good the choices by a model are, and returns whether they are good enough.
+bool report(const char* name, const BoardModel& board, const std::vector<Case>& cases, int multiprocessors) {
+  double all = 0.0;
+  std::size_t count = 0;
+  std::vector<double> qualities;
+  for (const auto& [accuracy, label] : {std::pair{SGEMM_ACCURACY_FP32, "fp32"},
+                                        {SGEMM_ACCURACY_COMPONENTWISE, "componentwise"},
+                                        {SGEMM_ACCURACY_NORMWISE, "normwise"},
+                                        {SGEMM_ACCURACY_ROWWISE, "rowwise"}}) {
+    std::vector<double> of_accuracy;
+    double logarithms = 0.0;
+    double gain = 0.0;
+    int slower = 0;
+    for (const Case& one : cases) {
+      const Chosen chosen = choose_by(board, one, accuracy, multiprocessors);
+      of_accuracy.push_back(chosen.best_us / chosen.us);
+      logarithms += std::log(of_accuracy.back());
+      gain += std::log(chosen.cublas_us / chosen.us);
+      slower += chosen.us > 1.03 * chosen.cublas_us ? 1 : 0;
+    }
+    all += logarithms;
+    count += of_accuracy.size();
+    std::sort(of_accuracy.begin(), of_accuracy.end());
+    const auto size = static_cast<double>(of_accuracy.size());
+    fmt::print(
+        "{:10} {:14} of the best: mean {:.4f}, median {:.3f}, 5 % below {:.3f}; {:.2f} times cuBLAS, {} of {} "
+        "more than 3 % slower\n",
+        name, label, std::exp(logarithms / size), of_accuracy[of_accuracy.size() / 2],
+        of_accuracy[of_accuracy.size() / 20], std::exp(gain / size), slower, of_accuracy.size());
+    qualities.insert(qualities.end(), of_accuracy.begin(), of_accuracy.end());
+  }
+  std::sort(qualities.begin(), qualities.end());
+  const double mean = std::exp(all / static_cast<double>(count));
+  const double median = qualities[qualities.size() / 2];
+  fmt::print("{:10} all            of the best: mean {:.4f}, median {:.3f}\n", name, mean, median);
+  return mean >= 0.97 && median >= 0.98;
+}
+
+void write_csv(const std::string& path, const std::vector<Case>& cases, int multiprocessors) {
+  std::FILE* const csv = std::fopen(path.c_str(), "w");
+  fmt::print(csv, "m,n,k,ta,tb,count,multiprocessors,way,kernel,configuration,launches,cycles,bytes,other,single,us\n");
+  for (const Case& one : cases) {
+    const GemmProblem& p = one.shape.first;
+    const std::string shape = fmt::format("{},{},{},{:d},{:d},{},{}", p.m, p.n, p.k, p.a_transposed, p.b_transposed,
+                                          one.shape.count, multiprocessors);
+    fmt::print(csv, "{},-1,cublas,,0,0,0,0,0,{:.3f}\n", shape, one.cublas_us);
+    for (const auto& [algorithm, us] : one.algorithms.count(SGEMM_ACCURACY_ROWWISE) != 0
+                                           ? one.algorithms.at(SGEMM_ACCURACY_ROWWISE)
+                                           : std::vector<Timed>()) {
+      const Cost& cost = algorithm.cost;
+      fmt::print(csv, "{},{},{},{},{},{:.0f},{:.0f},{},{:.0f},{:.3f}\n", shape, static_cast<int>(cost.way),
+                 algorithm.kernel, algorithm.configuration, cost.launches, cost.cycles, cost.bytes, cost.other,
+                 cost.single, us);
+    }
+  }
   std::fclose(csv);
+}
+
+int run(const std::map<std::string, std::string>& options) {
+  const auto option = [&](const char* name, const std::string& otherwise) {
+    const auto found = options.find(name);
+    return found == options.end() ? otherwise : found->second;
+  };
+  const int all = all_multiprocessors();
+  const int multiprocessors = std::stoi(option("--multiprocessors", std::to_string(all)));
+  setenv("SGEMM_CALIBRATION", "0", 1);
+  const BoardModel built_in = board_model();
+  const auto begin = std::chrono::steady_clock::now();
+  const BoardModel measured = measured_board(multiprocessors, std::stod(option("--calibration-seconds", "45")));
+  fmt::print("calibration: {:.1f} s, {} times of cuBLAS\n",
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+             measured.cublas_table.count());
+  const std::string file = option("--out", "calibration.txt");
+  write_whole(file, text_of({current_key(), "by choice_benchmark", measured}));
+  setenv("SGEMM_CALIBRATION", file.c_str(), 1);
+  fmt::print("{}\n", calibration_text());
+  const std::vector<Case> cases = measure(multiprocessors, all, std::stod(option("--seconds", "30")));
+  if (const std::string csv = option("--csv", ""); !csv.empty()) {
+    write_csv(csv, cases, multiprocessors);
+  }
+  report("built in", built_in, cases, multiprocessors);
+  report("unknown", model_of({"NVIDIA H100 of no kind", multiprocessors, 1980, 2 * 2619 * 5120 / 8.0}), cases,
+         multiprocessors);
+  std::vector<Case> whole;  // which cuBLAS and the chapters have tiles for
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(whole), [](const Case& one) {
+    const GemmProblem& p = one.shape.first;
+    return p.m % 128 == 0 && p.n % 128 == 0 && p.k % 128 == 0 && one.shape.count == 1;
+  });
+  report("by 128", measured, whole, multiprocessors);
+  return report("measured", measured, cases, multiprocessors) ? 0 : 1;
 }
 
 }  // namespace
@@ -126,10 +238,9 @@ int main(int argc, char** argv) {
     options[argv[i]] = argv[i + 1];
   }
   try {
-    sgemm::run(options);
+    return sgemm::run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 3;
   }
-  return 0;
 }

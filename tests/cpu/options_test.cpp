@@ -31,6 +31,16 @@ std::string options_error(const Arguments& arguments) {
   return usage_message([&] { parse(arguments); });
 }
 
+TEST(Options, CalibrationTakesADeviceAndAFile) {
+  const Options calibrate = options({"--calibrate", "--device", "1", "--out", "mine.txt"});
+  EXPECT_EQ(calibrate.protocol.mode, Mode::calibrate);
+  EXPECT_EQ(calibrate.out, "mine.txt");
+  EXPECT_EQ(options_error({"--calibrate", "--sizes", "64"}), "--sizes has no effect with --calibrate");
+  EXPECT_EQ(options_error({"--calibrate", "--device", "cpu"}),
+            "--calibrate is about times on a GPU: not with --device cpu");
+  EXPECT_EQ(options_error({"--calibrate", "--tune"}), "--tune and --calibrate are two things to do: give one of them");
+}
+
 TEST(Options, Defaults) {
   const Options defaults = options({});
   EXPECT_EQ(defaults.kernels, "all");

@@ -2,7 +2,9 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sgemm/drop_in.h>
 
 #include <cmath>
 #include <thread>
@@ -300,6 +302,42 @@ TEST_F(CallsTest, AnAlphaOfZeroIsCublasWork) {
   expect_computed(1, 1);
 }
 
+/// Has products of this thread be reproducible.
+class Reproducible {
+ public:
+  Reproducible()
+      : before_(function<decltype(&sgemm_drop_in_enter)>("sgemm_drop_in_enter")(SGEMM_ACCURACY_REPRODUCIBLE)) {}
+  ~Reproducible() { function<decltype(&sgemm_drop_in_leave)>("sgemm_drop_in_leave")(before_); }
+  Reproducible(const Reproducible&) = delete;
+  Reproducible& operator=(const Reproducible&) = delete;
+
+ private:
+  template <class Function>
+  static Function function(const char* name) {
+    return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  }
+
+  int64_t before_;
+};
+
+TEST_F(CallsTest, CublasComputesNothingThatIsToBeReproducible) {
+  const Reproducible reproducible;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fake_sgemm()->accuracy, SGEMM_ACCURACY_REPRODUCIBLE);
+  alpha_ = 0;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(2, 0);
+  fake_sgemm()->status = SGEMM_STATUS_ALLOC_FAILED;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_NOT_SUPPORTED);
+  expect_computed(3, 0);
+  fake_sgemm()->kernel = "none";
+  ++k_;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_NOT_SUPPORTED);
+  expect_computed(3, 0);
+  EXPECT_EQ(gemm_ex(CUDA_R_16F, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_SUCCESS) << "other types stay with cuBLAS";
+  expect_computed(3, 1);
+}
+
 TEST_F(CallsTest, ThePlanIsOneForThePointerMode) {
   sgemm();
   fake_sgemm()->kernel = "cublas";
@@ -496,6 +534,13 @@ TEST_F(LtMatmulTest, AnEpilogueThatCostsTooMuchIsCublasWork) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
   fake_sgemm()->cublas_us = fake_sgemm()->predicted_us + 1;
   expect_by_cublas();
+}
+
+TEST_F(LtMatmulTest, WhatIsToBeReproducibleIsTheLibrarysWorkWhateverItsEpilogueCosts) {
+  const Reproducible reproducible;
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+  fake_sgemm()->cublas_us = fake_sgemm()->predicted_us + 1;
+  expect_by_library([](float x, int, int) { return x > 0 ? x : 0; });
 }
 
 TEST_F(LtMatmulTest, OtherEpiloguesAreCublasWork) {

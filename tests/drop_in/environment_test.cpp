@@ -64,6 +64,7 @@ TEST_F(EnvironmentTest, TheAccuracyReachesTheLibrary) {
   EXPECT_EQ(run("SGEMM_ACCURACY=fp32").out, "4 0\n");
   EXPECT_EQ(run("SGEMM_ACCURACY=normwise").out, "4 2\n");
   EXPECT_EQ(run("SGEMM_ACCURACY=rowwise").out, "4 3\n");
+  EXPECT_EQ(run("SGEMM_ACCURACY=reproducible").out, "4 4\n");
 }
 
 TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
@@ -71,8 +72,8 @@ TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
   EXPECT_EQ(wrong.status, 0);
   EXPECT_EQ(wrong.out, "cublas\n");
   EXPECT_EQ(wrong.errors,
-            "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise, rowwise; cuBLAS gets all "
-            "calls\n");
+            "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise, rowwise, reproducible; "
+            "cuBLAS gets all calls\n");
 }
 
 TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheReasonIsNamedOnce) {

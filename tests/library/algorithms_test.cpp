@@ -56,13 +56,15 @@ using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 /// results, and the memory of C as it was.
 void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change,
                      const Look& look) {
+  GemmOperands given(product);
+  change(given);
+  const Expected expected(given);
+  const std::vector<float> before = given.c.memory().host();
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
     GemmOperands operands(product);
     change(operands);
     operands.upload();
-    const Expected expected(operands);
-    const std::vector<float> before = operands.c.memory().host();
     Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     algorithm.launch(batch_of(operands), workspace.device(), nullptr);
     expected.check(operands);

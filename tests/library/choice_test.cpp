@@ -106,7 +106,7 @@ struct LibraryCase {
   }
   double cublas_at_least() const {
     const GemmProblem& p = batch.first;
-    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed)};
+    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
     return accuracy == "fp32" ? cublas_microseconds_beside_every_shape(shape, batch.count)
                               : cublas_microseconds(shape, batch.count);
   }

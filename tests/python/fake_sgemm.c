@@ -21,6 +21,11 @@ int sgemm_version(void) {
 }
 int sgemm_cublas_version(void) { return 120804; }
 const char* sgemm_cublas_path(void) { return "/cuda/libcublas.so.12"; }
+const char* sgemm_calibration(void) { return "/cache/fake.txt: not used, the fake has none"; }
+sgemm_status_t sgemm_calibrate(const char* file, const char** text) {
+  *text = fake.status ? "the fake can not write" : file ? file : "/cache/fake.txt";
+  return (sgemm_status_t)fake.status;
+}
 const char* sgemm_status_name(sgemm_status_t status) { return status == 0 ? "SGEMM_STATUS_SUCCESS" : "SGEMM_STATUS_X"; }
 const char* sgemm_status_string(sgemm_status_t status) { return status == 0 ? "fine" : "the fake refuses"; }
 

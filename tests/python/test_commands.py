@@ -136,14 +136,27 @@ def cuda(tmp_path_factory, monkeypatch):
 def test_info(fake, cuda, capsys):
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    assert f"libsgemm  0.2.0, {sgemm.library_path()}\n" in out
-    assert "cuBLAS    12.8.4, /cuda/libcublas.so.12\n" in out
-    assert "driver    CUDA 13.1\n" in out
-    assert "GPU 0     Fake 0, compute capability 75.76, 16 multiprocessors: chapter 09 and cuBLAS" in out
+    assert f"libsgemm   0.2.0, {sgemm.library_path()}\n" in out
+    assert "calibrated /cache/fake.txt: not used, the fake has none\n" in out
+    assert "cuBLAS     12.8.4, /cuda/libcublas.so.12\n" in out
+    assert "driver     CUDA 13.1\n" in out
+    assert "GPU 0      Fake 0, compute capability 75.76, 16 multiprocessors: chapter 09 and cuBLAS" in out
     lines = {line[:24].strip(): line[24:].split() for line in out.splitlines()}
     assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 3]
     assert lines["256 x 256 x 256"] == ["cublas"] * 4
     assert "Why cuBLAS:\n  the fake likes small ones (256 x 256 x 256, fp32)\n" in out
+
+
+def test_calibrate(fake, cuda, capsys):
+    assert main(["calibrate"]) == 0
+    assert capsys.readouterr().out == "Measuring products on the Fake 0 for at most a minute.\n/cache/fake.txt\n"
+    assert main(["calibrate", "--out", "mine.txt"]) == 0
+    assert capsys.readouterr().out.endswith("\nmine.txt\n")
+    fake.status = 7
+    assert main(["calibrate"]) == 1
+    assert capsys.readouterr().err == "sgemm: the fake can not write\n"
+    assert main(["calibrate", "--device", "1"]) == 1
+    assert "there is no GPU 1: there are 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -164,7 +177,7 @@ def test_info_without_a_gpu_says_so_and_succeeds(fake, monkeypatch, capsys):
     monkeypatch.setattr(driver.ctypes, "CDLL", no_library)
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    assert "GPU       none can be used: there is no NVIDIA driver on this machine (gone)" in out
+    assert "GPU        none can be used: there is no NVIDIA driver on this machine (gone)" in out
     assert main(["bench"]) == 1
     assert capsys.readouterr().err == "sgemm: there is no NVIDIA driver on this machine (gone)\n"
 

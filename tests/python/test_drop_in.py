@@ -56,11 +56,10 @@ def test_the_table_is_read_whole_though_calls_come_in_between(fake_drop_in, monk
 
 
 def test_accuracies_have_numbers():
-    assert [drop_in.number_of(name) for name in ("fp32", "componentwise", "normwise", "rowwise", "cublas")] == [
-        *(0, 1, 2, 3, -1)
-    ]
+    names = ("fp32", "componentwise", "normwise", "rowwise", "reproducible", "cublas")
+    assert [drop_in.number_of(name) for name in names] == [0, 1, 2, 3, 4, -1]
     for wrong in ("tf32", None, ["fp32"]):
-        with pytest.raises(ValueError, match="give one of fp32, componentwise, normwise, rowwise, cublas"):
+        with pytest.raises(ValueError, match="give one of fp32, componentwise, normwise, rowwise, reproducible, cublas"):
             drop_in.number_of(wrong)
 
 

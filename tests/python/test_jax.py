@@ -114,7 +114,9 @@ def test_gradients_of_gradients():
     assert second(sgemm.jax.matmul) == second(jnp.matmul)
 
 
-@pytest.mark.parametrize(("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2), ("rowwise", 3)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2), ("rowwise", 3), ("reproducible", 4)]
+)
 def test_accuracy_of_products_and_gradients(fake, name, number):
     product = jax.jit(lambda a, b: sgemm.jax.matmul(a, b, name))
     product(numbers(5, 3), numbers(3, 4))

@@ -92,7 +92,9 @@ def test_dlpack(fake):
         sgemm.matmul(DlpackArray(a), DlpackArray(b.T.astype(np.float64)), out=DlpackArray(out))
 
 
-@pytest.mark.parametrize(("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2), ("rowwise", 3)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("fp32", 0), ("componentwise", 1), ("normwise", 2), ("rowwise", 3), ("reproducible", 4)]
+)
 def test_accuracy(fake, name, number):
     sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), name, GpuArray(numbers(2, 2)))
     assert fake.accuracy == number

@@ -58,7 +58,7 @@ typedef enum {
                                          already */
   SGEMM_STATUS_INTERNAL_ERROR = 14,   /* an error in the library, or in cuBLAS */
   SGEMM_STATUS_NOT_SUPPORTED = 15     /* it would take cuBLAS, and that was not found, or the handle's fallback is
-                                         none */
+                                         none; or it is to be reproducible, and there is no kernel for the device */
 } sgemm_status_t;
 
 /* How a matrix lies in memory. The numbers are those of CBLAS. */
@@ -96,7 +96,13 @@ typedef enum {
    * and what is far below the largest of them loses all of its digits: an error of at most
    * (148 + 2 sqrt(k)) eps S + 12.2 k eps |alpha| max|op(A)(i, :)| max|op(B)(:, j)|. With NORMWISE only numbers among 64
    * neighbours along k have a scale in common. */
-  SGEMM_ACCURACY_ROWWISE = 3
+  SGEMM_ACCURACY_ROWWISE = 3,
+  /* The same bits everywhere. An element of C depends on its row of op(A), its column of op(B), alpha, beta, its old
+   * value and k, and on nothing else: not on m, n, the batch, its place, leading dimensions, alignment, layouts, the
+   * stream or the number of multiprocessors, nor on the GPU. docs/15_reproducible.md defines it. The error is at most
+   * that of SGEMM_ACCURACY_ROWWISE. cuBLAS never gets such a call: where the library has no kernel for the device, it
+   * is NOT_SUPPORTED, also with SGEMM_FALLBACK_CUBLAS, and ALLOC_FAILED where there is no room. */
+  SGEMM_ACCURACY_REPRODUCIBLE = 4
 } sgemm_accuracy_t;
 
 /* Where alpha and beta are. The numbers are those of cublasPointerMode_t. */
@@ -231,7 +237,8 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 
 /* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
 typedef struct {
-  char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute */
+  char kernel[32];        /* "11_bf16x6": a chapter of the suite; "cublas"; "none" where there is nothing to compute,
+                             or where the call would be NOT_SUPPORTED because it is to be reproducible */
   char configuration[64]; /* "128x256 stream-k": how the chapter divides the product; empty for others */
   char reason[128];       /* why: "predicted 102 us by 11_bf16x6, at least 270 us by cuBLAS" */
   int launches;           /* of the library's own kernels, and calls of cuBLAS; at most INT_MAX */

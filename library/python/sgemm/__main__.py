@@ -1,4 +1,5 @@
-"""python -m sgemm: `run` a program whose FP32 products libsgemm computes, `info` and `bench` about this machine."""
+"""python -m sgemm: `run` a program whose FP32 products libsgemm computes, `info` and `bench`
+about this machine, `calibrate` for it."""
 
 import sys
 

@@ -32,9 +32,9 @@ FEWEST = 256**3
 def matmul(a: Any, b: Any, accuracy: str = "componentwise") -> jax.Array:
     """a @ b for FP32 arrays on a GPU, with the shapes of jnp.matmul.
 
-    `accuracy` is "fp32", "componentwise", "normwise" or "rowwise" (docs/accuracy.md), also of the gradients. There are
-    gradients in reverse mode. Raises TypeError for other types, ValueError for other accuracies and for shapes that do
-    not fit, and LibraryNotFound.
+    `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md), also of the
+    gradients. There are gradients in reverse mode. Raises TypeError for other types, ValueError for other accuracies
+    and for shapes that do not fit, and LibraryNotFound.
     """
     a, b = jnp.asarray(a), jnp.asarray(b)
     for name, array in (("a", a), ("b", b)):
@@ -200,6 +200,8 @@ def _shape_of_call(context: Any, accuracy: int, *, dimension_numbers, precision,
     if k == 0 or count == 0:
         return None
     m, n = (math.prod(x.shape) // (k * count) for x in (a, b))
+    if accuracy == library.ACCURACIES["reproducible"]:
+        return m, n, k, count  # XLA has other bits
     return (m, n, k, count) if m * n * k >= FEWEST and _is_faster(m, n, k, count, accuracy) else None
 
 

@@ -14,7 +14,7 @@ NAME = "libsgemm.so.0.2"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
-ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3}
+ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
 
 
 class Plan(ctypes.Structure):
@@ -119,6 +119,9 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_cublas_version.argtypes = []
     library.sgemm_cublas_path.argtypes = []
     library.sgemm_cublas_path.restype = c_char_p
+    library.sgemm_calibrate.argtypes = [c_char_p, POINTER(c_char_p)]
+    library.sgemm_calibration.argtypes = []
+    library.sgemm_calibration.restype = c_char_p
     library.sgemm_status_name.argtypes = [c_int]
     library.sgemm_status_name.restype = c_char_p
     library.sgemm_status_string.argtypes = [c_int]

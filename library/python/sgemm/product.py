@@ -22,9 +22,9 @@ def matmul(
     FP32 arrays on one GPU, of PyTorch, CuPy, or any package with `__cuda_array_interface__` or DLPack. Rows or columns
     have to be contiguous, so that transposed and cut out matrices are taken as they are. Nothing is copied.
 
-    `accuracy` is "fp32", "componentwise", "normwise" or "rowwise" (docs/accuracy.md). `out` is m x n, or a batch of
-    such matrices, and must not overlap a and b. Without it, a new array of PyTorch or CuPy is made. It is not read if
-    beta is 0. `stream` is a stream of PyTorch or CuPy, or its number. Without it, the work goes to the current stream
+    `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md). `out` is
+    m x n, or a batch of such matrices, and must not overlap a and b. Without it, a new array of PyTorch or CuPy is
+    made. It is not read if beta is 0. `stream` is a stream of PyTorch or CuPy, or its number. Without it, the work goes to the current stream
     of a's package.
 
     Returns out. Raises TypeError and ValueError for wrong arguments, LibraryNotFound, and SgemmError. There are no

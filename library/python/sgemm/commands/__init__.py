@@ -5,7 +5,7 @@ import os
 import sys
 
 from ..library import LibraryNotFound, SgemmError
-from . import bench, info, run
+from . import bench, calibrate, info, run
 from .driver import DriverError
 
 
@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
     """Runs a command, and returns the exit status: 0, 1 with a sentence on standard error, or argparse's 2."""
     parser = argparse.ArgumentParser(prog="python -m sgemm", description="FP32 matrix products by libsgemm")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (run, info, bench):
+    for module in (run, info, bench, calibrate):
         module.add_command(commands)
     options = parser.parse_args(arguments)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .. import library
 from .driver import Driver, DriverError
-from .products import PRODUCTS, Cublas, Product, enqueue
+from .products import PRODUCTS, Cublas, Product, accuracies, enqueue
 
 SECONDS_OF_A_TURN = 0.02  # enough for clocks to settle, and short enough for a minute in all
 TURNS = 7
@@ -30,10 +30,7 @@ def add_command(commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     driver = Driver()
-    devices = driver.devices()
-    if not 0 <= options.device < len(devices):
-        raise DriverError(f"there is no GPU {options.device}: there are {len(devices)}")
-    device = devices[options.device]
+    device = driver.chosen(options.device)
     with driver.current(device.number):
         speeds = measure_all(driver)
     draw(speeds, f"FP32 products on {device.name}", options.chart)
@@ -43,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 def measure_all(driver: Driver) -> dict[Product, dict[str, float]]:
     """TFLOP/s of each product and way. Prints the table line by line."""
     handle, cublas, random = library.Handle(), Cublas(), random_floats(1 << 22)
-    ways = [CUBLAS, *library.ACCURACIES]
+    ways = [CUBLAS, *accuracies(handle)]
     print("TFLOP/s, and how many times as fast as cuBLAS\n")
     print(f"{'':20}{'m x n x k':24}" + "".join(f"{way:>18}" for way in ways))
     speeds = {}
@@ -51,7 +48,7 @@ def measure_all(driver: Driver) -> dict[Product, dict[str, float]]:
         a_bytes, b_bytes, c_bytes = (4 * product.batch * count for count in product.elements)
         try:
             with driver.memory(a_bytes, random) as a, driver.memory(b_bytes, random) as b, driver.memory(c_bytes) as c:
-                works = works_of(handle, cublas, product, (a, b, c))
+                works = works_of(handle, cublas, product, ways[1:], (a, b, c))
                 seconds = measure(driver, works)
         except DriverError as error:
             print(f"{product.name:20}{product.size:24}  {error}")
@@ -70,9 +67,9 @@ def random_floats(count: int) -> bytes:
 
 
 def works_of(
-    handle: library.Handle, cublas: Cublas, product: Product, matrices: tuple[int, int, int]
+    handle: library.Handle, cublas: Cublas, product: Product, ways: list[str], matrices: tuple[int, int, int]
 ) -> dict[str, Callable[[int], None]]:
-    """For each way, what enqueues so many products."""
+    """For cuBLAS and each of the library's ways, what enqueues so many products."""
 
     def by_cublas(count: int) -> None:
         for _ in range(count):
@@ -86,7 +83,7 @@ def works_of(
 
         return work
 
-    return {CUBLAS: by_cublas} | {accuracy: by_libsgemm(accuracy) for accuracy in library.ACCURACIES}
+    return {CUBLAS: by_cublas} | {accuracy: by_libsgemm(accuracy) for accuracy in ways}
 
 
 def measure(driver: Driver, works: dict[str, Callable[[int], None]]) -> dict[str, float]:
@@ -105,8 +102,9 @@ def measure(driver: Driver, works: dict[str, Callable[[int], None]]) -> dict[str
 
 def table_line(product: Product, speeds: dict[str, float]) -> str:
     cells = [f"{speeds[CUBLAS]:18.1f}"]
-    for accuracy in library.ACCURACIES:
-        cells.append(f"{speeds[accuracy]:10.1f} ({speeds[accuracy] / speeds[CUBLAS]:4.2f}x)")
+    for way, speed in speeds.items():
+        if way != CUBLAS:
+            cells.append(f"{speed:10.1f} ({speed / speeds[CUBLAS]:4.2f}x)")
     return f"{product.name:20}{product.size:24}" + "".join(cells)
 
 

@@ -49,6 +49,13 @@ class Driver:
         self.call("cuDeviceGetCount", byref(count))
         return [self.device(number) for number in range(count.value)]
 
+    def chosen(self, number: int) -> Device:
+        """Raises DriverError where there is none of that number."""
+        devices = self.devices()
+        if not 0 <= number < len(devices):
+            raise DriverError(f"there is no GPU {number}: there are {len(devices)}")
+        return devices[number]
+
     def device(self, number: int) -> Device:
         name, size = ctypes.create_string_buffer(256), c_size_t()
         self.call("cuDeviceGetName", name, len(name), number)

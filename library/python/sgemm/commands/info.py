@@ -4,7 +4,7 @@ import argparse
 
 from .. import library
 from .driver import Device, Driver, DriverError
-from .products import PRODUCTS, plan
+from .products import PRODUCTS, accuracies, plan
 
 # What the runtime of CUDA that libsgemm was built with asks of the driver.
 NEEDED_DRIVER = (13, 0)
@@ -32,12 +32,14 @@ def print_info(_: argparse.Namespace) -> int:
         print_line(f"GPU {device.number}", of_device(device))
     if devices:
         with driver.current(devices[0].number):
-            print_plans(library.Handle())
+            handle = library.Handle()
+            print_line("calibrated", library.load().sgemm_calibration().decode())
+            print_plans(handle)
     return 0
 
 
 def print_line(name: str, text: str) -> None:
-    print(f"{name:10}{text}")
+    print(f"{name:10} {text}")
 
 
 def dotted(version: int) -> str:
@@ -67,7 +69,7 @@ def of_driver(version: tuple[int, int]) -> str:
 
 def of_device(device: Device) -> str:
     major, minor = device.capability
-    tensor_cores = "chapters 11 to 13 (tensor cores), 09 and cuBLAS"
+    tensor_cores = "chapters 11 to 13 and 15 (tensor cores), 09 and cuBLAS"
     if (major, minor) == (9, 0):
         takes = tensor_cores
     elif major >= 8:
@@ -81,10 +83,11 @@ def print_plans(handle: library.Handle) -> None:
     """Who computes what, with the predicted speed relative to cuBLAS."""
     reasons: dict[str, str] = {}
     print("\nWho computes a product on GPU 0, and how many times as fast as cuBLAS, by prediction:\n")
-    print(f"{'m x n x k':24}" + "".join(f"{accuracy:>22}" for accuracy in library.ACCURACIES))
+    ways = accuracies(handle)
+    print(f"{'m x n x k':24}" + "".join(f"{accuracy:>22}" for accuracy in ways))
     for product in PRODUCTS:
         cells = []
-        for accuracy in library.ACCURACIES:
+        for accuracy in ways:
             chosen = plan(handle, product, accuracy)
             kernel = chosen.kernel.decode()
             faster = f" {chosen.cublas_us / chosen.predicted_us:.2f}" if chosen.predicted_us else ""

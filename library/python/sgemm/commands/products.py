@@ -68,6 +68,11 @@ def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Pla
     return result
 
 
+def accuracies(handle: library.Handle) -> list[str]:
+    """Those that the device has kernels for, or else cuBLAS."""
+    return [accuracy for accuracy in library.ACCURACIES if plan(handle, PRODUCTS[0], accuracy).kernel != b"none"]
+
+
 ONE, ZERO = c_float(1), c_float(0)
 
 

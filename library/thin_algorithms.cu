@@ -1,0 +1,154 @@
+// The reproducible class for products whose C has few columns or few rows. It takes any product, by blocks of columns.
+
+#include "algorithms.hpp"
+#include "common/ceil_div.hpp"
+#include "common/target.hpp"
+#include "gemm_problem.hpp"
+#include "host/cost_model.cuh"
+#include "host/launch.cuh"
+#include "predicted_time.hpp"
+#include "thin_product.cuh"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace thin {
+namespace {
+
+/// A launch has as many products as need no more memory than this.
+constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
+constexpr int LARGEST_CLUSTER = TARGET == Target::for_gpu ? 8 : 1;  // the executor has no clusters
+
+__global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
+
+template <class Shape>
+__global__ void __launch_bounds__(MOST_THREADS, 1) thin_kernel(ThinBatch thin) {
+  multiply_thin<Shape>(thin);
+}
+
+/// How rows of A are divided: 16 or 32 of them among the warps of the blocks of a cluster.
+struct Division {
+  int tiles;    ///< of 16 rows
+  int warps;    ///< of a block
+  int cluster;  ///< blocks
+};
+
+/// 32 rows at a time, as long as two blocks fit into a multiprocessor, so that one of them computes while the other one
+/// waits. Longer rows take blocks of all warps.
+Division division_of(std::int64_t k) {
+  constexpr int HALF = MOST_THREADS / WARP_SIZE / 2;
+  const auto spans = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
+  const auto cluster_for = [](int blocks) {
+    int cluster = 1;
+    while (cluster < blocks && cluster < LARGEST_CLUSTER) {
+      cluster *= 2;
+    }
+    return cluster;
+  };
+  if (spans <= HALF * LARGEST_CLUSTER) {
+    return {2, std::clamp(spans, 1, HALF), cluster_for(ceil_div(spans, HALF))};
+  }
+  if (spans <= 2 * HALF * LARGEST_CLUSTER) {
+    return {2, 2 * HALF, cluster_for(ceil_div(spans, 2 * HALF))};
+  }
+  return {1, 2 * HALF, LARGEST_CLUSTER};
+}
+
+/// A launch of so many tall products like `p`.
+template <class Shape>
+struct ThinLaunch {
+  Division division;
+  int columns_once;
+  int clusters;
+  std::size_t smem_bytes;
+
+  ThinLaunch(const GemmProblem& p, const Division& how, int multiprocessors)
+      : division(how),
+        columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
+        smem_bytes(Shape::smem_bytes(
+            division.warps * WARP_SIZE, columns_once,
+            Shape::segments(NarrowDigits(p, 1, nullptr).chunks, division.cluster, division.warps * WARP_SIZE))) {
+    const int at_once = clusters_at_once(thin_kernel<Shape>, division.cluster, division.warps * WARP_SIZE, smem_bytes);
+    clusters = std::max(
+        1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors / current_device().multiprocessors));
+  }
+
+  void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
+    const ThinBatch thin{tall, NarrowDigits(tall.first, tall.count, workspace), c_transposed, division.cluster,
+                         columns_once};
+    launch(narrow_digits_kernel, tall.count * thin.digits.column_blocks * COLUMNS, dim3(SPLIT_THREADS), 0, stream,
+           thin);
+    const std::int64_t most =
+        std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, clusters);
+    launch_dependent_clusters(thin_kernel<Shape>, most * division.cluster, division.cluster,
+                              dim3(static_cast<unsigned>(division.warps * WARP_SIZE)), smem_bytes, stream, thin);
+  }
+};
+
+template <class Shape>
+Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
+  const ThinLaunch<Shape> launch_of(tall.first, division, multiprocessors);
+  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / NarrowDigits::bytes(tall.first, 1));
+  const std::int64_t by_count =
+      std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
+  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
+  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
+  Algorithm algorithm;
+  algorithm.kernel = "15_reproducible";
+  algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) +
+                            " rows, clusters of " + std::to_string(division.cluster);
+  algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
+  algorithm.launches = ceil_div(tall.count, products);
+  algorithm.kernels = 2;
+  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
+                             algorithm.launches, Shape::ROWS);
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    const GemmBatch batch = c_transposed ? transposed(of) : of;
+    for (std::int64_t index = 0; index < batch.count; index += products) {
+      launch_of.enqueue(batch.part(index, std::min(products, batch.count - index)), c_transposed, workspace, stream);
+    }
+  };
+  return algorithm;
+}
+
+template <int TILES>
+Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
+  return tall.first.a_transposed ? algorithm<ThinShape<TILES, false>>(tall, c_transposed, division, multiprocessors)
+                                 : algorithm<ThinShape<TILES, true>>(tall, c_transposed, division, multiprocessors);
+}
+
+/// Whether this build has code for the current device.
+bool can_run() {
+#ifndef SGEMM_CODE_FOR_SM_90A
+  if (TARGET == Target::for_gpu) {
+    return false;
+  }
+#endif
+  return current_device().compute_capability == 90;
+}
+
+}  // namespace
+}  // namespace thin
+}  // namespace SGEMM_TARGET
+
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
+  using namespace thin;
+  if (!can_run()) {
+    return {};
+  }
+  const bool flat = batch.first.m < batch.first.n;
+  const GemmBatch tall = flat ? transposed(batch) : batch;
+  const Division division = division_of(tall.first.k);
+  return {division.tiles == 2 ? algorithm<2>(tall, flat, division, multiprocessors)
+                              : algorithm<1>(tall, flat, division, multiprocessors)};
+}
+
+}  // namespace sgemm

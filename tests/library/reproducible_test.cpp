@@ -1,0 +1,129 @@
+// The reproducible class on the executor: each of its algorithms, and what the C interface makes of them.
+
+#include "algorithms.hpp"
+#include "gemm_batch.hpp"
+#include "gemm_case.hpp"
+#include "reproducible_case.hpp"
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// By the kernel for few rows, and where there is something to multiply by chapter 15's, on so many multiprocessors.
+/// Workspaces hold anything before.
+void expect_bits_of_reference(
+    const GemmCase& product, const ChangeOperands& change = [](auto&) {}, int multiprocessors = 132) {
+  GemmOperands measure(product);
+  std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(measure), multiprocessors);
+  EXPECT_EQ(algorithms.size(), 1);
+  if (product.k > 0 && (product.alpha != 0.0F || product.pointer_mode == SGEMM_POINTER_MODE_DEVICE)) {
+    for (Algorithm& algorithm : reproducible_algorithms(batch_of(measure), multiprocessors)) {
+      algorithms.push_back(std::move(algorithm));
+    }
+    EXPECT_EQ(algorithms.size(), product.by_address ? 1 : 3);
+  }
+  for (const Algorithm& algorithm : algorithms) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+    expect_bits_of_reference(product, change, [&](GemmOperands& operands) {
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    });
+  }
+}
+
+class ReproducibleTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmCase product{m, n, k};
+    std::tie(product.order, product.transa, product.transb) = GetParam();
+    return product;
+  }
+};
+
+TEST_P(ReproducibleTest, FewRowsOrColumns) {
+  for (const auto& [m, n, k] : {std::tuple{1, 70, 300}, {70, 1, 64}, {9, 40, 132}, {33, 17, 1000}, {5, 3, 1}}) {
+    GemmCase product = with(m, n, k);
+    expect_bits_of_reference(product);
+    product.alpha = -1.7F;
+    product.beta = 0.3F;
+    product.padding = k % 4 == 0 ? 4 : 3;
+    product.offset = k % 4 == 0 ? 0 : 1;
+    expect_bits_of_reference(product);
+  }
+}
+
+TEST_P(ReproducibleTest, LongSums) {
+  expect_bits_of_reference(with(2, 37, 1100));  // 16 rows by warps of 128 k, read twice on the executor
+  expect_bits_of_reference(with(40, 3, 4100));
+}
+
+TEST_P(ReproducibleTest, ColumnsInSeveralGroups) {
+  GemmCase product = with(135, 139, 70);
+  product.beta = 1.0F;
+  expect_bits_of_reference(product);
+}
+
+TEST_P(ReproducibleTest, ScalarsOnTheDeviceAndNothingToMultiply) {
+  for (const std::int64_t k : {0, 50}) {
+    for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+      for (const auto& [alpha, beta] :
+           {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {-0.0F, 0.0F}, {INF, -0.0F}}) {
+        GemmCase product = with(20, 30, k);
+        product.pointer_mode = mode;
+        product.alpha = alpha;
+        product.beta = beta;
+        expect_bits_of_reference(product);
+      }
+    }
+  }
+}
+
+TEST_P(ReproducibleTest, NumbersOfEveryKind) {
+  GemmCase product = with(19, 35, 150);
+  product.beta = 0.5F;
+  expect_bits_of_reference(product, put_numbers_of_every_kind);
+}
+
+TEST_P(ReproducibleTest, Batches) {
+  for (const bool by_address : {false, true}) {
+    GemmCase product = with(3, 37, 90);
+    product.batch = 5;
+    product.by_address = by_address;
+    product.beta = -1.0F;
+    expect_bits_of_reference(product);
+  }
+}
+
+TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
+  const Handle handle;
+  sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
+  sgemm_plan_t plan{};
+  for (const auto& [m, n, kernel] :
+       {std::tuple{1, 1, "15_reproducible"}, {1, 4096, "15_reproducible"}, {4096, 4096, "15_reproducible"}}) {
+    ASSERT_EQ(
+        sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, m, n, 4096, 4096, 4096, n, 1, &plan),
+        SGEMM_STATUS_SUCCESS);
+    EXPECT_STREQ(plan.kernel, kernel);
+  }
+  expect_bits_of_reference(handle, GemmCase{3, 40, 100});
+  alignas(SGEMM_WORKSPACE_ALIGNMENT) float small[64];
+  ASSERT_EQ(sgemm_set_workspace(handle, small, sizeof small), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 3, 40, 100, 100, 100, 40, 1, &plan),
+            SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan.kernel, "none");
+  EXPECT_STREQ(plan.reason, "the workspace is too small for the library's own kernels");
+  GemmCase product{3, 40, 100};
+  product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
+  GemmOperands operands(product);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+}  // namespace
+}  // namespace sgemm::test
