@@ -134,7 +134,8 @@ TEST_P(CountedLaunches, MmaSyncHasNoBankConflicts) {
   if (!GetParam().by_mma_sync) {
     GTEST_SKIP() << GetParam() << " has wgmma";
   }
-  const LaunchCounts product = count(GetParam()).back();
+  const std::vector<LaunchCounts> launches = count(GetParam());
+  const LaunchCounts& product = launches.back();
   const auto of = [&](AccessKind kind) { return product.traffic[static_cast<std::size_t>(kind)]; };
   EXPECT_GT(of(AccessKind::shared_load).requests, 0U);
   EXPECT_EQ(of(AccessKind::shared_load).wavefronts, of(AccessKind::shared_load).requests);
