@@ -142,8 +142,8 @@ def test_info(fake, cuda, capsys):
     assert "driver     CUDA 13.1\n" in out
     assert "GPU 0      Fake 0, compute capability 75.76, 16 multiprocessors: chapter 09 and cuBLAS" in out
     lines = {line[:24].strip(): line[24:].split() for line in out.splitlines()}
-    assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 3]
-    assert lines["256 x 256 x 256"] == ["cublas"] * 4
+    assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 4]
+    assert lines["256 x 256 x 256"] == ["cublas"] * 5
     assert "Why cuBLAS:\n  the fake likes small ones (256 x 256 x 256, fp32)\n" in out
 
 
@@ -211,8 +211,8 @@ def test_bench_prints_a_table_and_bars(fake, cuda, monkeypatch, capsys, tmp_path
     out = capsys.readouterr().out
     assert "large               8192 x 8192 x 8192        cuMemAlloc_v2 failed: out of memory" in out
     [line] = [line for line in out.splitlines() if line.startswith("small    ")]
-    assert line.split()[1:] == ["2", *["x", "16", "x", "8", "x", "4", "NT", "0.0"], *["0.0", "(1.00x)"] * 4]
-    assert out.count("#" * 60) == 5
+    assert line.split()[1:] == ["2", *["x", "16", "x", "8", "x", "4", "NT", "0.0"], *["0.0", "(1.00x)"] * 5]
+    assert out.count("#" * 60) == 6
     chart = tmp_path / "chart.png"
     assert main(["bench", "--chart", str(chart)]) == 0
     assert f"The chart is in {chart}." in capsys.readouterr().out

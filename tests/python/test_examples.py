@@ -54,7 +54,7 @@ def test_wrong_arguments_are_named(example, arguments, text, capsys):
 
 def test_every_example_says_what_it_needs():
     examples = [path for path in EXAMPLES.glob("*.py") if path.name not in ("example_results.py", "measure.py")]
-    assert len(examples) == 7
+    assert len(examples) == 8
     for path in examples:
         assert "\nNeeds " in path.read_text(), path.name
         shown = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=True).stdout
