@@ -4,7 +4,8 @@
     examples/measure.py --out gpt.json --rounds 3 train_gpt.py --steps 40
     examples/measure.py --out solver.json --modes cublas,tf32,componentwise,normwise solver.py
 
-Modes: cublas, tf32 (cuBLAS, and the example gets --tf32), and libsgemm's fp32, componentwise, normwise and rowwise.
+Modes: cublas, tf32 (cuBLAS, and the example gets --tf32), and libsgemm's fp32, componentwise, normwise, rowwise
+and reproducible.
 Those with the ending ".enable" have no LD_PRELOAD: sgemm.torch.enable() comes before the example.
 Every second round runs the modes in the opposite order. Exits with 1 if a run failed; the other runs go on.
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 from example_results import positive, write_json
 
 FOLDER = Path(__file__).resolve().parent
-ACCURACIES = ("fp32", "componentwise", "normwise", "rowwise")
+ACCURACIES = ("fp32", "componentwise", "normwise", "rowwise", "reproducible")
 ENABLED = {f"{accuracy}.enable": accuracy for accuracy in ACCURACIES}
 MODES = ("cublas", "tf32", *ACCURACIES, *ENABLED)
 ENABLE = """

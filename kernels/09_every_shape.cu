@@ -510,10 +510,11 @@ inline Plan plan(int tiles, int k_tiles, int multiprocessors, bool streamed) {
 }
 
 template <class Shape>
-double predicted_cycles(const Plan& work, int multiprocessors, bool streamed) {
+double predicted_cycles(const Plan& work, int multiprocessors, bool streamed,
+                        double cycles_per_fma = Shape::CYCLES_PER_FMA) {
   const double area = Shape::BM * Shape::BN / AREA;
   TileCost tile{};
-  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA;
+  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * cycles_per_fma;
   tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0) + (Shape::PARTS - 1) * (STORE + ADD) * area;
   tile.add = ADD * area + FLAG;
   return LAUNCH + (streamed

@@ -5,24 +5,23 @@
 //
 //   global memory    operand tiles of 128 rows or columns by 64 k, two terms of 16 KB each, split and scaled as in 12
 //        |           cp.async, half a k-tile at a time
-//   shared memory    a ring of two slots, each with the same 32 k of all operand tiles of the block
+//   shared memory    a ring of slots, each with the same 32 k of all operand tiles of the block
 //        |           ldmatrix: four matrices of 8 x 8 terms in one instruction
 //   registers        the terms of 64 rows of A and of 16 columns of B
-//        |           mma.sync: a1 b2, a2 b1 and a1 b1 for 32 k, from 0 on
+//        |           mma.sync: a2 b1, a1 b2 and a1 b1 for 32 k, from 0 on
 //   products         FP32 units add them to the sums over all k
 //
-//   block 128 x 256                warp 64 x 64: 4 x 8 tiles of 16 x 8       mma 16 x 8 x 16, lane = 4 r + q
-//   +----+----+----+----+          for 16 of 32 k: 96 mma,                   A  rows r, r + 8   k 2q, 2q + 1, 8 further
-//   | w0 | w1 | w2 | w3 |          8 ldmatrix of A, 8 of B                   B  columns r       k 2q, 2q + 1, 8 further
-//   +----+----+----+----+                                                    C  rows r, r + 8   columns 2q, 2q + 1
+//   block 128 x 256           warp 64 x 64: 4 x 8 tiles of 16 x 8      mma 16 x 8 x 16, lane = 4 r + q
+//   +----+----+----+----+     128 sums a thread                        A  rows r, r + 8   k 2q, 2q + 1, and 8 more
+//   | w0 | w1 | w2 | w3 |     for 16 of 32 k: 96 mma,                  B  columns r       k 2q, 2q + 1, and 8 more
+//   +----+----+----+----+     8 ldmatrix of A, 8 of B                  C  rows r, r + 8   columns 2q, 2q + 1
 //   | w4 | w5 | w6 | w7 |
-//   +----+----+----+----+
+//   +----+----+----+----+     or two blocks of 128 x 128 on an SM, by four such warps each
 //
 //   order      the kernel that splits writes terms as they will lie in shared memory. ldmatrix reads the same 16 bytes
-//   of
-//              eight rows at a time. They lie in distinct banks, because the 16-byte groups of a row change places.
-//   scales     a k-tile has a power of two in common with the sums, mostly. Otherwise sums are multiplied by powers of
-//              two before it and after it, so that the loop itself knows nothing of scales.
+//              of eight rows at a time, which lie in distinct banks, because groups of 16 bytes change places in a row.
+//   scales     mostly the sums have the power of two of the next products. Otherwise they are multiplied before a
+//              k-tile and after it, so that the loop itself knows nothing of scales.
 //   Inf, NaN   and what else has no terms: as in 12, these elements of C are computed again without tensor cores.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each; k / 64
@@ -37,7 +36,7 @@
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
-#include "engine/split_terms.cuh"
+#include "engine/sums_scale.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/cost_model.cuh"
@@ -47,9 +46,9 @@
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <vector>
 
 namespace sgemm {
@@ -74,6 +73,9 @@ struct MmaTile {
   static constexpr int BN = TILE_ROWS * B_TILES;
   static constexpr int WARPS_N = BN / WN;
   static constexpr int TILES_N = WN / MMA_N;
+  /// In how many parts the copies of a half are spread over its products. In one go they hold up the loads behind them,
+  /// but two slots leave no time for late ones.
+  static constexpr int PARTS = SLOTS > 2 ? TILES_N / 2 : 1;
   static constexpr int THREADS = BM / WM * WARPS_N * WARP;
   static constexpr int SLOT_BYTES = (1 + B_TILES) * Half::BYTES;
   static constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
@@ -83,33 +85,31 @@ struct MmaTile {
 template <int TILES_N>
 using Sums = float[TILES_M][4 * TILES_N];
 
-/// sums += A * B for a warp and CHAIN instructions' k of half a k-tile, from number `first` on. `a` and `b` are this
-/// lane's rows of the half. `meanwhile(i)` is called for each of the TILES_N / 2 parts of the work.
-template <int CHAIN, int TILES_N, class Meanwhile>
-__device__ __forceinline__ void multiply(unsigned a, unsigned b, int first, Sums<TILES_N>& sums,
-                                         const Meanwhile& meanwhile) {
+/// sums += A * B for a warp and half a k-tile. `a` and `b` are this lane's rows of the half. `meanwhile(i)` is called
+/// for each of the TILES_N / 2 parts of the work.
+template <int TILES_N, class Meanwhile>
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& sums, const Meanwhile& meanwhile) {
   constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};  // the smallest first
-  unsigned a_terms[CHAIN][Scheme::TERMS][TILES_M][4];
+  unsigned a_terms[MMAS_OF_HALF][Scheme::TERMS][TILES_M][4];
 #pragma unroll
-  for (int k = 0; k < CHAIN; ++k) {
+  for (int k = 0; k < MMAS_OF_HALF; ++k) {
 #pragma unroll
     for (int term = 0; term < Scheme::TERMS; ++term) {
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
-        ldmatrix_x4(a_terms[k][term][i],
-                    (a ^ (first + k) * MMA_BYTES) + term * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
+        ldmatrix_x4(a_terms[k][term][i], (a ^ k * MMA_BYTES) + term * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
       }
     }
   }
 #pragma unroll
   for (int pair = 0; pair < TILES_N / 2; ++pair) {
-    unsigned b_terms[CHAIN][Scheme::TERMS][4];
+    unsigned b_terms[MMAS_OF_HALF][Scheme::TERMS][4];
 #pragma unroll
-    for (int k = 0; k < CHAIN; ++k) {
+    for (int k = 0; k < MMAS_OF_HALF; ++k) {
 #pragma unroll
       for (int term = 0; term < Scheme::TERMS; ++term) {
         ldmatrix_x4(b_terms[k][term],
-                    (b ^ (first + k) * MMA_BYTES) + term * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
+                    (b ^ k * MMA_BYTES) + term * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
       }
     }
     meanwhile(pair);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, int first, Sums
     for (int j = 0; j < 2; ++j) {
       float products[TILES_M][4] = {};
 #pragma unroll
-      for (int k = 0; k < CHAIN; ++k) {
+      for (int k = 0; k < MMAS_OF_HALF; ++k) {
 #pragma unroll
         for (const TermsOfProduct terms : PRODUCTS) {
           const unsigned(&b_term)[4] = b_terms[k][terms.b];
@@ -138,72 +138,6 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, int first, Sums
   }
 }
 
-/// The power of two that sums are divided by, and the change to that of a k-tile's products and back.
-template <int TILES_N>
-class SumsScale {
- public:
-  /// `row` and `column`: the places of the thread's first elements in their operand tiles.
-  __device__ __forceinline__ SumsScale(int row, int column) : row_(row), column_(column) {}
-
-  /// Scales sums as the products of two operand tiles are. If these are too far apart, sums become NaN. `uniform` is
-  /// the sum of that of a and b.
-  __device__ __forceinline__ void change(Sums<TILES_N>& sums, int uniform, const Scaling& a, const Scaling& b) {
-    changed_ = uniform != exponent_;
-    if (changed_) {
-      const int own = a.exponent + b.exponent;
-      changed_ = own > ALL_ZERO / 2;
-      if (changed_) {
-        const int binades = exponent_ == ALL_ZERO ? 0 : exponent_ - own;
-        exponent_ = own > exponent_ ? own : exponent_;
-        multiply(sums, binades, 1, a, b);
-        below_ = exponent_ - own;
-        changed_ = below_ > 0 || uniform != own;
-      }
-    }
-  }
-
-  /// Scales sums as before, or with the larger of both powers of two, and without factors of rows and columns.
-  __device__ __forceinline__ void restore(Sums<TILES_N>& sums, const Scaling& a, const Scaling& b) const {
-    if (changed_) {
-      multiply(sums, -below_, -1, a, b);
-    }
-  }
-
-  __device__ __forceinline__ void undo(Sums<TILES_N>& sums) const {
-    const int exponent = exponent_ == ALL_ZERO ? 0 : exponent_;
-#pragma unroll
-    for (int i = 0; i < TILES_M; ++i) {
-#pragma unroll
-      for (float& sum : sums[i]) {
-        sum = scaled(sum, exponent);
-      }
-    }
-  }
-
- private:
-  /// Multiplies sums by 2^binades, and by 2^(sign * ROW_STEP) for each step of their row and of their column.
-  __device__ __forceinline__ void multiply(Sums<TILES_N>& sums, int binades, int sign, const Scaling& a,
-                                           const Scaling& b) const {
-    const float of_all = binades < -LARGEST_SPREAD || binades > LARGEST_SPREAD ? NAN : power_of_2(binades);
-    const auto factor = [&](int steps) { return power_of_2(sign * Scheme::ROW_STEP * steps); };
-#pragma unroll
-    for (int i = 0; i < TILES_M; ++i) {
-      const float of_rows[2] = {of_all * factor(a.rows[row_ + i * MMA_M]),
-                                of_all * factor(a.rows[row_ + i * MMA_M + 8])};
-#pragma unroll
-      for (int e = 0; e < 4 * TILES_N; ++e) {
-        sums[i][e] *= of_rows[e / 2 % 2] * factor(b.rows[column_ + e / 4 * MMA_N + e % 2]);
-      }
-    }
-  }
-
-  int row_;
-  int column_;
-  int exponent_ = ALL_ZERO;
-  bool changed_ = false;
-  int below_ = 0;  ///< how many binades the last products are below the sums
-};
-
 #ifndef SGEMM_MAIN_LOOP_ONLY
 
 template <Access ACCESS>
@@ -211,11 +145,10 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM) fp16x3_mma
   split<Scheme, ACCESS, HalvesOrder>(p, memory);
 }
 
-template <class BlockTile, Access ACCESS, int CHAIN>
+template <class BlockTile, Access ACCESS>
 __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
     fp16x3_mma_kernel(Problem p, void* memory) {
   using Policy = OneProduct<BlockTile, ACCESS>;
-  constexpr int PAIRS = BlockTile::TILES_N / 2;
   const Workspace<Scheme> workspace(p, memory);
   const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
   const int lane = threadIdx.x % WARP;
@@ -250,7 +183,7 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
   const unsigned a_lane = lane_in_a(warp_row, lane);
   const unsigned b_lane = (1 + warp_column / TILE_ROWS) * Half::BYTES + lane_in_b(warp_column % TILE_ROWS, lane);
   Sums<BlockTile::TILES_N> sums = {};
-  SumsScale<BlockTile::TILES_N> scale(warp_row + lane / 4, warp_column % TILE_ROWS + 2 * (lane % 4));
+  SumsScale<Scheme, TILES_M, BlockTile::TILES_N> scale(warp_row + lane / 4, warp_column % TILE_ROWS + 2 * (lane % 4));
   unsigned read_slot = 0;
   unsigned write_slot = (BlockTile::SLOTS - 1) * BlockTile::SLOT_BYTES;
   const auto advance = [](unsigned& slot) {
@@ -267,17 +200,11 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
       cp_async_wait_group<BlockTile::SLOTS - 2>();
       __syncthreads();
       const bool copying = k_tile * HALVES + half + BlockTile::SLOTS - 1 < halves;  // into the slot that all have read
-#pragma unroll
-      for (int mma = 0; mma < MMAS_OF_HALF; mma += CHAIN) {
-        // Copies are spread over the products: in one go, they would hold up the loads behind them.
-        multiply<CHAIN, BlockTile::TILES_N>(ring + read_slot + a_lane, ring + read_slot + b_lane, mma, sums,
-                                            [&](int i) {
-                                              if (copying) {
-                                                copies.start(write_slot, (half + BlockTile::SLOTS - 1) % HALVES,
-                                                             mma / CHAIN * PAIRS + i, MMAS_OF_HALF / CHAIN * PAIRS);
-                                              }
-                                            });
-      }
+      multiply<BlockTile::TILES_N>(ring + read_slot + a_lane, ring + read_slot + b_lane, sums, [&](int part) {
+        if (copying && part < BlockTile::PARTS) {
+          copies.start(write_slot, (half + BlockTile::SLOTS - 1) % HALVES, part, BlockTile::PARTS);
+        }
+      });
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
       advance(read_slot);
       advance(write_slot);
@@ -294,53 +221,70 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
   }
 }
 
-template <class BlockTile, int CHAIN>
-Candidate candidate(const Problem& p, const Device& device) {
+// Tiles, the narrow ones for GPUs whose SMs have room for two of their blocks. One waits while the other multiplies.
+using Wide = MmaTile<2, 64, 2, 1>;
+using Narrow = MmaTile<1, 64, 2, 2>;
+using NarrowOfThreeSlots = MmaTile<1, 64, 3, 2>;
+using ManyWarps = MmaTile<1, 32, 2, 1>;  // where C has few tiles
+
+// Times relative to that of a narrow tile where two blocks share an SM, measured on an H100: docs/lab/16-mma.md.
+constexpr double NARROW_ALONE = 1.7;
+constexpr double MANY_WARPS = 1.4;
+constexpr double WIDE = 2.3;
+
+/// The time of all tiles, if an SM has one at a time.
+template <class BlockTile>
+double one_at_a_time(const Problem& p, int multiprocessors, double tile) {
+  return tile * static_cast<double>(ceil_div<std::int64_t>(tile_count<BlockTile>(p), multiprocessors));
+}
+
+/// The same for narrow tiles, of which an SM may have two.
+double narrow_time(const Problem& p, int multiprocessors, bool two) {
+  if (!two) {
+    return one_at_a_time<Narrow>(p, multiprocessors, NARROW_ALONE);
+  }
+  const std::int64_t rest = tile_count<Narrow>(p) % (2 * multiprocessors);
+  const auto rounds = static_cast<double>(tile_count<Narrow>(p) / (2 * multiprocessors));
+  return 2.0 * rounds + (rest == 0 ? 0.0 : rest <= multiprocessors ? NARROW_ALONE : 2.0);
+}
+
+template <class BlockTile>
+Configuration configuration(const Problem& p, const std::string& name) {
   const auto run = [](const Problem& problem, void* workspace, cudaStream_t stream) {
-    const Workspace<Scheme> operands(problem, workspace);
     const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
     launch(vector_access ? fp16x3_mma_split_kernel<Access::float4> : fp16x3_mma_split_kernel<Access::float1>,
-           operands.count(), dim3(SPLIT_THREADS), 0, stream, problem, workspace);
+           Workspace<Scheme>(problem, workspace).count(), dim3(SPLIT_THREADS), 0, stream, problem, workspace);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2, CHAIN>
-                 : fp16x3_mma_kernel<BlockTile, Access::float1, CHAIN>,
+    launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2> : fp16x3_mma_kernel<BlockTile, Access::float1>,
            tile_count<BlockTile>(problem), dim3(BlockTile::THREADS), BlockTile::SMEM_BYTES, stream, problem, workspace);
   };
-  const std::int64_t rounds = ceil_div<std::int64_t>(tile_count<BlockTile>(p), device.multiprocessors);
-  return {{tile_name(BlockTile::BM, BlockTile::BN) + " warps " + std::to_string(BlockTile::THREADS / WARP) + " slots " +
-               std::to_string(BlockTile::SLOTS) + " blocks " + std::to_string(BlockTile::BLOCKS_PER_SM),
-           Workspace<Scheme>(p, nullptr).bytes(), run, 0},
-          static_cast<double>(rounds * BlockTile::B_TILES)};
+  return {name, Workspace<Scheme>(p, nullptr).bytes(), run, 0};
 }
 
 std::vector<Configuration> configurations(const Problem& p) {
   const Device device = current_device();
+  const int multiprocessors = device.multiprocessors;
+  // A block may have nearly all of an SM's shared memory, so that its limit tells how many blocks fit.
+  const bool two = 2 * Narrow::SMEM_BYTES <= device.smem_bytes;
+  const bool three_slots = 2 * NarrowOfThreeSlots::SMEM_BYTES <= device.smem_bytes;
   return fastest_first(
-      {
-          candidate<MmaTile<1, 64, 2, 2>, 2>(p, device),
-          candidate<MmaTile<1, 32, 2, 1>, 2>(p, device),
-          candidate<MmaTile<2, 64, 2, 1>, 2>(p, device),
-#ifdef __CUDACC__
-          candidate<MmaTile<1, 64, 3, 2>, 2>(p, device),
-          candidate<MmaTile<1, 32, 3, 1>, 2>(p, device),
-          candidate<MmaTile<2, 64, 4, 1>, 2>(p, device),
-#endif
-      },
-      100.0);
+      {{three_slots ? configuration<NarrowOfThreeSlots>(p, "128x128") : configuration<Narrow>(p, "128x128"),
+        narrow_time(p, multiprocessors, two)},
+       {configuration<ManyWarps>(p, "128x128 by 8 warps"), one_at_a_time<ManyWarps>(p, multiprocessors, MANY_WARPS)},
+       {configuration<Wide>(p, "128x256"), one_at_a_time<Wide>(p, multiprocessors, WIDE)}},
+      std::numeric_limits<double>::infinity());
 }
 
 const Registration registered =
     Chapter(16, "fp16x3_mma")
-        .summary("three FP16 products by mma.sync for each FP32 product, operands scaled and split into two terms")
+        .summary("three FP16 products by mma.sync for each FP32 product, the terms of 12")
         .source("Ootomo and Yokota; Markidis et al.")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::fp16_split)
-        .configurations([](const Problem& p) { return configurations(p); })
-        .blocks_per_sm(2)
-        .resources([] {
-          return resources_of(fp16x3_mma_kernel<MmaTile<1, 64, 2, 2>, Access::float2, 2>, MmaTile<1, 64, 2, 2>::THREADS,
-                              MmaTile<1, 64, 2, 2>::SMEM_BYTES);
-        })
+        .configurations(configurations)
+        .blocks_per_sm(NarrowOfThreeSlots::BLOCKS_PER_SM)
+        .resources(
+            [] { return resources_of(fp16x3_mma_kernel<Narrow, Access::float2>, Narrow::THREADS, Narrow::SMEM_BYTES); })
         .registration();
 
 #endif

@@ -1,25 +1,23 @@
 // Chapter 17: each FP32 product becomes six INT8 products, by mma.sync on every GPU since Ampere
 //
-// Against 16: the numbers are the digits of 13, three of 8 bits, and sums of their products are exact integers. So
-// there are no scales in the loop, and no FP32 unit adds. But there are three sums for each element of C, one for each
-// power of 256, and a warp has room for half as many elements:
+// Against 16: the numbers are the digits of 13, three of 8 bits, and sums of their products are exact integers. So the
+// loop has no scales, and no FP32 unit adds. But there are three sums for each element of C, one for each power of 256,
+// and a warp has room for half as many elements:
 //
-//   block 128 x 128                warp 64 x 32: 4 x 4 tiles of 16 x 8       mma 16 x 8 x 32, lane = 4 r + q
-//   +----+----+----+----+          192 sums a thread                         A  rows r, r + 8   k 4q to 4q + 3, 16
-//   further | w0 | w1 | w2 | w3 |          for 32 of 64 k: 96 mma,                   B  columns r       k 4q to 4q + 3,
-//   16 further
-//   +----+----+----+----+          12 ldmatrix of A, 6 of B                  C  rows r, r + 8   columns 2q, 2q + 1
+//   block 128 x 128           warp 64 x 32: 4 x 4 tiles of 16 x 8      mma 16 x 8 x 32, lane = 4 r + q
+//   +----+----+----+----+     192 sums a thread                        A  rows r, r + 8   k 4q to 4q + 3, and 16 more
+//   | w0 | w1 | w2 | w3 |     for 32 of 64 k: 96 mma,                  B  columns r       k 4q to 4q + 3, and 16 more
+//   +----+----+----+----+     12 ldmatrix of A, 6 of B                 C  rows r, r + 8   columns 2q, 2q + 1
 //   | w4 | w5 | w6 | w7 |
 //   +----+----+----+----+
 //
 //   digits     by the kernels of 13, in the order of 16. A row of a slot has 64 bytes in both chapters.
 //   registers  hold the digits of a warp's 32 columns, 24 of them. The rows of A come 16 at a time.
-//   bits       are those of 13's whole tiles: integers add up to the same in any order, and what makes floats of them
-//   is
-//              13's code. INT32 has room for 43648 k. More take several launches, which add up in memory.
+//   bits       are those of 13's whole tiles: integers add up to the same in any order, and 13's code makes floats of
+//              them. INT32 has room for 43648 k. More take several launches, which add up in memory.
 //
-// Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each; k / 32 and
-// k / 64 from shared memory.
+// Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each; k / 32 of A
+// and k / 64 of B from shared memory.
 // Limit: tensor cores, six products for each one in FP32, at the rate of mma.sync.
 
 #include "common/problem.hpp"
@@ -34,7 +32,6 @@
 #include "engine/stream_k.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
-#include "host/cost_model.cuh"
 #include "host/int8_launch.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -45,8 +42,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace sgemm {
 namespace {
@@ -64,16 +59,17 @@ constexpr int THREADS = BlockTile::BM / WM * WARPS_N * WARP;
 static_assert(THREADS == BlockTile::CONSUMER_THREADS);  // as int8::reset() expects
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
+constexpr int SLOTS = 2;
 constexpr int SLOT_BYTES = 2 * Half::BYTES;
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
 
 /// A thread's sums of 64 x 32 elements of C, in 4 x 4 tiles as mma.sync holds D: of each 16 rows one for each power of
 /// 256, the largest power first.
 using Sums = int[TILES_M][SUMS][4 * TILES_N];
 
 /// sums += A * B for a warp and number `k` of the instructions along k of half a k-tile. `a` and `b` are this lane's
-/// rows of the half. `meanwhile(i)` is called for each of the TILES_M parts of the work.
-template <class Meanwhile>
-__device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& sums, const Meanwhile& meanwhile) {
+/// rows of the half.
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& sums) {
   // Digits i and j of numbers from 0 on, the largest first. Neighbours go to different sums.
   constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}};
   unsigned b_digits[Scheme::TERMS][TILES_N / 2][4];
@@ -85,26 +81,19 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& su
                   (b ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
     }
   }
-  unsigned a_digits[2][Scheme::TERMS][4];  // of these 16 rows and of the next
-  const auto load_rows = [&](int i) {
-#pragma unroll
-    for (int digit = 0; digit < Scheme::TERMS; ++digit) {
-      ldmatrix_x4(a_digits[i % 2][digit], (a ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
-    }
-  };
-  load_rows(0);
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
-    if (i + 1 < TILES_M) {
-      load_rows(i + 1);
+    unsigned a_digits[Scheme::TERMS][4];
+#pragma unroll
+    for (int digit = 0; digit < Scheme::TERMS; ++digit) {
+      ldmatrix_x4(a_digits[digit], (a ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
     }
-    meanwhile(i);
 #pragma unroll
     for (const TermsOfProduct digits : PRODUCTS) {
 #pragma unroll
       for (int j = 0; j < TILES_N; ++j) {
         const unsigned* const b_digit = &b_digits[digits.b][j / 2][j % 2 * 2];
-        mma_m16n8k32_s8(&sums[i][digits.a + digits.b][4 * j], a_digits[i % 2][digits.a], b_digit[0], b_digit[1]);
+        mma_m16n8k32_s8(&sums[i][digits.a + digits.b][4 * j], a_digits[digits.a], b_digit[0], b_digit[1]);
       }
     }
   }
@@ -138,7 +127,7 @@ struct Piece {
   Schedule memory;
 };
 
-template <int SLOTS, Access ACCESS>
+template <Access ACCESS>
 __global__ void __launch_bounds__(THREADS, 1)
     int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
   using Policy = OneProduct<BlockTile, ACCESS>;
@@ -175,17 +164,14 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int half = 0; half < HALVES; ++half) {
       cp_async_wait_group<SLOTS - 2>();
       __syncthreads();
-      const bool copying = left > half + SLOTS - 1;  // into the slot that all warps have read
-#pragma unroll
-      for (int k = 0; k < MMAS_OF_HALF; ++k) {
-        // Copies are spread over the products: in one go, they would hold up the loads behind them.
-        multiply(ring + read_slot + a_lane, ring + read_slot + b_lane, k, sums, [&](int i) {
-          if (copying) {
-            copies.start(write_slot, (half + SLOTS - 1) % HALVES, k * TILES_M + i, MMAS_OF_HALF * TILES_M);
-          }
-        });
+      if (left > half + SLOTS - 1) {  // into the slot that all warps have read
+        copies.start(write_slot, (half + SLOTS - 1) % HALVES);
       }
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
+#pragma unroll
+      for (int k = 0; k < MMAS_OF_HALF; ++k) {
+        multiply(ring + read_slot + a_lane, ring + read_slot + b_lane, k, sums);
+      }
       advance(read_slot);
       advance(write_slot);
     }
@@ -220,7 +206,6 @@ constexpr int8::SplitKernels SPLIT{
     int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
     int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
 
-template <int SLOTS>
 Configuration configuration(const Problem& p) {
   using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
   const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
@@ -237,12 +222,11 @@ Configuration configuration(const Problem& p) {
     Memory::place(piece.memory, workspace, tiles);
     for (; piece.first < k_tiles; piece.first = piece.end) {
       piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
-      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
-             dim3(THREADS), SLOTS * SLOT_BYTES, stream, problem, maxima, operands, piece);
+      launch(pairs ? int8x6_mma_kernel<Access::float2> : int8x6_mma_kernel<Access::float1>, tiles, dim3(THREADS),
+             SMEM_BYTES, stream, problem, maxima, operands, piece);
     }
   };
-  return {"128x128 " + std::to_string(SLOTS) + " slots", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run,
-          operands_at};
+  return {"", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run, operands_at};
 }
 
 const Registration registered =
@@ -251,11 +235,9 @@ const Registration registered =
         .source("Ootomo, Ozaki and Yokota")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::int8_split)
-        .configurations([](const Problem& p) {
-          return std::vector{configuration<2>(p), configuration<3>(p), configuration<4>(p)};
-        })
+        .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, 2 * SLOT_BYTES); })
+        .resources([] { return resources_of(int8x6_mma_kernel<Access::float2>, THREADS, SMEM_BYTES); })
         .registration();
 
 #endif

@@ -17,12 +17,12 @@ namespace sgemm {
 std::vector<Algorithm> algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
                                       int all_multiprocessors, std::string& without);
 
-/// Chapter 09 as it is, one product after the other: for operands that are not transposed, with scalars and addresses on
-/// the host, and all multiprocessors. It computes in FP32, and chapters 11 to 13 in terms or digits of FP32 numbers.
+/// Chapter 09 as it is, one product after the other: for operands that are not transposed, with scalars and addresses
+/// on the host, and all multiprocessors. It computes in FP32, and chapters 11 to 13 in terms or digits of FP32 numbers.
 std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
 
-/// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of either
-/// kind, planned for so many multiprocessors.
+/// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of
+/// either kind, planned for so many multiprocessors.
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors);
 
 /// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.

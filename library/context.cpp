@@ -200,8 +200,10 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   std::string without;
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
-  const double cublas_us = cublas_microseconds(
-      {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)}, batch.count);
+  const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
+                             CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
+  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
+                                                           : cublas_microseconds(shape, batch.count);
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
     Choice choice = choose_fastest(algorithms, workspace_limit(), without);
     choice.cublas_us = cublas_us;

@@ -18,6 +18,7 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -95,6 +96,9 @@ Plan plan_for(const GemmBatch& batch, int multiprocessors, bool streamed) {
               k_tiles_of<Shape>(batch.first), multiprocessors, streamed);
 }
 
+/// Whether tiles are divided among blocks, which takes flags.
+bool has_shares(const Plan& plan) { return plan.schedule.share + plan.schedule.longer_shares > 0; }
+
 /// How blocks of a tile compute a batch: persistent ones, or one for each tile.
 struct Blocks {
   int multiprocessors;
@@ -109,7 +113,9 @@ void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cuda
   if (blocks.streamed) {
     const int shares = shares_of<Shape>(blocks.multiprocessors);
     SharesMemoryOf<Shape>::place(work.schedule, workspace, shares);
-    CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(shares), stream));
+    if (has_shares(work)) {
+      CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(shares), stream));
+    }
   }
   launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
          TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
@@ -142,29 +148,48 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   run(batch, blocks, workspace, stream);
 }
 
-/// Adds a tile, with persistent blocks or with one for each tile. These alone would not keep to fewer multiprocessors
+/// Factors of a tile's cycles for each FMA, by the number of operands that are copied float by float. The chapter's own
+/// kernel copies A so.
+using Factors = std::array<double, 3>;
+
+int copied_float_by_float(const GemmBatch& batch) {
+  const auto copied = [&](bool along_k) { return along_k || batch.addresses_on_device() ? 1 : 0; };
+  return copied(!batch.first.a_transposed) + copied(batch.first.b_transposed);
+}
+
+/// Whether a tile fits into the device, and keeps the problem's sums short enough. Here halves of k are worth trying
+/// from the first k on at which they are allowed.
+template <class Shape>
+bool suits_in_layouts(const GemmProblem& p, const Device& device) {
+  return Shape::PARTS > 1 ? p.k > LONG_SUM && Shape::SMEM_BYTES <= device.smem_bytes : suits<Shape>(p, device);
+}
+
+/// Adds a tile, with persistent blocks and with one for each tile. These alone would not keep to fewer multiprocessors
 /// than the device has.
 template <class Tile, class Scalar = Tile>
-void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
+void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors,
+         const Factors& factors) {
   using Shape = TileShape<Tile>;
   const double k_tiles = static_cast<double>(batch.count) *
                          static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
                          static_cast<double>(k_tiles_of<TileShape<Scalar>>(batch.first));
-  if (!suits<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
+  if (!suits_in_layouts<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
     return;
   }
+  const double cycles_per_fma =
+      Shape::CYCLES_PER_FMA * factors.at(static_cast<std::size_t>(copied_float_by_float(batch)));
   for (const bool streamed : {true, false}) {
     if (!streamed && (Shape::PARTS > 1 || multiprocessors < device.multiprocessors)) {
       continue;
     }
     const Blocks blocks{multiprocessors, streamed};
     const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
+    const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma);
     Algorithm algorithm;
     algorithm.kernel = "09_every_shape";
     algorithm.configuration = name_of<Shape>(streamed);
     algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
-    algorithm.cost = every_shape_cost(Method::every_layout, {batch.first.m, batch.first.n, batch.first.k},
-                                      predicted_cycles<Shape>(planned, multiprocessors, streamed), 1);
+    algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, has_shares(planned));
     algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
       enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
     };
@@ -178,13 +203,14 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
   const Device device = current_device();
   std::vector<Algorithm> all;
   if (device.compute_capability >= 90) {
-    add<Tile128x256>(all, batch, device, multiprocessors);
-    add<Tile256x128>(all, batch, device, multiprocessors);
-    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors);
-    add<Tile128x64>(all, batch, device, multiprocessors);
-    add<Tile64x128>(all, batch, device, multiprocessors);
-    add<Tile64x64>(all, batch, device, multiprocessors);
-    add<Tile128x256InHalves>(all, batch, device, multiprocessors);
+    // The factors were fitted to measurements on an H100: docs/lab/libsgemm.md.
+    add<Tile128x256>(all, batch, device, multiprocessors, {1.00, 1.015, 1.045});
+    add<Tile256x128>(all, batch, device, multiprocessors, {0.986, 1.012, 1.03});
+    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors, {0.987, 1.00, 1.03});
+    add<Tile128x64>(all, batch, device, multiprocessors, {0.965, 1.07, 1.17});
+    add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
+    add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
+    add<Tile128x256InHalves>(all, batch, device, multiprocessors, {0.985, 1.00, 1.012});
   }
   return all;
 }

@@ -25,11 +25,13 @@ constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
-constexpr double UNALIGNED = 1.08;   // times as many cycles of chapter 09, where rows of B and C are no groups of four
-constexpr double SPLIT_CALL = 4;     // microseconds of a call besides its launches
-constexpr double THIN_CALL = 6;      // microseconds of both launches besides their work
-constexpr double THIN_L2 = 0.75;     // of the time that a byte takes from memory, one from the L2
-constexpr double THIN_COLUMNS = 64;  // for which the long operand is read
+constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
+constexpr double THIN_CALL = 6;              // microseconds of both launches besides their work
+constexpr double THIN_L2 = 0.75;             // of the time that a byte takes from memory, one from the L2
+constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
+constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
+/// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.08};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -129,9 +131,17 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   return cublas_microseconds(board_model(), shape, batch_count);
 }
 
-Cost every_shape_cost(Method method, const PredictedShape& shape, double cycles, std::int64_t batch_count) {
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count) {
+  const BoardModel& board = board_model();
+  const bool is_in_table = !board.cublas_table.us.empty();
+  const bool was_measured = board.margin == 1.0;
+  const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout % 4] : 1.0;
+  return factor * cublas_microseconds(board, shape, batch_count);
+}
+
+Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags) {
   const auto count = static_cast<double>(batch_count);
-  return {method, count, count * cycles * (shape.n % 4 == 0 ? 1.0 : UNALIGNED)};
+  return {method, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
 }
 
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,

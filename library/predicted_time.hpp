@@ -30,6 +30,10 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
 double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
+/// The same as chapter 09's time is compared with. That is predicted within some 2 %, so that this time errs less on
+/// the safe side: in most layouts cuBLAS takes longer than it needs at least (docs/lab/libsgemm.md).
+double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count);
+
 /// The work of all kernels of an algorithm for a batch.
 struct Cost {
   Method method = Method::every_shape;
@@ -41,8 +45,8 @@ struct Cost {
 };
 
 /// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each,
-/// or of the library's kernels for every layout.
-Cost every_shape_cost(Method method, const PredictedShape& shape, double cycles, std::int64_t batch_count);
+/// or of the library's kernels for every layout. `lowers_flags`: a memset goes before each.
+Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags);
 
 /// What the work of chapters 11, 12 and 13 differs in.
 struct Splitting {

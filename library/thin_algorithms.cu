@@ -41,25 +41,22 @@ struct Division {
   int cluster;  ///< blocks
 };
 
-/// 32 rows at a time, as long as two blocks fit into a multiprocessor, so that one of them computes while the other one
-/// waits. Longer rows take blocks of all warps.
-Division division_of(std::int64_t k) {
-  constexpr int HALF = MOST_THREADS / WARP_SIZE / 2;
-  const auto spans = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
-  const auto cluster_for = [](int blocks) {
-    int cluster = 1;
-    while (cluster < blocks && cluster < LARGEST_CLUSTER) {
-      cluster *= 2;
-    }
-    return cluster;
-  };
-  if (spans <= HALF * LARGEST_CLUSTER) {
-    return {2, std::clamp(spans, 1, HALF), cluster_for(ceil_div(spans, HALF))};
+/// 32 rows at a time where a block holds them; otherwise 16, so that a cluster needs fewer blocks. Up to COLUMNS
+/// columns two blocks fit into a multiprocessor, and one of them computes while the other one waits. More columns take
+/// blocks of all warps, because the digits of B then stay in the L1.
+Division division_of(std::int64_t k, std::int64_t n) {
+  constexpr int MOST_WARPS = MOST_THREADS / WARP_SIZE;
+  const auto chunks = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
+  if (chunks <= MOST_WARPS / 2) {
+    return {2, std::max(chunks, 1), 1};
   }
-  if (spans <= 2 * HALF * LARGEST_CLUSTER) {
-    return {2, 2 * HALF, cluster_for(ceil_div(spans, 2 * HALF))};
+  const int spans = ceil_div(chunks, ThinShape<1, true>::WARP_CHUNKS);
+  const int warps = n <= COLUMNS && spans <= MOST_WARPS / 2 * LARGEST_CLUSTER ? MOST_WARPS / 2 : MOST_WARPS;
+  int cluster = 1;
+  while (cluster * warps < spans && cluster < LARGEST_CLUSTER) {
+    cluster *= 2;
   }
-  return {1, 2 * HALF, LARGEST_CLUSTER};
+  return {1, std::min(warps, spans), cluster};
 }
 
 /// A launch of so many tall products like `p`.
@@ -146,7 +143,7 @@ std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int 
   }
   const bool flat = batch.first.m < batch.first.n;
   const GemmBatch tall = flat ? transposed(batch) : batch;
-  const Division division = division_of(tall.first.k);
+  const Division division = division_of(tall.first.k, tall.first.n);
   return {division.tiles == 2 ? algorithm<2>(tall, flat, division, multiprocessors)
                               : algorithm<1>(tall, flat, division, multiprocessors)};
 }

@@ -1,5 +1,5 @@
-// How fast mma.sync goes on one GPU: fed from registers, and fed from shared memory by the main loops of chapters 16 and
-// 17 without copies, barriers and anything else. Lab note: 16-mma.md. Compile and run in the repository's folder:
+// How fast mma.sync goes on one GPU: fed from registers, and fed from shared memory by the main loops of chapters 16
+// and 17 without copies, barriers and anything else. Lab note: 16-mma.md. Compile and run in the repository's folder:
 //
 //   nvcc -std=c++17 -O3 -arch=native -I kernels docs/lab/mma_rates.cu -o mma_rates && ./mma_rates
 
@@ -77,32 +77,31 @@ __global__ void int8_from_registers(int rounds, float* out) {
 }
 
 /// Chapter 16's products and additions of half a k-tile, over and over.
-template <int CHAIN, int WARPS_N>
+template <int WARPS_N>
 __global__ void __launch_bounds__(WARPS_N * 2 * WARP, 4 / WARPS_N) fp16x3_fed(int rounds, float* out) {
+  constexpr unsigned WN = 64;
   fill_fp16();
   const unsigned warp = threadIdx.x / WARP;
   const unsigned lane = threadIdx.x % WARP;
   const unsigned smem = shared_address(dynamic_smem());
-  constexpr unsigned WN = 64;
   const unsigned a = smem + lane_in_a(warp / WARPS_N * WM, lane);
-  const unsigned b = smem + (1 + warp % WARPS_N * WN / TILE_ROWS) * Half::BYTES +
-                     lane_in_b(warp % WARPS_N * WN % TILE_ROWS, lane);
+  const unsigned b =
+      smem + (1 + warp % WARPS_N * WN / TILE_ROWS) * Half::BYTES + lane_in_b(warp % WARPS_N * WN % TILE_ROWS, lane);
   Sums<8> sums = {};
   timed(rounds, [&](int round) {
     const unsigned slot = round % 2 * (48 * 1024);
-#pragma unroll
-    for (int mma = 0; mma < MMAS_OF_HALF; mma += CHAIN) {
-      multiply<CHAIN, 8>(a + slot, b + slot, mma, sums, [](int) {});
-    }
+    multiply<8>(a + slot, b + slot, sums, [](int) {});
   });
   float sum = 0;
-  for (const auto& each : sums) for (float x : each) sum += x;
+  for (const auto& each : sums) {
+    for (const float x : each) sum += x;
+  }
   if (sum == 12345.0F) *out = sum;
 }
 
 /// Six products of digits by warps of 16 TILES_M x 8 TILES_N, summed in three sums, over and over.
 template <int TILES_M, int TILES_N, int WARPS, int BLOCKS, int ORDER>
-__global__ void __launch_bounds__(WARPS * WARP, BLOCKS) int8x6_fed(int rounds, float* out) {
+__global__ void __launch_bounds__(WARPS* WARP, BLOCKS) int8x6_fed(int rounds, float* out) {
   constexpr int TERM = 128 * 64;
   fill_int8();
   const unsigned warp = threadIdx.x / WARP;
@@ -146,7 +145,10 @@ __global__ void __launch_bounds__(WARPS * WARP, BLOCKS) int8x6_fed(int rounds, f
     }
   });
   int sum = 0;
-  for (const auto& of_rows : sums) for (const auto& of_power : of_rows) for (const auto& tile : of_power) for (int x : tile) sum += x;
+  for (const auto& of_rows : sums)
+    for (const auto& of_power : of_rows)
+      for (const auto& tile : of_power)
+        for (int x : tile) sum += x;
   if (sum == 12345) *out = static_cast<float>(sum);
 }
 
@@ -186,8 +188,8 @@ void measure(const char* name, Kernel kernel, int threads, int blocks_per_sm, in
   }
   std::sort(rates.begin(), rates.end());
   std::sort(per_cycle.begin(), per_cycle.end());
-  std::printf("%-44s %3d regs %4zu B local %d/%d blocks  %7.1f T(FL)OP/s  %6.0f multiply-adds/cycle/SM  %5.0f MHz %s\n", name,
-              attributes.numRegs, attributes.localSizeBytes, resident, blocks_per_sm, rates[rates.size() / 2],
+  std::printf("%-44s %3d regs %4zu B local %d/%d blocks  %7.1f T(FL)OP/s  %6.0f multiply-adds/cycle/SM  %5.0f MHz %s\n",
+              name, attributes.numRegs, attributes.localSizeBytes, resident, blocks_per_sm, rates[rates.size() / 2],
               per_cycle[per_cycle.size() / 2],
               rates[rates.size() / 2] * 1e6 / (2 * per_cycle[per_cycle.size() / 2] * multiprocessors),
               cudaGetErrorString(cudaGetLastError()));
@@ -210,15 +212,15 @@ void measure_all() {
     measure(name, int8_from_registers<16>, warps * WARP, 1, 0, INT8_MMA * 16 * warps);
   }
   const double fp16 = FP16_MMA * 3 * 4 * 8 * 2;  // of half a k-tile by a warp
-  measure("FP16x3 fed, 4 warps of 64x64, chain 1", fp16x3_fed<1, 2>, 4 * WARP, 2, SMEM_BYTES, fp16 * 4);
-  measure("FP16x3 fed, 4 warps of 64x64, chain 2", fp16x3_fed<2, 2>, 4 * WARP, 2, SMEM_BYTES, fp16 * 4);
-  measure("FP16x3 fed, 8 warps of 64x64, chain 1", fp16x3_fed<1, 4>, 8 * WARP, 1, SMEM_BYTES, fp16 * 8);
-  measure("FP16x3 fed, 8 warps of 64x64, chain 2", fp16x3_fed<2, 4>, 8 * WARP, 1, SMEM_BYTES, fp16 * 8);
+  measure("FP16x3 fed, 4 warps of 64x64 twice", fp16x3_fed<2>, 4 * WARP, 2, SMEM_BYTES, fp16 * 4);
+  measure("FP16x3 fed, 8 warps of 64x64", fp16x3_fed<4>, 8 * WARP, 1, SMEM_BYTES, fp16 * 8);
   const double int8 = INT8_MMA * 6 * 2;
   measure("INT8x6 fed, 8 warps of 64x32, order 0", int8x6_fed<4, 4, 8, 1, 0>, 8 * WARP, 1, SMEM_BYTES, int8 * 16 * 8);
   measure("INT8x6 fed, 8 warps of 64x32, order 1", int8x6_fed<4, 4, 8, 1, 1>, 8 * WARP, 1, SMEM_BYTES, int8 * 16 * 8);
-  measure("INT8x6 fed, 4 warps of 64x32 twice, order 0", int8x6_fed<4, 4, 4, 2, 0>, 4 * WARP, 2, SMEM_BYTES, int8 * 16 * 4);
-  measure("INT8x6 fed, 12 warps of 32x32, order 0", int8x6_fed<2, 4, 12, 1, 0>, 12 * WARP, 1, SMEM_BYTES, int8 * 8 * 12);
+  measure("INT8x6 fed, 4 warps of 64x32 twice, order 0", int8x6_fed<4, 4, 4, 2, 0>, 4 * WARP, 2, SMEM_BYTES,
+          int8 * 16 * 4);
+  measure("INT8x6 fed, 12 warps of 32x32, order 0", int8x6_fed<2, 4, 12, 1, 0>, 12 * WARP, 1, SMEM_BYTES,
+          int8 * 8 * 12);
   measure("INT8x6 fed, 8 warps of 32x64, order 0", int8x6_fed<2, 8, 8, 1, 0>, 8 * WARP, 1, SMEM_BYTES, int8 * 16 * 8);
 }
 

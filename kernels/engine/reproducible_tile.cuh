@@ -105,6 +105,17 @@ class Codes {
   __device__ int row(int i) const { return rows_[i]; }
   __device__ int column(int i) const { return static_cast<int>(columns_[i / 4] >> 8U * (i % 4) & 0xFFU); }
 
+  /// Whether floats do: rows from 92 to 171 and columns from 64 to 191, whose codes have one of their two upper bits. A
+  /// sum other than 0 then lies above 2^-126, and one below 2^46 below 2^127.
+  __device__ __forceinline__ bool take_floats() const {
+    unsigned all = 0x80808080U;
+#pragma unroll
+    for (const unsigned x : columns_) {
+      all &= x ^ x << 1U;
+    }
+    return all == 0x80808080U && rows_[0] >= 92 && rows_[0] <= 171 && rows_[1] >= 92 && rows_[1] <= 171;
+  }
+
   /// Whether all rows and columns have a scale.
   __device__ __forceinline__ bool all_scalable() const {
     unsigned any = 0;  // upper bits of bytes that are NONE: of x, the zeros in ~x
@@ -120,13 +131,31 @@ class Codes {
   unsigned columns_[8];
 };
 
+/// How sums become elements of C.
+enum class Step {
+  floats,   ///< beta is 0, alpha 1 or -1, sums lie below 2^46, and floats take the scales: all but one step is exact
+  doubles,  ///< as the definition says
+  some_scalable,  ///< the same, and some rows or columns have no scale
+};
+
+/// What undoing() tells, as a float: for codes above 14.
+__device__ __forceinline__ float float_undoing(int code) {
+  constexpr int BELOW = split_product::int8::LARGEST_EXPONENT - 8 - EXPONENT_BIAS;
+  return __uint_as_float(static_cast<unsigned>(code - BELOW) << MANTISSA_BITS);
+}
+
+/// A sum as a float, rounded once: two parts of 23 bits are floats, and a multiply-add joins them.
+__device__ __forceinline__ float to_float(int high, unsigned low) {
+  const auto upper = static_cast<int>(static_cast<unsigned>(high) << 9U | low >> 23U);
+  return fmaf(static_cast<float>(upper), 0x1p23F, static_cast<float>(static_cast<int>(low & 0x7FFFFFU)));
+}
+
 /// Makes a thread's sums elements of C, and returns a bit for each pair of neighbours with an element whose row or
-/// column has no scale. These elements are left out. float2: rows of C split into aligned pairs. PLAIN: beta is 0, and
-/// alpha is finite. SCALABLE: all rows and columns have a scale.
-template <Access ACCESS, bool PLAIN, bool SCALABLE>
+/// column has no scale. These elements are left out. float2: rows of C split into aligned pairs.
+template <Access ACCESS, Step STEP>
 __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlace& tile, const Codes& codes,
                                                 const split_product::Scalars& scalars, const Sums& sums) {
-  constexpr bool PAIRS = ACCESS == Access::float2 && SCALABLE;
+  constexpr bool PAIRS = ACCESS == Access::float2 && STEP != Step::some_scalable;
   constexpr int BATCH = 4;  // pairs that are computed together, so that none waits for the one before it
   const std::int64_t first_row = std::int64_t{tile.a} * TILE_ROWS + split_product::first_row(threadIdx.x);
   const std::int64_t first_col = std::int64_t{tile.b} * TILE_ROWS + split_product::first_column(threadIdx.x);
@@ -135,6 +164,8 @@ __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlac
   const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
   const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
   const double row_factors[2] = {scalars.alpha * undoing(codes.row(0)), scalars.alpha * undoing(codes.row(1))};
+  const float row_floats[2] = {scalars.alpha * float_undoing(codes.row(0)),
+                               scalars.alpha * float_undoing(codes.row(1))};
   unsigned left_out = 0;
 #pragma unroll
   for (int first = 0; first < 32; first += BATCH) {
@@ -146,11 +177,12 @@ __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlac
       const int left = columns[pair % 2] - pair / 2 * 8;
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const bool scalable = SCALABLE || (codes.row(pair % 2) != NONE && codes.column(pair / 2 * 2 + j) != NONE);
+        const bool scalable =
+            STEP != Step::some_scalable || (codes.row(pair % 2) != NONE && codes.column(pair / 2 * 2 + j) != NONE);
         stored[i][j] = scalable && j < left;
         left_out |= scalable ? 0 : 1U << static_cast<unsigned>(pair);
       }
-      if (!PLAIN && scalars.beta != 0.0F) {
+      if (STEP != Step::floats && scalars.beta != 0.0F) {
         const float* const from = rows[pair % 2] + pair / 2 * 8;
         if (PAIRS && stored[i][0]) {
           const float2 both = *reinterpret_cast<const float2*>(from);
@@ -165,9 +197,15 @@ __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlac
 #pragma unroll
     for (int i = 0; i < 2 * BATCH; ++i) {
       const int element = 2 * first + i;
-      const double factor = undoing(codes.column(element / 4 * 2 + element % 2));
-      const float value = updated<PLAIN>(product(sums[element], row_factors[element / 2 % 2], factor), scalars.beta,
-                                         values[i / 2][i % 2]);
+      const int row = element / 2 % 2;
+      const int code_of_column = codes.column(element / 4 * 2 + element % 2);
+      float value = 0.0F;
+      if (STEP == Step::floats) {
+        value = to_float(sums.high[element], sums.low[element]) * row_floats[row] * float_undoing(code_of_column);
+      } else {
+        value = updated<false>(product(sums[element], row_factors[row], undoing(code_of_column)), scalars.beta,
+                               values[i / 2][i % 2]);
+      }
       // Otherwise the compiler would compute each pair for itself, where it is known that it is stored.
       values[i / 2][i % 2] = __uint_as_float(keep_in_register(__float_as_uint(value)));
     }
@@ -196,11 +234,12 @@ __device__ __forceinline__ void store(const typename Policy::Problem& p, const W
   const Codes codes(workspace, tile);
   unsigned left_out = 0;
   if (!codes.all_scalable()) {
-    left_out = store_pairs<ACCESS, false, false>(p, tile, codes, scalars, sums);
-  } else if (scalars.beta == 0.0F && std::fabs(scalars.alpha) < INFINITY) {
-    store_pairs<ACCESS, true, true>(p, tile, codes, scalars, sums);
+    left_out = store_pairs<ACCESS, Step::some_scalable>(p, tile, codes, scalars, sums);
+  } else if (scalars.beta == 0.0F && std::fabs(scalars.alpha) == 1.0F && codes.take_floats() &&
+             workspace.k_tiles() <= split_product::int8::MOST_K_TILES) {
+    store_pairs<ACCESS, Step::floats>(p, tile, codes, scalars, sums);
   } else {
-    store_pairs<ACCESS, false, true>(p, tile, codes, scalars, sums);
+    store_pairs<ACCESS, Step::doubles>(p, tile, codes, scalars, sums);
   }
   Policy::recompute(p, workspace, tile, left_out);
 }

@@ -57,5 +57,48 @@ TEST_P(ReproducibleTest, HasTheBitsOfTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Registered, ReproducibleTest, testing::ValuesIn(groups()),
                          [](const auto& info) { return test_name(info.param); });
 
+/// Parts of a product, at any place in memory and on GPUs of every size, have the bits of the whole one.
+TEST(ReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
+  RandomProducts random(1);
+  for (const Kernel* const kernel : reproducible_kernels()) {
+    const Build& build = kernel->build(Target::for_executor);
+    for (int product = 0; build && product < 100; ++product) {
+      const HostCase host = random.next(200, 200, 400);
+      expect_blocks_of_the_whole(host, 2, random, [&](const Block& block, Matrix& c) {
+        simt::set_multiprocessors(static_cast<int>(random.number(1, 40)));
+        const Problem p = block_of(host.problem(c), block);
+        const std::vector<Configuration> all = build.configurations(p);
+        build.prepare(all[static_cast<std::size_t>(random.number(0, static_cast<std::int64_t>(all.size()) - 1))])(
+            p, nullptr);
+      });
+    }
+  }
+  simt::set_multiprocessors(0);
+}
+
+/// All digits are -126, -128 and -128, so that a sum of three products passes 2^31 at k = 44151. INT32 has to be left
+/// before, by one block that takes all k and by several that share them.
+TEST(ReproducibleLongSums, AreCutBeforeInt32IsFull) {
+  ProductCase product{2, 3, 44500};
+  product.change = {"largest_sums", [](HostCase& host) {
+                      host.a.fill(-8290432.0F);
+                      host.b.fill(-8290432.0F);
+                    }};
+  const HostCase host(product);
+  const Matrix expected = defined_result(host);
+  for (const Kernel* const kernel : reproducible_kernels()) {
+    const Build& build = kernel->build(Target::for_executor);
+    for (const int multiprocessors : {1, 2}) {
+      simt::set_multiprocessors(multiprocessors);
+      for (int i = 0; build && i < static_cast<int>(build.configurations(host.shape).size()); ++i) {
+        Matrix c = host.c;
+        build.prepare(build.configurations(host.shape)[static_cast<std::size_t>(i)])(host.problem(c), nullptr);
+        EXPECT_TRUE(same_bits(c, expected)) << kernel->id() << ", " << multiprocessors;
+      }
+    }
+  }
+  simt::set_multiprocessors(0);
+}
+
 }  // namespace
 }  // namespace sgemm::test

@@ -12,6 +12,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -39,6 +40,38 @@ class GpuReproducibleTest : public testing::TestWithParam<KernelAndGroup> {
   }
 };
 
+/// The operands of a case in a GPU's memory.
+class OnGpu {
+ public:
+  explicit OnGpu(const HostCase& host)
+      : host_(host), a_(host.a.storage().size()), b_(host.b.storage().size()), c_(host.c.storage().size()) {
+    a_.copy_from_host(host.a.storage());
+    b_.copy_from_host(host.b.storage());
+  }
+
+  Problem problem() {
+    Problem p = host_.shape;
+    p.a = a_.data() + host_.a.start();
+    p.b = b_.data() + host_.b.start();
+    p.c = c_.data() + host_.c.start();
+    return p;
+  }
+
+  /// Launches with C, and what lies around it, from `c`, and copies it back.
+  void run(const Prepared& prepared, const Problem& p, Matrix& c, cudaStream_t stream = nullptr) {
+    c_.copy_from_host(c.storage());
+    prepared(p, stream);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    c_.copy_to_host(c.storage());
+  }
+
+ private:
+  const HostCase& host_;
+  DeviceBuffer<float> a_;
+  DeviceBuffer<float> b_;
+  DeviceBuffer<float> c_;
+};
+
 /// Each configuration. The second launch finds the workspace as the first has left it.
 TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
   const Build& build = GetParam().kernel->build(Target::for_gpu);
@@ -46,24 +79,13 @@ TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
     SCOPED_TRACE(product.describe());
     const HostCase host(product);
     const Matrix expected = defined_result(host);
-    DeviceBuffer<float> a(host.a.storage().size());
-    DeviceBuffer<float> b(host.b.storage().size());
-    DeviceBuffer<float> c(host.c.storage().size());
-    a.copy_from_host(host.a.storage());
-    b.copy_from_host(host.b.storage());
-    Problem p = host.shape;
-    p.a = a.data() + host.a.start();
-    p.b = b.data() + host.b.start();
-    p.c = c.data() + host.c.start();
-    for (const Configuration& configuration : build.configurations(p)) {
+    OnGpu gpu(host);
+    for (const Configuration& configuration : build.configurations(gpu.problem())) {
       const Prepared prepared = build.prepare(configuration);
       for (int launch = 0; launch < 2; ++launch) {
-        Matrix result = host.c;
-        c.copy_from_host(result.storage());
-        prepared(p, nullptr);
-        CUDA_CHECK(cudaDeviceSynchronize());
-        c.copy_to_host(result.storage());
-        ASSERT_TRUE(same_bits(result, expected)) << configuration.name << ", launch " << launch;
+        Matrix c = host.c;
+        gpu.run(prepared, gpu.problem(), c);
+        ASSERT_TRUE(same_bits(c, expected)) << configuration.name << ", launch " << launch;
       }
     }
   }
@@ -71,6 +93,67 @@ TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Registered, GpuReproducibleTest, testing::ValuesIn(groups()),
                          [](const auto& info) { return test_name(info.param); });
+
+/// Parts of a product, at any place in memory and in every configuration, have the bits of the whole one.
+TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
+  RandomProducts random(4);
+  for (const Kernel* const kernel : reproducible_kernels()) {
+    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
+      continue;
+    }
+    const Build& build = kernel->build(Target::for_gpu);
+    for (int product = 0; product < 300; ++product) {
+      const HostCase host = random.next(300, 300, 600);
+      OnGpu gpu(host);
+      expect_blocks_of_the_whole(host, 4, random, [&](const Block& block, Matrix& c) {
+        const Problem p = block_of(gpu.problem(), block);
+        for (const Configuration& configuration : build.configurations(p)) {
+          c = host.c;
+          gpu.run(build.prepare(configuration), p, c);
+        }
+      });
+    }
+  }
+}
+
+/// Products on eight streams at a time have the bits of one after the other.
+TEST(GpuReproducibleStreams, ShareAGpuWithoutAnyOtherBits) {
+  constexpr int STREAMS = 8;
+  const HostCase host({700, 650, 900, 1.5F, 0.0F});
+  for (const Kernel* const kernel : reproducible_kernels()) {
+    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
+      continue;
+    }
+    const Build& build = kernel->build(Target::for_gpu);
+    OnGpu gpu(host);
+    Matrix expected = host.c;
+    gpu.run(build.prepare(gpu.problem()), gpu.problem(), expected);
+    std::vector<DeviceBuffer<float>> results;
+    std::vector<Prepared> prepared;
+    std::vector<cudaStream_t> streams(STREAMS);
+    for (cudaStream_t& stream : streams) {
+      CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+      results.emplace_back(host.c.storage().size());
+      results.back().copy_from_host(host.c.storage());
+      prepared.push_back(build.prepare(gpu.problem()));
+    }
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (int round = 0; round < 10; ++round) {
+      for (std::size_t i = 0; i < STREAMS; ++i) {
+        Problem p = gpu.problem();
+        p.c = results[i].data() + host.c.start();
+        prepared[i](p, streams[i]);
+      }
+    }
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (std::size_t i = 0; i < STREAMS; ++i) {
+      Matrix c = host.c;
+      results[i].copy_to_host(c.storage());
+      EXPECT_TRUE(same_bits(c, expected)) << kernel->id() << ", stream " << i;
+      CUDA_CHECK(cudaStreamDestroy(streams[i]));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace sgemm::test

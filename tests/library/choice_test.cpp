@@ -79,6 +79,7 @@ struct LibraryCase {
     std::vector<Algorithm> all;
     const auto append = [&](const std::vector<Algorithm>& more) { all.insert(all.end(), more.begin(), more.end()); };
     if (batch.first.k >= 128) {
+      append(every_layout_algorithms(batch, H200));
       append(every_shape_algorithms(batch));
     }
     if (accuracy != "fp32") {
@@ -104,7 +105,10 @@ struct LibraryCase {
     return all;
   }
   double cublas_at_least() const {
-    return cublas_microseconds({batch.first.m, batch.first.n, batch.first.k, H200}, batch.count);
+    const GemmProblem& p = batch.first;
+    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
+    return accuracy == "fp32" ? cublas_microseconds_beside_every_shape(shape, batch.count)
+                              : cublas_microseconds(shape, batch.count);
   }
 };
 

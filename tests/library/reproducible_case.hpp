@@ -4,7 +4,7 @@
 // executor.
 
 #include "gemm_case.hpp"
-#include "reproducible/reference.hpp"
+#include "reproducible/product.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,6 +14,7 @@ import host_time
 import infer_vit
 import jax_matmul
 import measure
+import same_bits
 import solver
 import torch_check
 import train_gpt
@@ -21,7 +22,9 @@ import train_gpt
 EXAMPLES = Path(measure.__file__).parent
 
 
-@pytest.mark.parametrize("example", [cupy_matmul, host_time, infer_vit, jax_matmul, solver, torch_check, train_gpt])
+@pytest.mark.parametrize(
+    "example", [cupy_matmul, host_time, infer_vit, jax_matmul, same_bits, solver, torch_check, train_gpt]
+)
 def test_arguments(example, tmp_path):
     assert example.parse([]).out is None
     assert example.parse(["--out", str(tmp_path / "x.json")]).out == tmp_path / "x.json"
@@ -34,6 +37,7 @@ def test_arguments(example, tmp_path):
         (train_gpt, ["--width", "100"], "--width 100 is no multiple of 64"),
         (train_gpt, ["--words", "40000"], "--words 40000 are more than the model has: --vocabulary 32000"),
         (infer_vit, ["--width", "100"], "--width 100 is no multiple of 64"),
+        (same_bits, ["--modes", "cublas,fast"], "fast: give some of cublas, fp32"),
         (cupy_matmul, ["--sizes", "x"], "--sizes: 'x' is no whole number above 0"),
         (measure, ["--out", "x", "--modes", "cublas,fast", "solver.py"], "'fast' is none of cublas, tf32, fp32"),
         (measure, ["--out", "x", "--modes", "cublas", "none.py"], "there is no example"),

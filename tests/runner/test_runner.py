@@ -411,6 +411,13 @@ def test_kernels_are_listed(run):
     assert not done.path.exists()
 
 
+def test_the_committed_list_is_that_of_this_program(run):
+    """README quotes from it which GPUs the chapters run on."""
+    kernels = json.loads(run("--list=json").stdout)
+    committed = json.loads((ROOT / "results" / "nvidia-h200" / "kernels.json").read_text(encoding="utf-8"))
+    assert [k for k in committed if k["number"]] == [k for k in kernels if k["number"]]
+
+
 def test_help_tells_the_exit_statuses(run):
     done = run("--help")
     assert done.status == 0

@@ -323,8 +323,9 @@ def listing() -> list[dict]:
     for kernel, (number, *_, summary) in ON_GPU.items():
         id_, _, variant = kernel.partition(":")
         entry = {"number": None if number < 0 else number, "name": id_[3:] if number > 0 else id_, "id": id_}
+        capabilities = {"min_compute_capability": "8.0" if number > 6 else "7.5", "max_compute_capability": None}
         found.setdefault(id_, entry | {"variants": []})["variants"].append(
-            {"variant": variant, "id": kernel, "summary": summary}
+            {"variant": variant, "id": kernel, "summary": summary, **capabilities}
         )
     return list(found.values())
 

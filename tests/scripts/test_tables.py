@@ -106,6 +106,18 @@ def test_the_environment_is_that_of_the_file(text_of):
     assert "| noise | cuBLAS against itself is at 100.2 to 101.5 % in pairs, and at 99.7 to 100.3 % of cuBLAS" in text
 
 
+def test_chapters_are_listed_by_the_gpus_that_they_run_on(text_of, synthetic):
+    def alone(document):
+        document[-1]["variants"][0]["max_compute_capability"] = "8.0"
+        document[-2]["variants"][0]["min_compute_capability"] = "9.0"
+
+    rows = rows_of(text_of("capabilities()"))
+    assert rows == ["| 7.5 and later | 01 to 06 |", "| 8.0 and later | 07 |"]
+    edit(synthetic / "kernels.json", alone)
+    rows = rows_of(text_of("capabilities()"))
+    assert rows == ["| 7.5 and later | 01 to 05 |", "| 8.0 alone | 07 |", "| 9.0 and later | 06 |"]
+
+
 def test_check_prints_what_is_stale_and_writes_nothing(page, edited, synthetic, capsys):
     path = page("ladder(4096)")
     run(path)

@@ -152,6 +152,18 @@ def resources_line(row: Row) -> str:
     return text + (f", {row.spill_bytes:.0f} B of local memory a thread." if row.spill_bytes else ", no spills.")
 
 
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Chapters, of which three or more in a row are "01 to 06"."""
+    runs: list[list[str]] = []
+    last = None
+    for number in sorted(numbers):
+        if number - 1 != last:
+            runs.append([])
+        runs[-1].append(f"{number:02}")
+        last = number
+    return [", ".join(run) if len(run) < 3 else f"{run[0]} to {run[-1]}" for run in runs]
+
+
 def difference(pair: Pair, bar: float | None = None) -> str:
     """Of a count from a measurement, bold where it misses the bar."""
     if pair.difference is None:
@@ -284,9 +296,13 @@ class Folders:
     @cached_property
     def summaries(self) -> dict[str, str]:
         """One line about each kernel, by id."""
+        return {kernel["id"]: kernel["summary"] for chapter in self.kernels for kernel in chapter["variants"]}
+
+    @cached_property
+    def kernels(self) -> list[dict]:
+        """What `runner --list=json` prints."""
         path = self.path / "kernels.json"
-        chapters = read_json(path) if path.exists() else []
-        return {kernel["id"]: kernel["summary"] for chapter in chapters for kernel in chapter["variants"]}
+        return read_json(path) if path.exists() else []
 
     @cache  # noqa: B019 (there is one for each run of the script)
     def comparison(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
@@ -468,6 +484,20 @@ class Blocks:
             rows.append([self._linked(name), *(maybe(whole, cell) for cell in cells), share(occupancy)])
         head = ["kernel", "threads a block", "registers", "shared memory, B", "spills, B", "blocks an SM", "occupancy"]
         return table(head, rows)
+
+    def capabilities(self) -> str:
+        """Which GPUs the chapters run on."""
+        groups: dict[tuple[float, float], list[int]] = {}
+        for chapter in self._folders.kernels:
+            if chapter["number"]:
+                kernel = chapter["variants"][0]
+                first, last = kernel["min_compute_capability"], kernel["max_compute_capability"]
+                groups.setdefault((float(first), float(last or "inf")), []).append(chapter["number"])
+        rows = []
+        for (first, last), numbers in sorted(groups.items()):
+            until = " and later" if last == float("inf") else " alone" if first == last else f" to {last}"
+            rows.append([f"{first}{until}", ", ".join(ranges(numbers))])
+        return table(["compute capability", "chapters"], rows, left=2)
 
     def environment(self) -> str:
         """The machine, the build and the protocol."""

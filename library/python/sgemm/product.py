@@ -24,8 +24,8 @@ def matmul(
 
     `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md). `out` is
     m x n, or a batch of such matrices, and must not overlap a and b. Without it, a new array of PyTorch or CuPy is
-    made. It is not read if beta is 0. `stream` is a stream of PyTorch or CuPy, or its number. Without it, the work goes to the current stream
-    of a's package.
+    made. It is not read if beta is 0. `stream` is a stream of PyTorch or CuPy, or its number. Without it, the work goes
+    to the current stream of a's package.
 
     Returns out. Raises TypeError and ValueError for wrong arguments, LibraryNotFound, and SgemmError. There are no
     gradients: PyTorch refuses tensors that require them.

@@ -39,8 +39,8 @@ def enable(accuracy: str = "componentwise", *, timed: bool = False) -> None:
     """Has the FP32 products of all threads computed by libsgemm where it is predicted to be faster than cuBLAS.
 
     `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md), or
-    "cublas". With "reproducible" cuBLAS never gets an FP32 product: where the library can not compute it, PyTorch raises
-    an error. `timed` adds measured times to report(), which costs the host some microseconds a call.
+    "cublas". With "reproducible" cuBLAS never gets an FP32 product: where the library can not compute it, PyTorch
+    raises an error. `timed` adds measured times to report(), which costs the host some microseconds a call.
 
     Raises ValueError for another accuracy, LibraryNotFound, and RuntimeError if this PyTorch calls no cuBLAS.
     """

@@ -34,7 +34,8 @@ struct Splitting {
   std::int64_t k_tile;
   std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile
   std::int64_t split_blocks;   ///< for these operands
-  bool by_mma_sync = false;    ///< which has copies of terms alone, and loads by ldmatrix
+  const char* configuration = "128x128";
+  bool by_mma_sync = false;  ///< which has copies of terms alone, and loads by ldmatrix
 
   std::int64_t bytes_of_terms() const { return NUMBERS * terms * term_bytes; }
   std::int64_t k_tiles() const { return K / k_tile; }
@@ -45,8 +46,8 @@ std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return
 constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144, 20};
 constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144, 20};
 constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 40};  // of 16 whole lines each
-constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 64, 144, 20, true};
-constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 40, true};
+constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 64, 144, 20, "128x128", true};
+constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 40, "", true};
 
 const Build& build_of(const Splitting& splitting) {
   return std::find_if(kernels().begin(), kernels().end(),
@@ -57,7 +58,7 @@ const Build& build_of(const Splitting& splitting) {
 std::vector<LaunchCounts> count(const Splitting& splitting, std::int64_t m = M, std::int64_t n = N,
                                 std::int64_t k = K) {
   CountedProduct product(m, n, k);
-  const Prepared prepared = prepare_named(build_of(splitting), product.problem(), "128x128");
+  const Prepared prepared = prepare_named(build_of(splitting), product.problem(), splitting.configuration);
   return product.count_all([&](const Problem& p) { prepared(p, nullptr); }, WHOLE);
 }
 
@@ -100,7 +101,7 @@ TEST_P(CountedLaunches, SplittingReadsEachNumberOnceAndWritesItsTerms) {
   EXPECT_EQ(split.tensor_flops, 0U);
   EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(GetParam().split_blocks));
   for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
-    EXPECT_EQ(splits_as(split, other), other.kernel == std::string_view(GetParam().kernel)) << other;
+    EXPECT_EQ(splits_as(split, other), other.terms == GetParam().terms && other.k_tile == GetParam().k_tile) << other;
   }
 }
 
@@ -119,7 +120,7 @@ TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
 
 TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
   const std::string name(std::string_view(GetParam().kernel).substr(3));
-  const std::string split = GetParam().kernel == std::string_view(INT8X6.kernel) ? "_split_lines" : "_split";
+  const std::string split = GetParam().k_tile == INT8X6.k_tile ? "_split_lines" : "_split";
   const std::vector<std::string> expected{name + split + "_kernel<(Access)4>", name + "_kernel<"};
   const std::vector<LaunchCounts> launches = count(GetParam());
   ASSERT_EQ(launches.size(), expected.size());
@@ -128,7 +129,19 @@ TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6),
+/// An ldmatrix is four requests, of a matrix of 128 bytes each.
+TEST_P(CountedLaunches, MmaSyncHasNoBankConflicts) {
+  if (!GetParam().by_mma_sync) {
+    GTEST_SKIP() << GetParam() << " has wgmma";
+  }
+  const LaunchCounts product = count(GetParam()).back();
+  const auto of = [&](AccessKind kind) { return product.traffic[static_cast<std::size_t>(kind)]; };
+  EXPECT_GT(of(AccessKind::shared_load).requests, 0U);
+  EXPECT_EQ(of(AccessKind::shared_load).wavefronts, of(AccessKind::shared_load).requests);
+  EXPECT_EQ(of(AccessKind::async_copy).wavefronts, 4 * of(AccessKind::async_copy).requests);
+}
+
+INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6, FP16X3_MMA, INT8X6_MMA),
                          [](const auto& info) { return test_name(info.param.kernel); });
 
 TEST(CountedMaxima, AreAPassOfTheirOwnWhereLinesAreTooLongForABlock) {
