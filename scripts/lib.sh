@@ -62,6 +62,13 @@ explain_nvcc() {
 
 has_gpu() { nvidia-smi -L >/dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
 
+# "nvidia-h200" of the first GPU, "gpu" where it has no name: the folder of its results.
+device_slug() {
+  local name
+  name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+  printf '%s' "${name:-gpu}" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//'
+}
+
 # build_in FOLDER [CMAKE OPTION...]
 build_in() {
   local folder=$1

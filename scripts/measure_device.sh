@@ -82,9 +82,8 @@ done
 
 device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
 [ -n "$device" ] || die "This machine has no NVIDIA GPU that nvidia-smi knows."
-slug=$(printf '%s' "$device" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//')
 say "$device, board $(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -n 1)" # results do not name it
-out=${out:-$ROOT/results/$slug}
+out=${out:-$ROOT/results/$(device_slug)}
 logs=${logs:-$build/logs}
 mkdir -p "$out" "$logs"
 out=$(cd "$out" && pwd)

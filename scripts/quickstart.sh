@@ -33,12 +33,13 @@ python=$(cat "$python_path")
 
 cd "$ROOT/build"
 folder=measurements/$(date +%Y%m%d-%H%M%S)
+[ $# -gt 0 ] || ! has_gpu || folder+=/$(device_slug) # as in results/
 mkdir -p "$folder"
 status=0
 if [ $# -gt 0 ]; then
   ./runner "$@" --out "$folder/results.json" || status=$?
 elif has_gpu && find_nvcc; then
-  ./runner --kernel all --sizes 256:8192 --out "$folder/results.json" || status=$?
+  ./runner --kernel all --sizes 256:8192 --out "$folder/cold.json" || status=$?
   [ "$status" -gt 1 ] ||
     ./runner --kernel 01_naive,cublas,cpu_naive,cpu_blas --time end-to-end --sizes 16:4096 \
       --out "$folder/end-to-end.json" || status=$?
@@ -77,5 +78,6 @@ if "$python" "$ROOT/scripts/report.py" "${results[@]}" -o "$report" >/dev/null; 
 else
   say "Report:  none, for the reason above"
 fi
+[ ! -s "$folder/cold.json" ] || say "To contribute the board: scripts/check_results.py build/$folder, and results/README.md."
 has_gpu || say "What the GPU kernels reach on an NVIDIA H200 is in $ROOT/results/nvidia-h200."
 exit "$status"

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import jsonschema
 
 from tools import ROOT, needs
+from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.fleet import folder_name, slug
 from tools.limits import implausible, multiply_adds
 from tools.results import (
@@ -298,6 +299,16 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
             yield from (Fault(path, name, message, accepted) for message in rule(file))
 
 
+def faults_of_calibration(path: Path) -> Iterator[Fault]:
+    """A calibration is whole, and of the folder's device."""
+    try:
+        device = slug(read_calibration(path).key["device"])
+        if not re.fullmatch(rf"{device}(-x[0-9]+)?", path.parent.name):
+            yield Fault(path, "names", f"the calibration of this device belongs into a folder {device}")
+    except ResultsError as error:
+        yield Fault(path, "schema", str(error))
+
+
 def faults_of_folder(folder: Path) -> Iterator[Fault]:
     """Raises ResultsError for a folder without results."""
     if not folder.is_dir():
@@ -307,6 +318,8 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
         raise ResultsError(f"{folder} holds no results")
     for path in files:
         yield from faults_of(path, folder)
+    if (path := folder / CALIBRATION_FILE).exists():
+        yield from faults_of_calibration(path)
     if not re.search("-x[0-9]+$", folder.name) and folder.name != COUNTS_FOLDER and not (folder / "cold.json").exists():
         yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
 

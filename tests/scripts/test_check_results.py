@@ -33,6 +33,26 @@ def test_programs_name_no_folder_of_a_machine(folder, capsys):
         assert any("/root/build" in line for line in broken(folder, capsys)) == preload.startswith("/")
 
 
+KEY = "key.device NVIDIA H200\nkey.multiprocessors 132\n"
+CALIBRATION = f"libsgemm calibration 1\ndate 2026\n{KEY}cublas 6 4e5 4e6\nend\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (("", ""), None),
+        (("end\n", ""), "schema"),
+        (("4e5", "nan"), "schema"),
+        (("6 4e5 4e6", "fast"), "schema"),
+        (("H200", "L4"), "names"),
+    ],
+)
+def test_a_calibration_is_whole_and_of_the_device(folder, capsys, change, rule):
+    (folder / "calibration.txt").write_text(CALIBRATION.replace(*change), encoding="utf-8")
+    lines = broken(folder, capsys)
+    assert [f"calibration.txt: {rule}: " in line for line in lines] == ([True] if rule else [])
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Results of an H200 that keep every rule: two kernels at two sizes, errors on three kinds of operands."""

@@ -32,6 +32,7 @@ from statistics import geometric_mean
 import pandas as pd
 
 from tools import compare, counts, needs, programs, turns
+from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counts import SHARED, Pair
 from tools.docs import claims, listing, pages, prose
 from tools.docs.values import Values
@@ -68,6 +69,7 @@ from tools.results import (
     Row,
     beta_of,
     counters_of_folder,
+    device_of,
     interval_level,
     is_of_file,
     library_products,
@@ -393,6 +395,22 @@ class Blocks:
         sides = boards[0].rows.side
         same = [board._replace(rows=board.rows[board.rows.side.isin(sides)]) for board in boards]
         return compare.across(same, "time").partition("\n\n")[2]
+
+    def devices(self, size: int, *kernels: str) -> str:
+        """Every board with results here: its ceilings, the kernels at one size, and its calibration."""
+        rows = []
+        for path in sorted(self._folders.path.parent.glob("*/cold.json")):
+            results = load([path])
+            gpu = device_of(results)
+            ceilings = [f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"]
+            ceilings.append(f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}")
+            speeds = [tflops(one(results, kernel=name, side=size)) for name in kernels]
+            file = path.parent / CALIBRATION_FILE
+            calibrated = read_calibration(file).date[:10] if file.exists() else "none yet"
+            board = f"{gpu['name']}, {gpu['compute_capability']}, {gpu['multiprocessors']} SMs"
+            rows.append([board, *ceilings, *speeds, calibrated])
+        head = ["board", "FP32 peak, TFLOP/s", "DRAM peak, TB/s", *kernels, "calibrated"]
+        return table(head, rows)
 
     def sweep(self, *kernels: Kernel) -> str:
         """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""

@@ -11,8 +11,8 @@ def add_command(commands) -> None:
     parser = commands.add_parser(
         "calibrate",
         help="fit the predictions of libsgemm to a GPU, in a minute",
-        description="Measures products for at most a minute, while nothing else should run on the GPU, and writes a file "
-        "that libsgemm reads in programs that start later. By its predictions it chooses who computes a product.",
+        description="Measures products for at most a minute, while nothing else should run on the GPU, and writes a "
+        "file that libsgemm reads in programs that start later. By its predictions it chooses who computes a product.",
     )
     parser.add_argument("--out", metavar="FILE", help="where the file goes (where libsgemm looks for it)")
     parser.add_argument("--device", type=int, default=0, help="the GPU's number (%(default)s)")
