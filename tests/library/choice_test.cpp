@@ -235,16 +235,17 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
   for (const Measured& shape : MEASURED) {
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
     const GemmProblem p = problem(shape);
-    const double cublas = cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1);
-    const auto check = [&](const std::vector<Algorithm>& algorithms, double measured) {
-      if (choose(algorithms, cublas, ANY_WORKSPACE, "").algorithm) {
+    const PredictedShape predicted{shape.m, shape.n, shape.k, H200};
+    const double cublas = cublas_microseconds(predicted, 1);
+    const auto check = [&](const std::vector<Algorithm>& algorithms, double measured, double cublas_us) {
+      if (choose(algorithms, cublas_us, ANY_WORKSPACE, "").algorithm) {
         ++ours;
         EXPECT_LE(measured, 1.03 * shape.cublas);
       }
     };
-    check(every_shape_algorithms({p}), shape.every_shape);
-    check(bf16x6_algorithms({p}, H200), shape.bf16x6);
-    check(fp16x3_algorithms({p}, H200), shape.fp16x3);
+    check(every_shape_algorithms({p}), shape.every_shape, cublas_microseconds_beside_every_shape(predicted, 1));
+    check(bf16x6_algorithms({p}, H200), shape.bf16x6, cublas);
+    check(fp16x3_algorithms({p}, H200), shape.fp16x3, cublas);
   }
   EXPECT_GE(ours, 32);  // of 45
 }
@@ -404,6 +405,9 @@ TEST(ChoiceTest, TakesTheFastestThatFits) {
   EXPECT_EQ(choose(algorithms, 101, ANY_WORKSPACE, "").reason,
             "predicted 20 us by 5 launches of fast, at least 101 us by cuBLAS");
   EXPECT_EQ(choose({}, 5, ANY_WORKSPACE, "because").reason, "because");
+  algorithms.pop_back();
+  algorithms.erase(algorithms.begin());
+  EXPECT_EQ(choose(algorithms, 100, 999, "").reason, "the workspace is too small for the library's own kernels");
 }
 
 }  // namespace
