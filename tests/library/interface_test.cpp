@@ -272,7 +272,7 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
 
 #ifndef __SANITIZE_ADDRESS__  // UndefinedBehaviorSanitizer, which comes with it, ends the program: C++ has no such
                               // values
-  EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(4)), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_set_accuracy(handle, static_cast<sgemm_accuracy_t>(5)), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_pointer_mode(handle, static_cast<sgemm_pointer_mode_t>(2)), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_fallback(handle, static_cast<sgemm_fallback_t>(2)), SGEMM_STATUS_INVALID_VALUE);
 #endif
