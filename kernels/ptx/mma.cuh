@@ -27,9 +27,9 @@ inline namespace SGEMM_TARGET {
 //   A  a[0] (r, 2q)   a[1] (r + 8, 2q)   a[2] (r, 2q + 8)   a[3] (r + 8, 2q + 8)
 //   B  b0 (2q, r)     b1 (2q + 8, r)
 //
-// mma_m16n8k32_s8(d, a, b0, b1): D += A * B, with d the first of four registers of D, for signed integers of 8 bits, A 16 x 32 and B 32 x 8, with D in INT32. A
-// register holds four of neighbouring k, from 4q on where numbers of 16 bits have two from 2q on. Everything is exact;
-// a sum beyond 32 bits wraps around.
+// mma_m16n8k32_s8(d, a, b0, b1): D += A * B, with d the first of four registers of D, for signed integers of 8 bits, A
+// 16 x 32 and B 32 x 8, with D in INT32. A register holds four of neighbouring k, from 4q on where numbers of 16 bits
+// have two from 2q on. Everything is exact; a sum beyond 32 bits wraps around.
 
 #ifdef __CUDACC__
 
@@ -69,8 +69,8 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b
 
 inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4],
                               simt::Site site = simt::Site::current()) {
-  const std::array<float, 4> sums = simt::mma(simt::MmaFormat::fp16, 16, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
-                                              {c[0], c[1], c[2], c[3]}, site);
+  const std::array<float, 4> sums =
+      simt::mma(simt::MmaFormat::fp16, 16, {{a[0], a[1], a[2], a[3]}, {b0, b1}}, {c[0], c[1], c[2], c[3]}, site);
   std::copy(sums.begin(), sums.end(), d);
 }
 

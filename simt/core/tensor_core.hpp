@@ -1,7 +1,7 @@
 #pragma once
 
-// The arithmetic of tensor cores: mma.sync.m16n8 with operands of 8 to 32 bits, and a warp's share of wgmma.m64 with up to
-// 128 columns and operands of 16 bits, and of wgmma.m64n128 with integers of 8 bits.
+// The arithmetic of tensor cores: mma.sync.m16n8 with operands of 8 to 32 bits, and a warp's share of wgmma.m64 with up
+// to 128 columns and operands of 16 bits, and of wgmma.m64n128 with integers of 8 bits.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
@@ -27,7 +27,8 @@ void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane,
 std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
                                         unsigned lane, const std::array<float, 4>& c);
 
-/// mma.sync.m16n8k32 with signed integers of 8 bits likewise. Everything is exact, and a sum beyond 32 bits wraps around.
+/// mma.sync.m16n8k32 with signed integers of 8 bits likewise. Everything is exact, and a sum beyond 32 bits wraps
+/// around.
 std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
                                                const std::array<std::int32_t, 4>& c);
 

@@ -74,8 +74,8 @@ auto TensorOperations::with_registers_of_warp(unsigned k, const MmaRegisters& op
 
 std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
                                            const std::array<float, 4>& c, Site site) {
-  return with_registers_of_warp(
-      k, operands, site, [&](const auto& of_warp) { return multiply_registers(format, k, of_warp, lane(), c); });
+  return with_registers_of_warp(k, operands, site,
+                                [&](const auto& of_warp) { return multiply_registers(format, k, of_warp, lane(), c); });
 }
 
 std::array<std::int32_t, 4> TensorOperations::mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c,
