@@ -155,9 +155,12 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
   } else if (batch.count > LARGEST_BATCH) {
     without = "a batch of 2^31 products or more";
   } else if (reproducible) {
-    append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
     if (multiplies(p)) {
       append(algorithms, reproducible_algorithms(batch, multiprocessors));
+    }
+    // The kernel for few rows computes what is left until a GPU has shown that it is right and faster.
+    if (algorithms.empty()) {
+      append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
     }
     without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {

@@ -25,7 +25,9 @@ namespace {
 
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
-constexpr int LARGEST_CLUSTER = TARGET == Target::for_gpu ? 8 : 1;  // the executor has no clusters
+/// Clusters of more blocks are written and not used: a benchmark of them ended with an illegal address on an H100
+/// (docs/lab/libsgemm.md), and the executor has none.
+constexpr int LARGEST_CLUSTER = 1;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
 
