@@ -158,15 +158,15 @@ run_step() {
       measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     shapes-tensor)
-      measure shapes_tensor.json --kernel cublas,10-13 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      measure shapes_tensor.json --kernel cublas,10-13,15-17 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
-    energy) measure energy.json --kernel 0-13 --sizes 512:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 9,11-13 --sizes 8192 --sustain 20 ;;
+    energy) measure energy.json --kernel 0-13,15-17 --sizes 512:8192 --l2 cold --energy ;;
+    sustained) measure sustained.json --kernel 9,11-13,15-17 --sizes 8192 --sustain 20 ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;

@@ -26,6 +26,7 @@ RUNNER = [
     "bench",
     "report",
     "verdict",
+    "digest",
 ]
 KERNELS = ["common", "ptx", "engine", "host"]
 MANY_GPUS = ["schedule", "exchange", "ranks"]
