@@ -54,6 +54,32 @@ namespace int8 {
 struct Int8x6Loop {
   using Scheme = Int8x6;  // three digits of 8 bits, rings of 2 slots
 
+  /// The products that count, each by the numbers of its digits: i and j with i + j <= 2, as number 0 is the largest.
+  __device__ static constexpr TermsOfProduct product(int i) {
+    constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    return ORDER[i];
+  }
+
+  /// Starts all products of 64 rows of a tile of A by a tile of B, which are added to `sums`: one sum for each
+  /// power of 256, exact in INT32. Products of digits i and j go to sum i + j.
+  __device__ __forceinline__ static void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
+    const std::uint64_t a = wgmma_descriptor(a_tile);
+    const std::uint64_t b = wgmma_descriptor(b_tile);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
+      const TermsOfProduct digits = product(i);
+#pragma unroll
+      for (int k = 0; k < Scheme::BK / WGMMA_INTEGER_K; ++k) {
+        wgmma_m64n128k32(sums[digits.a + digits.b],
+                         wgmma_descriptor_at(a, digits.a * OperandTile<Scheme>::TERM_BYTES + k * WGMMA_INTEGER_K),
+                         wgmma_descriptor_at(b, digits.b * OperandTile<Scheme>::TERM_BYTES + k * WGMMA_INTEGER_K),
+                         true);
+      }
+    }
+    wgmma_commit_group();
+  }
+
   /// sums += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles tell.
   __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);

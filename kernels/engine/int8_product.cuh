@@ -34,31 +34,6 @@ constexpr int MOST_K_TILES = 341;
 constexpr std::int64_t LARGEST_SUM = std::int64_t{MOST_K_TILES} * Int8x6::BK * 3 * (128 * 128);
 static_assert(LARGEST_SUM <= std::numeric_limits<int>::max());
 
-/// The products that count, each by the numbers of its digits: i and j with i + j <= 2, as number 0 is the largest.
-__device__ constexpr TermsOfProduct product(int i) {
-  constexpr TermsOfProduct ORDER[Int8x6::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
-  return ORDER[i];
-}
-
-/// Starts all products of 64 rows of a tile of A by a tile of B, which are added to `sums`: one sum for each
-/// power of 256, exact in INT32. Products of digits i and j go to sum i + j.
-__device__ __forceinline__ void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
-  const std::uint64_t a = wgmma_descriptor(a_tile);
-  const std::uint64_t b = wgmma_descriptor(b_tile);
-  wgmma_fence();
-#pragma unroll
-  for (int i = 0; i < Int8x6::PRODUCTS; ++i) {
-    const TermsOfProduct digits = product(i);
-#pragma unroll
-    for (int k = 0; k < Int8x6::BK / WGMMA_INTEGER_K; ++k) {
-      wgmma_m64n128k32(sums[digits.a + digits.b],
-                       wgmma_descriptor_at(a, digits.a * OperandTile<Int8x6>::TERM_BYTES + k * WGMMA_INTEGER_K),
-                       wgmma_descriptor_at(b, digits.b * OperandTile<Int8x6>::TERM_BYTES + k * WGMMA_INTEGER_K), true);
-    }
-  }
-  wgmma_commit_group();
-}
-
 /// A thread's sums of each power of 256 added up, in units of UNIT: sums[0] * 2^16 + sums[1] * 2^8 + sums[2]. Carries
 /// leave a byte of each of the two smaller sums, so that floats hold all that may have to be exact: a total of 24 bits
 /// or fewer is not rounded, and any other total is rounded twice.
