@@ -25,9 +25,6 @@ namespace {
 
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
-/// Clusters of more blocks are written and not used: a benchmark of them ended with an illegal address on an H100
-/// (docs/lab/libsgemm.md), and the executor has none.
-constexpr int LARGEST_CLUSTER = 1;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
 
@@ -36,29 +33,24 @@ __global__ void __launch_bounds__(MOST_THREADS, 1) thin_kernel(ThinBatch thin) {
   multiply_thin<Shape>(thin);
 }
 
-/// How rows of A are divided: 16 or 32 of them among the warps of the blocks of a cluster.
+/// How rows of A are divided: 16 or 32 of them among the warps of a block.
 struct Division {
-  int tiles;    ///< of 16 rows
-  int warps;    ///< of a block
-  int cluster;  ///< blocks
+  int tiles;  ///< of 16 rows
+  int warps;
 };
 
-/// 32 rows at a time where a block holds them; otherwise 16, so that a cluster needs fewer blocks. Up to COLUMNS
-/// columns two blocks fit into a multiprocessor, and one of them computes while the other one waits. More columns take
-/// blocks of all warps, because the digits of B then stay in the L1.
+/// 32 rows at a time where a block holds them; otherwise 16. Up to COLUMNS columns two blocks fit into a
+/// multiprocessor, and one of them computes while the other one waits. More columns take blocks of all warps, because
+/// the digits of B then stay in the L1.
 Division division_of(std::int64_t k, std::int64_t n) {
   constexpr int MOST_WARPS = MOST_THREADS / WARP_SIZE;
   const auto chunks = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
   if (chunks <= MOST_WARPS / 2) {
-    return {2, std::max(chunks, 1), 1};
+    return {2, std::max(chunks, 1)};
   }
   const int spans = ceil_div(chunks, ThinShape<1, true>::WARP_CHUNKS);
-  const int warps = n <= COLUMNS && spans <= MOST_WARPS / 2 * LARGEST_CLUSTER ? MOST_WARPS / 2 : MOST_WARPS;
-  int cluster = 1;
-  while (cluster * warps < spans && cluster < LARGEST_CLUSTER) {
-    cluster *= 2;
-  }
-  return {1, std::min(warps, spans), cluster};
+  const int warps = n <= COLUMNS && spans <= MOST_WARPS / 2 ? MOST_WARPS / 2 : MOST_WARPS;
+  return {1, std::min(warps, spans)};
 }
 
 /// A launch of so many tall products like `p`.
@@ -66,29 +58,27 @@ template <class Shape>
 struct ThinLaunch {
   Division division;
   int columns_once;
-  int clusters;
+  int blocks;
   std::size_t smem_bytes;
 
   ThinLaunch(const GemmProblem& p, const Division& how, int multiprocessors)
       : division(how),
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        smem_bytes(Shape::smem_bytes(
-            division.warps * WARP_SIZE, columns_once,
-            Shape::segments(NarrowDigits(p, 1, nullptr).chunks, division.cluster, division.warps * WARP_SIZE))) {
-    const int at_once = clusters_at_once(thin_kernel<Shape>, division.cluster, division.warps * WARP_SIZE, smem_bytes);
-    clusters = std::max(
-        1, static_cast<int>(static_cast<std::int64_t>(at_once) * multiprocessors / current_device().multiprocessors));
+        smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, columns_once,
+                                     Shape::segments(NarrowDigits(p, 1, nullptr).chunks, division.warps * WARP_SIZE))) {
+    const bool two_fit = 2 * division.warps * WARP_SIZE <= MOST_THREADS &&
+                         2 * smem_bytes <= static_cast<std::size_t>(current_device().smem_bytes);
+    blocks = multiprocessors * (two_fit ? 2 : 1);
   }
 
   void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
-    const ThinBatch thin{tall, NarrowDigits(tall.first, tall.count, workspace), c_transposed, division.cluster,
-                         columns_once};
+    const ThinBatch thin{tall, NarrowDigits(tall.first, tall.count, workspace), c_transposed, columns_once};
     launch(narrow_digits_kernel, tall.count * thin.digits.column_blocks * COLUMNS, dim3(SPLIT_THREADS), 0, stream,
            thin);
     const std::int64_t most =
-        std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, clusters);
-    launch_dependent_clusters(thin_kernel<Shape>, most * division.cluster, division.cluster,
-                              dim3(static_cast<unsigned>(division.warps * WARP_SIZE)), smem_bytes, stream, thin);
+        std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, blocks);
+    launch_dependent(thin_kernel<Shape>, most, dim3(static_cast<unsigned>(division.warps * WARP_SIZE)), smem_bytes,
+                     stream, thin);
   }
 };
 
@@ -102,8 +92,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
   const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
   Algorithm algorithm;
   algorithm.kernel = "15_reproducible";
-  algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) +
-                            " rows, clusters of " + std::to_string(division.cluster);
+  algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) + " rows";
   algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
   algorithm.launches = ceil_div(tall.count, products);
   algorithm.kernels = 2;

@@ -1,19 +1,19 @@
 #pragma once
 
 // Products of the reproducible class whose C has few columns, or few rows: that is the transposed product. The short
-// operand is B here, and A is long. A small kernel writes the digits of B. Then each cluster of blocks takes 16 or 32
-// rows of A at a time, whose numbers are read once: they stay in the registers of its threads from the search for the
-// largest ones to the products of their digits. Warps and blocks have different k of the same rows, and their sums are
-// integers, so that it does not matter who adds which. docs/15_reproducible.md defines the result.
+// operand is B here, and A is long. A small kernel writes the digits of B. Then each block takes 16 or 32 rows of A at
+// a time, whose numbers are read once: they stay in the registers of its threads from the search for the largest ones
+// to the products of their digits. Warps have different k of the same rows, and their sums are integers, so that it
+// does not matter who adds which. docs/15_reproducible.md defines the result.
 //
 //   copies    threads copy their own next 64 numbers to shared memory while they work on the last ones. Nothing waits
 //             for another thread's copies.
-//   maxima    of each row, over the lanes, warps and blocks that have numbers of it.
+//   maxima    of each row, over the lanes and warps that have numbers of it.
 //   digits    as in chapter 13, in registers, in the places where mma.sync wants them.
-//   products  of 16 or 32 rows by 8 columns at a time. The warps' sums become integers of 64 bits, which a block of the
-//             cluster adds and stores.
+//   products  of 16 or 32 rows by 8 columns at a time. The warps' sums become integers of 64 bits, which are added
+//             and stored.
 //
-// Rows that are longer than what a cluster can hold are read twice, the second time from the L2.
+// Rows that are longer than what a block can hold are read twice, the second time from the L2.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
@@ -21,7 +21,6 @@
 #include "engine/reproducible.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
-#include "ptx/cluster.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mma.cuh"
@@ -55,7 +54,6 @@ constexpr int STAGES = 4;          // in which they are copied
 constexpr int MOST_THREADS = 512;  // of a block
 constexpr int SPLIT_THREADS = 256;
 constexpr int MOST_COLUMN_BLOCKS = 8;
-constexpr int MOST_BLOCKS_OF_CLUSTER = 16;
 
 // ---- Digits ----
 
@@ -121,8 +119,7 @@ struct ThinBatch {
   GemmBatch batch;
   NarrowDigits digits;
   bool c_transposed;
-  int cluster;       ///< blocks
-  int columns_once;  ///< blocks of columns that a cluster computes at a time
+  int columns_once;  ///< blocks of columns that a block of threads computes at a time
 
   __device__ __forceinline__ GemmProblem product(std::int64_t index) const {
     const GemmProblem p = batch.problem(index);
@@ -221,18 +218,17 @@ struct ThinShape {
     return 2 * (threads / WARP_SIZE) * ROWS * COLUMNS * 8;
   }
   SGEMM_HOST_DEVICE static constexpr int partial_bytes(int columns_once) { return columns_once * ROWS * COLUMNS * 8; }
-  static constexpr int MAXIMA_BYTES = 2 * ROWS * MOST_BLOCKS_OF_CLUSTER * 4;
   SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int columns_once, int segments) {
     return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) * (segments == 1 ? 1 : 2) +
-           MAXIMA_BYTES + threads / WARP_SIZE * ROWS * 4;
+           (1 + threads / WARP_SIZE) * ROWS * 4;
   }
-  /// Of a row: what the warps of a cluster can not hold comes in several.
-  SGEMM_HOST_DEVICE static constexpr int segments(int chunks, int cluster, int threads) {
-    return chunks == 0 ? 1 : ceil_div(chunks, cluster * (threads / WARP_SIZE) * WARP_CHUNKS);
+  /// Of a row: what the warps of a block can not hold comes in several.
+  SGEMM_HOST_DEVICE static constexpr int segments(int chunks, int threads) {
+    return chunks == 0 ? 1 : ceil_div(chunks, threads / WARP_SIZE * WARP_CHUNKS);
   }
 };
 
-/// Which rows and k a cluster reads next: for each product, block of columns and ROWS rows, segments of what it can
+/// Which rows and k a block reads next: for each product, block of columns and ROWS rows, segments of what it can
 /// hold. Where there are several, they are read twice.
 struct Step {
   int number;  ///< of the product, rows and columns
@@ -243,13 +239,13 @@ struct Step {
   __device__ __forceinline__ Step(int first, int segments)
       : number(first), segment(0), searches(true), adds(segments == 1) {}
 
-  __device__ __forceinline__ void advance(int segments, int clusters) {
+  __device__ __forceinline__ void advance(int segments) {
     if (++segment < segments) {
       return;
     }
     segment = 0;
     if (adds) {
-      number += clusters;
+      number += static_cast<int>(gridDim.x);
       searches = true;
       adds = segments == 1;
     } else {
@@ -297,14 +293,12 @@ struct Source {
     constexpr int VECTOR = Shape::ALONG_K ? 4 : Shape::LANE_ROWS;
     const int warps = static_cast<int>(blockDim.x) / WARP_SIZE;
     const int lane = static_cast<int>(threadIdx.x) % WARP_SIZE;
-    const int warp_of_cluster = static_cast<int>(cluster_rank()) * warps + static_cast<int>(threadIdx.x) / WARP_SIZE;
+    const int warp = static_cast<int>(threadIdx.x) / WARP_SIZE;
     const Work work(thin, exists ? step.number : 0, Shape::ROWS);
     const GemmProblem p = thin.product(work.product);
     const bool used = exists && scalars_of(p).alpha != 0.0F;
     const std::int64_t row = work.first_row + Shape::row(lane / 4, 0);
-    const std::int64_t k =
-        (static_cast<std::int64_t>(step.segment) * thin.cluster * warps + warp_of_cluster) * Shape::WARP_K +
-        lane % 4 * 4;
+    const std::int64_t k = (static_cast<std::int64_t>(step.segment) * warps + warp) * Shape::WARP_K + lane % 4 * 4;
     stride = p.lda;
     from = p.a + (Shape::ALONG_K ? row * stride + k : k * stride + row);
     rows_left = used ? static_cast<int>(p.m - row) : 0;
@@ -398,56 +392,24 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   const int warp = thread / WARP_SIZE;
   const int lane = thread % WARP_SIZE;
   const int g = lane / 4;
-  const int cluster = thin.cluster;
-  const auto rank = static_cast<int>(cluster_rank());
-  const int clusters = static_cast<int>(gridDim.x) / cluster;
-  const int rows_of_block = ROWS / cluster;  // whose elements of C the block stores
-  const int segments = Shape::segments(thin.digits.chunks, cluster, threads);
+  const int segments = Shape::segments(thin.digits.chunks, threads);
   const auto count = static_cast<int>(Work::count(thin.batch.first, thin.columns_once, ROWS) * thin.batch.count);
 
-  __shared__ std::uint64_t mbarriers[2];
-  const unsigned maxima_mbarrier = shared_address(&mbarriers[0]);
-  const unsigned sums_mbarrier = shared_address(&mbarriers[1]);
-  unsigned maxima_parity = 0;
-  unsigned sums_parity = 0;
   char* const memory = reinterpret_cast<char*>(dynamic_smem());
   const unsigned slots = shared_address(memory) + static_cast<unsigned>(thread) * 16;
   const unsigned distance = static_cast<unsigned>(threads) * 16;
   char* place = memory + Shape::slot_bytes(threads);
   auto* const sums_of_warps = reinterpret_cast<longlong2*>(place);
   place += Shape::sums_bytes(threads);
-  const auto* const partial = reinterpret_cast<const Sum*>(place);  // of each block of the cluster
+  auto* const sums_of_rows = reinterpret_cast<Sum*>(place);
   place += Shape::partial_bytes(thin.columns_once);
-  // Two places take turns: while a block still stores its rows, another one may send the maxima of the next ones.
-  auto* maxima = reinterpret_cast<unsigned*>(place);
-  unsigned* other_maxima = maxima + MOST_BLOCKS_OF_CLUSTER * ROWS;
-  place += Shape::MAXIMA_BYTES;
+  auto* const maxima = reinterpret_cast<unsigned*>(place);
+  place += ROWS * 4;
   auto* const maxima_of_warps = reinterpret_cast<unsigned*>(place);
   place += warps * ROWS * 4;
   auto* const of_segments = reinterpret_cast<Sum*>(place);  // the block's sums, if there are several segments
-  if (thread == 0) {
-    mbarrier_init(maxima_mbarrier, 1);
-    mbarrier_init(sums_mbarrier, 1);
-    fence_mbarrier_init();
-  }
-  for (int i = thread; i < 2 * MOST_BLOCKS_OF_CLUSTER * ROWS; i += threads) {
-    if (i % MOST_BLOCKS_OF_CLUSTER >= cluster) {
-      maxima[i] = 0;  // of blocks that a smaller cluster has not
-    }
-  }
-  __syncthreads();
-  cluster_arrive();
-  const auto code_of_row = [&](int row) {
-    unsigned largest = 0;
-#pragma unroll 1
-    for (int block = 0; block < cluster; block += 4) {
-      const uint4 four = *reinterpret_cast<const uint4*>(maxima + row * MOST_BLOCKS_OF_CLUSTER + block);
-      largest = larger(largest, larger(larger(four.x, four.y), larger(four.z, four.w)));
-    }
-    return scale_code(largest);
-  };
 
-  Step step(static_cast<int>(blockIdx.x) / cluster, segments);
+  Step step(static_cast<int>(blockIdx.x), segments);
   {
     const Source<Shape> source(thin, step, step.number < count);
 #pragma unroll
@@ -455,13 +417,13 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
       source.start(stage, slots, distance);
     }
   }
-  cluster_wait();
   griddepcontrol_wait();
   unsigned largest[Shape::LANE_ROWS] = {};
+  int turn = 0;  // of the two places for the warps' sums: one is filled while the other one is still read
 #pragma unroll 1
   while (step.number < count) {
     Step next = step;
-    next.advance(segments, clusters);
+    next.advance(segments);
     Numbers x;
     {
       const Source<Shape> source(thin, next, next.number < count);
@@ -481,9 +443,6 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
         }
       }
       if (step.segment == segments - 1) {
-        unsigned* const before = maxima;
-        maxima = other_maxima;
-        other_maxima = before;
 #pragma unroll
         for (int i = 0; i < Shape::LANE_ROWS; ++i) {
           largest[i] = larger(largest[i], __shfl_xor_sync(~0U, largest[i], 1));
@@ -495,25 +454,20 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
         }
         __syncthreads();
 #pragma unroll 1
-        for (int i = thread; i < ROWS * cluster; i += threads) {
-          unsigned of_block = 0;
+        for (int i = thread; i < ROWS; i += threads) {
+          unsigned of_row = 0;
 #pragma unroll 4
           for (int w = 0; w < warps; ++w) {
-            of_block = larger(of_block, maxima_of_warps[w * ROWS + i % ROWS]);
+            of_row = larger(of_row, maxima_of_warps[w * ROWS + i]);
           }
-          st_async(shared_address(maxima + i % ROWS * MOST_BLOCKS_OF_CLUSTER + rank), static_cast<unsigned>(i / ROWS),
-                   of_block, maxima_mbarrier);
+          maxima[i] = of_row;
         }
-        if (thread == 0) {
-          expect_async(maxima_mbarrier, static_cast<unsigned>(ROWS * cluster) * 4);
-        }
-        wait_async(maxima_mbarrier, maxima_parity);
-        maxima_parity ^= 1;
+        __syncthreads();
       }
     }
     if (step.adds) {
       const Work work(thin, step.number, ROWS);
-      const int chunk = ((step.segment * cluster + rank) * warps + warp) * Shape::WARP_CHUNKS;
+      const int chunk = (step.segment * warps + warp) * Shape::WARP_CHUNKS;
       const uint4* narrow = thin.digits.at(work.product, work.first_block, chunk) + lane;
       uint4 words[Shape::WARP_CHUNKS][DIGITS];  // of B, read while the ones before are multiplied or added up
       const auto read_narrow = [&] {
@@ -531,7 +485,7 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
       unsigned digits[DIGITS][LANE_NUMBERS / 4];
 #pragma unroll
       for (int i = 0; i < Shape::LANE_ROWS; ++i) {
-        const Factors scale(code_of_row(Shape::row(g, i)));
+        const Factors scale(scale_code(maxima[Shape::row(g, i)]));
 #pragma unroll
         for (int q = i; q < LANE_NUMBERS / 4; q += Shape::LANE_ROWS) {
           unsigned of_four[DIGITS];
@@ -576,7 +530,8 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
         if (block + 1 < work.blocks) {
           read_narrow();
         }
-        longlong2* const sums_of_block = sums_of_warps + block % 2 * (warps * ROWS * (COLUMNS / 2));
+        longlong2* const sums_of_block = sums_of_warps + turn * (warps * ROWS * (COLUMNS / 2));
+        turn ^= 1;
 #pragma unroll
         for (int tile = 0; tile < Shape::TILES; ++tile) {
 #pragma unroll
@@ -605,32 +560,24 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
             all = sum;
           }
           if (step.segment == segments - 1) {
-            const int row = i / COLUMNS;
-            st_async(shared_address(partial +
-                                    ((rank * work.blocks + block) * rows_of_block + row % rows_of_block) * COLUMNS +
-                                    i % COLUMNS),
-                     static_cast<unsigned>(row / rows_of_block), sum, sums_mbarrier);
+            sums_of_rows[block * (ROWS * COLUMNS) + i] = sum;
           }
         }
       }
       if (step.segment == segments - 1) {
-        if (thread == 0) {
-          expect_async(sums_mbarrier, static_cast<unsigned>(work.blocks * ROWS * COLUMNS) * 8);
-        }
-        wait_async(sums_mbarrier, sums_parity);
-        sums_parity ^= 1;
+        __syncthreads();
         const GemmProblem p = thin.product(work.product);
         const split_product::Scalars scalars = scalars_of(p);
         const bool empty = scalars.alpha == 0.0F || p.k == 0;
         const int columns = work.blocks * COLUMNS;
 #pragma unroll 1
-        for (int i = thread; i < rows_of_block * columns; i += threads) {
-          const int row_in_block = thin.c_transposed ? i % rows_of_block : i / columns;
-          const int column_in_work = thin.c_transposed ? i / rows_of_block : i % columns;
-          const int row = work.first_row + rank * rows_of_block + row_in_block;
+        for (int i = thread; i < ROWS * columns; i += threads) {
+          const int row_in_block = thin.c_transposed ? i % ROWS : i / columns;
+          const int column_in_work = thin.c_transposed ? i / ROWS : i % columns;
+          const int row = work.first_row + row_in_block;
           const int column = work.first_block * COLUMNS + column_in_work;
           if (row < p.m && column < p.n) {
-            const int of_row = code_of_row(rank * rows_of_block + row_in_block);
+            const int of_row = scale_code(maxima[row_in_block]);
             const int of_column =
                 thin.digits.codes_of(work.product, work.first_block + column_in_work / COLUMNS)[column % COLUMNS];
             double value = 0.0;
@@ -638,12 +585,8 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
             } else if (of_row == UNSCALABLE_LINE || of_column == UNSCALABLE_LINE) {
               value = scalars.alpha * plain_sum(p, row, column);
             } else {
-              Sum sum = 0;
-              for (int source = 0; source < cluster; ++source) {
-                sum += partial[((source * work.blocks + column_in_work / COLUMNS) * rows_of_block + row_in_block) *
-                                   COLUMNS +
-                               column_in_work % COLUMNS];
-              }
+              const Sum sum =
+                  sums_of_rows[(column_in_work / COLUMNS * ROWS + row_in_block) * COLUMNS + column_in_work % COLUMNS];
               value = reproducible::product(sum, scalars.alpha * reproducible::undoing(of_row),
                                             reproducible::undoing(of_column));
             }

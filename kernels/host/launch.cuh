@@ -41,81 +41,31 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
 
 #ifdef __CUDACC__
 
-/// More than 8 blocks in a cluster need the kernel's consent.
-template <class... Parameters>
-void allow_large_clusters(void (*kernel)(Parameters...), int cluster) {
-  constexpr int PORTABLE = 8;
-  if (cluster > PORTABLE) {
-    CUDA_CHECK(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  }
-}
-
 /// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
-/// ptx/griddepcontrol.cuh. `cluster` blocks in a row make a cluster: see ptx/cluster.cuh.
+/// ptx/griddepcontrol.cuh.
 template <class... Parameters, class... Arguments>
-void launch_dependent_clusters(void (*kernel)(Parameters...), std::int64_t blocks, int cluster, dim3 threads,
-                               std::size_t dynamic_smem, cudaStream_t stream, Arguments... arguments) {
+void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                      cudaStream_t stream, Arguments... arguments) {
   allow_dynamic_smem(kernel, dynamic_smem);
-  allow_large_clusters(kernel, cluster);
-  cudaLaunchAttribute attributes[2] = {};
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(blocks));
   config.blockDim = threads;
   config.dynamicSmemBytes = dynamic_smem;
   config.stream = stream;
-  config.attrs = attributes;
-  config.numAttrs = cluster > 1 ? 2 : 1;
+  config.attrs = &early;
+  config.numAttrs = 1;
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
 }
 
-/// The same without clusters.
-template <class... Parameters, class... Arguments>
-void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
-                      cudaStream_t stream, Arguments... arguments) {
-  launch_dependent_clusters(kernel, blocks, 1, threads, dynamic_smem, stream, arguments...);
-}
-
-/// How many clusters of `kernel` the current device runs at a time.
-template <class... Parameters>
-int clusters_at_once(void (*kernel)(Parameters...), int cluster, int threads, std::size_t dynamic_smem) {
-  allow_dynamic_smem(kernel, dynamic_smem);
-  allow_large_clusters(kernel, cluster);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(cluster));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = dynamic_smem;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  int clusters = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config));
-  return clusters;
-}
-
-#else  // the executor runs one kernel after the other, and one block after the other
+#else  // the executor runs one kernel after the other
 
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
                       cudaStream_t stream, Arguments... arguments) {
   launch(kernel, blocks, threads, dynamic_smem, stream, arguments...);
-}
-
-template <class... Parameters, class... Arguments>
-void launch_dependent_clusters(void (*kernel)(Parameters...), std::int64_t blocks, int, dim3 threads,
-                               std::size_t dynamic_smem, cudaStream_t stream, Arguments... arguments) {
-  launch(kernel, blocks, threads, dynamic_smem, stream, arguments...);
-}
-
-template <class... Parameters>
-int clusters_at_once(void (*)(Parameters...), int, int, std::size_t) {
-  return 1;
 }
 
 #endif
