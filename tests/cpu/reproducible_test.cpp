@@ -190,8 +190,8 @@ TEST(Digests, LinesThatAreNoneAreErrors) {
     return read_digests(in, "x");
   };
   EXPECT_EQ(read("# comment\n\n2x3x4:nt 1 -2.5 huge 9 0123456789abcdef\n").front().text(), "2x3x4:nt 1 -2.5 huge 9");
-  for (const std::string text :
-       {"2x3x4 1 0 uniform", "2x3 1 0 uniform 42 0", "2 x 0 uniform 42 0", "2 1 0 normal 42 0", "2 1 0 other 42 0"}) {
+  for (const std::string text : {"", "2x3x4 1 0 uniform", "2x3 1 0 uniform 42 0", "2 x 0 uniform 42 0",
+                                 "2 1 0 normal 42 0", "2 1 0 other 42 0"}) {
     EXPECT_THROW(read(text), UsageError) << text;
   }
 }

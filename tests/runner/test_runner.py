@@ -418,6 +418,45 @@ def test_the_committed_list_is_that_of_this_program(run):
     assert [k for k in committed if k["number"]] == [k for k in kernels if k["number"]]
 
 
+DIGESTS = ROOT / "reproducible" / "digests.txt"
+
+
+def digest(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """There is no results file to name."""
+    command = [str(RUNNER), "--digest", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_this_machine_has_the_committed_digests(tmp_path):
+    done = digest("--against", str(DIGESTS), "--json", str(tmp_path / "digests.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith(": the same bits")
+    cases = json.loads((tmp_path / "digests.json").read_text(encoding="utf-8"))["cases"]
+    lines = [line for line in DIGESTS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    assert [f"{case['case']} {case['digest']}" for case in cases] == lines
+    assert all("cpu" in case["by"] for case in cases)
+
+
+def test_kernels_on_the_executor_have_these_digests(tmp_path):
+    small = [line for line in DIGESTS.read_text(encoding="utf-8").splitlines() if line.startswith(("31x", "64x"))]
+    (tmp_path / "small.txt").write_text("\n".join(small), encoding="utf-8")
+    done = digest("--against", str(tmp_path / "small.txt"), "--device", "cpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "15_reproducible on the executor: the same bits" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("2x3x5 1 0 uniform 42 0123456789abcdef\n", 1), ("# none\n", 2), ("2x3x5\n", 2), (None, 2)]
+)
+def test_digests_that_differ_or_are_none_are_told(tmp_path, text, status):
+    path = tmp_path / "digests.txt"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    done = digest("--against", str(path))
+    assert done.returncode == status
+    assert ("with other bits" if status == 1 else str(path)) in done.stdout + done.stderr
+
+
 def test_help_tells_the_exit_statuses(run):
     done = run("--help")
     assert done.status == 0
