@@ -8,7 +8,8 @@ function(add_installed_library target)
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${compressed_code}>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${compressed_code}>
+    $<$<AND:$<BOOL:${SGEMM_GLIBC}>,$<COMPILE_LANGUAGE:CXX>>:SHELL:-include ${PROJECT_SOURCE_DIR}/library/old_glibc.h>)
   target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--gc-sections $<$<CONFIG:Release>:LINKER:--strip-all>
     ${for_old_glibc})

@@ -1,10 +1,16 @@
-// What the C++ library and the unwinder of a newer system ask of glibc, for a libsgemm or a drop-in that runs with an
-// older one (SGEMM_GLIBC). The names are glibc's.
+// What the C++ library and the unwinder of a newer system ask of glibc, and headers of a newer C++ library of its
+// library, for a libsgemm or a drop-in that runs with older ones (SGEMM_GLIBC). The names are theirs.
 
 #include <dlfcn.h>
 #include <link.h>
 
 #include <cstdint>
+#include <new>
+
+/// Of GCC 11: what allocators call for more elements than there can be. A C++ library that is linked in has its own.
+namespace std {
+__attribute__((weak)) void __throw_bad_array_new_length() { throw bad_array_new_length(); }
+}  // namespace std
 
 /// Of glibc 2.32: whether there is one thread, so that counters need no atomic instructions. No is always right.
 char __libc_single_threaded = 0;
