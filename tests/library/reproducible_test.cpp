@@ -58,7 +58,7 @@ TEST_P(ReproducibleTest, FewRowsOrColumns) {
 
 TEST_P(ReproducibleTest, LongSums) {
   expect_bits_of_reference(with(2, 37, 1100));  // 16 rows by warps of 128 k
-  expect_bits_of_reference(with(40, 3, 4100));  // read twice
+  expect_bits_of_reference(with(40, 3, 2100));  // read twice
 }
 
 TEST_P(ReproducibleTest, ColumnsInSeveralGroups) {
@@ -122,7 +122,10 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleTest,
+// Sanitizers see one layout.
+INSTANTIATE_TEST_SUITE_P(Layout, ReproducibleTest,
+                         testing::Values(std::tuple{SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T}));
+INSTANTIATE_TEST_SUITE_P(LengthyLayouts, ReproducibleTest,
                          testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
