@@ -206,7 +206,8 @@ class FileTrials {
     }
   }
 
-  /// All kinds of operands at the size next to the one that was asked for. At the others a few tell as much.
+  /// All kinds of operands at the size next to the one that was asked for. At the others a few tell as much, and the
+  /// decoys: a kernel that looks at a few elements meets by chance, one time in eight, what gives a decoy away.
   void try_operands() {
     constexpr std::int64_t LARGE_STEP = 64;  // two such products with many kinds of operands take the executor too long
     constexpr std::size_t FEW = 5;
@@ -219,8 +220,9 @@ class FileTrials {
     }
     Words chosen{fmt::format("/{}/", to_string(sizes.front()))};
     for (std::size_t i = 1; i < sizes.size(); ++i) {
-      const std::vector<Distribution> few(kinds.begin() + static_cast<std::ptrdiff_t>(FEW * (i - 1)),
-                                          kinds.begin() + static_cast<std::ptrdiff_t>(FEW * i));
+      std::vector<Distribution> few(kinds.begin() + static_cast<std::ptrdiff_t>(FEW * (i - 1)),
+                                    kinds.begin() + static_cast<std::ptrdiff_t>(FEW * i));
+      few.insert(few.end(), DECOYS.begin(), DECOYS.end());
       chosen.push_back(fmt::format("/{}/({})$", to_string(sizes[i]), fmt::join(words_of(few), "|")));
     }
     Words flags{"--accuracy", "--data", listed(kinds), "--seed", seed(), "--sizes", listed(sizes)};
