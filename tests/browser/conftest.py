@@ -58,9 +58,15 @@ def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
         page = context.new_page()
         opened = Opened(page)
         note = opened.errors.append
+
+        def failed(request):
+            # An icon that is on its way when the next page opens is cut off. A missing file is ERR_FILE_NOT_FOUND.
+            if not (request.failure == "net::ERR_ABORTED" and request.url.endswith("favicon.png")):
+                note(f"failed: {request.url} {request.failure}")
+
         page.on("console", lambda m: note(f"console: {m.text}") if m.type == "error" else None)
         page.on("pageerror", lambda error: note(f"exception: {error}"))
-        page.on("requestfailed", lambda request: note(f"failed: {request.url} {request.failure}"))
+        page.on("requestfailed", failed)
         page.on("request", lambda r: None if r.url.startswith(own) else note(f"from elsewhere: {r.url}"))
         page.goto(file.resolve().as_uri() if isinstance(file, Path) else file, wait_until="load")
         return opened
