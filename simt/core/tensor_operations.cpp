@@ -59,8 +59,8 @@ void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const
   context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * m * n * k / WARP);
 }
 
-template <class Given, class Multiply>
-auto TensorOperations::with_all_lanes(unsigned k, std::array<Given, WARP>& of_warp, const Given& own, Site site,
+template <class Operands, class Multiply>
+auto TensorOperations::with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
                                       const Multiply& multiply) {
   check_whole_warp(site);
   tell_of_product(MMA_ROWS, MMA_COLUMNS, k);

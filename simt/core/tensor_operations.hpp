@@ -65,8 +65,8 @@ class TensorOperations {
 
   /// Gives the current thread's operands of a 16 x 8 x `k` product to its warp, and returns what `multiply` makes of
   /// those of all lanes.
-  template <class Given, class Multiply>
-  auto with_all_lanes(unsigned k, std::array<Given, WARP>& of_warp, const Given& own, Site site,
+  template <class Operands, class Multiply>
+  auto with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
                       const Multiply& multiply);
   /// Fails where the current thread's warp lacks lanes.
   void check_whole_warp(Site site) const;
