@@ -7,6 +7,7 @@ set(SGEMM_LIBRARY_SOURCES
   choice.cpp
   context.cpp
   enqueue.cpp
+  epilogue_pass.cu
   every_layout_algorithms.cu
   every_shape_algorithms.cpp
   gemm_call.cpp
