@@ -238,7 +238,11 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
                    algorithms.end());
-  return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
+  Choice choice = sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
+  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->launch_with_epilogue) {
+    choice.reason += "; a pass for the epilogue";
+  }
+  return choice;
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.

@@ -14,8 +14,7 @@ bool splits_into(const GemmProblem& p, const GemmEpilogue& epilogue) {
   const auto is_aligned = [](const void* data) {
     return reinterpret_cast<std::uintptr_t>(data) % (WIDTH * sizeof(float)) == 0;
   };
-  const bool aux_has_floats =
-      epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const bool aux_has_floats = epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
   const bool reads_c = p.scalars_on_device() || p.beta != 0.0F;
   return p.n % WIDTH == 0 && is_aligned(p.c) && p.ldc % WIDTH == 0 &&
          (!reads_c || (is_aligned(epilogue.c) && epilogue.ldc % WIDTH == 0)) &&

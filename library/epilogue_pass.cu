@@ -28,8 +28,7 @@ struct Blocks {
   std::int64_t all;
 
   explicit Blocks(const GemmProblem& p)
-      : along_rows(ceil_div<std::int64_t>(p.n, THREADS)),
-        all(along_rows * ceil_div<std::int64_t>(p.m, ROWS)) {}
+      : along_rows(ceil_div<std::int64_t>(p.n, THREADS)), all(along_rows * ceil_div<std::int64_t>(p.m, ROWS)) {}
   std::int64_t launched() const { return std::min(all, MOST_BLOCKS); }
 };
 

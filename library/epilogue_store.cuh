@@ -56,216 +56,247 @@ struct ElementBits {
  private:
   /// The pairs of all groups that begin before `columns`.
   __device__ __forceinline__ static unsigned pairs_of(std::int64_t columns) {
-    const unsigned groups = columns <= 0 ? 0 : columns > TILE_ROWS ? COLUMN_GROUPS : static_cast<unsigned>(columns + 7) / 8;
+    const unsigned groups = columns <= 0          ? 0
+                            : columns > TILE_ROWS ? COLUMN_GROUPS
+                                                  : static_cast<unsigned>(columns + 7) / 8;
     return groups >= COLUMN_GROUPS ? ~0U : (1U << 2 * groups) - 1;
   }
 };
 
-/// A thread's elements of one of its two rows, from a matrix whose element that belongs to the first one is at `from`.
-__device__ __forceinline__ void load_row(const float* from, int row, const ElementBits& bits, bool in_pairs,
-                                         float (&numbers)[2 * COLUMN_GROUPS]) {
+// A thread finishes its elements in four chunks, so that some are on their way to memory while it computes others. A
+// chunk has 32 columns: four groups, and a word of a mask, which the four threads of a quad share. Leading dimensions
+// of masks are multiples of 128 bits, so that a tile has whole words.
+constexpr int CHUNKS = TILE_ROWS / 32;
+constexpr int PAIRS_OF_CHUNK = SUMS_OF_THREAD / 2 / CHUNKS;
+using Chunk = float[2 * PAIRS_OF_CHUNK];
+
+/// A matrix of the size of D, at a thread's first element.
+template <class Element>
+struct PlaceOfThread {
+  Element* rows[2];
+
+  __device__ __forceinline__ PlaceOfThread(Element* matrix, std::int64_t ld, std::int64_t first_row,
+                                           std::int64_t first_col)
+      : rows{matrix + first_row * ld + first_col, matrix + (first_row + 8) * ld + first_col} {}
+  __device__ __forceinline__ Element* at(int pair) const { return rows[pair % 2] + pair / 2 * 8; }
+};
+
+__device__ __forceinline__ void load_chunk(const PlaceOfThread<const float>& from, int chunk, const ElementBits& bits,
+                                           bool in_pairs, Chunk& numbers) {
   if (in_pairs) {
 #pragma unroll
-    for (int group = 0; group < COLUMN_GROUPS; ++group) {
+    for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+      const int pair = chunk * PAIRS_OF_CHUNK + i;
       float2 two{0.0F, 0.0F};
-      if (bits.has_first(2 * group + row)) {
-        two = load_float2(from + 8 * group);
+      if (bits.has_first(pair)) {
+        two = load_float2(from.at(pair));
       }
-      numbers[2 * group] = two.x;
-      numbers[2 * group + 1] = two.y;
+      numbers[2 * i] = two.x;
+      numbers[2 * i + 1] = two.y;
     }
   } else {
 #pragma unroll
-    for (int group = 0; group < COLUMN_GROUPS; ++group) {
-      numbers[2 * group] = bits.has_first(2 * group + row) ? from[8 * group] : 0.0F;
-      numbers[2 * group + 1] = bits.has_second(2 * group + row) ? from[8 * group + 1] : 0.0F;
+    for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+      const int pair = chunk * PAIRS_OF_CHUNK + i;
+      numbers[2 * i] = bits.has_first(pair) ? from.at(pair)[0] : 0.0F;
+      numbers[2 * i + 1] = bits.has_second(pair) ? from.at(pair)[1] : 0.0F;
     }
   }
 }
 
-/// A thread's elements of both of its rows become those of a matrix.
-__device__ __forceinline__ void store_rows(float* to, std::int64_t ld, const ElementBits& bits, bool in_pairs,
-                                           const float (&x)[SUMS_OF_THREAD]) {
-  float* const rows[2] = {to, to + 8 * ld};
+__device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, int chunk, const ElementBits& bits,
+                                            bool in_pairs, const Chunk& x) {
   if (in_pairs) {
 #pragma unroll
-    for (int pair = 0; pair < SUMS_OF_THREAD / 2; ++pair) {
+    for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+      const int pair = chunk * PAIRS_OF_CHUNK + i;
       if (bits.has_first(pair)) {
-        *reinterpret_cast<float2*>(rows[pair % 2] + pair / 2 * 8) = float2{x[2 * pair], x[2 * pair + 1]};
+        *reinterpret_cast<float2*>(to.at(pair)) = float2{x[2 * i], x[2 * i + 1]};
       }
     }
   } else {
 #pragma unroll
-    for (int pair = 0; pair < SUMS_OF_THREAD / 2; ++pair) {
-      float* const at = rows[pair % 2] + pair / 2 * 8;
+    for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+      const int pair = chunk * PAIRS_OF_CHUNK + i;
       if (bits.has_first(pair)) {
-        at[0] = x[2 * pair];
+        to.at(pair)[0] = x[2 * i];
       }
       if (bits.has_second(pair)) {
-        at[1] = x[2 * pair + 1];
+        to.at(pair)[1] = x[2 * i + 1];
       }
     }
   }
 }
 
-/// x += beta * C.
-__device__ __forceinline__ void add_scaled_c(const GemmEpilogue& epilogue, std::int64_t first_row,
-                                             std::int64_t first_col, const ElementBits& bits, bool in_pairs, float beta,
-                                             float (&x)[SUMS_OF_THREAD]) {
-#pragma unroll
-  for (int row = 0; row < 2; ++row) {
-    float old[2 * COLUMN_GROUPS];
-    load_row(epilogue.c + (first_row + 8 * row) * epilogue.ldc + first_col, row, bits, in_pairs, old);
-#pragma unroll
-    for (int i = 0; i < 2 * COLUMN_GROUPS; ++i) {
-      x[i / 2 * 4 + row * 2 + i % 2] += beta * old[i];
-    }
-  }
-}
+/// What is added to a thread's elements: one number for each of its columns, or for each of its rows, or zeros.
+struct BiasOfThread {
+  float of_columns[2 * COLUMN_GROUPS] = {};
+  float of_rows[2] = {};
 
-__device__ __forceinline__ void add_bias(const GemmEpilogue& epilogue, std::int64_t first_row, std::int64_t first_col,
-                                         const EpilogueProblem& p, float (&x)[SUMS_OF_THREAD]) {
-  if (epilogue.bias_of_rows) {
+  __device__ __forceinline__ BiasOfThread(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col) {
+    const GemmEpilogue& epilogue = p.epilogue;
+    if (epilogue.bias != nullptr && epilogue.bias_of_rows) {
 #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      const float bias = first_row + 8 * row < p.m ? epilogue.bias[first_row + 8 * row] : 0.0F;
+      for (int row = 0; row < 2; ++row) {
+        of_rows[row] = first_row + 8 * row < p.m ? epilogue.bias[first_row + 8 * row] : 0.0F;
+      }
+    } else if (epilogue.bias != nullptr) {
+      const float* const from = epilogue.bias + first_col;
+      const auto columns = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
 #pragma unroll
-      for (int i = 0; i < 2 * COLUMN_GROUPS; ++i) {
-        x[i / 2 * 4 + row * 2 + i % 2] += bias;
+      for (int group = 0; group < COLUMN_GROUPS; ++group) {
+        if (p.in_pairs) {
+          float2 two{0.0F, 0.0F};
+          if (8 * group < columns) {
+            two = load_float2(from + 8 * group);
+          }
+          of_columns[2 * group] = two.x;
+          of_columns[2 * group + 1] = two.y;
+        } else {
+          of_columns[2 * group] = 8 * group < columns ? from[8 * group] : 0.0F;
+          of_columns[2 * group + 1] = 8 * group + 1 < columns ? from[8 * group + 1] : 0.0F;
+        }
       }
     }
-  } else {
-    float bias[2 * COLUMN_GROUPS];
-    load_row(epilogue.bias + first_col, 0, ElementBits::inside(1, p.n - first_col), p.in_pairs, bias);
-#pragma unroll
-    for (int value = 0; value < SUMS_OF_THREAD; ++value) {
-      x[value] += bias[value / 4 * 2 + value % 2];
-    }
   }
+};
+
+/// The column of a chunk's first element, for a quad.
+__device__ __forceinline__ std::int64_t first_column_of_chunk(std::int64_t first_col, int chunk) {
+  return first_col - threadIdx.x % 4 * 2 + chunk * 32;
 }
 
-/// The gradient of GELU: x *= GELU'(argument).
-__device__ __forceinline__ void multiply_by_gelu_derivative(const GemmEpilogue& epilogue, std::int64_t first_row,
-                                                            std::int64_t first_col, const ElementBits& bits,
-                                                            bool in_pairs, float (&x)[SUMS_OF_THREAD]) {
-#pragma unroll
-  for (int row = 0; row < 2; ++row) {
-    float arguments[2 * COLUMN_GROUPS];
-    load_row(argument_at(epilogue, first_row + 8 * row, first_col), row, bits, in_pairs, arguments);
-#pragma unroll
-    for (int i = 0; i < 2 * COLUMN_GROUPS; ++i) {
-      x[i / 2 * 4 + row * 2 + i % 2] *= gelu_derivative(arguments[i]);
-    }
-  }
-}
-
-// A word of a mask has 32 columns of a row: four groups, which the four threads of a quad share. A tile of C has four
-// words of each row, whole ones, because leading dimensions are multiples of 128 bits.
-constexpr int MASK_WORDS = TILE_ROWS / 32;
-
-/// The column of the quad's first element.
-__device__ __forceinline__ std::int64_t first_column_of_quad(std::int64_t first_col) {
-  return first_col - threadIdx.x % 4 * 2;
-}
-
-/// Writes the bits of the elements that pass ReLU. Elements without a bit in `bits` get a 0.
+/// Writes the bits of a chunk's elements that pass ReLU. Elements without a bit in `bits` get a 0.
 __device__ __forceinline__ void store_mask(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                           const ElementBits& bits, const float (&x)[SUMS_OF_THREAD]) {
+                                           int chunk, const ElementBits& bits, const Chunk& x) {
   const unsigned of_quad = threadIdx.x % 4;
+  unsigned words[2] = {};
+#pragma unroll
+  for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+    const int pair = chunk * PAIRS_OF_CHUNK + i;
+    const auto place = static_cast<unsigned>(i / 2 * 8);
+    words[i % 2] |= bits.has_first(pair) && passes_relu(x[2 * i]) ? 1U << place : 0U;
+    words[i % 2] |= bits.has_second(pair) && passes_relu(x[2 * i + 1]) ? 2U << place : 0U;
+  }
+  const std::int64_t column = first_column_of_chunk(first_col, chunk);
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
-    unsigned own = 0;
-#pragma unroll
-    for (int index = 0; index < MASK_WORDS; ++index) {
-      unsigned word = 0;
-#pragma unroll
-      for (int group = 0; group < 4; ++group) {
-        const int pair = (index * 4 + group) * 2 + row;
-        word |= bits.has_first(pair) && passes_relu(x[2 * pair]) ? 1U << static_cast<unsigned>(group * 8) : 0U;
-        word |= bits.has_second(pair) && passes_relu(x[2 * pair + 1]) ? 2U << static_cast<unsigned>(group * 8) : 0U;
-      }
-      word <<= 2 * of_quad;
-      word |= __shfl_xor_sync(~0U, word, 1);
-      word |= __shfl_xor_sync(~0U, word, 2);
-      own = of_quad == static_cast<unsigned>(index) ? word : own;
-    }
-    const std::int64_t column = first_column_of_quad(first_col) + of_quad * 32;
-    if (first_row + 8 * row < p.m && column < p.n) {
-      *mask_word(p.epilogue, first_row + 8 * row, column) = own;
+    unsigned word = words[row] << 2 * of_quad;
+    word |= __shfl_xor_sync(~0U, word, 1);
+    word |= __shfl_xor_sync(~0U, word, 2);
+    if (of_quad == 0 && first_row + 8 * row < p.m && column < p.n) {
+      *mask_word(p.epilogue, first_row + 8 * row, column) = word;
     }
   }
 }
 
-/// The gradient of ReLU: elements without a bit in the mask become 0.
+/// The gradient of ReLU: elements of a chunk without a bit in the mask become 0.
 __device__ __forceinline__ void apply_mask(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                           float (&x)[SUMS_OF_THREAD]) {
+                                           int chunk, Chunk& x) {
+  const std::int64_t column = first_column_of_chunk(first_col, chunk);
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
+    const bool inside = first_row + 8 * row < p.m && column < p.n;
+    const unsigned word = (inside ? *mask_word(p.epilogue, first_row + 8 * row, column) : 0U) >> threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int index = 0; index < MASK_WORDS; ++index) {
-      const std::int64_t column = first_column_of_quad(first_col) + index * 32;
-      const bool inside = first_row + 8 * row < p.m && column < p.n;
-      const unsigned word =
-          (inside ? *mask_word(p.epilogue, first_row + 8 * row, column) : 0U) >> threadIdx.x % 4 * 2;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        float& element = x[(index * 4 + i / 2) * 4 + row * 2 + i % 2];
-        element = (word >> static_cast<unsigned>(i / 2 * 8 + i % 2) & 1U) != 0 ? element : 0.0F;
-      }
+    for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+      float& element = x[i / 2 * 4 + row * 2 + i % 2];
+      element = (word >> static_cast<unsigned>(i / 2 * 8 + i % 2) & 1U) != 0 ? element : 0.0F;
     }
   }
 }
 
-/// As store_sums(), with the epilogue.
+/// As store_sums(), with the epilogue. What a chunk reads besides the bias is loaded while the one before is finished.
 __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
                                                const float (&sums)[SUMS_OF_THREAD]) {
   const Scalars scalars = scalars_of(p);
   const GemmEpilogue& epilogue = p.epilogue;
   const ElementBits inside = ElementBits::inside(p.m - first_row, p.n - first_col);
-  float x[SUMS_OF_THREAD];
+  const bool adds_c = scalars.beta != 0.0F;
+  const bool reads_argument = epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const PlaceOfThread<float> place_of_d(p.c, p.ldc, first_row, first_col);
+  const PlaceOfThread<float> place_of_aux(static_cast<float*>(epilogue.aux), epilogue.aux_ld, first_row, first_col);
+  const PlaceOfThread<const float> read_ahead(adds_c ? epilogue.c : static_cast<const float*>(epilogue.aux),
+                                              adds_c ? epilogue.ldc : epilogue.aux_ld, first_row, first_col);
+  const bool reads_ahead = adds_c || reads_argument;
+  Chunk ahead[2] = {};
+  if (reads_ahead) {
+    load_chunk(read_ahead, 0, inside, p.in_pairs, ahead[0]);
+  }
+  const BiasOfThread bias(p, first_row, first_col);
   unsigned not_finite = 0;
 #pragma unroll
   for (int pair = 0; pair < SUMS_OF_THREAD / 2; ++pair) {
     if (!(std::fabs(sums[2 * pair] + sums[2 * pair + 1]) < INFINITY)) {
       not_finite |= 1U << static_cast<unsigned>(pair);
     }
-    x[2 * pair] = scalars.alpha * sums[2 * pair];
-    x[2 * pair + 1] = scalars.alpha * sums[2 * pair + 1];
   }
   const ElementBits stored = inside.without(not_finite);
-  if (scalars.beta != 0.0F) {
-    add_scaled_c(epilogue, first_row, first_col, inside, p.in_pairs, scalars.beta, x);
-  }
-  if (epilogue.bias != nullptr) {
-    add_bias(epilogue, first_row, first_col, p, x);
-  }
-  if (epilogue.writes_argument()) {
-    store_rows(argument_at(epilogue, first_row, first_col), epilogue.aux_ld, stored, p.in_pairs, x);
-  }
-  if (epilogue.writes_mask()) {
-    store_mask(p, first_row, first_col, stored, x);
-  }
-  if (epilogue.activation == SGEMM_ACTIVATION_RELU) {
 #pragma unroll
-    for (float& element : x) {
-      element = relu(element);
+  for (int chunk = 0; chunk < CHUNKS; ++chunk) {
+    if (reads_ahead && chunk + 1 < CHUNKS) {
+      load_chunk(read_ahead, chunk + 1, inside, p.in_pairs, ahead[(chunk + 1) % 2]);
     }
-  } else if (epilogue.activation == SGEMM_ACTIVATION_GELU) {
+    const Chunk& read = ahead[chunk % 2];
+    Chunk x;
 #pragma unroll
-    for (float& element : x) {
-      element = gelu(element);
+    for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+      x[i] = scalars.alpha * sums[chunk * (2 * PAIRS_OF_CHUNK) + i];
     }
-  } else if (epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT) {
-    apply_mask(p, first_row, first_col, x);
-  } else if (epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT) {
-    multiply_by_gelu_derivative(epilogue, first_row, first_col, inside, p.in_pairs, x);
+    if (adds_c) {
+#pragma unroll
+      for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+        x[i] += scalars.beta * read[i];
+      }
+    }
+    if (epilogue.bias != nullptr) {
+#pragma unroll
+      for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+        x[i] += epilogue.bias_of_rows ? bias.of_rows[i / 2 % 2]
+                                      : bias.of_columns[chunk * PAIRS_OF_CHUNK + i / 4 * 2 + i % 2];
+      }
+    }
+    if (epilogue.activation == SGEMM_ACTIVATION_RELU) {
+      if (epilogue.writes_mask()) {
+        store_mask(p, first_row, first_col, chunk, stored, x);
+      }
+#pragma unroll
+      for (float& element : x) {
+        element = relu(element);
+      }
+    } else if (epilogue.activation == SGEMM_ACTIVATION_GELU) {
+      if (epilogue.writes_argument()) {
+        store_chunk(place_of_aux, chunk, stored, p.in_pairs, x);
+      }
+#pragma unroll
+      for (float& element : x) {
+        element = gelu(element);
+      }
+    } else if (epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT) {
+      apply_mask(p, first_row, first_col, chunk, x);
+    } else if (reads_argument) {
+      Chunk arguments;
+#pragma unroll
+      for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+        arguments[i] = read[i];
+      }
+      if (adds_c) {
+        const PlaceOfThread<const float> from(static_cast<const float*>(epilogue.aux), epilogue.aux_ld, first_row,
+                                              first_col);
+        load_chunk(from, chunk, inside, p.in_pairs, arguments);
+      }
+#pragma unroll
+      for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+        x[i] *= gelu_derivative(arguments[i]);
+      }
+    }
+    store_chunk(place_of_d, chunk, stored, p.in_pairs, x);
   }
-  store_rows(p.c + first_row * p.ldc + first_col, p.ldc, stored, p.in_pairs, x);
   defer(p, first_row, first_col, not_finite);
 }
 
-/// Finishes elements of a tile of D that hold alpha * sum + beta * C: those that this thread has noted. Masks have zeros
-/// in their places.
+/// Finishes elements of a tile of D that hold alpha * sum + beta * C: those that this thread has noted. Masks have
+/// zeros in their places.
 __device__ __forceinline__ void finish_noted(const EpilogueProblem& p, int a_tile, int b_tile) {
   const GemmEpilogue& epilogue = p.epilogue;
   const std::int64_t c_tile = a_tile * tiles_along(p.n) + b_tile;
@@ -316,8 +347,8 @@ struct OneGemmWithEpilogue : OneGemm<Shape, Access::float1> {
   }
 
   __device__ __forceinline__ static void after_last_tile(const Problem& p, const Schedule& schedule) {
-    compute_deferred<OneGemmWithEpilogue>(
-        p, schedule, [&](int a_tile, int b_tile) { compute_tile_and_finish(p, a_tile, b_tile); });
+    compute_deferred<OneGemmWithEpilogue>(p, schedule,
+                                          [&](int a_tile, int b_tile) { compute_tile_and_finish(p, a_tile, b_tile); });
   }
 };
 

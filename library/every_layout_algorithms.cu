@@ -171,10 +171,10 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   const GemmProblem& p = batch.first;
   const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
                        (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
-  const auto run = p.a_transposed   ? p.b_transposed
-                                          ? by_four ? enqueue_batch<Tile, BY_FOUR, ALONG_K> : enqueue_batch<Scalar, ACROSS_K, ALONG_K>
+  const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, ALONG_K>
+                                                               : enqueue_batch<Scalar, ACROSS_K, ALONG_K>
                                       : by_four ? enqueue_batch<Tile, BY_FOUR, BY_FOUR>
-                                                : enqueue_batch<Scalar, ACROSS_K, ACROSS_K>
+                                                     : enqueue_batch<Scalar, ACROSS_K, ACROSS_K>
                      : p.b_transposed ? enqueue_batch<Scalar, ALONG_K, ALONG_K>
                    : by_four        ? enqueue_batch<Tile, ALONG_K, BY_FOUR>
                                     : enqueue_batch<Scalar, ALONG_K, ACROSS_K>;

@@ -130,8 +130,7 @@ GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
   GemmEpilogue epilogue;
   epilogue.activation = more.epilogue->activation;
   epilogue.bias = more.epilogue->bias;
-  epilogue.bias_of_rows =
-      (more.epilogue->bias_of == SGEMM_BIAS_OF_ROWS) == (call.order == SGEMM_ORDER_ROW_MAJOR);
+  epilogue.bias_of_rows = (more.epilogue->bias_of == SGEMM_BIAS_OF_ROWS) == (call.order == SGEMM_ORDER_ROW_MAJOR);
   epilogue.aux = more.epilogue->aux;
   epilogue.aux_ld = more.epilogue->aux_ld;
   epilogue.c = more.c.data;

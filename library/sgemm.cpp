@@ -346,9 +346,8 @@ sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_
   const float one = 1.0F;
   const EpilogueCall more{{nullptr, ldd, 0}, epilogue};
   return plan_of(
-      handle,
-      {order, transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldd, 0}, 1}, plan,
-      &more);
+      handle, {order, transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldd, 0}, 1},
+      plan, &more);
 }
 
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,

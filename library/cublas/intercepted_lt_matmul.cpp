@@ -139,8 +139,8 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
   if (has_aux) {
     epilogue.aux = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr));
     epilogue.aux_ld = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{0});
-    const bool of_bits = epilogue.activation == SGEMM_ACTIVATION_RELU ||
-                         epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT;
+    const bool of_bits =
+        epilogue.activation == SGEMM_ACTIVATION_RELU || epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT;
     if (epilogue.aux == nullptr || (!of_bits && !fp32_or_default(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE))) {
       return "the argument of GELU is not FP32";
     }
@@ -226,7 +226,8 @@ const char* read_product(const LtProduct& product, Call& call) {
   if (adds_another && !call.epilogue) {
     call.epilogue.emplace();
   }
-  call.added = beta_is_zero ? Matrix<const float>{call.c.data, d.ld} : Matrix<const float>{static_cast<const float*>(product.c), c.ld};
+  call.added = beta_is_zero ? Matrix<const float>{call.c.data, d.ld}
+                            : Matrix<const float>{static_cast<const float*>(product.c), c.ld};
   return "";
 }
 

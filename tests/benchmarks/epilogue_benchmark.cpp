@@ -1,5 +1,5 @@
-// What an epilogue costs: products of libsgemm alone, with an epilogue in their store, and followed by a pass of its own,
-// beside cublasLtMatmul with the same epilogue. All four take turns, each sample with a cold L2.
+// What an epilogue costs: products of libsgemm alone, with an epilogue in their store, and followed by a pass of its
+// own, beside cublasLtMatmul with the same epilogue. All four take turns, each sample with a cold L2.
 //
 //     epilogue_benchmark [results.csv]
 //
@@ -209,8 +209,8 @@ class Benchmark {
     const auto in_store = [&] { multiply(kind, layer_.in, beta, c_.data(), epilogue); };
     const auto with_pass = [&] {
       if (kind.adds) {
-        CUDA_CHECK(cudaMemcpyAsync(d_.data(), c_.data(), c_.size() * sizeof(float), cudaMemcpyDeviceToDevice,
-                                   stream_.get()));
+        CUDA_CHECK(
+            cudaMemcpyAsync(d_.data(), c_.data(), c_.size() * sizeof(float), cudaMemcpyDeviceToDevice, stream_.get()));
       }
       multiply(kind, layer_.in, beta, d_.data(), {});
       multiply(kind, 0, 1.0F, d_.data(), epilogue);  // without a product the epilogue is a pass

@@ -182,8 +182,7 @@ sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t ord
       d[row + column * ldd] = c[row + column * ldc];
     }
   }
-  const sgemm_status_t status =
-      sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd);
+  const sgemm_status_t status = sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd);
   for (int64_t column = 0; column < n; ++column) {
     for (int64_t row = 0; row < m && epilogue->bias != nullptr; ++row) {
       d[row + column * ldd] += epilogue->bias[row];

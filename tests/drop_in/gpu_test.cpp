@@ -450,7 +450,8 @@ class LtCall {
 
 class LtMatmulGpuTest : public DropInGpuTest, public testing::WithParamInterface<LtCase> {};
 
-/// Where C is not read, where it is D, and where it is another matrix; with rows that kernels move in pairs, and others.
+/// Where C is not read, where it is D, and where it is another matrix; with rows that kernels move in pairs, and
+/// others.
 TEST_P(LtMatmulGpuTest, IsLikeCublas) {
   const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
   const LtCase& of = GetParam();

@@ -18,10 +18,10 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, EpilogueOperands& operands) {
   const sgemm_epilogue_t epilogue = operands.epilogue();
   sgemm_plan_t plan{};
   EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_gemm_with_epilogue_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k,
-                                          operands.gemm.a.ld(), operands.gemm.b.ld(), operands.d().ld(), &epilogue,
-                                          &plan),
-            SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(
+      sgemm_gemm_with_epilogue_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, operands.gemm.a.ld(),
+                                    operands.gemm.b.ld(), operands.d().ld(), &epilogue, &plan),
+      SGEMM_STATUS_SUCCESS);
   return plan;
 }
 

@@ -195,12 +195,12 @@ class ExpectedEpilogue {
         return is_within(got, x, bound);
       case SGEMM_ACTIVATION_RELU:
         return is_within(got, x < 0 ? 0 : x, bound) &&
-               (!kind.has_aux || operands.mask_bit(product.row, product.column) == got > 0);
+               (!kind.has_aux || operands.mask_bit(product.row, product.column) == (got > 0));
       case SGEMM_ACTIVATION_GELU:
         // Its slope is at most 1.13.
         return is_within(got, gelu_of(x), 1.13 * bound + 32 * EPS * std::fabs(x)) &&
-               (!kind.has_aux || (is_within(argument, x, bound) &&
-                                  is_within(got, gelu_of(argument), 32 * EPS * std::fabs(argument))));
+               (!kind.has_aux ||
+                (is_within(argument, x, bound) && is_within(got, gelu_of(argument), 32 * EPS * std::fabs(argument))));
       case SGEMM_ACTIVATION_RELU_GRADIENT:
         return operands.mask_bit(product.row, product.column) ? is_within(got, x, bound) : got == 0;
       case SGEMM_ACTIVATION_GELU_GRADIENT:

@@ -1,5 +1,5 @@
-// Products with an epilogue through the C interface: all kinds, what is refused, and plans. Compiled for the executor and
-// for GPUs.
+// Products with an epilogue through the C interface: all kinds, what is refused, and plans. Compiled for the executor
+// and for GPUs.
 
 #include "epilogue_case.hpp"
 
@@ -71,7 +71,8 @@ class RefusalTest : public testing::Test {
   void expect_refused() {
     EXPECT_EQ(run(), SGEMM_STATUS_INVALID_VALUE);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(operands_.other_d.memory().download(), std::vector<float>(operands_.other_d.memory().host().size(), OUTSIDE));
+    EXPECT_EQ(operands_.other_d.memory().download(),
+              std::vector<float>(operands_.other_d.memory().host().size(), OUTSIDE));
   }
 
  private:

@@ -47,7 +47,13 @@ void expect_right_in_every_algorithm(
     Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     const sgemm_epilogue_t epilogue = operands.epilogue();
     const bool on_device = product.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
-    GemmCall call{product.order, product.transa, product.transb, product.m, product.n, product.k};
+    GemmCall call;
+    call.order = product.order;
+    call.transa = product.transa;
+    call.transb = product.transb;
+    call.m = product.m;
+    call.n = product.n;
+    call.k = product.k;
     call.alpha = on_device ? operands.gemm.scalars.device() : &product.alpha;
     call.beta = on_device ? operands.gemm.scalars.device() + 1 : &product.beta;
     call.a = {operands.gemm.a.data(), operands.gemm.a.ld()};
@@ -129,16 +135,17 @@ TEST_P(EpilogueTest, InfNanAndScalesThatAreFarApart) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<EpilogueTest::ParamType>& info) {
+  const auto& [accuracy, order] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
+                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                     : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
+                                                                : "rowwise") +
+         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows" : "_columns");
+}
+
 INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest,
-                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS)),
-                         [](const auto& info) {
-                           const auto& [accuracy, order] = info.param;
-                           return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
-                                              : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-                                              : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
-                                                                                         : "rowwise") +
-                                  (order == SGEMM_ORDER_ROW_MAJOR ? "_rows" : "_columns");
-                         });
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS)), name_of);
 
 }  // namespace
 }  // namespace sgemm::test

@@ -263,13 +263,14 @@ typedef struct {
   int64_t aux_ld;    /* its leading dimension, in elements or bits */
 } sgemm_epilogue_t;
 
-/* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in this
- * form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass over D
- * follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their arguments.
+/* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
+ * this form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass
+ * over D follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their
+ * arguments.
  *
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
- * and may be null then. Neither of them overlaps `bias` or `aux`. In the last word of 32 bits of a row of the mask (of a
- * column, if column-major), bits beyond D become 0.
+ * and may be null then. Neither of them overlaps `bias` or `aux`. In the last word of 32 bits of a row of the mask (of
+ * a column, if column-major), bits beyond D become 0.
  *
  * INVALID_VALUE: as in sgemm_gemm(), for D as for C; `epilogue` is null; an enumerator that does not exist; a gradient
  * without `aux`, or an `aux` without an activation; an aux_ld below the length of a column of D (of a row, if
@@ -309,8 +310,9 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_or
                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                                  int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
 
-/* The same for sgemm_gemm_with_epilogue() with beta = 0 or a C that is D, and an `epilogue` whose pointers are not looked
- * at unless they are null. The times include a pass over D, where it takes one; cuBLAS is taken to have the epilogue. */
+/* The same for sgemm_gemm_with_epilogue() with beta = 0 or a C that is D, and an `epilogue` whose pointers are not
+ * looked at unless they are null. The times include a pass over D, where it takes one; cuBLAS is taken to have the
+ * epilogue. */
 SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
                                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                                        int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
