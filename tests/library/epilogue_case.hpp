@@ -35,6 +35,7 @@ constexpr EpilogueKind EPILOGUES[] = {
     {SGEMM_ACTIVATION_NONE, true, SGEMM_BIAS_OF_COLUMNS, false, true},
     {SGEMM_ACTIVATION_NONE, false, SGEMM_BIAS_OF_ROWS, false, true},
     {SGEMM_ACTIVATION_RELU, false, SGEMM_BIAS_OF_ROWS, false, false},
+    {SGEMM_ACTIVATION_RELU, false, SGEMM_BIAS_OF_ROWS, true, false},
     {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false},
     {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true},
     {SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, false, true},

@@ -105,7 +105,7 @@ TEST_P(EpilogueTest, AlignedLinesAndLinesWithPadding) {
 }
 
 TEST_P(EpilogueTest, ScalarsOnTheDevice) {
-  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}}) {
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
     for (const EpilogueKind& kind : EPILOGUES) {
       GemmCase product = with(33, 35, 40, alpha > 0);
       product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
