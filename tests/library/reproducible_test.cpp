@@ -12,14 +12,17 @@
 namespace sgemm::test {
 namespace {
 
+constexpr int SMEM_OF_TURING = 64 * 1024;
+
 /// By the kernel for few rows, and where there is something to multiply by chapter 15's, on so many multiprocessors.
-/// The former also on one, whose blocks go on from rows to rows. Workspaces hold anything before.
+/// The former also on one of a GPU of Turing, whose blocks are small and go on from rows to rows. Workspaces hold
+/// anything before.
 void expect_bits_of_reference(
     const GemmCase& product, const ChangeOperands& change = [](auto&) {}, int multiprocessors = 132) {
   GemmOperands measure(product);
   std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(measure), multiprocessors);
   EXPECT_EQ(algorithms.size(), 1);
-  algorithms.push_back(thin_reproducible_algorithms(batch_of(measure), 1).front());
+  algorithms.push_back(thin_reproducible_algorithms(batch_of(measure), 1, SMEM_OF_TURING).front());
   if (product.k > 0 && (product.alpha != 0.0F || product.pointer_mode == SGEMM_POINTER_MODE_DEVICE)) {
     for (Algorithm& algorithm : reproducible_algorithms(batch_of(measure), multiprocessors)) {
       algorithms.push_back(std::move(algorithm));
