@@ -130,12 +130,14 @@ __global__ void __launch_bounds__(THREADS, 1)
   const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
   const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
   const reproducible::Partial others(pieces, static_cast<int>(blockIdx.x));
+  reproducible::CodesOfWarp codes;
   reproducible::Sums sums;
 #pragma unroll 1
   for (int done = 0; done < workspace.k_tiles(); done += MOST_K_TILES) {
     const int left = workspace.k_tiles() - done;
     DigitSums digits = {};
     multiply(workspace, a_tile + done, b_tile + done, left < MOST_K_TILES ? left : MOST_K_TILES, digits);
+    codes = reproducible::CodesOfWarp(workspace, {tile.a, tile.b});
     reproducible::add_up(digits, sums);
     if (done > 0) {
       reproducible::add_part(sums, others);
@@ -144,7 +146,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       reproducible::put_part(sums, others);
     }
   }
-  Policy::store(p, workspace, {tile.a, tile.b}, sums);
+  Policy::store(p, workspace, codes, sums);
   int8::reset(int8::Maxima(p, maxima_memory));
 }
 

@@ -53,16 +53,17 @@ Division division_of(std::int64_t k, std::int64_t n) {
   return {1, std::min(warps, spans)};
 }
 
-/// Whether this build has code of a kernel for the current device.
+/// The architecture that the code of a kernel for the current device was compiled for, as 10 * major + minor; 0 if this
+/// build has none.
 template <class... Parameters>
-bool has_code_for_device(void (*kernel)(Parameters...)) {
+int architecture_of(void (*kernel)(Parameters...)) {
   if (TARGET != Target::for_gpu) {
-    return true;
+    return current_device().compute_capability;
   }
   cudaFuncAttributes attributes{};
-  const bool has = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)) == cudaSuccess;
+  const bool has_code = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)) == cudaSuccess;
   cudaGetLastError();  // which does not count
-  return has;
+  return has_code ? attributes.ptxVersion : 0;
 }
 
 /// A launch of so many tall products like `p`.
@@ -72,13 +73,13 @@ struct ThinLaunch {
   int columns_once;
   int blocks;
   int smem_bytes;
-  bool early;  ///< whether the device can start a kernel before the one before it has ended
+  bool early;  ///< whether the kernel can start before the one before it has ended, because it waits for that itself
 
   /// For blocks of at most so much shared memory. Older GPUs have less, and so fewer warps.
   ThinLaunch(const GemmProblem& p, const Division& how, const Device& device)
       : division(how),
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        early(device.compute_capability >= 90) {
+        early(architecture_of(thin_kernel<Shape>) >= 90) {
     const int chunks = NarrowDigits(p, 1, nullptr).chunks;
     const auto measure = [&] {
       const int threads = division.warps * WARP_SIZE;
@@ -110,7 +111,7 @@ struct ThinLaunch {
 template <class Shape>
 std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, const Division& division,
                                   const Device& device) {
-  if (!has_code_for_device(thin_kernel<Shape>)) {
+  if (architecture_of(thin_kernel<Shape>) == 0) {
     return {};
   }
   const ThinLaunch<Shape> launch_of(tall.first, division, device);
