@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
 #pragma unroll
   for (int slot = 0; slot < BlockTile::SLOTS - 1; ++slot) {
     if (slot < halves) {
-      copies.start(slot * BlockTile::SLOT_BYTES, slot % HALVES);
+      copies.start(slot * BlockTile::SLOT_BYTES);
     }
     cp_async_commit_group();
   }
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
       const bool copying = k_tile * HALVES + half + BlockTile::SLOTS - 1 < halves;  // into the slot that all have read
       multiply<BlockTile::TILES_N>(ring + read_slot + a_lane, ring + read_slot + b_lane, sums, [&](int part) {
         if (copying && part < BlockTile::PARTS) {
-          copies.start(write_slot, (half + BlockTile::SLOTS - 1) % HALVES, part, BlockTile::PARTS);
+          copies.start(write_slot, part, BlockTile::PARTS);
         }
       });
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on

@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
   for (int slot = 0; slot < SLOTS - 1; ++slot) {
     if (slot < halves) {
-      copies.start(slot * SLOT_BYTES, slot % HALVES);
+      copies.start(slot * SLOT_BYTES);
     }
     cp_async_commit_group();
   }
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       cp_async_wait_group<SLOTS - 2>();
       __syncthreads();
       if (left > half + SLOTS - 1) {  // into the slot that all warps have read
-        copies.start(write_slot, (half + SLOTS - 1) % HALVES);
+        copies.start(write_slot);
       }
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
 #pragma unroll

@@ -8,6 +8,8 @@
 #include "engine/split_operands.cuh"
 #include "ptx/cp_async.cuh"
 
+#include <utility>
+
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
@@ -35,10 +37,16 @@ __device__ __forceinline__ unsigned place_in_half(unsigned row, unsigned group) 
   return row * HALF_ROW_BYTES + (group ^ row / 2 % GROUPS_OF_HALF) * 16;
 }
 
-/// The order in each term of an operand tile: both halves one after the other, as they will lie in shared memory.
+/// The order in an operand tile: the first half of all terms, then the second one, as they will lie in shared memory.
 struct HalvesOrder {
+  static constexpr int HALF_BYTES = TILE_ROWS * HALF_ROW_BYTES;
+
   __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
-    return group / GROUPS_OF_HALF * (TILE_ROWS * HALF_ROW_BYTES) + place_in_half(row, group % GROUPS_OF_HALF);
+    return group / GROUPS_OF_HALF * HALF_BYTES + place_in_half(row, group % GROUPS_OF_HALF);
+  }
+  template <class Scheme>
+  __device__ __forceinline__ static unsigned in_tile(int term, unsigned place) {
+    return place / HALF_BYTES * HalfTile<Scheme>::BYTES + term * HALF_BYTES + place % HALF_BYTES;
   }
 };
 
@@ -56,21 +64,14 @@ class HalfTileCopies {
     }
   }
 
-  /// Starts part number `part` of `parts` of the copies of half number `half`, 0 or 1, of all tiles to the slot that
-  /// begins `slot` bytes behind the first one. After the last part of the second half, the next k-tile has its turn.
-  __device__ __forceinline__ void start(unsigned slot, int half, int part = 0, int parts = 1) {
-#pragma unroll
-    for (int i = part * COUNT / parts; i < (part + 1) * COUNT / parts; ++i) {
-      const int tile = i / COUNT_OF_TILE;
-      const int term = i % COUNT_OF_TILE / COUNT_OF_TERM;
-      const int offset = i % COUNT_OF_TERM * BYTES_OF_COPY;
-      cp_async<BYTES_OF_THREAD>(ring_ + slot + i * BYTES_OF_COPY,
-                                source_[tile] + term * OperandTile<Scheme>::TERM_BYTES + half * TERM_BYTES + offset);
-    }
-    if (part == parts - 1 && half == HALVES - 1) {
+  /// Starts part number `part` of `parts` of the copies of half a k-tile of all tiles, to the slot that begins `slot`
+  /// bytes behind the first one. After the last part, the next half has its turn.
+  __device__ __forceinline__ void start(unsigned slot, int part = 0, int parts = 1) {
+    start(slot, part, parts, std::make_integer_sequence<int, TILES * COUNT>());
+    if (part == parts - 1) {
 #pragma unroll
       for (const unsigned char*& source : source_) {
-        source += OperandTile<Scheme>::BYTES;
+        source += HalfTile<Scheme>::BYTES;
       }
     }
   }
@@ -78,10 +79,17 @@ class HalfTileCopies {
  private:
   static constexpr int BYTES_OF_THREAD = 16;
   static constexpr int BYTES_OF_COPY = THREADS * BYTES_OF_THREAD;
-  static constexpr int TERM_BYTES = HalfTile<Scheme>::TERM_BYTES;
-  static constexpr int COUNT_OF_TERM = TERM_BYTES / BYTES_OF_COPY;
-  static constexpr int COUNT_OF_TILE = Scheme::TERMS * COUNT_OF_TERM;
-  static constexpr int COUNT = TILES * COUNT_OF_TILE;
+  static constexpr int COUNT = HalfTile<Scheme>::BYTES / BYTES_OF_COPY;  // of an operand tile, by a thread
+
+  /// NUMBER: of all copies. Their places are constants, which need no registers.
+  template <int... NUMBER>
+  __device__ __forceinline__ void start(unsigned slot, int part, int parts, std::integer_sequence<int, NUMBER...>) {
+    (void)((NUMBER * parts / (TILES * COUNT) == part && (copy<NUMBER / COUNT, NUMBER % COUNT>(slot), true)), ...);
+  }
+  template <int TILE, int NUMBER>
+  __device__ __forceinline__ void copy(unsigned slot) const {
+    cp_async<BYTES_OF_THREAD, NUMBER * BYTES_OF_COPY>(ring_ + slot + TILE * HalfTile<Scheme>::BYTES, source_[TILE]);
+  }
 
   unsigned ring_;
   const unsigned char* source_[TILES];
