@@ -5,8 +5,10 @@
 // 17 uses it too.
 
 #include "common/target.hpp"
+#include "engine/ring.cuh"
 #include "engine/split_operands.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
 
 #include <utility>
 
@@ -50,48 +52,87 @@ struct HalvesOrder {
   }
 };
 
-/// The copies of TILES operand tiles and of those that follow them along k, by the THREADS of a block.
-template <class Scheme, int TILES, int THREADS>
+/// The copies of TILES operand tiles and of those that follow them along k, by all THREADS of a block, through a ring
+/// of SLOTS slots for half a k-tile each. Warps wait for data alone and not for one another, until one is slots ahead:
+///
+///     copies.start_next();              // of a half that comes later
+///     const unsigned slot = copies.wait();
+///     ...                               // reads the slot
+///     copies.release();
+template <class Scheme, int TILES, int SLOTS, int THREADS>
 class HalfTileCopies {
+  static constexpr int SLOT_BYTES = TILES * HalfTile<Scheme>::BYTES;
+  using SlotRing = Ring<SLOT_BYTES, SLOTS>;
+
  public:
-  /// `ring`: the shared address of the slots. `first`: the terms of the first operand tiles along k, of each of the
-  /// TILES.
-  __device__ __forceinline__ HalfTileCopies(unsigned ring, const unsigned char* const (&first)[TILES])
-      : ring_(ring + threadIdx.x * BYTES_OF_THREAD) {
+  static constexpr int SMEM_BYTES = SlotRing::TILES_BYTES + SlotRing::BARRIERS_BYTES;
+
+  /// By all threads of the block. `smem`: the shared address of SMEM_BYTES. `first`: the terms of the first operand
+  /// tiles along k, of each of the TILES. `halves`: how many halves of k-tiles there are.
+  __device__ __forceinline__ HalfTileCopies(unsigned smem, const unsigned char* const (&first)[TILES], int halves)
+      : reading_(smem, 0, smem + SlotRing::TILES_BYTES), writing_(reading_), left_(halves) {
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
       source_[tile] = first[tile] + threadIdx.x * BYTES_OF_THREAD;
     }
-  }
-
-  /// Starts part number `part` of `parts` of the copies of half a k-tile of all tiles, to the slot that begins `slot`
-  /// bytes behind the first one. After the last part, the next half has its turn.
-  __device__ __forceinline__ void start(unsigned slot, int part = 0, int parts = 1) {
-    start(slot, part, parts, std::make_integer_sequence<int, TILES * COUNT>());
-    if (part == parts - 1) {
+    if (threadIdx.x == 0) {
+      reading_.init(THREADS / WARP, THREADS);
+    }
+    __syncthreads();
 #pragma unroll
-      for (const unsigned char*& source : source_) {
-        source += HalfTile<Scheme>::BYTES;
-      }
+    for (int half = 0; half < AHEAD; ++half) {
+      start_next();
     }
   }
 
+  /// Starts the copies of the next half that has none yet, if there is one, when all warps have read what is in its
+  /// slot.
+  __device__ __forceinline__ void start_next() {
+    if (left_ > 0) {
+      writing_.wait_until_empty();
+      copy(writing_.tile() + threadIdx.x * BYTES_OF_THREAD, std::make_integer_sequence<int, TILES * COUNT>());
+      cp_async_mbarrier_arrive_noinc(writing_.full());
+      writing_.advance();
+      --left_;
+    }
+  }
+
+  /// Waits for the oldest half that this warp has not read, and returns its slot.
+  __device__ __forceinline__ unsigned wait() const {
+    reading_.wait_until_full();
+    return reading_.tile();
+  }
+
+  /// This warp has read the slot.
+  __device__ __forceinline__ void release() {
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(reading_.empty());
+    }
+    reading_.advance();
+  }
+
  private:
+  static constexpr int AHEAD = SLOTS > 2 ? SLOTS - 2 : 1;  // halves under way; one slot more lets warps drift apart
   static constexpr int BYTES_OF_THREAD = 16;
   static constexpr int BYTES_OF_COPY = THREADS * BYTES_OF_THREAD;
   static constexpr int COUNT = HalfTile<Scheme>::BYTES / BYTES_OF_COPY;  // of an operand tile, by a thread
 
-  /// NUMBER: of all copies. Their places are constants, which need no registers.
+  /// Starts a thread's copies. Their distances are constants of the instructions and need no registers.
   template <int... NUMBER>
-  __device__ __forceinline__ void start(unsigned slot, int part, int parts, std::integer_sequence<int, NUMBER...>) {
-    (void)((NUMBER * parts / (TILES * COUNT) == part && (copy<NUMBER / COUNT, NUMBER % COUNT>(slot), true)), ...);
-  }
-  template <int TILE, int NUMBER>
-  __device__ __forceinline__ void copy(unsigned slot) const {
-    cp_async<BYTES_OF_THREAD, NUMBER * BYTES_OF_COPY>(ring_ + slot + TILE * HalfTile<Scheme>::BYTES, source_[TILE]);
+  __device__ __forceinline__ void copy(unsigned slot, std::integer_sequence<int, NUMBER...>) {
+    (cp_async<BYTES_OF_THREAD, NUMBER % COUNT * BYTES_OF_COPY>(slot + NUMBER / COUNT * HalfTile<Scheme>::BYTES,
+                                                               source_[NUMBER / COUNT]),
+     ...);
+#pragma unroll
+    for (const unsigned char*& source : source_) {
+      source += HalfTile<Scheme>::BYTES;
+    }
   }
 
-  unsigned ring_;
+  SlotRing reading_;
+  SlotRing writing_;
+  int left_;  ///< halves without copies
   const unsigned char* source_[TILES];
 };
 

@@ -56,8 +56,8 @@ struct OperandTile {
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
-/// The order of the rows and their 16-byte groups in each term of an operand tile, and where a place of a term is in the
-/// tile: as wgmma reads them. Kernels that split take another one as well.
+/// The order of the rows and their 16-byte groups in each term of an operand tile, and where a place of a term is in
+/// the tile: as wgmma reads them. Kernels that split take another one as well.
 struct WgmmaOrder {
   __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
     return swizzled(row * WGMMA_ROW_BYTES + group * 16);

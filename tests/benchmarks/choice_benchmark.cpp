@@ -231,8 +231,9 @@ bool report(const char* name, const BoardModel& board, const std::vector<Case>& 
 
 void write_csv(const std::string& path, const std::vector<Case>& cases, int multiprocessors) {
   std::FILE* const csv = std::fopen(path.c_str(), "w");
-  fmt::print(csv,
-             "m,n,k,ta,tb,count,multiprocessors,method,kernel,configuration,launches,cycles,bytes,other,single,us,again\n");
+  fmt::print(
+      csv,
+      "m,n,k,ta,tb,count,multiprocessors,method,kernel,configuration,launches,cycles,bytes,other,single,us,again\n");
   for (const Case& one : cases) {
     const GemmProblem& p = one.shape.first;
     const std::string shape = fmt::format("{},{},{},{:d},{:d},{},{}", p.m, p.n, p.k, p.a_transposed, p.b_transposed,
