@@ -1,4 +1,4 @@
-"""A board that somebody contributes: the quick start leaves a folder that is accepted, and the page of devices has it."""
+"""A contributed board: the quick start leaves a folder that is accepted, and the page of devices lists the board."""
 
 from __future__ import annotations
 
