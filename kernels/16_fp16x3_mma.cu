@@ -5,7 +5,7 @@
 //
 //   global memory    operand tiles of 128 rows or columns by 64 k, two terms of 16 KB each, split and scaled as in 12
 //        |           cp.async, half a k-tile at a time
-//   shared memory    a ring of slots, each with the same 32 k of all operand tiles of the block
+//   shared memory    a ring of slots, each with the same 32 k of all operand tiles of the block, and two barriers
 //        |           ldmatrix: four matrices of 8 x 8 terms in one instruction
 //   registers        the terms of 64 rows of A and of 16 columns of B
 //        |           mma.sync: a2 b1, a1 b2 and a1 b1 for 32 k, from 0 on
@@ -41,7 +41,6 @@
 #include "host/chapter.cuh"
 #include "host/cost_model.cuh"
 #include "host/launch.cuh"
-#include "ptx/cp_async.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
@@ -63,32 +62,27 @@ constexpr int TILES_M = WM / MMA_M;
 
 /// A block's tile: an operand tile of A by B_TILES of B, warp tiles of 64 x WN, and a ring of SLOTS slots, each for
 /// half a k-tile.
-template <int B_TILES_, int WN_, int SLOTS_, int BLOCKS_PER_SM_>
+template <int B_TILES_, int WN_, int SLOTS, int BLOCKS_PER_SM_>
 struct MmaTile {
   static constexpr int B_TILES = B_TILES_;
   static constexpr int WN = WN_;
-  static constexpr int SLOTS = SLOTS_;
   static constexpr int BLOCKS_PER_SM = BLOCKS_PER_SM_;
   static constexpr int BM = TILE_ROWS;
   static constexpr int BN = TILE_ROWS * B_TILES;
   static constexpr int WARPS_N = BN / WN;
   static constexpr int TILES_N = WN / MMA_N;
-  /// In how many parts the copies of a half are spread over its products. In one go they hold up the loads behind them,
-  /// but two slots leave no time for late ones.
-  static constexpr int PARTS = SLOTS > 2 ? TILES_N / 2 : 1;
-  static constexpr int THREADS = BM / WM * WARPS_N * WARP;
-  static constexpr int SLOT_BYTES = (1 + B_TILES) * Half::BYTES;
-  static constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
+  static constexpr int WARPS = BM / WM * WARPS_N;
+  static constexpr int THREADS = WARPS * WARP;
+  using Copies = HalfTileCopies<Scheme, 1 + B_TILES, SLOTS, THREADS>;
 };
 
 /// A thread's sums of a warp tile, in TILES_M x TILES_N tiles as mma.sync holds D.
 template <int TILES_N>
 using Sums = float[TILES_M][4 * TILES_N];
 
-/// sums += A * B for a warp and half a k-tile. `a` and `b` are this lane's rows of the half. `meanwhile(i)` is called
-/// for each of the TILES_N / 2 parts of the work.
-template <int TILES_N, class Meanwhile>
-__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& sums, const Meanwhile& meanwhile) {
+/// sums += A * B for a warp and half a k-tile. `a` and `b` are this lane's rows of the half.
+template <int TILES_N>
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& sums) {
   constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};  // the smallest first
   unsigned a_terms[MMAS_OF_HALF][Scheme::TERMS][TILES_M][4];
 #pragma unroll
@@ -112,7 +106,6 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& 
                     (b ^ k * MMA_BYTES) + term * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
       }
     }
-    meanwhile(pair);
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       float products[TILES_M][4] = {};
@@ -168,15 +161,7 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
   for (int i = 0; i < BlockTile::B_TILES; ++i) {
     first[1 + i] = workspace.terms(b_tile(i));
   }
-  const unsigned ring = shared_address(dynamic_smem());
-  HalfTileCopies<Scheme, 1 + BlockTile::B_TILES, BlockTile::THREADS> copies(ring, first);
-#pragma unroll
-  for (int slot = 0; slot < BlockTile::SLOTS - 1; ++slot) {
-    if (slot < halves) {
-      copies.start(slot * BlockTile::SLOT_BYTES, slot % HALVES);
-    }
-    cp_async_commit_group();
-  }
+  typename BlockTile::Copies copies(shared_address(dynamic_smem()), first, halves);
 
   const Scaling* a_scaling = workspace.scaling(a_tile);
   const Scaling* b_scaling = workspace.scaling(b_tile(warp_column / TILE_ROWS));
@@ -184,30 +169,18 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
   const unsigned b_lane = (1 + warp_column / TILE_ROWS) * Half::BYTES + lane_in_b(warp_column % TILE_ROWS, lane);
   Sums<BlockTile::TILES_N> sums = {};
   SumsScale<Scheme, TILES_M, BlockTile::TILES_N> scale(warp_row + lane / 4, warp_column % TILE_ROWS + 2 * (lane % 4));
-  unsigned read_slot = 0;
-  unsigned write_slot = (BlockTile::SLOTS - 1) * BlockTile::SLOT_BYTES;
-  const auto advance = [](unsigned& slot) {
-    slot = slot == (BlockTile::SLOTS - 1) * BlockTile::SLOT_BYTES ? 0 : slot + BlockTile::SLOT_BYTES;
-  };
   int uniform = a_scaling->uniform + b_scaling->uniform;
 #pragma unroll 1
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     scale.change(sums, uniform, a_scaling[k_tile], b_scaling[k_tile]);
     const int next = k_tile + 1 < k_tiles ? k_tile + 1 : k_tile;
     uniform = a_scaling[next].uniform + b_scaling[next].uniform;
-#pragma unroll
+#pragma unroll 1
     for (int half = 0; half < HALVES; ++half) {
-      cp_async_wait_group<BlockTile::SLOTS - 2>();
-      __syncthreads();
-      const bool copying = k_tile * HALVES + half + BlockTile::SLOTS - 1 < halves;  // into the slot that all have read
-      multiply<BlockTile::TILES_N>(ring + read_slot + a_lane, ring + read_slot + b_lane, sums, [&](int part) {
-        if (copying && part < BlockTile::PARTS) {
-          copies.start(write_slot, (half + BlockTile::SLOTS - 1) % HALVES, part, BlockTile::PARTS);
-        }
-      });
-      cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
-      advance(read_slot);
-      advance(write_slot);
+      copies.start_next();
+      const unsigned slot = copies.wait();
+      multiply<BlockTile::TILES_N>(slot + a_lane, slot + b_lane, sums);
+      copies.release();
     }
     scale.restore(sums, a_scaling[k_tile], b_scaling[k_tile]);
   }
@@ -222,6 +195,7 @@ __global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
 }
 
 // Tiles, the narrow ones for GPUs whose SMs have room for two of their blocks. One waits while the other multiplies.
+using WideOfThreeSlots = MmaTile<2, 64, 3, 1>;
 using Wide = MmaTile<2, 64, 2, 1>;
 using Narrow = MmaTile<1, 64, 2, 2>;
 using NarrowOfThreeSlots = MmaTile<1, 64, 3, 2>;
@@ -256,7 +230,8 @@ Configuration configuration(const Problem& p, const std::string& name) {
            Workspace<Scheme>(problem, workspace).count(), dim3(SPLIT_THREADS), 0, stream, problem, workspace);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2> : fp16x3_mma_kernel<BlockTile, Access::float1>,
-           tile_count<BlockTile>(problem), dim3(BlockTile::THREADS), BlockTile::SMEM_BYTES, stream, problem, workspace);
+           tile_count<BlockTile>(problem), dim3(BlockTile::THREADS), BlockTile::Copies::SMEM_BYTES, stream, problem,
+           workspace);
   };
   return {name, Workspace<Scheme>(p, nullptr).bytes(), run, 0};
 }
@@ -265,13 +240,15 @@ std::vector<Configuration> configurations(const Problem& p) {
   const Device device = current_device();
   const int multiprocessors = device.multiprocessors;
   // A block may have nearly all of an SM's shared memory, so that its limit tells how many blocks fit.
-  const bool two = 2 * Narrow::SMEM_BYTES <= device.smem_bytes;
-  const bool three_slots = 2 * NarrowOfThreeSlots::SMEM_BYTES <= device.smem_bytes;
+  const bool two = 2 * Narrow::Copies::SMEM_BYTES <= device.smem_bytes;
+  const bool three_slots = 2 * NarrowOfThreeSlots::Copies::SMEM_BYTES <= device.smem_bytes;
+  const bool wide_of_three_slots = WideOfThreeSlots::Copies::SMEM_BYTES <= device.smem_bytes;
   return fastest_first(
       {{three_slots ? configuration<NarrowOfThreeSlots>(p, "128x128") : configuration<Narrow>(p, "128x128"),
         narrow_time(p, multiprocessors, two)},
        {configuration<ManyWarps>(p, "128x128 by 8 warps"), one_at_a_time<ManyWarps>(p, multiprocessors, MANY_WARPS)},
-       {configuration<Wide>(p, "128x256"), one_at_a_time<Wide>(p, multiprocessors, WIDE)}},
+       {wide_of_three_slots ? configuration<WideOfThreeSlots>(p, "128x256") : configuration<Wide>(p, "128x256"),
+        one_at_a_time<Wide>(p, multiprocessors, WIDE)}},
       std::numeric_limits<double>::infinity());
 }
 
@@ -283,8 +260,9 @@ const Registration registered =
         .accuracy(AccuracyClass::fp16_split)
         .configurations(configurations)
         .blocks_per_sm(NarrowOfThreeSlots::BLOCKS_PER_SM)
-        .resources(
-            [] { return resources_of(fp16x3_mma_kernel<Narrow, Access::float2>, Narrow::THREADS, Narrow::SMEM_BYTES); })
+        .resources([] {
+          return resources_of(fp16x3_mma_kernel<Narrow, Access::float2>, Narrow::THREADS, Narrow::Copies::SMEM_BYTES);
+        })
         .registration();
 
 #endif

@@ -55,13 +55,14 @@ using BlockTile = int8::Shape;  // 128x128
 constexpr int WM = 64;  // warp tile
 constexpr int WN = 32;
 constexpr int WARPS_N = BlockTile::BN / WN;
-constexpr int THREADS = BlockTile::BM / WM * WARPS_N * WARP;
+constexpr int WARPS = BlockTile::BM / WM * WARPS_N;
+constexpr int THREADS = WARPS * WARP;
 static_assert(THREADS == BlockTile::CONSUMER_THREADS);  // as int8::reset() expects
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
-constexpr int SLOTS = 2;
-constexpr int SLOT_BYTES = 2 * Half::BYTES;
-constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
+/// Of an operand tile of A and one of B.
+template <int SLOTS>
+using Copies = HalfTileCopies<Scheme, 2, SLOTS, THREADS>;
 
 /// A thread's sums of 64 x 32 elements of C, in 4 x 4 tiles as mma.sync holds D: of each 16 rows one for each power of
 /// 256, the largest power first.
@@ -127,7 +128,7 @@ struct Piece {
   Schedule memory;
 };
 
-template <Access ACCESS>
+template <int SLOTS, Access ACCESS>
 __global__ void __launch_bounds__(THREADS, 1)
     int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
   using Policy = OneProduct<BlockTile, ACCESS>;
@@ -140,41 +141,22 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int halves = (piece.end - piece.first) * HALVES;
   const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles() + piece.first;
   const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles() + piece.first;
-  const unsigned ring = shared_address(dynamic_smem());
-  HalfTileCopies<Scheme, 2, THREADS> copies(ring, {workspace.terms(a_tile), workspace.terms(b_tile)});
-#pragma unroll
-  for (int slot = 0; slot < SLOTS - 1; ++slot) {
-    if (slot < halves) {
-      copies.start(slot * SLOT_BYTES, slot % HALVES);
-    }
-    cp_async_commit_group();
-  }
+  Copies<SLOTS> copies(shared_address(dynamic_smem()), {workspace.terms(a_tile), workspace.terms(b_tile)}, halves);
 
   const unsigned a_lane = lane_in_a(warp_row, lane);
   const unsigned b_lane = Half::BYTES + lane_in_b(warp_column, lane);
   const int row = warp_row + lane / 4;  // of this thread's first sum
   const int column = warp_column + 2 * (lane % 4);
-  unsigned read_slot = 0;
-  unsigned write_slot = (SLOTS - 1) * SLOT_BYTES;
-  const auto advance = [](unsigned& slot) { slot = slot == (SLOTS - 1) * SLOT_BYTES ? 0 : slot + SLOT_BYTES; };
   Sums sums = {};
 #pragma unroll 1
-  for (int left = halves; left > 0; left -= HALVES) {
+  for (int half = 0; half < halves; ++half) {
+    copies.start_next();
+    const unsigned slot = copies.wait();
 #pragma unroll
-    for (int half = 0; half < HALVES; ++half) {
-      cp_async_wait_group<SLOTS - 2>();
-      __syncthreads();
-      if (left > half + SLOTS - 1) {  // into the slot that all warps have read
-        copies.start(write_slot, (half + SLOTS - 1) % HALVES);
-      }
-      cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
-#pragma unroll
-      for (int k = 0; k < MMAS_OF_HALF; ++k) {
-        multiply(ring + read_slot + a_lane, ring + read_slot + b_lane, k, sums);
-      }
-      advance(read_slot);
-      advance(write_slot);
+    for (int k = 0; k < MMAS_OF_HALF; ++k) {
+      multiply(slot + a_lane, slot + b_lane, k, sums);
     }
+    copies.release();
   }
 
   const unsigned char* const rows = workspace.scaling(a_tile)->rows + row;
@@ -206,7 +188,8 @@ constexpr int8::SplitKernels SPLIT{
     int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
     int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
 
-Configuration configuration(const Problem& p) {
+template <int SLOTS>
+Configuration configuration_with(const Problem& p) {
   using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
   const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
   const int tiles = static_cast<int>(tile_count<BlockTile>(p));
@@ -222,11 +205,17 @@ Configuration configuration(const Problem& p) {
     Memory::place(piece.memory, workspace, tiles);
     for (; piece.first < k_tiles; piece.first = piece.end) {
       piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
-      launch(pairs ? int8x6_mma_kernel<Access::float2> : int8x6_mma_kernel<Access::float1>, tiles, dim3(THREADS),
-             SMEM_BYTES, stream, problem, maxima, operands, piece);
+      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
+             dim3(THREADS), Copies<SLOTS>::SMEM_BYTES, stream, problem, maxima, operands, piece);
     }
   };
   return {"", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run, operands_at};
+}
+
+/// Three slots let warps drift apart by half a k-tile. Where an SM has no room for them, there are two.
+Configuration configuration(const Problem& p) {
+  const bool three = Copies<3>::SMEM_BYTES <= current_device().smem_bytes;
+  return three ? configuration_with<3>(p) : configuration_with<2>(p);
 }
 
 const Registration registered =
@@ -237,7 +226,7 @@ const Registration registered =
         .accuracy(AccuracyClass::int8_split)
         .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] { return resources_of(int8x6_mma_kernel<Access::float2>, THREADS, SMEM_BYTES); })
+        .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, Copies<2>::SMEM_BYTES); })
         .registration();
 
 #endif

@@ -13,6 +13,7 @@
 #   counters_3001.json     at one that no tile divides, of chapters 01 to 07, which the executor counts,
 #   counters_2048.json     and at one that fits in the L2, of the same
 #   kernels.json           the list of kernels with their summaries
+#   calibration.txt        the constants by which the library chooses
 #
 # Before that it builds, runs the tests, and runs compute-sanitizer over them. The tests are built if a step needs them.
 #
@@ -26,6 +27,8 @@
 # Each step has files of its own, and a file appears in FOLDER when its run has ended, so a kill costs one step. The build
 # is always brought up to date. The file is removed when all of the default steps are done. The sweep of a second board
 # goes to a folder of its own: --steps build,cold --out results/<device>/other_board.
+#
+# Three minutes are enough for a board on the page of devices: --steps build,list,cold,shapes-tensor,accuracy,calibrate.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -35,7 +38,7 @@ build=$ROOT/build
 out=
 logs=
 all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters,energy,sustained,
-all+=counters-8192,counters-3001,counters-2048
+all+=calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
 
@@ -167,6 +170,7 @@ run_step() {
       ;;
     energy) measure energy.json --kernel 0-13,15-17 --sizes 512:8192 --l2 cold --energy ;;
     sustained) measure sustained.json --kernel 9,11-13,15-17 --sizes 8192 --sustain 20 ;;
+    calibrate) measure calibration.txt --calibrate ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;

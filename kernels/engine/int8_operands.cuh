@@ -284,7 +284,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t fir
     const unsigned place = Order::place(row, group);
 #pragma unroll
     for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES + place) = digits[digit];
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) = digits[digit];
     }
   }
 }
@@ -316,7 +316,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES + place) =
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) =
           *reinterpret_cast<const uint4*>(shared + place);
     }
   }
@@ -480,10 +480,10 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
     }
     uint4 digits[Int8x6::TERMS];
     split_group(x[i], scale, digits);
-    unsigned char* const to = workspace.terms(first_tile + k_tile) + place;
+    unsigned char* const to = workspace.terms(first_tile + k_tile);
 #pragma unroll
     for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-      *reinterpret_cast<uint4*>(to + digit * OperandTile<Int8x6>::TERM_BYTES) = digits[digit];
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) = digits[digit];
     }
     if (mine.group == 0) {
       Scaling& scaling = *workspace.scaling(first_tile + k_tile);

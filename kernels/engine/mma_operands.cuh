@@ -5,8 +5,12 @@
 // 17 uses it too.
 
 #include "common/target.hpp"
+#include "engine/ring.cuh"
 #include "engine/split_operands.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/mbarrier.cuh"
+
+#include <utility>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -35,55 +39,100 @@ __device__ __forceinline__ unsigned place_in_half(unsigned row, unsigned group) 
   return row * HALF_ROW_BYTES + (group ^ row / 2 % GROUPS_OF_HALF) * 16;
 }
 
-/// The order in each term of an operand tile: both halves one after the other, as they will lie in shared memory.
+/// The order in an operand tile: the first half of all terms, then the second one, as they will lie in shared memory.
 struct HalvesOrder {
+  static constexpr int HALF_BYTES = TILE_ROWS * HALF_ROW_BYTES;
+
   __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
-    return group / GROUPS_OF_HALF * (TILE_ROWS * HALF_ROW_BYTES) + place_in_half(row, group % GROUPS_OF_HALF);
+    return group / GROUPS_OF_HALF * HALF_BYTES + place_in_half(row, group % GROUPS_OF_HALF);
+  }
+  template <class Scheme>
+  __device__ __forceinline__ static unsigned in_tile(int term, unsigned place) {
+    return place / HALF_BYTES * HalfTile<Scheme>::BYTES + term * HALF_BYTES + place % HALF_BYTES;
   }
 };
 
-/// The copies of TILES operand tiles and of those that follow them along k, by the THREADS of a block.
-template <class Scheme, int TILES, int THREADS>
+/// The copies of TILES operand tiles and of those that follow them along k, by all THREADS of a block, through a ring
+/// of SLOTS slots for half a k-tile each. Warps wait for data alone and not for one another, until one is slots ahead:
+///
+///     copies.start_next();              // of a half that comes later
+///     const unsigned slot = copies.wait();
+///     ...                               // reads the slot
+///     copies.release();
+template <class Scheme, int TILES, int SLOTS, int THREADS>
 class HalfTileCopies {
+  static constexpr int SLOT_BYTES = TILES * HalfTile<Scheme>::BYTES;
+  using SlotRing = Ring<SLOT_BYTES, SLOTS>;
+
  public:
-  /// `ring`: the shared address of the slots. `first`: the terms of the first operand tiles along k, of each of the
-  /// TILES.
-  __device__ __forceinline__ HalfTileCopies(unsigned ring, const unsigned char* const (&first)[TILES])
-      : ring_(ring + threadIdx.x * BYTES_OF_THREAD) {
+  static constexpr int SMEM_BYTES = SlotRing::TILES_BYTES + SlotRing::BARRIERS_BYTES;
+
+  /// By all threads of the block. `smem`: the shared address of SMEM_BYTES. `first`: the terms of the first operand
+  /// tiles along k, of each of the TILES. `halves`: how many halves of k-tiles there are.
+  __device__ __forceinline__ HalfTileCopies(unsigned smem, const unsigned char* const (&first)[TILES], int halves)
+      : reading_(smem, 0, smem + SlotRing::TILES_BYTES), writing_(reading_), left_(halves) {
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
       source_[tile] = first[tile] + threadIdx.x * BYTES_OF_THREAD;
     }
+    if (threadIdx.x == 0) {
+      reading_.init(THREADS / WARP, THREADS);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int half = 0; half < AHEAD; ++half) {
+      start_next();
+    }
   }
 
-  /// Starts part number `part` of `parts` of the copies of half number `half`, 0 or 1, of all tiles to the slot that
-  /// begins `slot` bytes behind the first one. After the last part of the second half, the next k-tile has its turn.
-  __device__ __forceinline__ void start(unsigned slot, int half, int part = 0, int parts = 1) {
-#pragma unroll
-    for (int i = part * COUNT / parts; i < (part + 1) * COUNT / parts; ++i) {
-      const int tile = i / COUNT_OF_TILE;
-      const int term = i % COUNT_OF_TILE / COUNT_OF_TERM;
-      const int offset = i % COUNT_OF_TERM * BYTES_OF_COPY;
-      cp_async<BYTES_OF_THREAD>(ring_ + slot + i * BYTES_OF_COPY,
-                                source_[tile] + term * OperandTile<Scheme>::TERM_BYTES + half * TERM_BYTES + offset);
+  /// Starts the copies of the next half that has none yet, if there is one, when all warps have read what is in its
+  /// slot.
+  __device__ __forceinline__ void start_next() {
+    if (left_ > 0) {
+      writing_.wait_until_empty();
+      copy(writing_.tile() + threadIdx.x * BYTES_OF_THREAD, std::make_integer_sequence<int, TILES * COUNT>());
+      cp_async_mbarrier_arrive_noinc(writing_.full());
+      writing_.advance();
+      --left_;
     }
-    if (part == parts - 1 && half == HALVES - 1) {
-#pragma unroll
-      for (const unsigned char*& source : source_) {
-        source += OperandTile<Scheme>::BYTES;
-      }
+  }
+
+  /// Waits for the oldest half that this warp has not read, and returns its slot.
+  __device__ __forceinline__ unsigned wait() const {
+    reading_.wait_until_full();
+    return reading_.tile();
+  }
+
+  /// This warp has read the slot.
+  __device__ __forceinline__ void release() {
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(reading_.empty());
     }
+    reading_.advance();
   }
 
  private:
+  static constexpr int AHEAD = SLOTS > 2 ? SLOTS - 2 : 1;  // halves under way; one slot more lets warps drift apart
   static constexpr int BYTES_OF_THREAD = 16;
   static constexpr int BYTES_OF_COPY = THREADS * BYTES_OF_THREAD;
-  static constexpr int TERM_BYTES = HalfTile<Scheme>::TERM_BYTES;
-  static constexpr int COUNT_OF_TERM = TERM_BYTES / BYTES_OF_COPY;
-  static constexpr int COUNT_OF_TILE = Scheme::TERMS * COUNT_OF_TERM;
-  static constexpr int COUNT = TILES * COUNT_OF_TILE;
+  static constexpr int COUNT = HalfTile<Scheme>::BYTES / BYTES_OF_COPY;  // of an operand tile, by a thread
 
-  unsigned ring_;
+  /// Starts a thread's copies. Their distances are constants of the instructions and need no registers.
+  template <int... NUMBER>
+  __device__ __forceinline__ void copy(unsigned slot, std::integer_sequence<int, NUMBER...>) {
+    (cp_async<BYTES_OF_THREAD, NUMBER % COUNT * BYTES_OF_COPY>(slot + NUMBER / COUNT * HalfTile<Scheme>::BYTES,
+                                                               source_[NUMBER / COUNT]),
+     ...);
+#pragma unroll
+    for (const unsigned char*& source : source_) {
+      source += HalfTile<Scheme>::BYTES;
+    }
+  }
+
+  SlotRing reading_;
+  SlotRing writing_;
+  int left_;  ///< halves without copies
   const unsigned char* source_[TILES];
 };
 

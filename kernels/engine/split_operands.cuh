@@ -56,11 +56,15 @@ struct OperandTile {
   static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
 };
 
-/// The order of the rows and their 16-byte groups in each term of an operand tile: as wgmma reads them. Kernels that
-/// split take another one as well.
+/// The order of the rows and their 16-byte groups in each term of an operand tile, and where a place of a term is in
+/// the tile: as wgmma reads them. Kernels that split take another one as well.
 struct WgmmaOrder {
   __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
     return swizzled(row * WGMMA_ROW_BYTES + group * 16);
+  }
+  template <class Scheme>
+  __device__ __forceinline__ static unsigned in_tile(int term, unsigned place) {
+    return term * OperandTile<Scheme>::TERM_BYTES + place;
   }
 };
 
@@ -288,7 +292,7 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
     const unsigned place = Order::place(first_row + i * STRIDE, group);
 #pragma unroll
     for (int term = 0; term < Scheme::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(to + term * OperandTile<Scheme>::TERM_BYTES + place) = terms[term];
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
     }
   }
   store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
@@ -353,7 +357,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(to + term * OperandTile<Scheme>::TERM_BYTES + place) =
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) =
           *reinterpret_cast<const uint4*>(shared + place);
     }
   }

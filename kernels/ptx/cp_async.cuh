@@ -1,6 +1,6 @@
 #pragma once
 
-// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later).
+// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later; GPUs before copy at once).
 // PTX ISA 9.0, "Data Movement and Conversion Instructions: Non-bulk copy" (cp.async and its groups).
 
 #include "common/target.hpp"
@@ -10,9 +10,10 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-// cp_async<BYTES>(destination, source): starts copying BYTES (4, 8 or 16) from `source` in global memory to the shared
-// address `destination`, both aligned to BYTES. The data may be read after cp_async_wait_group and a barrier among the
-// threads involved. 16-byte copies go through L2 only (.cg); others exist only with L1 allocation (.ca).
+// cp_async<BYTES, OFFSET>(destination, source): starts copying BYTES (4, 8 or 16) from `source` in global memory to the
+// shared address `destination`, both aligned to BYTES, and both OFFSET bytes further on. The data may be read after
+// cp_async_wait_group and a barrier among the threads involved. 16-byte copies go through L2 only (.cg); others exist
+// only with L1 allocation (.ca).
 //
 // cp_async_zfill<BYTES>(destination, source, valid): copies as cp_async does where `valid` is true. Elsewhere it
 // writes zeros and does not read `source`.
@@ -22,15 +23,41 @@ inline namespace SGEMM_TARGET {
 //
 // cp_async_wait_group<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 
 template <int BYTES>
+__device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  const auto* const from = static_cast<const unsigned*>(source);
+  auto* const to = static_cast<unsigned*>(__cvta_shared_to_generic(destination));
+#pragma unroll
+  for (int i = 0; i < BYTES / 4; ++i) {
+    to[i] = valid ? from[i] : 0U;
+  }
+}
+
+template <int BYTES, int OFFSET = 0>
+__device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
+  cp_async_zfill<BYTES>(destination + OFFSET, static_cast<const unsigned char*>(source) + OFFSET, true);
+}
+
+__device__ __forceinline__ void cp_async_commit_group() {}
+
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait_group() {}
+
+#elif defined(__CUDACC__)
+
+template <int BYTES, int OFFSET = 0>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   if constexpr (BYTES == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(destination), "l"(source) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(destination), "l"(source), "n"(OFFSET)
+                 : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(destination), "l"(source), "n"(BYTES) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0 + %2], [%1 + %2], %3;" ::"r"(destination), "l"(source), "n"(OFFSET),
+                 "n"(BYTES)
+                 : "memory");
   }
 }
 
@@ -57,10 +84,10 @@ __device__ __forceinline__ void cp_async_wait_group() {
 
 #else  // the executor's
 
-template <int BYTES>
+template <int BYTES, int OFFSET = 0>
 void cp_async(unsigned destination, const void* source, simt::Site site = simt::Site::current()) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
-  simt::copy_async(destination, source, BYTES, site);
+  simt::copy_async(destination + OFFSET, static_cast<const unsigned char*>(source) + OFFSET, BYTES, site);
 }
 
 template <int BYTES>

@@ -1,12 +1,15 @@
 // How good the library's choices are: it calibrates the GPU, and measures every algorithm and cuBLAS at shapes that no
 // constant was fitted to.
 //
-//     choice_benchmark [--calibration-seconds S] [--seconds S] [--multiprocessors N] [--csv FILE] [--out CALIBRATION]
+//     choice_benchmark [--calibration-seconds S] [--seconds S] [--multiprocessors N] [--partition N] [--csv FILE]
+//                      [--out CALIBRATION]
 //
 // For each model of the board it prints how fast the choices are, relative to the best of all for each accuracy: with
-// the constants that were just measured, with those that are built in, and with those for an unknown board. Exit
-// status: 0 fine, 1 where choices by the measured constants are below 0.97 in the geometric mean or below 0.98 in the
-// median, 3 where a call fails.
+// the constants that were just measured, with those that are built in, and with those for an unknown board. Everything
+// is measured twice. The first times tell which one is the best, and the second ones how fast it is: the least of
+// twenty medians is less than its own time by chance. With --partition the GPU is one of so many multiprocessors, a
+// green context, which stands in for a smaller one. Exit status: 0 fine, 1 where choices by the measured constants are
+// below 0.98 in the geometric mean or in the median, 3 where a call fails.
 
 #include "algorithms.hpp"
 #include "board.hpp"
@@ -14,6 +17,7 @@
 #include "calibration/measurement.hpp"
 #include "common/cuda_check.hpp"
 
+#include <cuda.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,6 +31,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,15 +71,58 @@ int all_multiprocessors() {
   return count;
 }
 
+template <class Function>
+Function driver_function(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, CUDA_VERSION, cudaEnableDefault, &found));
+  if (found != cudaDriverEntryPointSuccess) {
+    throw std::runtime_error(fmt::format("the driver has no {}", name));
+  }
+  return reinterpret_cast<Function>(function);
+}
+
+void require(CUresult result, const char* call) {
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error(fmt::format("{}: error {}", call, static_cast<int>(result)));
+  }
+}
+
+/// Confines this thread to at least `multiprocessors` of the device, until the process ends. Returns how many they are.
+int partition(int multiprocessors) {
+  CUDA_CHECK(cudaFree(nullptr));  // CUDA starts
+  CUdevResource all{};
+  CUdevResource part{};
+  unsigned groups = 1;
+  CUdevResourceDesc description{};
+  CUgreenCtx green{};
+  CUcontext context{};
+#define SGEMM_CALL(function, ...) require(driver_function<decltype(&function)>(#function)(__VA_ARGS__), #function)
+  SGEMM_CALL(cuDeviceGetDevResource, 0, &all, CU_DEV_RESOURCE_TYPE_SM);
+  SGEMM_CALL(cuDevSmResourceSplitByCount, &part, &groups, &all, nullptr, 0, static_cast<unsigned>(multiprocessors));
+  SGEMM_CALL(cuDevResourceGenerateDesc, &description, &part, 1);
+  SGEMM_CALL(cuGreenCtxCreate, &green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+  SGEMM_CALL(cuCtxFromGreenCtx, &context, green);
+  SGEMM_CALL(cuCtxSetCurrent, context);
+#undef SGEMM_CALL
+  return static_cast<int>(part.sm.smCount);
+}
+
+/// Two times in microseconds. The first one tells what is fast, and the second one how fast it is.
+struct Times {
+  double first;
+  double second;
+};
+
 struct Timed {
   Algorithm algorithm;
-  double us;
+  Times us;
 };
 
 /// A shape, and what was measured there.
 struct Case {
   GemmBatch shape;
-  double cublas_us;
+  Times cublas_us;
   std::map<sgemm_accuracy_t, std::vector<Timed>> algorithms;
 };
 
@@ -92,21 +140,24 @@ std::vector<Case> measure(int multiprocessors, int all, double seconds) {
     if (!of_cublas) {
       continue;
     }
-    Case one{shape, *of_cublas, {}};
-    std::map<std::string, std::optional<double>> times;
+    Case one{shape, {*of_cublas, *of_cublas}, {}};
+    std::map<std::string, std::optional<Times>> times;
     for (const sgemm_accuracy_t accuracy :
          {SGEMM_ACCURACY_ROWWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_FP32}) {
       std::string without;
       for (Algorithm& algorithm : algorithms_for(shape, accuracy, multiprocessors, all, without)) {
         const auto [time, is_new] = times.try_emplace(algorithm.kernel + " " + algorithm.configuration);
         if (is_new) {
-          time->second = measurement.of(algorithm, shape);
+          if (const std::optional<double> us = measurement.of(algorithm, shape)) {
+            time->second = Times{*us, measurement.of(algorithm, shape).value()};
+          }
         }
         if (time->second) {
           one.algorithms[accuracy].push_back({std::move(algorithm), *time->second});
         }
       }
     }
+    one.cublas_us.second = measurement.of_cublas(shape).value();
     cases.push_back(std::move(one));
   }
   return cases;
@@ -124,17 +175,20 @@ Chosen choose_by(const BoardModel& board, const Case& one, sgemm_accuracy_t accu
   const double cublas = cublas_microseconds(
       board, {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, one.shape.count)},
       one.shape.count);
-  Chosen chosen{one.cublas_us, one.cublas_us, one.cublas_us};
   double least = cublas / board.margin;
+  Times chosen = one.cublas_us;
+  Times best = one.cublas_us;
   const auto found = one.algorithms.find(accuracy);
   for (const Timed& timed : found == one.algorithms.end() ? std::vector<Timed>() : found->second) {
-    chosen.best_us = std::min(chosen.best_us, timed.us);
+    if (timed.us.first < best.first) {
+      best = timed.us;
+    }
     if (board.knows(timed.algorithm.cost.method) && microseconds(board, timed.algorithm.cost) < least) {
       least = microseconds(board, timed.algorithm.cost);
-      chosen.us = timed.us;
+      chosen = timed.us;
     }
   }
-  return chosen;
+  return {chosen.second, best.second, one.cublas_us.second};
 }
 
 /// Prints how good the choices by a model are, and returns whether they are good enough.
@@ -172,25 +226,26 @@ bool report(const char* name, const BoardModel& board, const std::vector<Case>& 
   const double mean = std::exp(all / static_cast<double>(count));
   const double median = qualities[qualities.size() / 2];
   fmt::print("{:10} all            of the best: mean {:.4f}, median {:.3f}\n", name, mean, median);
-  return mean >= 0.97 && median >= 0.98;
+  return mean >= 0.98 && median >= 0.98;
 }
 
 void write_csv(const std::string& path, const std::vector<Case>& cases, int multiprocessors) {
   std::FILE* const csv = std::fopen(path.c_str(), "w");
-  fmt::print(csv,
-             "m,n,k,ta,tb,count,multiprocessors,method,kernel,configuration,launches,cycles,bytes,other,single,us\n");
+  fmt::print(
+      csv,
+      "m,n,k,ta,tb,count,multiprocessors,method,kernel,configuration,launches,cycles,bytes,other,single,us,again\n");
   for (const Case& one : cases) {
     const GemmProblem& p = one.shape.first;
     const std::string shape = fmt::format("{},{},{},{:d},{:d},{},{}", p.m, p.n, p.k, p.a_transposed, p.b_transposed,
                                           one.shape.count, multiprocessors);
-    fmt::print(csv, "{},-1,cublas,,0,0,0,0,0,{:.3f}\n", shape, one.cublas_us);
+    fmt::print(csv, "{},-1,cublas,,0,0,0,0,0,{:.3f},{:.3f}\n", shape, one.cublas_us.first, one.cublas_us.second);
     for (const auto& [algorithm, us] : one.algorithms.count(SGEMM_ACCURACY_ROWWISE) != 0
                                            ? one.algorithms.at(SGEMM_ACCURACY_ROWWISE)
                                            : std::vector<Timed>()) {
       const Cost& cost = algorithm.cost;
-      fmt::print(csv, "{},{},{},{},{},{:.0f},{:.0f},{},{:.0f},{:.3f}\n", shape, static_cast<int>(cost.method),
+      fmt::print(csv, "{},{},{},{},{},{:.0f},{:.0f},{},{:.0f},{:.3f},{:.3f}\n", shape, static_cast<int>(cost.method),
                  algorithm.kernel, algorithm.configuration, cost.launches, cost.cycles, cost.bytes, cost.other,
-                 cost.single, us);
+                 cost.single, us.first, us.second);
     }
   }
   std::fclose(csv);
@@ -201,8 +256,9 @@ int run(const std::map<std::string, std::string>& options) {
     const auto found = options.find(name);
     return found == options.end() ? otherwise : found->second;
   };
+  const int part = std::stoi(option("--partition", "0"));
   const int all = all_multiprocessors();
-  const int multiprocessors = std::stoi(option("--multiprocessors", std::to_string(all)));
+  const int multiprocessors = part > 0 ? partition(part) : std::stoi(option("--multiprocessors", std::to_string(all)));
   setenv("SGEMM_CALIBRATION", "0", 1);
   const BoardModel built_in = board_model();
   const auto begin = std::chrono::steady_clock::now();
@@ -227,6 +283,11 @@ int run(const std::map<std::string, std::string>& options) {
     return p.m % 128 == 0 && p.n % 128 == 0 && p.k % 128 == 0 && one.shape.count == 1;
   });
   report("by 128", measured, whole, multiprocessors);
+  for (const double margin : {1.02, 1.03, 1.05}) {
+    BoardModel cautious = measured;
+    cautious.margin = margin;
+    report(fmt::format("by {:.2f}", margin).c_str(), cautious, cases, multiprocessors);
+  }
   return report("measured", measured, cases, multiprocessors) ? 0 : 1;
 }
 

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -65,48 +64,11 @@ TEST(Reproducible, WideAndEmptyProductsHaveTheBitsOfTheDefinition) {
   }
 }
 
-/// Rows of A and C, columns of B and C, and k in another order.
 TEST(Reproducible, PermutationsPermuteTheResult) {
   RandomProducts random(3);
   for (int product = 0; product < 200; ++product) {
-    HostCase host = random.next(12, 12, 50);
-    const Matrix before = defined_result(host);
-    const auto permutation = [&](std::int64_t count) {
-      std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-      std::iota(order.begin(), order.end(), 0);
-      for (std::size_t i = order.size(); i > 1; --i) {
-        std::swap(order[i - 1], order[static_cast<std::size_t>(random.number(0, static_cast<std::int64_t>(i) - 1))]);
-      }
-      return order;
-    };
-    const auto rows = permutation(host.shape.m);
-    const auto columns = permutation(host.shape.n);
-    const auto at = [](const std::vector<std::int64_t>& order, std::int64_t i) {
-      return order[static_cast<std::size_t>(i)];
-    };
-    HostCase moved = host;
-    for (std::int64_t i = 0; i < host.shape.m; ++i) {
-      for (std::int64_t k = 0; k < host.shape.k; ++k) {
-        moved.a.at(i, k) = host.a.at(at(rows, i), k);
-      }
-      for (std::int64_t j = 0; j < host.shape.n; ++j) {
-        moved.c.at(i, j) = host.c.at(at(rows, i), at(columns, j));
-      }
-    }
-    for (std::int64_t j = 0; j < host.shape.n; ++j) {
-      for (std::int64_t k = 0; k < host.shape.k; ++k) {
-        moved.b.at(k, j) = host.b.at(k, at(columns, j));
-      }
-    }
-    Matrix after = moved.c;
-    reproducible::product(moved.problem(after));
-    Matrix expected = before;
-    for (std::int64_t i = 0; i < host.shape.m; ++i) {
-      for (std::int64_t j = 0; j < host.shape.n; ++j) {
-        expected.at(i, j) = Matrix(before).at(at(rows, i), at(columns, j));
-      }
-    }
-    ASSERT_TRUE(same_bits(after, expected)) << product;
+    expect_permuted_result(random.next(12, 12, 50), random,
+                           [](const HostCase& moved, Matrix& c) { reproducible::product(moved.problem(c)); });
   }
 }
 
@@ -132,10 +94,30 @@ TEST(Reproducible, ZerosSpecialNumbersAndRoundingsAreDefined) {
   EXPECT_EQ(bits(element(1.0F, 1.0F, 1.0F, 1.0F, -HostCase::NAN_FLOAT)), 0x7FFFFFFFU);
   EXPECT_EQ(bits(element(HostCase::NAN_FLOAT, 1.0F, 0.0F, 2.0F, 3.0F)), bits(6.0F));
   EXPECT_EQ(bits(element(DENORMAL, 1.0F, 1.0F, 0.0F, 0.0F)), 1U);  // in doubles, as there is no scale
+  EXPECT_EQ(element(2.0F, 3.0F, 1.0F, 0.0F, HostCase::NAN_FLOAT), 6.0F);  // C is not read
   EXPECT_EQ(element(-INF, 2.0F, 1.0F, 0.0F, 0.0F), -INF);
   EXPECT_EQ(element(3e38F, 3.0F, 1.0F, 0.0F, 0.0F), INF);
   EXPECT_EQ(element(3e38F, 3.0F, 0.25F, 0.0F, 0.0F), static_cast<float>(3.0 * 0.25 * 3e38F));
   EXPECT_EQ(element(3.0F, 1.0F, 1.0F, 1.0F, 0x1p-30F), 3.0F);  // one rounding at the end
+}
+
+TEST(Reproducible, LinesWithoutAScaleAreSumsOfDoublesInTheOrderOfK) {
+  constexpr float LARGE = 3.4e38F;  // too large for a scale
+  const auto sum = [](std::vector<float> a) {
+    const std::vector<float> ones(a.size(), 1.0F);
+    const auto k = static_cast<std::int64_t>(a.size());
+    std::vector<float> results;
+    for (const auto& multiply : {reproducible::reference, reproducible::product}) {
+      float c = 0.0F;
+      multiply({{1, 1, k, 1.0F, 0.0F}, a.data(), k, ones.data(), 1, &c, 1});
+      results.push_back(c);
+    }
+    EXPECT_EQ(results[0], results[1]);
+    return results[0];
+  };
+  EXPECT_EQ(sum({LARGE, -LARGE, 1.0F}), 1.0F);
+  EXPECT_EQ(sum({1.0F, LARGE, -LARGE}), 0.0F);
+  EXPECT_EQ(sum({0x1p90F, LARGE, -LARGE}), 0x1p90F);  // a float would lose it
 }
 
 TEST(Reproducible, ScalesAreTheLargestThatFit) {

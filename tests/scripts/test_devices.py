@@ -1,0 +1,95 @@
+"""A contributed board: the quick start leaves a folder that is accepted, and the page of devices lists the board."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, edit, keep
+from stand_ins import A100, HOST, RTX_4090, Board, write
+from test_shell import SCRIPTS, bash, fake
+from tools import check_results
+from tools.docs import tables
+from tools.fleet import slug
+
+BOARDS = (A100, RTX_4090)
+
+
+def quickstart(board: Board, tmp_path: Path) -> Path:
+    """What the quick start leaves where this board is: the build does nothing, and the runner copies a stand-in."""
+    root, stand_in = tmp_path / "suite", tmp_path / "stand-in"
+    write(board, stand_in)
+    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("runner", "tools"):
+        (root / folder).symlink_to(ROOT / folder)
+    (root / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
+    fake(root / "scripts", "python.sh", f"echo {sys.executable}")
+    for folder in ("bin", "build"):
+        (root / folder).mkdir()
+    for name, text in {"cmake": "", "nvcc": "", "dpkg-query": "printf installed"}.items():
+        fake(root / "bin", name, text)
+    fake(
+        root / "bin",
+        "nvidia-smi",
+        f"case $* in *compute_cap*) echo {board.compute_capability} ;; *) echo {board.name} ;; esac",
+    )
+    fake(
+        root / "build",
+        "runner",
+        f'out="${{@: -1}}"\n[ ! -e "{stand_in}/${{out##*/}}" ] || cp "{stand_in}/${{out##*/}}" "$out"',
+    )
+    done = bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (root / "build" / "measurements").glob("*/*")
+    assert f"scripts/check_results.py build/{folder.relative_to(root / 'build')}" in done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: slug(board.name))
+def test_the_quick_start_leaves_a_folder_that_is_accepted(board, tmp_path, capsys):
+    folder = quickstart(board, tmp_path)
+    assert folder.name == slug(board.name)
+    assert {"cold.json", "calibration.txt", "charts"} <= {path.name for path in folder.iterdir()}
+    assert check_results.main([str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder}: every rule is kept\n"
+    edit(folder / "cold.json", lambda document: document["context"]["device"].update(multiprocessors=1))
+    assert check_results.main([str(folder)]) == 1, "its peaks follow from the multiprocessors"
+
+
+def test_the_page_lists_every_board_with_its_ceilings_speeds_and_calibration(tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(ROOT / "results" / "nvidia-h200", results / "nvidia-h200", ignore=shutil.ignore_patterns("*_*"))
+    for board in BOARDS:
+        write(board, results / slug(board.name))
+    (results / slug(RTX_4090.name) / "calibration.txt").unlink()
+    edit(results / slug(A100.name) / "cold.json", keep(lambda case: case["kernel"] != "07_warptile_hilbert"))
+    block = tables.Blocks(tables.Folders(results / "nvidia-h200", results), None)
+    head, _, *rows = block.devices(4096, "cublas", "07_warptile_hilbert", "12_fp16x3").splitlines()
+    assert head.endswith(" cublas | 07_warptile_hilbert | 12_fp16x3 | calibrated |")
+    cells = {row.split(" | ")[0].lstrip("| "): row.strip("| ").split(" | ")[1:] for row in rows}
+    assert list(cells) == [
+        "NVIDIA A100-SXM4-80GB, 8.0, 108 SMs",
+        "NVIDIA GeForce RTX 4090, 8.9, 128 SMs",
+        "NVIDIA H200, 9.0, 132 SMs",
+    ]
+    a100, rtx_4090, h200 = cells.values()
+    assert (a100[:2], a100[-1]) == (["19.5", "2.04"], "2000-01-01")
+    assert (rtx_4090[:2], rtx_4090[-1]) == (["82.6", "1.01"], "none yet")
+    assert float(a100[2]) == pytest.approx(0.92 * 19.5, rel=0.02)
+    assert a100[3:-1] == ["", ""], "07 was not measured there, and 12 does not run there"
+    assert float(rtx_4090[3]) > float(rtx_4090[2]) * 0.5
+    assert float(h200[4]) > 200
+
+
+def test_no_stand_in_is_among_the_results():
+    files = [path for path in (ROOT / "results").rglob("*.json") if path.name != "kernels.json"]
+    hosts = {json.loads(path.read_text(encoding="utf-8")).get("context", {}).get("host_name") for path in files}
+    assert "vm" in hosts
+    assert HOST not in hosts
+    page = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    assert not [board.name for board in BOARDS if board.name in page]
