@@ -118,6 +118,7 @@ struct cudaFuncAttributes {
   std::size_t sharedSizeBytes = 0;
   std::size_t localSizeBytes = 0;
   int numRegs = 0;
+  int ptxVersion = 0;
 };
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
