@@ -15,6 +15,9 @@
 // engines, which take no SM from the product, bring the pieces for the steps to come. Each step is a product by a
 // chapter for one GPU, as it stands there: 09 in FP32, 11, 12 and 13 on tensor cores. Chapter 13 scales a row of A or a
 // column of B as a whole; here that is the part of it that a step multiplies.
+//
+// Chapter 15 needs all of K at once: its scales, and one rounding at the end. So it waits for all pieces, and its bits
+// do not depend on the grid (many_gpus/ranks/rank.cpp).
 
 #include "schedule/product.hpp"
 
@@ -78,6 +81,9 @@ const Registration fp16x3(chapter("fp16x3", "12_fp16x3", "several GPUs exchange 
                                   AccuracyClass::fp16_split, 90));
 const Registration int8x6(chapter("int8x6", "13_int8x6", "several GPUs exchange blocks while chapter 13 multiplies",
                                   AccuracyClass::int8_split, 90));
+const Registration reproducible(chapter("reproducible", "15_reproducible",
+                                        "several GPUs exchange blocks, and chapter 15 multiplies at the end",
+                                        AccuracyClass::int8_split, 90));
 
 }  // namespace
 }  // namespace sgemm

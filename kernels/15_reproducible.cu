@@ -98,17 +98,17 @@ struct Loop {
   }
 
   /// The exact sums of a segment, a tile of C or, by stream-k, a part of one along k. INT32 has room for MOST_K_TILES.
-  /// Sums of more are cut into pieces, which add up in the workspace.
-  __device__ __forceinline__ static TilePlace multiply_segment(const Schedule& schedule, const Segment& segment,
-                                                               Rings& rings, Sums& sums) {
+  /// Sums of more are cut into pieces, which add up in the workspace. Returns the codes of the tile.
+  __device__ __forceinline__ static CodesOfWarp multiply_segment(const Workspace& workspace, const Schedule& schedule,
+                                                                 const Segment& segment, Rings& rings, Sums& sums) {
     constexpr int MOST_K_TILES = split_product::int8::MOST_K_TILES;
     const Partial pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
-    TilePlace tile{};
+    CodesOfWarp codes;
 #pragma unroll 1
     for (int done = 0; done < segment.count; done += MOST_K_TILES) {
       const int left = segment.count - done;
       DigitSums digits = {};
-      tile = multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, digits);
+      codes = CodesOfWarp(workspace, multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, digits));
       add_up(digits, sums);
       if (done > 0) {
         add_part(sums, pieces);
@@ -117,7 +117,7 @@ struct Loop {
         put_part(sums, pieces);
       }
     }
-    return tile;
+    return codes;
   }
 
   /// A consumer warpgroup: it multiplies segment after segment, and stores a tile when all of its parts are there.
@@ -129,9 +129,9 @@ struct Loop {
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       Sums sums;
-      const TilePlace tile = multiply_segment(schedule, segment, rings, sums);
+      const CodesOfWarp codes = multiply_segment(workspace, schedule, segment, rings, sums);
       if (collect(schedule, segment, sums)) {
-        Policy::store(p, workspace, tile, sums);
+        Policy::store(p, workspace, codes, sums);
       }
     }
   }

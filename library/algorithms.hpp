@@ -7,6 +7,7 @@
 #include "gemm_problem.hpp"
 #include "sgemm/sgemm.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,9 @@ std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multip
 /// Chapter 15, one product after the other, as 13.
 std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
 
-/// The reproducible class, for all products, but made for those whose C has few rows or columns. m, n and k may be 0.
-std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
+/// The reproducible class, for all products and every GPU since Turing, but made for a C of few rows or columns. m, n
+/// and k may be 0. Blocks take no more shared memory than the device has, and no more than `most_smem_bytes`.
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors,
+                                                    int most_smem_bytes = std::numeric_limits<int>::max());
 
 }  // namespace sgemm

@@ -158,10 +158,7 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
     if (multiplies(p)) {
       append(algorithms, reproducible_algorithms(batch, multiprocessors));
     }
-    // The kernel for few rows computes what is left until a GPU has shown that it is right and faster.
-    if (algorithms.empty()) {
-      append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
-    }
+    append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
     without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {
     without = "a product smaller than 256 x 256 x 256";

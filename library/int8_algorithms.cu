@@ -139,8 +139,8 @@ struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
   }
 
   __device__ __forceinline__ static void store(const Problem& p, const Workspace<Int8x6>& workspace,
-                                               const TilePlace& tile, const reproducible::Sums& sums) {
-    reproducible::store<ReproducibleGemm, ACCESS>(p, workspace, tile, sums);
+                                               const reproducible::CodesOfWarp& codes, const reproducible::Sums& sums) {
+    reproducible::store<ReproducibleGemm, ACCESS>(p, workspace, codes, sums);
   }
 
   /// The block computes them after its last tile.

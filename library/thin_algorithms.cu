@@ -40,8 +40,8 @@ struct Division {
 };
 
 /// 32 rows at a time where a block holds them; otherwise 16. Up to COLUMNS columns two blocks fit into a
-/// multiprocessor, and one of them computes while the other one waits. More columns take blocks of all warps, because
-/// the digits of B then stay in the L1.
+/// multiprocessor of Hopper, and one of them computes while the other one waits. More columns take blocks of all warps,
+/// because the digits of B then stay in the L1.
 Division division_of(std::int64_t k, std::int64_t n) {
   constexpr int MOST_WARPS = MOST_THREADS / WARP_SIZE;
   const auto chunks = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
@@ -53,22 +53,43 @@ Division division_of(std::int64_t k, std::int64_t n) {
   return {1, std::min(warps, spans)};
 }
 
+/// The architecture that the code of a kernel for the current device was compiled for, as 10 * major + minor; 0 if this
+/// build has none.
+template <class... Parameters>
+int architecture_of(void (*kernel)(Parameters...)) {
+  if (TARGET != Target::for_gpu) {
+    return current_device().compute_capability;
+  }
+  cudaFuncAttributes attributes{};
+  const bool has_code = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)) == cudaSuccess;
+  cudaGetLastError();  // which does not count
+  return has_code ? attributes.ptxVersion : 0;
+}
+
 /// A launch of so many tall products like `p`.
 template <class Shape>
 struct ThinLaunch {
   Division division;
   int columns_once;
   int blocks;
-  std::size_t smem_bytes;
+  int smem_bytes;
+  bool early;  ///< whether the kernel can start before the one before it has ended, because it waits for that itself
 
-  ThinLaunch(const GemmProblem& p, const Division& how, int multiprocessors)
+  /// For blocks of at most so much shared memory. Older GPUs have less, and so fewer warps.
+  ThinLaunch(const GemmProblem& p, const Division& how, const Device& device)
       : division(how),
         columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        smem_bytes(Shape::smem_bytes(division.warps * WARP_SIZE, columns_once,
-                                     Shape::segments(NarrowDigits(p, 1, nullptr).chunks, division.warps * WARP_SIZE))) {
-    const bool two_fit = 2 * division.warps * WARP_SIZE <= MOST_THREADS &&
-                         2 * smem_bytes <= static_cast<std::size_t>(current_device().smem_bytes);
-    blocks = multiprocessors * (two_fit ? 2 : 1);
+        early(architecture_of(thin_kernel<Shape>) >= 90) {
+    const int chunks = NarrowDigits(p, 1, nullptr).chunks;
+    const auto measure = [&] {
+      const int threads = division.warps * WARP_SIZE;
+      smem_bytes = Shape::smem_bytes(threads, columns_once, Shape::segments(chunks, threads));
+    };
+    for (measure(); smem_bytes > device.smem_bytes; measure()) {
+      division.warps /= 2;
+    }
+    const bool two_fit = 2 * division.warps * WARP_SIZE <= MOST_THREADS && 2 * smem_bytes <= device.smem_bytes;
+    blocks = device.multiprocessors * (two_fit ? 2 : 1);
   }
 
   void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
@@ -77,14 +98,23 @@ struct ThinLaunch {
            thin);
     const std::int64_t most =
         std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, blocks);
-    launch_dependent(thin_kernel<Shape>, most, dim3(static_cast<unsigned>(division.warps * WARP_SIZE)), smem_bytes,
-                     stream, thin);
+    const dim3 threads(static_cast<unsigned>(division.warps * WARP_SIZE));
+    const auto bytes = static_cast<std::size_t>(smem_bytes);
+    if (early) {
+      launch_dependent(thin_kernel<Shape>, most, threads, bytes, stream, thin);
+    } else {
+      launch(thin_kernel<Shape>, most, threads, bytes, stream, thin);
+    }
   }
 };
 
 template <class Shape>
-Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
-  const ThinLaunch<Shape> launch_of(tall.first, division, multiprocessors);
+std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, const Division& division,
+                                  const Device& device) {
+  if (architecture_of(thin_kernel<Shape>) == 0) {
+    return {};
+  }
+  const ThinLaunch<Shape> launch_of(tall.first, division, device);
   const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / NarrowDigits::bytes(tall.first, 1));
   const std::int64_t by_count =
       std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
@@ -96,7 +126,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
   algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
   algorithm.launches = ceil_div(tall.count, products);
   algorithm.kernels = 2;
-  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, multiprocessors}, tall.count,
+  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, device.multiprocessors}, tall.count,
                              algorithm.launches, Shape::ROWS);
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;
@@ -104,39 +134,30 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& di
       launch_of.enqueue(batch.part(index, std::min(products, batch.count - index)), c_transposed, workspace, stream);
     }
   };
-  return algorithm;
+  return {algorithm};
 }
 
 template <int TILES>
-Algorithm algorithm(const GemmBatch& tall, bool c_transposed, const Division& division, int multiprocessors) {
-  return tall.first.a_transposed ? algorithm<ThinShape<TILES, false>>(tall, c_transposed, division, multiprocessors)
-                                 : algorithm<ThinShape<TILES, true>>(tall, c_transposed, division, multiprocessors);
-}
-
-/// Whether this build has code for the current device.
-bool can_run() {
-#ifndef SGEMM_CODE_FOR_SM_90A
-  if (TARGET == Target::for_gpu) {
-    return false;
-  }
-#endif
-  return current_device().compute_capability == 90;
+std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, const Division& division,
+                                  const Device& device) {
+  return tall.first.a_transposed ? algorithms<ThinShape<TILES, false>>(tall, c_transposed, division, device)
+                                 : algorithms<ThinShape<TILES, true>>(tall, c_transposed, division, device);
 }
 
 }  // namespace
 }  // namespace thin
 }  // namespace SGEMM_TARGET
 
-std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors, int most_smem_bytes) {
   using namespace thin;
-  if (!can_run()) {
-    return {};
-  }
+  Device device = current_device();
+  device.multiprocessors = multiprocessors;
+  device.smem_bytes = std::min(device.smem_bytes, most_smem_bytes);
   const bool flat = batch.first.m < batch.first.n;
   const GemmBatch tall = flat ? transposed(batch) : batch;
   const Division division = division_of(tall.first.k, tall.first.n);
-  return {division.tiles == 2 ? algorithm<2>(tall, flat, division, multiprocessors)
-                              : algorithm<1>(tall, flat, division, multiprocessors)};
+  return division.tiles == 2 ? algorithms<2>(tall, flat, division, device)
+                             : algorithms<1>(tall, flat, division, device);
 }
 
 }  // namespace sgemm

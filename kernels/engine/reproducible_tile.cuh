@@ -28,6 +28,7 @@ namespace reproducible {
 using split_product::Int8x6;
 using split_product::TILE_ROWS;
 using split_product::TilePlace;
+using split_product::WARP;
 using split_product::int8::DigitSums;
 using Workspace = split_product::Workspace<Int8x6>;
 
@@ -86,22 +87,37 @@ __device__ __forceinline__ const unsigned char* column_codes(const Workspace& wo
 }
 constexpr int NONE = split_product::int8::UNSCALABLE_LINE;
 
-/// The codes of a thread's two rows and 32 columns of a tile of C. All are read before anything is stored: the compiler
-/// can not know that they lie elsewhere.
+/// The codes of a thread's two rows of a tile of C, and those of four of its columns. A warp has all columns together.
+/// They take two registers, and so they can be read before the sums are added up, which takes as long as memory does.
+struct CodesOfWarp {
+  TilePlace tile{};
+  unsigned rows = 0;
+  unsigned columns = 0;
+
+  CodesOfWarp() = default;
+  __device__ __forceinline__ CodesOfWarp(const Workspace& workspace, const TilePlace& of)
+      : tile(of), columns(reinterpret_cast<const unsigned*>(column_codes(workspace, of.b))[threadIdx.x % WARP]) {
+    const unsigned char* const first = row_codes(workspace, of.a) + split_product::first_row(threadIdx.x);
+    rows = first[0] | static_cast<unsigned>(first[8]) << 8U;
+  }
+};
+
+/// The codes of a thread's two rows and 32 columns.
 class Codes {
  public:
-  __device__ __forceinline__ Codes(const Workspace& workspace, const TilePlace& tile) {
-    const unsigned char* const rows = row_codes(workspace, tile.a) + split_product::first_row(threadIdx.x);
-    const unsigned char* const columns = column_codes(workspace, tile.b) + split_product::first_column(threadIdx.x);
-    rows_[0] = rows[0];
-    rows_[1] = rows[8];
+  /// By all lanes of a warp.
+  __device__ __forceinline__ explicit Codes(const CodesOfWarp& warp)
+      : tile_(warp.tile), rows_{static_cast<int>(warp.rows & 0xFFU), static_cast<int>(warp.rows >> 8U)} {
+    const unsigned lane = threadIdx.x % WARP;
 #pragma unroll
     for (int pair = 0; pair < 16; ++pair) {
-      const unsigned codes = *reinterpret_cast<const unsigned short*>(columns + pair * 8);
+      const unsigned four = __shfl_sync(~0U, warp.columns, static_cast<int>(pair * 2 + lane % 4 / 2));
+      const unsigned codes = four >> lane % 2 * 16U & 0xFFFFU;
       columns_[pair / 2] = pair % 2 == 0 ? codes : columns_[pair / 2] | codes << 16U;
     }
   }
 
+  __device__ const TilePlace& tile() const { return tile_; }
   __device__ int row(int i) const { return rows_[i]; }
   __device__ int column(int i) const { return static_cast<int>(columns_[i / 4] >> 8U * (i % 4) & 0xFFU); }
 
@@ -127,6 +143,7 @@ class Codes {
   }
 
  private:
+  TilePlace tile_;
   int rows_[2];
   unsigned columns_[8];
 };
@@ -153,12 +170,12 @@ __device__ __forceinline__ float to_float(int high, unsigned low) {
 /// Makes a thread's sums elements of C, and returns a bit for each pair of neighbours with an element whose row or
 /// column has no scale. These elements are left out. float2: rows of C split into aligned pairs.
 template <Access ACCESS, Step STEP>
-__device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlace& tile, const Codes& codes,
+__device__ __forceinline__ unsigned store_pairs(const Problem& p, const Codes& codes,
                                                 const split_product::Scalars& scalars, const Sums& sums) {
   constexpr bool PAIRS = ACCESS == Access::float2 && STEP != Step::some_scalable;
   constexpr int BATCH = 4;  // pairs that are computed together, so that none waits for the one before it
-  const std::int64_t first_row = std::int64_t{tile.a} * TILE_ROWS + split_product::first_row(threadIdx.x);
-  const std::int64_t first_col = std::int64_t{tile.b} * TILE_ROWS + split_product::first_column(threadIdx.x);
+  const std::int64_t first_row = std::int64_t{codes.tile().a} * TILE_ROWS + split_product::first_row(threadIdx.x);
+  const std::int64_t first_col = std::int64_t{codes.tile().b} * TILE_ROWS + split_product::first_column(threadIdx.x);
   float* const c = p.c + first_row * p.ldc + first_col;
   float* const rows[2] = {c, c + 8 * p.ldc};
   const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
@@ -229,19 +246,19 @@ __device__ __forceinline__ unsigned store_pairs(const Problem& p, const TilePlac
 /// Makes a thread's sums elements of C. Those of rows and columns without a scale are the policy's to compute.
 template <class Policy, Access ACCESS>
 __device__ __forceinline__ void store(const typename Policy::Problem& p, const Workspace& workspace,
-                                      const TilePlace& tile, const Sums& sums) {
+                                      const CodesOfWarp& codes_of_warp, const Sums& sums) {
   const split_product::Scalars scalars = Policy::scalars_of(p);
-  const Codes codes(workspace, tile);
+  const Codes codes(codes_of_warp);
   unsigned left_out = 0;
-  if (!codes.all_scalable()) {
-    left_out = store_pairs<ACCESS, Step::some_scalable>(p, tile, codes, scalars, sums);
-  } else if (scalars.beta == 0.0F && std::fabs(scalars.alpha) == 1.0F && codes.take_floats() &&
-             workspace.k_tiles() <= split_product::int8::MOST_K_TILES) {
-    store_pairs<ACCESS, Step::floats>(p, tile, codes, scalars, sums);
+  if (scalars.beta == 0.0F && std::fabs(scalars.alpha) == 1.0F && codes.take_floats() &&
+      workspace.k_tiles() <= split_product::int8::MOST_K_TILES) {
+    store_pairs<ACCESS, Step::floats>(p, codes, scalars, sums);
+  } else if (codes.all_scalable()) {
+    store_pairs<ACCESS, Step::doubles>(p, codes, scalars, sums);
   } else {
-    store_pairs<ACCESS, Step::doubles>(p, tile, codes, scalars, sums);
+    left_out = store_pairs<ACCESS, Step::some_scalable>(p, codes, scalars, sums);
   }
-  Policy::recompute(p, workspace, tile, left_out);
+  Policy::recompute(p, workspace, codes.tile(), left_out);
 }
 
 /// Parts that other blocks have of a tile are added to that of the segment at its beginning. Any other segment becomes
@@ -270,9 +287,9 @@ template <class Shape, Access ACCESS>
 struct OneProduct : split_product::OneProduct<Shape, ACCESS> {
   using typename split_product::OneProduct<Shape, ACCESS>::Problem;
 
-  __device__ __forceinline__ static void store(const Problem& p, const Workspace& workspace, const TilePlace& tile,
+  __device__ __forceinline__ static void store(const Problem& p, const Workspace& workspace, const CodesOfWarp& codes,
                                                const Sums& sums) {
-    reproducible::store<OneProduct, ACCESS>(p, workspace, tile, sums);
+    reproducible::store<OneProduct, ACCESS>(p, workspace, codes, sums);
   }
 
   /// Computes the elements that store_pairs() has left out.

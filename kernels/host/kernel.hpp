@@ -131,6 +131,8 @@ struct Kernel {
 
   Build& build(Target target) { return builds[static_cast<std::size_t>(target)]; }
   const Build& build(Target target) const { return builds[static_cast<std::size_t>(target)]; }
+  /// Whether the bits of its results are those of reproducible/definition.hpp.
+  bool is_reproducible() const { return name == "reproducible"; }
   /// "05_coarse_1d", or just the name for baselines.
   std::string numbered_name() const;
   /// "06_coarse_2d:vectorized": the name in --kernel, in benchmark names and in results.

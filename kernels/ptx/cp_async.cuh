@@ -1,6 +1,6 @@
 #pragma once
 
-// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later).
+// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later; GPUs before copy at once).
 // PTX ISA 9.0, "Data Movement and Conversion Instructions: Non-bulk copy" (cp.async and its groups).
 
 #include "common/target.hpp"
@@ -23,7 +23,30 @@ inline namespace SGEMM_TARGET {
 //
 // cp_async_wait_group<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  const auto* const from = static_cast<const unsigned*>(source);
+  auto* const to = static_cast<unsigned*>(__cvta_shared_to_generic(destination));
+#pragma unroll
+  for (int i = 0; i < BYTES / 4; ++i) {
+    to[i] = valid ? from[i] : 0U;
+  }
+}
+
+template <int BYTES>
+__device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
+  cp_async_zfill<BYTES>(destination, source, true);
+}
+
+__device__ __forceinline__ void cp_async_commit_group() {}
+
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait_group() {}
+
+#elif defined(__CUDACC__)
 
 template <int BYTES, int OFFSET = 0>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {

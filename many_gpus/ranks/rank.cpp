@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -198,7 +199,10 @@ void Rank::make_products() {
   } else {
     const Schedule schedule = make_schedule(job_.shape, job_.grid, rank_, job_.first_rows);
     const std::vector<Problem> problems = problems_of(schedule, job_.shape, extents_, panels_, c_.get());
-    for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (local.is_reproducible()) {
+      products_.push_back(whole_product(build, schedule.pieces.size()));
+    }
+    for (std::size_t i = 0; i < problems.size() && !local.is_reproducible(); ++i) {
       products_.push_back({problems[i], device_.prepare(build, problems[i]), schedule.steps[i].pieces});
     }
   }
@@ -209,13 +213,29 @@ void Rank::make_products() {
   }
 }
 
+LocalProduct Rank::whole_product(const Build& build, std::size_t pieces) {
+  whole_a_ = device_.allocate(extents_.rows * job_.shape.k);
+  const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
+  const Problem whole = packed(block, whole_a_.get(), panels_.b, c_.get());
+  Prepared prepared = device_.prepare(build, whole);
+  prepared.configuration.launch = [this, launch = std::move(prepared.configuration.launch)](
+                                      const Problem& p, void* workspace, cudaStream_t stream) {
+    for (int column = 0; column < job_.grid.columns; ++column) {
+      const Range k = job_.grid.a_depth(job_.shape, job_.grid.rank(job_.grid.row(rank_), column));
+      device_.copy(whole_a_.get() + k.begin, p.k, panels_.a + extents_.a_at(k.begin), k.size(), p.m, k.size());
+    }
+    launch(p, workspace, stream);
+  };
+  return {whole, prepared, pieces};
+}
+
 void Rank::tear_down() {
   products_.clear();
   alone_.clear();
   transfers_ = {};
   dealt_.reset();
   reference_.reset();
-  for (std::shared_ptr<float>* memory : {&a_, &b_, &c0_, &panel_a_, &panel_b_, &c_}) {
+  for (std::shared_ptr<float>* memory : {&a_, &b_, &c0_, &panel_a_, &panel_b_, &c_, &whole_a_}) {
     memory->reset();
   }
 }

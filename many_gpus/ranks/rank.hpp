@@ -38,6 +38,8 @@ class Rank {
  private:
   void set_up(const RankJob& job);
   void make_products();
+  /// For a kernel whose bits depend on all of K at once.
+  LocalProduct whole_product(const Build& build, std::size_t pieces);
   void tear_down();
   void restore(bool fresh);
   void run(RankOrder order, RankReply& reply);
@@ -59,6 +61,7 @@ class Rank {
   /// The rank's rows of A and columns of B, whole, and C0: made from the seed, never exchanged.
   std::shared_ptr<float> a_, b_, c0_;
   std::shared_ptr<float> panel_a_, panel_b_, c_;
+  std::shared_ptr<float> whole_a_;  ///< the blocks of A side by side, for whole_product()
   PanelMemory panels_;
   std::optional<BlockCyclic> dealt_;  ///< how operands lie for cuBLASMp; nothing for chapter 14
   Transfers transfers_;               ///< of chapter 14

@@ -79,7 +79,7 @@ Way on_gpu(const Kernel& kernel) {
 std::vector<Way> ways(const Options& options, const DeviceQuery& device) {
   std::vector<Way> all{on_cpu()};
   for (const Kernel* const kernel : select_kernels(options.kernels, kernels())) {
-    if (kernel->name != "reproducible") {
+    if (!kernel->is_reproducible()) {
       if (options.kernels != "all") {
         throw UsageError(fmt::format("--digest: the bits of {} are not defined", kernel->id()));
       }

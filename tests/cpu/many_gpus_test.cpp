@@ -12,6 +12,7 @@
 #include "ranks/rank.hpp"
 #include "ranks/rank_device.hpp"
 #include "ranks/thread_team.hpp"
+#include "reproducible/product.hpp"
 #include "schedule/grid.hpp"
 #include "schedule/product.hpp"
 #include "schedule/schedule.hpp"
@@ -23,6 +24,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -349,7 +351,8 @@ TEST_P(LocalKernelTest, ComputesTheProductOnEveryGrid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(RankTeamTest, LocalKernelTest, testing::Values("09_every_shape", "13_int8x6"),
+INSTANTIATE_TEST_SUITE_P(RankTeamTest, LocalKernelTest,
+                         testing::Values("09_every_shape", "13_int8x6", "15_reproducible"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// The relative error of rank 0's block of C by chapter 13, with all pieces in place. In the first half of K, A is
@@ -409,6 +412,69 @@ TEST(Int8StepsTest, EveryStepHasScalesOfItsOwn) {
   }
   EXPECT_GT(int8_error_of_opposite_halves({1, 1}), 1e-2);
   EXPECT_LT(int8_error_of_opposite_halves({1, 2}), 1e-6);
+}
+
+/// The host, which tells the problem that a rank has prepared last.
+class ToldDevice final : public RankDevice {
+ public:
+  explicit ToldDevice(Problem& told) : told_(told) {}
+
+  void bind() override { host_->bind(); }
+  std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
+  void upload(float* to, const std::vector<float>& from) override { host_->upload(to, from); }
+  void copy(float* to, std::int64_t ld_to, const float* from, std::int64_t ld_from, std::int64_t rows,
+            std::int64_t columns) override {
+    host_->copy(to, ld_to, from, ld_from, rows, columns);
+  }
+  void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
+  void get_ready(bool cold_l2) override { host_->get_ready(cold_l2); }
+  void synchronize() override { host_->synchronize(); }
+  Prepared prepare(const Build& build, const Problem& problem) override {
+    told_ = problem;
+    return host_->prepare(build, problem);
+  }
+  cudaStream_t stream() const override { return host_->stream(); }
+  Platform platform() const override { return host_->platform(); }
+  Target target() const override { return host_->target(); }
+
+ private:
+  std::unique_ptr<RankDevice> host_ = make_host_rank_device();
+  Problem& told_;
+};
+
+TEST(ReproducibleRanksTest, EveryGridHasTheBitsOfTheDefinition) {
+  if (!is_executed("15_reproducible")) {
+    GTEST_SKIP() << "this build has no chapter 15 for the executor";
+  }
+  for (const Shape& shape :
+       {Shape{250, 130, 77, -1.5F, 0.5F}, Shape{33, 140, 300, 1.0F, 0.0F}, Shape{20, 30, 0, 1.0F, 0.5F}}) {
+    const HostOperands operands = make_operands(shape, Distribution::uniform, 7);
+    std::vector<float> expected = operands.c0;
+    expected.resize(static_cast<std::size_t>(shape.m * shape.n));
+    reproducible::reference(packed(shape, operands.a.data(), operands.b.data(), expected.data()));
+    for (const Grid& grid : {Grid{1, 1}, Grid{1, 2}, Grid{2, 1}, Grid{2, 2}, Grid{1, 3}, Grid{3, 2}}) {
+      SCOPED_TRACE(fmt::format("{}x{}x{} on {}x{}", shape.m, shape.n, shape.k, grid.rows, grid.columns));
+      std::vector<Problem> blocks(static_cast<std::size_t>(grid.size()));
+      RankParts parts = host_parts();
+      parts.device = [&](int rank, const Patience&) {
+        return std::make_unique<ToldDevice>(blocks[static_cast<std::size_t>(rank)]);
+      };
+      ThreadTeam team(grid.size(), parts);
+      expect_done(team.all({RankOrder::set_up, job_of(shape, grid, "15_reproducible")}));
+      expect_done(team.all({RankOrder::run, {}}));
+      for (int rank = 0; rank < grid.size(); ++rank) {
+        const Problem& block = blocks[static_cast<std::size_t>(rank)];
+        const float* const of_block =
+            expected.data() + grid.c_rows(shape, rank).begin * shape.n + grid.c_columns(shape, rank).begin;
+        for (std::int64_t row = 0; row < block.m; ++row) {
+          ASSERT_EQ(std::memcmp(block.c + row * block.ldc, of_block + row * shape.n,
+                                static_cast<std::size_t>(block.n) * sizeof(float)),
+                    0)
+              << "rank " << rank << ", row " << row;
+        }
+      }
+    }
+  }
 }
 
 /// Never brings the last piece, while `forgetful`.

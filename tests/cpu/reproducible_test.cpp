@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -53,48 +52,11 @@ TEST(Reproducible, TransposesAndBatchesHaveTheBitsOfSingleProducts) {
   }
 }
 
-/// Rows of A and C, columns of B and C, and k in another order.
 TEST(Reproducible, PermutationsPermuteTheResult) {
   RandomProducts random(3);
   for (int product = 0; product < 200; ++product) {
-    HostCase host = random.next(12, 12, 50);
-    const Matrix before = defined_result(host);
-    const auto permutation = [&](std::int64_t count) {
-      std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-      std::iota(order.begin(), order.end(), 0);
-      for (std::size_t i = order.size(); i > 1; --i) {
-        std::swap(order[i - 1], order[static_cast<std::size_t>(random.number(0, static_cast<std::int64_t>(i) - 1))]);
-      }
-      return order;
-    };
-    const auto rows = permutation(host.shape.m);
-    const auto columns = permutation(host.shape.n);
-    const auto at = [](const std::vector<std::int64_t>& order, std::int64_t i) {
-      return order[static_cast<std::size_t>(i)];
-    };
-    HostCase moved = host;
-    for (std::int64_t i = 0; i < host.shape.m; ++i) {
-      for (std::int64_t k = 0; k < host.shape.k; ++k) {
-        moved.a.at(i, k) = host.a.at(at(rows, i), k);
-      }
-      for (std::int64_t j = 0; j < host.shape.n; ++j) {
-        moved.c.at(i, j) = host.c.at(at(rows, i), at(columns, j));
-      }
-    }
-    for (std::int64_t j = 0; j < host.shape.n; ++j) {
-      for (std::int64_t k = 0; k < host.shape.k; ++k) {
-        moved.b.at(k, j) = host.b.at(k, at(columns, j));
-      }
-    }
-    Matrix after = moved.c;
-    reproducible::product(moved.problem(after));
-    Matrix expected = before;
-    for (std::int64_t i = 0; i < host.shape.m; ++i) {
-      for (std::int64_t j = 0; j < host.shape.n; ++j) {
-        expected.at(i, j) = Matrix(before).at(at(rows, i), at(columns, j));
-      }
-    }
-    ASSERT_TRUE(same_bits(after, expected)) << product;
+    expect_permuted_result(random.next(12, 12, 50), random,
+                           [](const HostCase& moved, Matrix& c) { reproducible::product(moved.problem(c)); });
   }
 }
 

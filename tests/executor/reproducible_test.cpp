@@ -19,7 +19,7 @@ namespace {
 std::vector<KernelAndGroup> groups() {
   std::vector<KernelAndGroup> all;
   for (const KernelAndGroup& each : kernels_and_groups(Platform::gpu, FEW_PRODUCTS)) {
-    if (each.kernel->name == "reproducible" && each.kernel->build(Target::for_executor)) {
+    if (each.kernel->is_reproducible() && each.kernel->build(Target::for_executor)) {
       all.push_back(each);
     }
   }

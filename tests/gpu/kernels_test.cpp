@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, GpuKernelTest,
 TEST(GpuKernels, AreAllThere) {
   for (const KnownKernel& known : KNOWN_KERNELS) {
     const auto is_it = [&](const Kernel& kernel) {
-      return kernel.numbered_name() == known.name && kernel.build(Target::for_gpu);
+      return (kernel.id() == known.name || kernel.numbered_name() == known.name) && kernel.build(Target::for_gpu);
     };
     EXPECT_TRUE(std::any_of(kernels().begin(), kernels().end(), is_it)) << known.name;
   }

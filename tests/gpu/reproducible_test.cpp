@@ -24,7 +24,7 @@ std::vector<KernelAndGroup> groups() {
   std::vector<KernelAndGroup> all;
   for (const KernelAndGroup& each :
        kernels_and_groups(Platform::gpu, std::numeric_limits<std::int64_t>::max(), Shapes::all)) {
-    if (each.kernel->name == "reproducible") {
+    if (each.kernel->is_reproducible()) {
       all.push_back(each);
     }
   }
@@ -111,6 +111,22 @@ TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
           c = host.c;
           gpu.run(build.prepare(configuration), p, c);
         }
+      });
+    }
+  }
+}
+
+TEST(GpuReproducibleBlocks, ArePermutedWithRowsAndColumns) {
+  RandomProducts random(5);
+  for (const Kernel* const kernel : reproducible_kernels()) {
+    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
+      continue;
+    }
+    const Build& build = kernel->build(Target::for_gpu);
+    for (int product = 0; product < 300; ++product) {
+      expect_permuted_result(random.next(200, 200, 300), random, [&](const HostCase& moved, Matrix& c) {
+        OnGpu gpu(moved);
+        gpu.run(build.prepare(gpu.problem()), gpu.problem(), c);
       });
     }
   }

@@ -5,26 +5,45 @@
 #include "gemm_case.hpp"
 #include "reproducible_case.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#ifdef SGEMM_CODE_FOR_OLDER_GPUS
+namespace sgemm {
+// The kernel for few rows as compiled for older GPUs, which newer ones compile for themselves.
+std::vector<Algorithm> thin_algorithms_for_75(const GemmBatch&, int multiprocessors, int most_smem_bytes);
+std::vector<Algorithm> thin_algorithms_for_80(const GemmBatch&, int multiprocessors, int most_smem_bytes);
+}  // namespace sgemm
+#endif
+
 namespace sgemm::test {
 namespace {
 
+constexpr int SMEM_OF_TURING = 64 * 1024;
+constexpr int SMEM_OF_ADA = 99 * 1024;
+
 /// By the kernel for few rows, and where there is something to multiply by chapter 15's, on so many multiprocessors.
-/// The former also on one, whose blocks go on from rows to rows. Workspaces hold anything before.
+/// The former also on one of a GPU of Turing, whose blocks are small and go on from rows to rows. Workspaces hold
+/// anything before. SMEM_OF_ADA is that of Blackwell's desktop GPUs, too.
 void expect_bits_of_reference(
     const GemmCase& product, const ChangeOperands& change = [](auto&) {}, int multiprocessors = 132) {
   GemmOperands measure(product);
   std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(measure), multiprocessors);
   EXPECT_EQ(algorithms.size(), 1);
-  algorithms.push_back(thin_reproducible_algorithms(batch_of(measure), 1).front());
+  algorithms.push_back(thin_reproducible_algorithms(batch_of(measure), 1, SMEM_OF_TURING).front());
+#ifdef SGEMM_CODE_FOR_OLDER_GPUS
+  algorithms.push_back(thin_algorithms_for_75(batch_of(measure), multiprocessors, SMEM_OF_TURING).front());
+  algorithms.push_back(thin_algorithms_for_80(batch_of(measure), multiprocessors, SMEM_OF_ADA).front());
+#endif
+  const std::size_t of_few_rows = algorithms.size();
   if (product.k > 0 && (product.alpha != 0.0F || product.pointer_mode == SGEMM_POINTER_MODE_DEVICE)) {
     for (Algorithm& algorithm : reproducible_algorithms(batch_of(measure), multiprocessors)) {
       algorithms.push_back(std::move(algorithm));
     }
-    EXPECT_EQ(algorithms.size(), product.by_address ? 2 : 4);
+    EXPECT_EQ(algorithms.size() - of_few_rows, product.by_address || !has_wgmma() ? 0 : 2);
   }
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);

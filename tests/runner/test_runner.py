@@ -442,7 +442,16 @@ def test_kernels_on_the_executor_have_these_digests(tmp_path):
     (tmp_path / "small.txt").write_text("\n".join(small), encoding="utf-8")
     done = digest("--against", str(tmp_path / "small.txt"), "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "15_reproducible on the executor: the same bits" in done.stdout
+    assert "15_reproducible on the executor, 15_reproducible:mma on the executor: the same bits" in done.stdout
+
+
+def test_processes_at_the_same_time_have_the_same_digests():
+    command = [str(RUNNER), "--digest", "--sizes", "70x36x129,129x67x35:nt,300", "--data", "uniform,huge,inf"]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (process.communicate(timeout=300)[0] for process in processes)
+    assert [process.returncode for process in processes] == [0, 0]
+    assert first == second
+    assert len(first.splitlines()) >= 9
 
 
 @pytest.mark.parametrize(
