@@ -1,7 +1,7 @@
 // Chapter 15 for other GPUs than Hopper's: the same bits by mma.sync, which every GPU since Ampere has
 //
-// Against 15: what multiplies. Digits come from the kernels of 13, in the order and through the half slots of 17, so
-// that shared memory of 96 KB is enough. Each warp has 16 rows of a block's 128 and all of its columns. Then a thread's
+// Against 15: what multiplies. Digits come from the kernels of 13, in the order and through the half slots of 17, of
+// which two fit into 99 KB. Each warp has 16 rows of a block's 128 and all of its columns. Then a thread's
 // sums are those that wgmma leaves to it, and all that follows them is 15's.
 //
 //   block 128 x 128     warp 16 x 128: 16 tiles of 16 x 8     for 32 of 64 k: 96 mma, 3 ldmatrix of A, 24 of B
@@ -22,9 +22,9 @@
 #include "engine/stream_k.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
+#include "host/cost_model.cuh"
 #include "host/int8_launch.cuh"
 #include "host/launch.cuh"
-#include "ptx/cp_async.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
@@ -42,10 +42,10 @@ using int8::Shape;
 using Half = HalfTile<Int8x6>;
 
 constexpr int THREADS = Shape::CONSUMER_THREADS;
-constexpr int SLOTS = 2;
-constexpr int SLOT_BYTES = 2 * Half::BYTES;
-constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
-static_assert(SLOTS == HALVES && THREADS / WARP * MMA_M == TILE_ROWS);
+static_assert(THREADS / WARP * MMA_M == TILE_ROWS);
+/// Of an operand tile of A and one of B.
+template <int SLOTS>
+using Copies = HalfTileCopies<Int8x6, 2, SLOTS, THREADS>;
 
 /// sums += A * B for number `k` of the instructions along k of half a k-tile. `a` and `b` are this lane's rows of it.
 __device__ __forceinline__ void multiply_step(unsigned a, unsigned b, int k, DigitSums& sums) {
@@ -73,32 +73,21 @@ __device__ __forceinline__ void multiply_step(unsigned a, unsigned b, int k, Dig
   }
 }
 
-/// sums += A * B for `k_tiles` k-tiles from operand tiles `a_tile` and `b_tile` on.
-__device__ __forceinline__ void multiply(const reproducible::Workspace& workspace, std::int64_t a_tile,
-                                         std::int64_t b_tile, int k_tiles, DigitSums& sums) {
-  const unsigned ring = shared_address(dynamic_smem());
+/// sums += A * B for the next `halves` of k-tiles.
+template <int SLOTS>
+__device__ __forceinline__ void multiply(Copies<SLOTS>& copies, int halves, DigitSums& sums) {
   const int lane = threadIdx.x % WARP;
-  const unsigned a = ring + lane_in_a(threadIdx.x / WARP * MMA_M, lane);
-  const unsigned b = ring + Half::BYTES + lane_in_b(0, lane);
-  HalfTileCopies<Int8x6, 2, THREADS> copies(ring, {workspace.terms(a_tile), workspace.terms(b_tile)});
-  __syncthreads();  // until no warp reads what another piece has left
-  copies.start(0, 0);
-  cp_async_commit_group();
+  const unsigned a = lane_in_a(threadIdx.x / WARP * MMA_M, lane);
+  const unsigned b = Half::BYTES + lane_in_b(0, lane);
 #pragma unroll 1
-  for (int left = k_tiles; left > 0; --left) {
+  for (; halves > 0; --halves) {
+    copies.start_next();
+    const unsigned slot = copies.wait();
 #pragma unroll
-    for (int half = 0; half < HALVES; ++half) {  // in the slot of the same number
-      cp_async_wait_group<0>();
-      __syncthreads();
-      if (half == 0 || left > 1) {  // into the slot that all warps have read
-        copies.start((1 - half) * SLOT_BYTES, 1 - half);
-      }
-      cp_async_commit_group();
-#pragma unroll
-      for (int k = 0; k < MMAS_OF_HALF; ++k) {
-        multiply_step(a + half * SLOT_BYTES, b + half * SLOT_BYTES, k, sums);
-      }
+    for (int k = 0; k < MMAS_OF_HALF; ++k) {
+      multiply_step(slot + a, slot + b, k, sums);
     }
+    copies.release();
   }
 }
 
@@ -121,7 +110,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
 
 /// A block for each tile of C. INT32 has room for MOST_K_TILES. Sums of more are cut into pieces, which add up in
 /// `pieces`.
-template <Access ACCESS>
+template <int SLOTS, Access ACCESS>
 __global__ void __launch_bounds__(THREADS, 1)
     reproducible_mma_kernel(Problem p, void* maxima_memory, void* memory, Schedule pieces) {
   using Policy = reproducible::OneProduct<Shape, ACCESS>;
@@ -129,6 +118,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
   const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
   const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
+  Copies<SLOTS> copies(shared_address(dynamic_smem()), {workspace.terms(a_tile), workspace.terms(b_tile)},
+                       workspace.k_tiles() * HALVES);
   const reproducible::Partial others(pieces, static_cast<int>(blockIdx.x));
   reproducible::CodesOfWarp codes;
   reproducible::Sums sums;
@@ -136,7 +127,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int done = 0; done < workspace.k_tiles(); done += MOST_K_TILES) {
     const int left = workspace.k_tiles() - done;
     DigitSums digits = {};
-    multiply(workspace, a_tile + done, b_tile + done, left < MOST_K_TILES ? left : MOST_K_TILES, digits);
+    multiply(copies, (left < MOST_K_TILES ? left : MOST_K_TILES) * HALVES, digits);
     codes = reproducible::CodesOfWarp(workspace, {tile.a, tile.b});
     reproducible::add_up(digits, sums);
     if (done > 0) {
@@ -155,7 +146,8 @@ constexpr int8::SplitKernels SPLIT{
     reproducible_mma_split_kernel<Access::float4>,       reproducible_mma_split_kernel<Access::float1>,
     reproducible_mma_split_lines_kernel<Access::float4>, reproducible_mma_split_lines_kernel<Access::float1>};
 
-Configuration configuration(const Problem& p) {
+template <int SLOTS>
+Configuration configuration_with(const Problem& p) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, 1, 64, reproducible::Sum>;
   const int tiles = static_cast<int>(tile_count<Shape>(p));
   const std::size_t maxima_at = k_tiles_of<Int8x6>(p) > MOST_K_TILES ? Memory::bytes(tiles) : 0;
@@ -167,10 +159,16 @@ Configuration configuration(const Problem& p) {
     Schedule pieces{};
     Memory::place(pieces, workspace, tiles);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch(pairs ? reproducible_mma_kernel<Access::float2> : reproducible_mma_kernel<Access::float1>, tiles,
-           dim3(THREADS), SMEM_BYTES, stream, problem, maxima, operands, pieces);
+    launch(pairs ? reproducible_mma_kernel<SLOTS, Access::float2> : reproducible_mma_kernel<SLOTS, Access::float1>,
+           tiles, dim3(THREADS), Copies<SLOTS>::SMEM_BYTES, stream, problem, maxima, operands, pieces);
   };
   return {"", operands_at + Workspace<Int8x6>(p, nullptr).bytes(), run, operands_at};
+}
+
+/// Three slots where an SM has room for them, as in 17.
+Configuration configuration(const Problem& p) {
+  const bool three = Copies<3>::SMEM_BYTES <= current_device().smem_bytes;
+  return three ? configuration_with<3>(p) : configuration_with<2>(p);
 }
 
 const Registration registered =
@@ -182,7 +180,8 @@ const Registration registered =
         .accuracy(AccuracyClass::int8_split)
         .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] { return resources_of(reproducible_mma_kernel<Access::float2>, THREADS, SMEM_BYTES); })
+        .resources(
+            [] { return resources_of(reproducible_mma_kernel<2, Access::float2>, THREADS, Copies<2>::SMEM_BYTES); })
         .registration();
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "predicted_time.hpp"
 
@@ -24,6 +25,8 @@ struct Algorithm {
   /// Enqueues a batch of the size, shapes and layouts that the algorithm was made for. The workspace may hold anything.
   /// Throws CudaError.
   std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
+  /// The same for one product with an epilogue, which the kernel applies where it stores D. Empty: it has none.
+  std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue;
 
   /// Predicted for the batch on the current device.
   double microseconds() const { return sgemm::microseconds(board_model(), cost); }

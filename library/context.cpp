@@ -4,6 +4,7 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "enqueue.hpp"
+#include "epilogue_pass.hpp"
 #include "predicted_time.hpp"
 #include "recomputed.hpp"
 #include "scaled_c.hpp"
@@ -78,6 +79,18 @@ bool is_set(const char* variable) {
 
 bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device() || p.alpha != 0.0F); }
 
+/// The launch of a pass over D, in microseconds.
+constexpr double LAUNCH_OF_PASS = 3.0;
+
+/// Adds the time of a pass that moves so many bytes for each element, as fast as the splitting of an operand does.
+void add_pass(Algorithm& algorithm, const GemmProblem& p, double bytes) {
+  if (bytes > 0.0) {
+    algorithm.cost.other += LAUNCH_OF_PASS + static_cast<double>(p.m) * static_cast<double>(p.n) * bytes /
+                                                 board_model()[algorithm.cost.method].bytes;
+    ++algorithm.kernels;
+  }
+}
+
 void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
   algorithms.insert(algorithms.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -112,9 +125,11 @@ void sgemm_context::set_multiprocessors(int count) {
   choices_.clear();
 }
 
-const Choice& sgemm_context::choice(const GemmBatch& batch) { return known(batch).choice; }
+const Choice& sgemm_context::choice(const GemmBatch& batch, const GemmEpilogue* epilogue) {
+  return known(batch, epilogue).choice;
+}
 
-sgemm_context::Known& sgemm_context::known(const GemmBatch& batch) {
+sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
   const ChoiceKey key{accuracy,
                       p.m,
@@ -126,14 +141,15 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch) {
                       batch.addresses_on_device(),
                       multiplies(p),
                       batch.count,
-                      workspace_limit()};
+                      workspace_limit(),
+                      epilogue == nullptr ? -1.0 : epilogue_pass_bytes(*epilogue)};
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
       choices_.clear();
     }
     Known shape;
-    shape.choice = choose(batch);
+    shape.choice = choose(batch, epilogue);
     found = choices_.emplace(key, std::move(shape)).first;
   }
   return found->second;
@@ -181,6 +197,9 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
         append(algorithms, stacked_bf16x6_algorithms(batch, multiprocessors));
       }
       append(algorithms, tall_bf16x6_algorithms(batch, multiprocessors));
+      if (multiprocessors == all_multiprocessors) {
+        append(algorithms, small_bf16x6_algorithms(batch, multiprocessors));
+      }
     }
     if (takes(SGEMM_ACCURACY_NORMWISE)) {
       append(algorithms, fp16x3_algorithms(batch, multiprocessors));
@@ -195,11 +214,18 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
   return algorithms;
 }
 
-Choice sgemm_context::choose(const GemmBatch& batch) const {
+Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogue) const {
   const GemmProblem& p = batch.first;
   const int multiprocessors = multiprocessors_ == 0 ? all_multiprocessors_ : multiprocessors_;
   std::string without;
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
+  if (epilogue != nullptr) {
+    for (Algorithm& algorithm : algorithms) {
+      if (!algorithm.launch_with_epilogue) {
+        add_pass(algorithm, p, epilogue_pass_bytes(*epilogue));
+      }
+    }
+  }
   const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
                              CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
   const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
@@ -212,7 +238,11 @@ Choice sgemm_context::choose(const GemmBatch& batch) const {
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
                    algorithms.end());
-  return sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
+  Choice choice = sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
+  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->launch_with_epilogue) {
+    choice.reason += "; a pass for the epilogue";
+  }
+  return choice;
 }
 
 /// Memory for the work of one call: the caller's workspace, or from the pool until the end of the call.
@@ -267,27 +297,54 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
   return shape.detour.next(slow);
 }
 
-void sgemm_context::gemm(const GemmBatch& given) {
-  Known& shape = known(given);
-  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, shape.choice);
-    return;
-  }
-  if (!shape.choice.algorithm || takes_detour(given, shape)) {
-    gemm_by_cublas(given);
-    return;
-  }
-  const Algorithm& algorithm = *shape.choice.algorithm;
-  GemmBatch batch = given;
-  batch.first.recomputed = shape.recomputed;
-  ++shape.calls;
-  {
-    const Memory memory(*this, algorithm.workspace_bytes);
-    if (!memory.missing() && enqueue(algorithm, batch, memory.data(), stream_)) {
+void sgemm_context::gemm(const GemmBatch& batch) { gemm(batch, nullptr); }
+
+void sgemm_context::gemm(const GemmBatch& batch, const GemmEpilogue& epilogue) { gemm(batch, &epilogue); }
+
+void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
+  Known& shape = known(given, epilogue);
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && shape.choice.algorithm && !takes_detour(given, shape)) {
+    GemmBatch batch = given;
+    batch.first.recomputed = shape.recomputed;
+    ++shape.calls;
+    if (enqueue(batch, epilogue, *shape.choice.algorithm)) {
       return;
     }
   }
-  gemm_by_cublas(batch);
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && fallback == SGEMM_FALLBACK_NONE) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  if (epilogue != nullptr) {
+    prepare_d(given.first, *epilogue, stream_);
+  }
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    gemm_reproducibly(given, shape.choice);
+  } else {
+    gemm_by_cublas(given);
+  }
+  if (epilogue != nullptr) {
+    finish_d(given.first, *epilogue, stream_);
+  }
+}
+
+/// By an algorithm of the library. False: nothing was written that matters.
+bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue, const Algorithm& algorithm) {
+  const Memory memory(*this, algorithm.workspace_bytes);
+  if (memory.missing()) {
+    return false;
+  }
+  if (epilogue == nullptr) {
+    return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
+  }
+  if (algorithm.launch_with_epilogue) {
+    return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
+  }
+  prepare_d(batch.first, *epilogue, stream_);
+  if (!sgemm::enqueue(algorithm, batch, memory.data(), stream_)) {
+    return false;
+  }
+  finish_d(batch.first, *epilogue, stream_);
+  return true;
 }
 
 /// Nobody else has the bits of the class.
@@ -310,9 +367,6 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
 }
 
 void sgemm_context::gemm_by_cublas(const GemmBatch& batch) {
-  if (fallback == SGEMM_FALLBACK_NONE) {
-    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
-  }
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes);
   const bool saves = bytes > 0 && !memory.missing();

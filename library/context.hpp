@@ -4,6 +4,7 @@
 #include "choice.hpp"
 #include "detour.hpp"
 #include "gemm_call.hpp"
+#include "gemm_epilogue.hpp"
 #include "memory_pool.hpp"
 
 #include <cuda_runtime_api.h>
@@ -37,21 +38,23 @@ struct sgemm_context {
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
 
-  /// What gemm() would do. The reference holds until the next call.
-  const sgemm::Choice& choice(const sgemm::GemmBatch& batch);
+  /// What gemm() would do, with an epilogue or without one (null). The reference holds until the next call.
+  const sgemm::Choice& choice(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
   /// What work on a batch by cuBLAS needs besides cuBLAS's own memory: room for a copy of C where an alpha of 0 on the
   /// GPU would be multiplied.
   static std::size_t bytes_beside_cublas(const sgemm::GemmBatch& batch);
   /// Enqueues a batch.
   void gemm(const sgemm::GemmBatch& batch);
+  /// Enqueues a batch of one product with its epilogue.
+  void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue);
 
  private:
   class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
-  /// scalars and the addresses are, whether there is anything to multiply, the number of products, and the limit to the
-  /// workspace.
+  /// scalars and the addresses are, whether there is anything to multiply, the number of products, the limit to the
+  /// workspace, and the bytes of a pass for the epilogue, or a negative number without one.
   using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, bool,
-                               std::int64_t, std::size_t>;
+                               std::int64_t, std::size_t, double>;
 
   /// What is known of a shape: the choice, and what the operands of its last calls were like.
   struct Known {
@@ -62,10 +65,12 @@ struct sgemm_context {
     int calls = 0;                   ///< of the library since then
   };
 
-  Known& known(const sgemm::GemmBatch& batch);
+  Known& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
   bool takes_detour(const sgemm::GemmBatch& batch, Known& shape) const;
   std::size_t workspace_limit() const;
-  sgemm::Choice choose(const sgemm::GemmBatch& batch) const;
+  sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
+  void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
+  bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, const sgemm::Algorithm& algorithm);
   void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::Choice& choice);
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
 

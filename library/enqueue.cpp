@@ -19,4 +19,14 @@ bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, void* workspace
   }
 }
 
+bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, const GemmEpilogue& epilogue, void* workspace,
+             cudaStream_t stream) {
+  try {
+    algorithm.launch_with_epilogue(batch, epilogue, workspace, stream);
+    return true;
+  } catch (const CudaError&) {
+    return false;  // the last kernel of the launch is the one that writes D
+  }
+}
+
 }  // namespace sgemm

@@ -4,6 +4,10 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
+#include "epilogue_alignment.hpp"
+#include "epilogue_pass.hpp"
+#include "every_shape_epilogue.cuh"
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
@@ -82,6 +86,28 @@ struct ManyProducts {
   }
 };
 
+/// A batch of one product, and its epilogue.
+struct ProductWithEpilogue : TiledBatch {
+  GemmEpilogue epilogue;
+  bool by_four;  ///< rows of all its matrices, and a bias of columns, split into aligned groups of four
+};
+
+/// The policy of kernels that compute one product with an epilogue.
+template <Reading READ_A, Reading READ_B>
+struct WithEpilogue : ManyProducts<READ_A, READ_B> {
+  using Problem = ProductWithEpilogue;
+
+  template <class Shape>
+  __device__ __forceinline__ static void store(const ProductWithEpilogue& p, int number,
+                                               const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
+    const TileOfProduct tile = tile_of(p, number);
+    const TileOrigin origin = tile_on_curve<Shape::BM, Shape::BN>(tile.product, tile.number);
+    const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
+    store_finished<Shape>(tile.product, p.epilogue, p.by_four, origin.row + row_in_tile<Shape>(thread),
+                          origin.col + column_in_tile<Shape>(thread), static_cast<int>(slice_of<Shape>(thread)), sums);
+  }
+};
+
 /// A tile, with its ring as copies of both operands want it.
 template <class Tile, class Policy>
 struct Copied : Tile {
@@ -105,9 +131,10 @@ struct Blocks {
   bool streamed;
 };
 
-template <class Tile, Reading READ_A, Reading READ_B>
-void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
-  using Policy = ManyProducts<READ_A, READ_B>;
+/// `problem_of(batch)` makes of the batch, with its number of tiles, what kernels of the policy get.
+template <class Tile, class Policy, class ProblemOf>
+void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream,
+             const ProblemOf& problem_of) {
   using Shape = TileShape<Copied<Tile, Policy>>;
   Plan work = plan_for<Shape>(batch, blocks.multiprocessors, blocks.streamed);
   if (blocks.streamed) {
@@ -118,7 +145,13 @@ void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cuda
     }
   }
   launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
-         TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
+         problem_of(TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}), work.schedule);
+}
+
+template <class Tile, Reading READ_A, Reading READ_B>
+void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
+  enqueue<Tile, ManyProducts<READ_A, READ_B>>(batch, blocks, workspace, stream,
+                                              [](const TiledBatch& tiled) { return tiled; });
 }
 
 /// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
@@ -138,14 +171,38 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   const GemmProblem& p = batch.first;
   const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
                        (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
-  const auto run = p.a_transposed   ? p.b_transposed
-                                          ? by_four ? enqueue<Tile, BY_FOUR, ALONG_K> : enqueue<Scalar, ACROSS_K, ALONG_K>
-                                      : by_four ? enqueue<Tile, BY_FOUR, BY_FOUR>
-                                                : enqueue<Scalar, ACROSS_K, ACROSS_K>
-                     : p.b_transposed ? enqueue<Scalar, ALONG_K, ALONG_K>
-                   : by_four        ? enqueue<Tile, ALONG_K, BY_FOUR>
-                                    : enqueue<Scalar, ALONG_K, ACROSS_K>;
+  const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, ALONG_K>
+                                                               : enqueue_batch<Scalar, ACROSS_K, ALONG_K>
+                                      : by_four ? enqueue_batch<Tile, BY_FOUR, BY_FOUR>
+                                                     : enqueue_batch<Scalar, ACROSS_K, ACROSS_K>
+                     : p.b_transposed ? enqueue_batch<Scalar, ALONG_K, ALONG_K>
+                   : by_four        ? enqueue_batch<Tile, ALONG_K, BY_FOUR>
+                                    : enqueue_batch<Scalar, ALONG_K, ACROSS_K>;
   run(batch, blocks, workspace, stream);
+}
+
+/// With an epilogue there are kernels for two layouts, because each takes some tens of kilobytes: that of a layer's
+/// output, whose weights lie along k, and that of the gradient of its input.
+bool has_epilogues(const GemmProblem& p) { return !p.a_transposed; }
+
+template <class Tile, class Scalar>
+void enqueue_with_epilogue(const GemmBatch& batch, const GemmEpilogue& epilogue, const Blocks& blocks, void* workspace,
+                           cudaStream_t stream) {
+  const auto run = [&](auto policy, auto tile) {
+    enqueue<decltype(tile), decltype(policy)>(batch, blocks, workspace, stream, [&](const TiledBatch& tiled) {
+      return ProductWithEpilogue{tiled, epilogue, splits_into<4>(batch.first, epilogue)};
+    });
+  };
+  const GemmProblem& p = batch.first;
+  if (p.b_transposed) {
+    run(WithEpilogue<Reading::along_k, Reading::along_k>{}, Scalar{});
+  } else if (rows_split_into_float4(p.b, p.n, p.ldb)) {
+    run(WithEpilogue<Reading::along_k, Reading::across_k_by_four>{}, Tile{});
+  } else {  // there is no kernel for lines that are not aligned
+    prepare_d(p, epilogue, stream);
+    enqueue_for_layout<Tile, Scalar>(batch, blocks, workspace, stream);
+    finish_d(p, epilogue, stream);
+  }
 }
 
 /// Factors of a tile's cycles for each FMA, by the number of operands that are copied float by float. The chapter's own
@@ -193,6 +250,12 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
     algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
       enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
     };
+    if (batch.count == 1 && !batch.addresses_on_device() && has_epilogues(batch.first)) {
+      algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                           cudaStream_t stream) {
+        enqueue_with_epilogue<Tile, Scalar>(of, epilogue, blocks, workspace, stream);
+      };
+    }
     algorithms.push_back(algorithm);
   }
 }

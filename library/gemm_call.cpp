@@ -99,4 +99,44 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   return batch;
 }
 
+bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
+  const sgemm_epilogue_t* const epilogue = more.epilogue;
+  if (epilogue == nullptr || !has_room(call.order, SGEMM_OP_N, call.m, call.n, more.c, 1)) {
+    return false;
+  }
+  const sgemm_activation_t activation = epilogue->activation;
+  const bool of_relu = activation == SGEMM_ACTIVATION_RELU || activation == SGEMM_ACTIVATION_RELU_GRADIENT;
+  const bool of_gelu = activation == SGEMM_ACTIVATION_GELU || activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const bool enumerators = (of_relu || of_gelu || activation == SGEMM_ACTIVATION_NONE) &&
+                           (epilogue->bias_of == SGEMM_BIAS_OF_ROWS || epilogue->bias_of == SGEMM_BIAS_OF_COLUMNS);
+  if (!enumerators || (epilogue->aux == nullptr ? activation == SGEMM_ACTIVATION_RELU_GRADIENT ||
+                                                      activation == SGEMM_ACTIVATION_GELU_GRADIENT
+                                                : activation == SGEMM_ACTIVATION_NONE)) {
+    return false;
+  }
+  return epilogue->aux == nullptr ||
+         (has_room(call.order, SGEMM_OP_N, call.m, call.n, {nullptr, epilogue->aux_ld}, 1) &&
+          (of_gelu || epilogue->aux_ld % SGEMM_MASK_ALIGNMENT == 0));
+}
+
+bool has_valid_pointers(const GemmCall& call, const EpilogueCall& more, sgemm_pointer_mode_t mode) {
+  const bool reads_c = mode == SGEMM_POINTER_MODE_DEVICE || *call.beta != 0.0F;
+  const auto is_aligned_or_null = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 4 == 0; };
+  return (!reads_c || is_pointer(more.c.data)) && (more.c.data != call.c.data || more.c.ld == call.c.ld) &&
+         is_aligned_or_null(more.epilogue->bias) && is_aligned_or_null(more.epilogue->aux);
+}
+
+GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
+  GemmEpilogue epilogue;
+  epilogue.activation = more.epilogue->activation;
+  epilogue.bias = more.epilogue->bias;
+  epilogue.bias_of_rows = (more.epilogue->bias_of == SGEMM_BIAS_OF_ROWS) == (call.order == SGEMM_ORDER_ROW_MAJOR);
+  epilogue.aux = more.epilogue->aux;
+  epilogue.aux_ld = more.epilogue->aux_ld;
+  epilogue.c = more.c.data;
+  epilogue.ldc = more.c.ld;
+  epilogue.c_is_another_matrix = more.c.data != call.c.data;
+  return epilogue;
+}
+
 }  // namespace sgemm

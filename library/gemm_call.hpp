@@ -2,6 +2,7 @@
 
 // A call of the library: its arguments as the caller gave them, their checks, and the row-major problem that they mean.
 
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "sgemm/sgemm.h"
 
@@ -35,6 +36,12 @@ struct GemmCall {
   bool by_address = false;  ///< matrices have `addresses`
 };
 
+/// The arguments of sgemm_gemm_with_epilogue() that sgemm_gemm() has not. D is GemmCall::c.
+struct EpilogueCall {
+  CallMatrix c;
+  const sgemm_epilogue_t* epilogue = nullptr;
+};
+
 /// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at.
 bool has_valid_shape(const GemmCall& call);
 
@@ -45,5 +52,12 @@ bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode);
 /// column-major C is the row-major transpose of C, and C^T = op(B)^T op(A)^T: the operands change places, and each
 /// keeps its op, because its stored matrix is transposed as well.
 GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode);
+
+/// The same for what an epilogue adds to a call that is right without it.
+bool has_valid_shape(const GemmCall& call, const EpilogueCall& more);
+bool has_valid_pointers(const GemmCall& call, const EpilogueCall& more, sgemm_pointer_mode_t mode);
+
+/// The epilogue of the row-major form of a call. Of a column-major D, rows are columns.
+GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more);
 
 }  // namespace sgemm

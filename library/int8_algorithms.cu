@@ -11,6 +11,9 @@
 #include "engine/reproducible_tile.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
+#include "epilogue_alignment.hpp"
+#include "epilogue_store.cuh"
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/int8_launch.cuh"
@@ -166,7 +169,8 @@ struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
 };
 
 template <class Policy>
-__global__ void __launch_bounds__(Shape::THREADS, 1) gemm_kernel(DeferringProblem p, void* memory, Schedule schedule) {
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    gemm_kernel(typename Policy::Problem p, void* memory, Schedule schedule) {
   Policy::before_first_tile();
   const Workspace<Int8x6> workspace(p, memory);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
@@ -187,10 +191,12 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   });
 }
 
-/// What differs between both chapters: the type of partial sums, and the kernel that multiplies.
+/// What differs between both chapters: the type of partial sums, and the kernels that multiply. An element of the
+/// reproducible class is rounded before its epilogue, which takes a pass of its own.
 struct Int8x6Chapter {
   using Partial = float;
   static constexpr const char* KERNEL = "13_int8x6";
+  static constexpr bool HAS_EPILOGUES = true;
   template <Access ACCESS>
   static auto kernel() {
     return gemm_kernel<OneGemm<Shape, ACCESS>>;
@@ -199,6 +205,7 @@ struct Int8x6Chapter {
 struct ReproducibleChapter {
   using Partial = reproducible::Sum;
   static constexpr const char* KERNEL = "15_reproducible";
+  static constexpr bool HAS_EPILOGUES = false;
   template <Access ACCESS>
   static auto kernel() {
     return reproducible_gemm_kernel<ReproducibleGemm<Shape, ACCESS>>;
@@ -227,7 +234,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
                  batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = lines > 0 ? 2 : 3;
-  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     char* const memory = static_cast<char*>(workspace);
@@ -246,11 +253,28 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
       launch_dependent(kernel_for<SplitKernel>(readings_of(problem)), tiles, dim3(SPLIT_THREADS), 0, stream, problem,
                        maxima, operands, flags);
     }
+    const auto multiply = [&](const auto& kernel, const auto& with) {
+      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream, with, operands,
+                       work.schedule);
+    };
+    if constexpr (Chapter::HAS_EPILOGUES) {
+      if (epilogue != nullptr) {
+        multiply(gemm_kernel<OneGemmWithEpilogue<Shape>>,
+                 EpilogueProblem(problem, deferred, *epilogue, splits_into<2>(problem, *epilogue)));
+        return;
+      }
+    }
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs ? Chapter::template kernel<Access::float2>() : Chapter::template kernel<Access::float1>(),
-                     work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
-                     DeferringProblem(problem, deferred), operands, work.schedule);
+    multiply(pairs ? Chapter::template kernel<Access::float2>() : Chapter::template kernel<Access::float1>(),
+             DeferringProblem(problem, deferred));
+  };
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+    run(problem, nullptr, workspace, stream);
   });
+  if (Chapter::HAS_EPILOGUES) {
+    algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                         cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
+  }
   return algorithm;
 }
 

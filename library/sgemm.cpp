@@ -89,11 +89,31 @@ sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
   });
 }
 
+/// The same with an epilogue.
+sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call, const EpilogueCall& more) {
+  return with_cuda(handle, [&] {
+    require(has_valid_shape(call) && has_valid_shape(call, more));
+    if (is_empty(call)) {
+      return;
+    }
+    require(has_valid_pointers(call, handle->pointer_mode) && has_valid_pointers(call, more, handle->pointer_mode));
+    handle->require_device();
+    const GemmEpilogue epilogue = row_major(call, more);
+    const GemmBatch batch = row_major(call, handle->pointer_mode);
+    if (epilogue.is_needed(batch.first)) {
+      handle->gemm(batch, epilogue);
+    } else {
+      handle->gemm(batch);
+    }
+  });
+}
+
 /// What run() would do, for a call without operands.
-sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t* plan) {
+sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t* plan,
+                       const EpilogueCall* more = nullptr) {
   return with_cuda(handle, [&] {
     require(plan != nullptr);
-    require(has_valid_shape(call));
+    require(has_valid_shape(call) && (more == nullptr || has_valid_shape(call, *more)));
     *plan = {};
     if (is_empty(call)) {
       copy(plan->kernel, "none");
@@ -102,7 +122,8 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
     }
     handle->require_device();
     const GemmBatch batch = row_major(call, handle->pointer_mode);
-    const Choice& choice = handle->choice(batch);
+    const GemmEpilogue epilogue = more == nullptr ? GemmEpilogue{} : row_major(call, *more);
+    const Choice& choice = handle->choice(batch, epilogue.changes_elements() ? &epilogue : nullptr);
     copy(plan->reason, choice.reason);
     plan->cublas_us = choice.cublas_us;
     if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -110,7 +131,7 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
       return;
     }
     plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
-    plan->launches = plan->workspace_bytes > 0 ? 3 : 1;
+    plan->launches = (plan->workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0);
     copy(plan->kernel, "cublas");
     if (choice.algorithm) {
       const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;
@@ -307,6 +328,26 @@ sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sg
                       {nullptr, ldc, 0, c},
                       batch_count,
                       true});
+}
+
+sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                        const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
+                                        const float* c, int64_t ldc, float* d, int64_t ldd,
+                                        const sgemm_epilogue_t* epilogue) {
+  return run(handle, {order, transa, transb, m, n, k, alpha, {a, lda, 0}, {b, ldb, 0}, beta, {d, ldd, 0}, 1},
+             {{c, ldc, 0}, epilogue});
+}
+
+sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                             sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                             int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
+                                             sgemm_plan_t* plan) {
+  const float one = 1.0F;
+  const EpilogueCall more{{nullptr, ldd, 0}, epilogue};
+  return plan_of(
+      handle, {order, transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldd, 0}, 1},
+      plan, &more);
 }
 
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,

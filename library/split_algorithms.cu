@@ -6,6 +6,9 @@
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
+#include "epilogue_alignment.hpp"
+#include "epilogue_store.cuh"
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/launch.cuh"
@@ -52,7 +55,7 @@ struct SplitKernel {
 
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
-    gemm_kernel(DeferringProblem p, void* workspace, Schedule schedule) {
+    gemm_kernel(typename Policy::Problem p, void* workspace, Schedule schedule) {
   multiply<Loop, Policy>(p, workspace, schedule);
 }
 
@@ -75,19 +78,32 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
                               static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;
-  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+  const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     launch(kernel_for<SplitKernel<Scheme>>(readings_of(problem)), Workspace<Scheme>(problem, nullptr).count(),
            dim3(SPLIT_THREADS), 0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
-    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(
-        pairs ? gemm_kernel<Loop, OneGemm<Shape, Access::float2>> : gemm_kernel<Loop, OneGemm<Shape, Access::float1>>,
-        work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, DeferringProblem(problem, deferred),
-        operands, work.schedule);
+    const auto multiply = [&](const auto& kernel, const auto& with) {
+      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, with, operands,
+                       work.schedule);
+    };
+    if (epilogue != nullptr) {
+      multiply(gemm_kernel<Loop, OneGemmWithEpilogue<Shape>>,
+               EpilogueProblem(problem, deferred, *epilogue, splits_into<2>(problem, *epilogue)));
+    } else {
+      const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+      multiply(
+          pairs ? gemm_kernel<Loop, OneGemm<Shape, Access::float2>> : gemm_kernel<Loop, OneGemm<Shape, Access::float1>>,
+          DeferringProblem(problem, deferred));
+    }
+  };
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+    run(problem, nullptr, workspace, stream);
   });
+  algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                       cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
   return algorithm;
 }
 

@@ -36,9 +36,9 @@ __device__ __forceinline__ void cp_async_zfill(unsigned destination, const void*
   }
 }
 
-template <int BYTES>
+template <int BYTES, int OFFSET = 0>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
-  cp_async_zfill<BYTES>(destination, source, true);
+  cp_async_zfill<BYTES>(destination + OFFSET, static_cast<const unsigned char*>(source) + OFFSET, true);
 }
 
 __device__ __forceinline__ void cp_async_commit_group() {}

@@ -5,8 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-
-#include "epilogue.hpp"
+#include <optional>
 
 namespace drop_in {
 
@@ -20,8 +19,8 @@ struct Matrix {
   Element* const* addresses = nullptr;
 };
 
-/// A call of cuBLAS, as far as the library can do it: C = epilogue(alpha * op(A) * op(B) + beta * C), where op(A) is
-/// m x k and op(B) is k x n.
+/// A call of cuBLAS, as far as the library can do it: C = alpha * op(A) * op(B) + beta * C, where op(A) is m x k and
+/// op(B) is k x n. With an epilogue, C is what cublasLtMatmul calls D.
 struct Call {
   const char* function = "";
   /// Why the library can not do it. Empty: it can, and all members are set.
@@ -42,7 +41,8 @@ struct Call {
   Matrix<const float> a;
   Matrix<const float> b;
   Matrix<float> c;
-  Epilogue epilogue;
+  std::optional<sgemm_epilogue_t> epilogue;
+  Matrix<const float> added;  // what beta multiplies, in place of C, where there is an epilogue
   /// Memory on the GPU that the call may work in. Null: the caller gave none.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;

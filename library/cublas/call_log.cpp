@@ -15,23 +15,28 @@ namespace {
 
 char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
-const char* epilogue_name(const Epilogue& epilogue) {
-  const bool bias = epilogue.bias != nullptr;
-  switch (epilogue.activation) {
-    case Activation::none:
+const char* epilogue_name(const Call& call) {
+  if (!call.epilogue) {
+    return "";
+  }
+  const bool bias = call.epilogue->bias != nullptr;
+  switch (call.epilogue->activation) {
+    case SGEMM_ACTIVATION_NONE:
       return bias ? "+bias" : "";
-    case Activation::relu:
+    case SGEMM_ACTIVATION_RELU:
       return bias ? "+bias+relu" : "+relu";
-    case Activation::gelu:
+    case SGEMM_ACTIVATION_GELU:
       return bias ? "+bias+gelu" : "+gelu";
-    case Activation::gelu_gradient:
+    case SGEMM_ACTIVATION_RELU_GRADIENT:
+      return "+drelu";
+    case SGEMM_ACTIVATION_GELU_GRADIENT:
       return "+dgelu";
   }
   return "";
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {
-  return {std::string(call.function) + epilogue_name(call.epilogue),
+  return {std::string(call.function) + epilogue_name(call),
           {letter(call.transa), letter(call.transb)},
           call.m,
           call.n,

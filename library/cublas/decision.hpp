@@ -3,10 +3,7 @@
 #include <sgemm/sgemm.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
-
-#include "epilogue.hpp"
 
 namespace drop_in {
 
@@ -25,12 +22,7 @@ struct Decision {
   Prediction prediction;
 };
 
-/// The time that a pass of the epilogue over an m x n matrix takes on a GPU, in microseconds.
-double epilogue_us(const Epilogue& epilogue, int64_t m, int64_t n, double peak_bytes_per_us);
-
-/// Takes the library for what it plans to do with a kernel of its own, unless the pass of the epilogue eats up what
-/// that gains: cuBLASLt applies an epilogue before it stores the product, and needs no time for it. That does not
-/// matter where the product is `for_library_alone`.
-Decision decide(const sgemm_plan_t& plan, const Epilogue& epilogue, double pass_us, bool for_library_alone = false);
+/// Takes the library for what it plans to do with a kernel of its own.
+Decision decide(const sgemm_plan_t& plan);
 
 }  // namespace drop_in

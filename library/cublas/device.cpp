@@ -3,15 +3,6 @@
 #include "cuda_guard.hpp"
 
 namespace drop_in {
-namespace {
-
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  cudaDeviceGetAttribute(&value, which, device);
-  return value;
-}
-
-}  // namespace
 
 std::optional<int> current_device() {
   const sgemm::CudaGuard guard;
@@ -27,13 +18,6 @@ bool is_capturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   // The default stream can not be asked while another thread captures.
   return cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
-}
-
-double peak_bytes_per_us(int device) {
-  const sgemm::CudaGuard guard;
-  const double kilohertz = attribute(cudaDevAttrMemoryClockRate, device);
-  const double bytes_wide = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
-  return 2.0 * kilohertz * bytes_wide / 1e3;  // two transfers a clock
 }
 
 bool Stopwatch::start(cudaStream_t stream) {

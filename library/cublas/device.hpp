@@ -2,10 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
 #include <optional>
-
-#include "epilogue.hpp"
 
 /// All that the drop-in asks of CUDA.
 namespace drop_in {
@@ -15,13 +12,6 @@ std::optional<int> current_device();
 
 /// Whether the stream's work is being captured into a graph.
 bool is_capturing(cudaStream_t stream);
-
-/// Bytes that the memory of a device moves in a microsecond at its peak, both directions together.
-double peak_bytes_per_us(int device);
-
-/// Enqueues D = epilogue(D) for a column-major m x n matrix. False: CUDA refused, and nothing is enqueued. The tests,
-/// which have no GPU, have an implementation of their own.
-bool enqueue_epilogue(const Epilogue& epilogue, int64_t m, int64_t n, float* d, int64_t ldd, cudaStream_t stream);
 
 /// Times calls on the device that is current in the first one, one at a time, without waiting for any: while one is
 /// under way, others go untimed.

@@ -78,17 +78,14 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   }
   CallLog::Measured measured(log(), call, decided);
   const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
-  if (status == SGEMM_STATUS_SUCCESS &&
-      (call.epilogue.empty() || enqueue_epilogue(call.epilogue, call.m, call.n, call.c.data, call.c.ld, call.stream))) {
+  if (status == SGEMM_STATUS_SUCCESS) {
     return CUBLAS_STATUS_SUCCESS;
   }
   measured.forget();
   if (status == SGEMM_STATUS_EXECUTION_FAILED) {  // after some of the work was enqueued
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  if (status == SGEMM_STATUS_SUCCESS) {
-    why = "libsgemm failed: no epilogue was enqueued";
-  } else if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // cuBLAS would have got it
+  if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // cuBLAS would have got it
     const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;
     why = "no room for the " + std::to_string(megabytes) + " MB that " + decided.by +
           " works in, or operands with which it is slow";
@@ -113,25 +110,33 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
                           call.c.ld,
                           call.batch_count,
                           call.by_address,
-                          call.epilogue.bias != nullptr,
-                          call.epilogue.argument != nullptr,
-                          call.epilogue.activation};
+                          call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
+                          call.epilogue && call.epilogue->bias != nullptr,
+                          call.epilogue && call.epilogue->aux != nullptr};
   const std::lock_guard lock(decisions_mutex_);
   if (const auto known = decisions_.find(question); known != decisions_.end()) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const auto plan_of = call.by_address ? sgemm_library().gemm_batched_plan : sgemm_library().gemm_plan;
-  const sgemm_status_t status = plan_of(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
-                                        call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, &plan);
+  const sgemm_status_t status = plan_of(call, handle, plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
-  const double pass_us = epilogue_us(call.epilogue, call.m, call.n, peak_bytes_per_us(device));
   if (decisions_.size() == kMaxDecisions) {
     decisions_.clear();
   }
-  return decisions_[question] = decide(plan, call.epilogue, pass_us, is_for_library_alone(call));
+  return decisions_[question] = decide(plan);
+}
+
+sgemm_status_t DropIn::plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan) {
+  if (call.epilogue) {
+    return sgemm_library().gemm_with_epilogue_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
+                                                   call.n, call.k, call.a.ld, call.b.ld, call.c.ld, &*call.epilogue,
+                                                   &plan);
+  }
+  const auto plan_of_product = call.by_address ? sgemm_library().gemm_batched_plan : sgemm_library().gemm_plan;
+  return plan_of_product(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k, call.a.ld,
+                         call.b.ld, call.c.ld, call.batch_count, &plan);
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
@@ -149,6 +154,12 @@ sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_han
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {
+  if (call.epilogue) {
+    return sgemm_library().gemm_with_epilogue(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
+                                              call.n, call.k, call.alpha, call.a.data, call.a.ld, call.b.data,
+                                              call.b.ld, call.beta, call.added.data, call.added.ld, call.c.data,
+                                              call.c.ld, &*call.epilogue);
+  }
   if (call.by_address) {
     return sgemm_library().gemm_batched(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
                                         call.k, call.alpha, call.a.addresses, call.a.ld, call.b.addresses, call.b.ld,

@@ -83,8 +83,9 @@ class DropIn {
     sgemm_accuracy_t accuracy;
     sgemm_op_t transa, transb;
     int64_t m, n, k, lda, ldb, ldc, batch_count;
-    bool by_address, bias, argument;
-    Activation activation;
+    bool by_address;
+    std::optional<sgemm_activation_t> activation;  // of an epilogue
+    bool has_bias, has_aux;
 
     auto operator<=>(const Question&) const = default;
   };
@@ -98,6 +99,7 @@ class DropIn {
     return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
   }
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
+  static sgemm_status_t plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
   static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
   static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);

@@ -2,6 +2,8 @@
 
 #include <cublasLt.h>
 
+#include <optional>
+
 #include "drop_in.hpp"
 #include "exported.hpp"
 #include "real_cublas.hpp"
@@ -75,10 +77,11 @@ struct LtProduct {
 };
 
 /// Sets the call's epilogue. Returns why the library can not do it, or an empty text.
-const char* read_epilogue(cublasLtMatmulDesc_t description, Epilogue& epilogue) {
+const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_epilogue_t>& call_epilogue) {
   const auto kind = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
+  sgemm_epilogue_t epilogue{};  // a bias of rows
   bool has_bias = false;
-  bool has_argument = false;
+  bool has_aux = false;
   switch (kind) {
     case CUBLASLT_EPILOGUE_DEFAULT:
       return "";
@@ -89,24 +92,35 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, Epilogue& epilogue) 
       has_bias = true;
       [[fallthrough]];
     case CUBLASLT_EPILOGUE_RELU:
-      epilogue.activation = Activation::relu;
+      epilogue.activation = SGEMM_ACTIVATION_RELU;
+      break;
+    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
+      has_bias = true;
+      [[fallthrough]];
+    case CUBLASLT_EPILOGUE_RELU_AUX:
+      has_aux = true;
+      epilogue.activation = SGEMM_ACTIVATION_RELU;
+      break;
+    case CUBLASLT_EPILOGUE_DRELU:
+      has_aux = true;
+      epilogue.activation = SGEMM_ACTIVATION_RELU_GRADIENT;
       break;
     case CUBLASLT_EPILOGUE_GELU_BIAS:
       has_bias = true;
       [[fallthrough]];
     case CUBLASLT_EPILOGUE_GELU:
-      epilogue.activation = Activation::gelu;
+      epilogue.activation = SGEMM_ACTIVATION_GELU;
       break;
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
       has_bias = true;
       [[fallthrough]];
     case CUBLASLT_EPILOGUE_GELU_AUX:
-      has_argument = true;
-      epilogue.activation = Activation::gelu;
+      has_aux = true;
+      epilogue.activation = SGEMM_ACTIVATION_GELU;
       break;
     case CUBLASLT_EPILOGUE_DGELU:
-      has_argument = true;
-      epilogue.activation = Activation::gelu_gradient;
+      has_aux = true;
+      epilogue.activation = SGEMM_ACTIVATION_GELU_GRADIENT;
       break;
     default:
       return "libsgemm has no such epilogue";
@@ -122,14 +136,16 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, Epilogue& epilogue) 
       return "the bias is not FP32";
     }
   }
-  if (has_argument) {
-    epilogue.argument = static_cast<float*>(
-        attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr)));
-    epilogue.argument_ld = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{0});
-    if (epilogue.argument == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE)) {
+  if (has_aux) {
+    epilogue.aux = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr));
+    epilogue.aux_ld = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{0});
+    const bool of_bits =
+        epilogue.activation == SGEMM_ACTIVATION_RELU || epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT;
+    if (epilogue.aux == nullptr || (!of_bits && !fp32_or_default(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE))) {
       return "the argument of GELU is not FP32";
     }
   }
+  call_epilogue = epilogue;
   return "";
 }
 
@@ -200,16 +216,18 @@ const char* read_product(const LtProduct& product, Call& call) {
     return refusal;
   }
   const bool beta_is_zero = pointer_mode == CUBLASLT_POINTER_MODE_HOST && call.beta != nullptr && *call.beta == 0.0F;
-  if (!beta_is_zero && (product.c != product.d || c.ld != d.ld || c.stride != d.stride)) {
-    return "C and D differ";
+  const bool adds_another = !beta_is_zero && (product.c != product.d || c.ld != d.ld || c.stride != d.stride);
+  if (call.batch_count != 1 && (call.epilogue || adds_another)) {
+    return call.epilogue ? "an epilogue for a batch" : "C and D differ in a batch";
   }
-  // If the epilogue could not be enqueued, cuBLASLt would have to begin again with a C that is no longer there.
-  if (!beta_is_zero && !call.epilogue.empty()) {
-    return "an epilogue and a beta that is not 0";
+  if (adds_another && product.c == product.d) {
+    return "C and D overlap";
   }
-  if (call.batch_count != 1 && !call.epilogue.empty()) {
-    return "an epilogue for a batch";
+  if (adds_another && !call.epilogue) {
+    call.epilogue.emplace();
   }
+  call.added = beta_is_zero ? Matrix<const float>{call.c.data, d.ld}
+                            : Matrix<const float>{static_cast<const float*>(product.c), c.ld};
   return "";
 }
 

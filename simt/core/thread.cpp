@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <optional>
 
@@ -33,6 +34,19 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site
 
 std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site site) {
   return InExecutor()->warp_barriers().gather(mask, value, site);
+}
+
+void cluster_barrier(Site site) { InExecutor()->sync_cluster(site); }
+
+std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site) {
+  constexpr unsigned BYTES = 16;
+  const InExecutor in_executor;
+  if (address % BYTES != 0) {
+    in_executor->fail("a load of four floats from another block's shared memory is not aligned to 16 bytes", site);
+  }
+  std::array<float, 4> four;
+  std::memcpy(four.data(), in_executor->in_cluster(address, rank, site), BYTES);
+  return four;
 }
 
 unsigned block_barrier_count(bool predicate, Site site) {

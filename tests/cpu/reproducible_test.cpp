@@ -82,10 +82,30 @@ TEST(Reproducible, ZerosSpecialNumbersAndRoundingsAreDefined) {
   EXPECT_EQ(bits(element(1.0F, 1.0F, 1.0F, 1.0F, -HostCase::NAN_FLOAT)), 0x7FFFFFFFU);
   EXPECT_EQ(bits(element(HostCase::NAN_FLOAT, 1.0F, 0.0F, 2.0F, 3.0F)), bits(6.0F));
   EXPECT_EQ(bits(element(DENORMAL, 1.0F, 1.0F, 0.0F, 0.0F)), 1U);  // in doubles, as there is no scale
+  EXPECT_EQ(element(2.0F, 3.0F, 1.0F, 0.0F, HostCase::NAN_FLOAT), 6.0F);  // C is not read
   EXPECT_EQ(element(-INF, 2.0F, 1.0F, 0.0F, 0.0F), -INF);
   EXPECT_EQ(element(3e38F, 3.0F, 1.0F, 0.0F, 0.0F), INF);
   EXPECT_EQ(element(3e38F, 3.0F, 0.25F, 0.0F, 0.0F), static_cast<float>(3.0 * 0.25 * 3e38F));
   EXPECT_EQ(element(3.0F, 1.0F, 1.0F, 1.0F, 0x1p-30F), 3.0F);  // one rounding at the end
+}
+
+TEST(Reproducible, LinesWithoutAScaleAreSumsOfDoublesInTheOrderOfK) {
+  constexpr float LARGE = 3.4e38F;  // too large for a scale
+  const auto sum = [](std::vector<float> a) {
+    const std::vector<float> ones(a.size(), 1.0F);
+    const auto k = static_cast<std::int64_t>(a.size());
+    std::vector<float> results;
+    for (const auto& multiply : {reproducible::reference, reproducible::product}) {
+      float c = 0.0F;
+      multiply({{1, 1, k, 1.0F, 0.0F}, a.data(), k, ones.data(), 1, &c, 1});
+      results.push_back(c);
+    }
+    EXPECT_EQ(results[0], results[1]);
+    return results[0];
+  };
+  EXPECT_EQ(sum({LARGE, -LARGE, 1.0F}), 1.0F);
+  EXPECT_EQ(sum({1.0F, LARGE, -LARGE}), 0.0F);
+  EXPECT_EQ(sum({0x1p90F, LARGE, -LARGE}), 0x1p90F);  // a float would lose it
 }
 
 TEST(Reproducible, ScalesAreTheLargestThatFit) {

@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 #include <sgemm/drop_in.h>
 
-#include <cmath>
 #include <thread>
 #include <tuple>
 #include <vector>
 
-#include "epilogue.hpp"
 #include "fake_cublas.hpp"
 #include "fake_handle.hpp"
 #include "fake_sgemm.hpp"
@@ -477,70 +475,72 @@ TEST_F(LtMatmulTest, BatchesReachTheLibrary) {
   EXPECT_EQ(fake_sgemm()->batch_count, 2);
 }
 
-TEST_F(LtMatmulTest, BiasAndRelu) {
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU_BIAS});
-  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
-  a_[0] = -30;
-  expect_by_library([&](float x, int row, int) { return std::fmax(x + bias_[row], 0.0F); });
-}
-
-TEST_F(LtMatmulTest, BiasAlone) {
+TEST_F(LtMatmulTest, ABiasReachesTheLibrary) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
   expect_by_library([&](float x, int row, int) { return x + bias_[row]; });
 }
 
-TEST_F(LtMatmulTest, ReluAlone) {
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
-  alpha_ = -1;
-  expect_by_library([](float x, int, int) { return std::fmax(x, 0.0F); });
-}
-
-TEST_F(LtMatmulTest, GeluWithItsArgument) {
-  std::vector<float> argument(static_cast<size_t>(kN) * kM, -1);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
+/// Each of them reaches the library with its bias, and with its auxiliary matrix and its leading dimension.
+TEST_F(LtMatmulTest, EpiloguesReachTheLibrary) {
+  struct Case {
+    cublasLtEpilogue_t epilogue;
+    sgemm_activation_t activation;
+    bool bias;
+    bool aux;
+  };
+  constexpr int64_t kAuxLd = 128;
+  std::vector<float> aux(kAuxLd * kN);
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.data());
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{kM});
-  alpha_ = 0.1F;
-  std::vector<float> expected_argument(argument.size());
-  expect_by_library([&](float x, int row, int column) {
-    const double y = expected_argument[row + column * kM] = x + bias_[row];
-    return static_cast<float>(y / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (y + 0.044715 * y * y * y))));
-  });
-  for (size_t i = 0; i < argument.size(); ++i) {
-    EXPECT_NEAR(argument[i], expected_argument[i], 1e-5);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, kAuxLd);
+  int products = 0;
+  for (const Case& of : {Case{CUBLASLT_EPILOGUE_BIAS, SGEMM_ACTIVATION_NONE, true, false},
+                         {CUBLASLT_EPILOGUE_RELU, SGEMM_ACTIVATION_RELU, false, false},
+                         {CUBLASLT_EPILOGUE_RELU_BIAS, SGEMM_ACTIVATION_RELU, true, false},
+                         {CUBLASLT_EPILOGUE_RELU_AUX, SGEMM_ACTIVATION_RELU, false, true},
+                         {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, SGEMM_ACTIVATION_RELU, true, true},
+                         {CUBLASLT_EPILOGUE_DRELU, SGEMM_ACTIVATION_RELU_GRADIENT, false, true},
+                         {CUBLASLT_EPILOGUE_GELU, SGEMM_ACTIVATION_GELU, false, false},
+                         {CUBLASLT_EPILOGUE_GELU_BIAS, SGEMM_ACTIVATION_GELU, true, false},
+                         {CUBLASLT_EPILOGUE_GELU_AUX, SGEMM_ACTIVATION_GELU, false, true},
+                         {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, SGEMM_ACTIVATION_GELU, true, true},
+                         {CUBLASLT_EPILOGUE_DGELU, SGEMM_ACTIVATION_GELU_GRADIENT, false, true}}) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
+    for (const float beta : {0.0F, 0.5F}) {
+      beta_ = beta;
+      ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+      expect_computed(++products, 0);
+      const sgemm_epilogue_t& asked = fake_sgemm()->epilogue;
+      EXPECT_EQ(fake_sgemm()->products_with_epilogue, products);
+      EXPECT_EQ(asked.activation, of.activation);
+      EXPECT_EQ(asked.bias_of, SGEMM_BIAS_OF_ROWS);
+      EXPECT_EQ(asked.bias, of.bias ? bias_.data() : nullptr) << of.epilogue;
+      EXPECT_EQ(asked.aux, of.aux ? aux.data() : nullptr) << of.epilogue;
+      EXPECT_EQ(asked.aux_ld, of.aux ? kAuxLd : 0);
+      EXPECT_EQ(fake_sgemm()->c, c_.data());
+    }
   }
 }
 
-TEST_F(LtMatmulTest, GradientOfGelu) {
-  std::vector<float> argument(static_cast<size_t>(kN) * kM);
-  for (size_t i = 0; i < argument.size(); ++i) {
-    argument[i] = 0.4F * static_cast<float>(i) - 3;
-  }
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DGELU});
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.data());
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{kM});
-  expect_by_library(
-      [&](float x, int row, int column) {
-        const float y = argument[row + column * kM];
-        constexpr float kStep = 1.0F / 64;
-        return x * (drop_in::gelu(y + kStep) - drop_in::gelu(y - kStep)) / (2 * kStep);
-      },
-      1e-3);
-}
-
-TEST_F(LtMatmulTest, AnEpilogueThatCostsTooMuchIsCublasWork) {
+/// A plan is asked for once for each kind of epilogue, and holds for all pointers.
+TEST_F(LtMatmulTest, APlanIsThatOfTheEpilogue) {
+  fake_sgemm()->kernel = "cublas";
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
-  fake_sgemm()->cublas_us = fake_sgemm()->predicted_us + 1;
   expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, WhatIsToBeReproducibleIsTheLibrarysWorkWhateverItsEpilogueCosts) {
-  const Reproducible reproducible;
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
-  fake_sgemm()->cublas_us = fake_sgemm()->predicted_us + 1;
-  expect_by_library([](float x, int, int) { return x > 0 ? x : 0; });
+  EXPECT_EQ(fake_sgemm()->epilogue.activation, SGEMM_ACTIVATION_RELU);
+  fake_sgemm()->kernel = "11_bf16x6";
+  matmul();
+  expect_computed(0, 2);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  matmul();
+  expect_computed(1, 2);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data() + 1);
+  c_ = numbers(3);
+  matmul();
+  expect_computed(2, 2);
+  EXPECT_EQ(fake_sgemm()->plans, 2);
 }
 
 TEST_F(LtMatmulTest, OtherEpiloguesAreCublasWork) {
@@ -548,26 +548,37 @@ TEST_F(LtMatmulTest, OtherEpiloguesAreCublasWork) {
   expect_by_cublas();
 }
 
-TEST_F(LtMatmulTest, AnEpilogueForABatchOrWithBetaIsCublasWork) {
+TEST_F(LtMatmulTest, AnEpilogueForABatchIsCublasWork) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
-  beta_ = 1;
-  matmul();
-  expect_computed(0, 1);
-  beta_ = 0;
   for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
     set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
   }
-  matmul();
-  expect_computed(0, 2);
+  expect_by_cublas();
 }
 
-TEST_F(LtMatmulTest, AnotherCIsCublasWork) {
+TEST_F(LtMatmulTest, AnotherCReachesTheLibrary) {
+  std::vector<float> other = numbers(9);
+  beta_ = 0.5F;
+  std::vector<float> expected = other;
+  host_gemm(true, false, kM, kN, k_, alpha_, a_.data(), k_ + 1, b_.data(), k_ + 2, beta_, expected.data(), kLd);
+  ASSERT_EQ(matmul(other.data()), CUBLAS_STATUS_SUCCESS);
+  expect_computed(1, 0);
+  EXPECT_EQ(fake_sgemm()->c, other.data());
+  EXPECT_EQ(c_[1], expected[1]);
+  beta_ = 0;  // it is not read then
+  matmul(nullptr);
+  expect_computed(2, 0);
+  EXPECT_EQ(fake_sgemm()->products_with_epilogue, 1);
+}
+
+TEST_F(LtMatmulTest, AnotherCOfABatchIsCublasWork) {
+  std::vector<float> other = numbers(9);
   beta_ = 1;
-  matmul(a_.data());
+  for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
+  }
+  matmul(other.data());
   expect_computed(0, 1);
-  beta_ = 0;
-  matmul(a_.data());
-  expect_computed(1, 1);
 }
 
 TEST_F(LtMatmulTest, Tf32IsCublasWork) {

@@ -161,3 +161,35 @@ sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t
   return sgemm_gemm_strided_batched(handle, order, transa, transb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc,
                                     0, 1);
 }
+
+sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                             sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                             int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
+                                             sgemm_plan_t* plan) {
+  const sgemm_status_t status = sgemm_gemm_plan(handle, order, transa, transb, m, n, k, lda, ldb, ldd, 1, plan);
+  fake_sgemm()->epilogue = *epilogue;
+  return status;
+}
+
+/// Computes the product and adds its bias.
+sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                        const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
+                                        const float* c, int64_t ldc, float* d, int64_t ldd,
+                                        const sgemm_epilogue_t* epilogue) {
+  for (int64_t column = 0; column < n; ++column) {
+    for (int64_t row = 0; row < m && c != d; ++row) {
+      d[row + column * ldd] = c[row + column * ldc];
+    }
+  }
+  const sgemm_status_t status = sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd);
+  for (int64_t column = 0; column < n; ++column) {
+    for (int64_t row = 0; row < m && epilogue->bias != nullptr; ++row) {
+      d[row + column * ldd] += epilogue->bias[row];
+    }
+  }
+  ++fake_sgemm()->products_with_epilogue;
+  fake_sgemm()->epilogue = *epilogue;
+  fake_sgemm()->c = c;
+  return status;
+}

@@ -24,6 +24,7 @@ struct FakeSgemm {
   int handles = 0;
   int plans = 0;
   int plans_by_address = 0;
+  int products_with_epilogue = 0;
   int products = 0;
   sgemm_order_t order{};
   sgemm_op_t transa{};
@@ -39,6 +40,8 @@ struct FakeSgemm {
   int64_t stride_c = 0;
   int64_t batch_count = 0;
   const float* alpha = nullptr;
+  sgemm_epilogue_t epilogue{};
+  const float* c = nullptr;  ///< where it has an epilogue
   const float* beta = nullptr;
   sgemm_stream_t stream = nullptr;
   sgemm_accuracy_t accuracy{};

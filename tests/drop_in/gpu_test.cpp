@@ -8,11 +8,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gpu/all_memory.hpp"
@@ -379,54 +381,119 @@ struct LtCase {
   cublasLtEpilogue_t epilogue;
   bool bias;
   bool argument;
+
+  bool is_mask() const {
+    return epilogue == CUBLASLT_EPILOGUE_RELU_AUX || epilogue == CUBLASLT_EPILOGUE_RELU_AUX_BIAS ||
+           epilogue == CUBLASLT_EPILOGUE_DRELU;
+  }
+  bool is_gradient() const { return epilogue == CUBLASLT_EPILOGUE_DGELU || epilogue == CUBLASLT_EPILOGUE_DRELU; }
+};
+
+/// A call of cublasLtMatmul with an epilogue: D has `m` rows, and A is transposed.
+class LtCall {
+ public:
+  LtCall(const LtCase& of, int m, int n, int k, const Numbers& bias)
+      : argument_ld_(of.is_mask() ? (m + 127) / 128 * 128 : (m + 3) / 4 * 4),
+        argument_(normal(static_cast<size_t>(argument_ld_) * n, 5)) {
+    EXPECT_EQ(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
+    if (of.bias) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.get());
+    }
+    if (of.argument) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.get());
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, argument_ld_);
+    }
+    EXPECT_EQ(cublasLtMatrixLayoutCreate(&a_layout_, CUDA_R_32F, k, m, k), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutCreate(&b_layout_, CUDA_R_32F, k, n, k), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutCreate(&d_layout_, CUDA_R_32F, m, n, m), CUBLAS_STATUS_SUCCESS);
+  }
+  ~LtCall() {
+    cublasLtMatmulDescDestroy(description_);
+    for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, d_layout_}) {
+      cublasLtMatrixLayoutDestroy(layout);
+    }
+  }
+  LtCall(const LtCall&) = delete;
+  LtCall& operator=(const LtCall&) = delete;
+
+  cublasStatus_t run(decltype(&cublasLtMatmul) function, cublasLtHandle_t lt, const Numbers& a, const Numbers& b,
+                     float beta, const Numbers& c, const Numbers& d, cudaStream_t stream) const {
+    const float alpha = 0.1F;
+    return function(lt, description_, &alpha, a.get(), a_layout_, b.get(), b_layout_, &beta, c.get(), d_layout_,
+                    d.get(), d_layout_, nullptr, nullptr, 0, stream);
+  }
+
+  Numbers& argument() { return argument_; }
+  /// The bit of an element, in a mask as argument().read() gives it.
+  bool bit(const std::vector<float>& mask, int row, int column) const {
+    const int64_t bit = row + column * argument_ld_;
+    uint32_t word = 0;
+    std::memcpy(&word, &mask[static_cast<size_t>(bit / 32)], sizeof word);
+    return (word >> static_cast<unsigned>(bit % 32) & 1U) != 0;
+  }
+
+ private:
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t which, Value value) {
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(description_, which, &value, sizeof value), CUBLAS_STATUS_SUCCESS);
+  }
+
+  int64_t argument_ld_;
+  Numbers argument_;
+  cublasLtMatmulDesc_t description_ = nullptr;
+  cublasLtMatrixLayout_t a_layout_ = nullptr;
+  cublasLtMatrixLayout_t b_layout_ = nullptr;
+  cublasLtMatrixLayout_t d_layout_ = nullptr;
 };
 
 class LtMatmulGpuTest : public DropInGpuTest, public testing::WithParamInterface<LtCase> {};
 
+/// Where C is not read, where it is D, and where it is another matrix; with rows that kernels move in pairs, and
+/// others.
 TEST_P(LtMatmulGpuTest, IsLikeCublas) {
   const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
-  cublasLtMatmulDesc_t description = nullptr;
-  cublasLtMatrixLayout_t a_layout = nullptr, b_layout = nullptr, d_layout = nullptr;
-  CUBLAS_OK(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
-    EXPECT_EQ(cublasLtMatmulDescSetAttribute(description, which, &value, sizeof value), CUBLAS_STATUS_SUCCESS);
-  };
-  // Rows of the auxiliary matrix begin at multiples of 16 bytes.
-  const int64_t argument_ld = (kM + 3) / 4 * 4;
-  Numbers argument(normal(static_cast<size_t>(argument_ld) * kN, 5));
-  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(GetParam().epilogue));
-  if (GetParam().bias) {
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_->get());
-  }
-  if (GetParam().argument) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument.get());
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, argument_ld);
-  }
-  CUBLAS_OK(cublasLtMatrixLayoutCreate(&a_layout, CUDA_R_32F, kK, kM, kK));
-  CUBLAS_OK(cublasLtMatrixLayoutCreate(&b_layout, CUDA_R_32F, kK, kN, kK));
-  CUBLAS_OK(cublasLtMatrixLayoutCreate(&d_layout, CUDA_R_32F, kM, kN, kM));
+  const LtCase& of = GetParam();
+  const Numbers other(old_c_);
   Numbers d(old_c_);
-  const float alpha = 0.1F;
-  const float beta = 0;
-  const auto call = [&](decltype(&cublasLtMatmul) function) {
-    return function(lt_, description, &alpha, a_->get(), a_layout, b_->get(), b_layout, &beta, d.get(), d_layout,
-                    d.get(), d_layout, nullptr, nullptr, 0, stream_);
-  };
-  if (call(cublas) == CUBLAS_STATUS_NOT_SUPPORTED) {
-    GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32";
-  }
-  expect_like_cublas(
-      d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
-  if (GetParam().argument && GetParam().epilogue != CUBLASLT_EPILOGUE_DGELU) {
-    CUBLAS_OK(call(&cublasLtMatmul));
-    const std::vector<float> ours = argument.read();
-    CUBLAS_OK(call(cublas));
-    expect_near(ours, argument.read());
-  }
-  cublasLtMatmulDescDestroy(description);
-  for (const cublasLtMatrixLayout_t layout : {a_layout, b_layout, d_layout}) {
-    cublasLtMatrixLayoutDestroy(layout);
+  for (const int m : {kM, kM - 1}) {
+    for (const auto& [beta, c] : {std::pair<float, const Numbers*>{0.0F, &d}, {0.5F, &d}, {-0.75F, &other}}) {
+      LtCall lt_call(of, m, kN, kK, *bias_);
+      const auto call = [&, beta = beta, c = c](decltype(&cublasLtMatmul) function) {
+        return lt_call.run(function, lt_, *a_, *b_, beta, *c, d, stream_);
+      };
+      if (call(cublas) == CUBLAS_STATUS_NOT_SUPPORTED) {
+        GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32, with " << m << " rows and beta " << beta;
+      }
+      expect_like_cublas(
+          d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
+      if (!of.argument || of.is_gradient()) {
+        continue;
+      }
+      const auto written_by = [&](decltype(&cublasLtMatmul) function) {
+        d.write(old_c_);
+        EXPECT_EQ(call(function), CUBLAS_STATUS_SUCCESS);
+        return lt_call.argument().read();
+      };
+      const std::vector<float> ours = written_by(&cublasLtMatmul);
+      const std::vector<float> our_d = d.read();
+      const std::vector<float> theirs = written_by(cublas);
+      const std::vector<float> their_d = d.read();
+      if (!of.is_mask()) {
+        expect_near(ours, theirs);
+        continue;
+      }
+      int wrong = 0;
+      for (int column = 0; column < kN; ++column) {
+        for (int row = 0; row < m; ++row) {
+          const size_t at = row + static_cast<size_t>(column) * m;
+          const bool near_zero = our_d[at] < 1e-4F && their_d[at] < 1e-4F;  // where roundings decide
+          wrong += lt_call.bit(ours, row, column) != lt_call.bit(theirs, row, column) && !near_zero ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(wrong, 0) << "bits, with " << m << " rows and beta " << beta;
+    }
   }
 }
 
@@ -434,9 +501,46 @@ INSTANTIATE_TEST_SUITE_P(
     Epilogues, LtMatmulGpuTest,
     testing::Values(LtCase{CUBLASLT_EPILOGUE_DEFAULT, false, false}, LtCase{CUBLASLT_EPILOGUE_BIAS, true, false},
                     LtCase{CUBLASLT_EPILOGUE_RELU, false, false}, LtCase{CUBLASLT_EPILOGUE_RELU_BIAS, true, false},
+                    LtCase{CUBLASLT_EPILOGUE_RELU_AUX, false, true},
+                    LtCase{CUBLASLT_EPILOGUE_RELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DRELU, false, true},
                     LtCase{CUBLASLT_EPILOGUE_GELU, false, false}, LtCase{CUBLASLT_EPILOGUE_GELU_BIAS, true, false},
                     LtCase{CUBLASLT_EPILOGUE_GELU_AUX, false, true},
                     LtCase{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DGELU, false, true}),
     [](const auto& info) { return "epilogue_" + std::to_string(info.param.epilogue); });
+
+/// An argument of 0 and one of NaN, whose bits roundings do not decide.
+TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
+  const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
+  constexpr int kZeroRow = 5;
+  constexpr int kNanRow = 7;
+  std::vector<float> a = normal(size_t{kM} * kK, 1);
+  for (int k = 0; k < kK; ++k) {
+    a[kZeroRow * size_t{kK} + k] = 0;
+  }
+  a[kNanRow * size_t{kK}] = std::nanf("");
+  const Numbers operand(a);
+  Numbers d(old_c_);
+  LtCall lt_call({CUBLASLT_EPILOGUE_RELU_AUX, false, true}, kM, kN, kK, *bias_);
+  const auto written_by = [&](decltype(&cublasLtMatmul) function) {
+    EXPECT_EQ(lt_call.run(function, lt_, operand, *b_, 0, d, d, stream_), CUBLAS_STATUS_SUCCESS);
+    return lt_call.argument().read();
+  };
+  if (lt_call.run(cublas, lt_, operand, *b_, 0, d, d, stream_) == CUBLAS_STATUS_NOT_SUPPORTED) {
+    GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32";
+  }
+  const std::vector<float> theirs = written_by(cublas);
+  const std::vector<float> their_d = d.read();
+  const std::vector<float> ours = written_by(&cublasLtMatmul);
+  const std::vector<float> our_d = d.read();
+  for (const int row : {kZeroRow, kNanRow}) {
+    for (int column = 0; column < kN; ++column) {
+      const size_t at = row + static_cast<size_t>(column) * kM;
+      ASSERT_EQ(lt_call.bit(ours, row, column), lt_call.bit(theirs, row, column))
+          << row << ", " << column << ": D is " << our_d[at] << ", cuBLAS's is " << their_d[at];
+      ASSERT_TRUE(our_d[at] == their_d[at] || (std::isnan(our_d[at]) && std::isnan(their_d[at])))
+          << row << ", " << column << ": D is " << our_d[at] << ", cuBLAS's is " << their_d[at];
+    }
+  }
+}
 
 }  // namespace

@@ -774,5 +774,109 @@ TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
   EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
 }
 
+/// Small products in one launch, whose blocks split their operands themselves.
+class SmallTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmCase product;
+    std::tie(product.order, product.transa, product.transb) = GetParam();
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    return product;
+  }
+
+  /// With k in each number of parts that it has k-tiles for.
+  static void expect_right_small(
+      const GemmCase& product, std::size_t divisions, const Change& change = [](auto&) {}) {
+    GemmOperands measure(product);
+    const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS);
+    EXPECT_EQ(algorithms.size(), divisions);
+    expect_right_in(algorithms, product, change, [](auto&, auto&) {});
+  }
+};
+
+using LengthySmallTest = SmallTest;
+
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) {
+  GemmCase product = with(132, 260, 68);
+  product.alpha = -1.5F;
+  product.beta = 0.5F;
+  expect_right_small(product, 2);
+}
+
+TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
+
+TEST_P(LengthySmallTest, LinesWithPadding) {
+  GemmCase product = with(20, 136, 132);
+  product.padding = 4;
+  expect_right_small(product, 3);
+}
+
+TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
+  GemmCase product = with(132, 36, 72);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_small(product, 2);
+  }
+}
+
+/// Denormal numbers keep all of their digits beside large ones. Numbers so large that they overflow with the scale that
+/// all have, or sums of them, are computed again.
+TEST_P(SmallTest, NumbersOfAnySize) {
+  expect_right_small(with(152, 132, 200), 4, [](GemmOperands& operands) {
+    const GemmCase& of = operands.of;
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      for (std::int64_t row = 0; row < of.m; row += 5) {
+        operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
+      }
+      for (std::int64_t column = 0; column < of.n; column += 3) {
+        operands.op_b(0, k, column) *= column % 2 == 1 && k < 140 ? 0x1p-20F : 0x1p45F;
+      }
+      operands.op_a(0, 1, k) *= 0x1p-130F;
+      operands.op_b(0, k, 1) *= 0x1p-128F;
+    }
+    operands.op_b(0, 30, 130) = 0x1p106F;
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 11, 100) = NAN_FLOAT;
+    operands.op_a(0, 151, 199) = INF;
+    operands.op_b(0, 20, 130) = -INF;
+  });
+}
+
+TEST_P(LengthySmallTest, Batches) {
+  GemmCase product = with(140, 132, 132);
+  product.batch = 3;
+  product.beta = 1.0F;
+  expect_right_small(product, 3, [](GemmOperands& operands) {
+    operands.op_a(1, 3, 7) = INF;
+    operands.op_b(2, 5, 1) = NAN_FLOAT;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, SmallTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
+  const auto count = [](std::int64_t size, std::int64_t products) {
+    GemmCase product{size, size, 64};
+    GemmOperands measure(product);
+    GemmBatch batch = batch_of(measure);
+    batch.count = products;
+    return small_bf16x6_algorithms(batch, 4).size();
+  };
+  EXPECT_EQ(count(512, 1), 1U);
+  EXPECT_EQ(count(516, 1), 0U);
+  EXPECT_EQ(count(256, 4), 1U);
+  EXPECT_EQ(count(256, 5), 0U);
+  EXPECT_EQ(count(130, 1), 0U);
+}
+
 }  // namespace
 }  // namespace sgemm::test

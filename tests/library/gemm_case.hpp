@@ -193,9 +193,38 @@ class GemmOperands {
   Mirrored<float> scalars;
 };
 
+/// Checks on the host that nothing was written around the elements of a matrix that was made with OUTSIDE.
+inline void expect_nothing_around(StoredMatrix& matrix, const GemmCase& of) {
+  std::vector<float> untouched = matrix.memory().host();
+  for (std::int64_t item = 0; item < of.batch; ++item) {
+    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+      for (std::int64_t column = 0; column < matrix.columns(); ++column) {
+        untouched[matrix.index(item, row, column)] = OUTSIDE;
+      }
+    }
+  }
+  EXPECT_EQ(std::count(untouched.begin(), untouched.end(), OUTSIDE), static_cast<std::int64_t>(untouched.size()))
+      << "something around a matrix was written: " << of.describe();
+}
+
+/// Whether a number is the expected one within a bound. NaN is NaN, and Inf is Inf of the same sign.
+inline bool is_within(float got, double expected, double bound) {
+  return std::isnan(expected)   ? std::isnan(got)
+         : std::isinf(expected) ? static_cast<double>(got) == expected
+                                : std::fabs(got - expected) <= bound;
+}
+
 /// The results that a case has to have, computed before the call for at most `most_rows` rows of each C.
 class Expected {
  public:
+  struct Element {
+    std::size_t index;
+    std::int64_t row;
+    std::int64_t column;
+    double value;
+    double bound;
+  };
+
   explicit Expected(GemmOperands& operands, std::int64_t most_rows = 64) : before_(operands.c.memory().host()) {
     const GemmCase& of = operands.of;
     const std::int64_t count = std::min(of.m, most_rows);
@@ -216,29 +245,16 @@ class Expected {
   /// Checks the device's elements, and that nothing else of C's memory has changed. The host has the elements then.
   void check(GemmOperands& operands) const {
     const std::vector<float>& after = operands.c.memory().download();
-    std::vector<float> untouched = after;
     int wrong = 0;
     for (const Element& expected : elements_) {
       const float got = after[expected.index];
-      const bool right = std::isnan(expected.value)   ? std::isnan(got)
-                         : std::isinf(expected.value) ? static_cast<double>(got) == expected.value
-                                                      : std::fabs(got - expected.value) <= expected.bound;
-      if (!right && ++wrong <= 3) {
+      if (!is_within(got, expected.value, expected.bound) && ++wrong <= 3) {
         ADD_FAILURE() << operands.of.describe() << ": element " << expected.index << " is " << got << ", expected "
                       << expected.value << " within " << expected.bound;
       }
     }
     EXPECT_EQ(wrong, 0) << operands.of.describe();
-    const GemmCase& of = operands.of;
-    for (std::int64_t item = 0; item < of.batch; ++item) {
-      for (std::int64_t row = 0; row < of.m; ++row) {
-        for (std::int64_t column = 0; column < of.n; ++column) {
-          untouched[operands.c.index(item, row, column)] = OUTSIDE;
-        }
-      }
-    }
-    EXPECT_EQ(std::count(untouched.begin(), untouched.end(), OUTSIDE), static_cast<std::int64_t>(untouched.size()))
-        << "something around C was written: " << of.describe();
+    expect_nothing_around(operands.c, operands.of);
   }
 
   /// Checks that all of the device's memory of C is as it was, bit for bit.
@@ -249,13 +265,9 @@ class Expected {
     })) << operands.of.describe();
   }
 
- private:
-  struct Element {
-    std::size_t index;
-    double value;
-    double bound;
-  };
+  const std::vector<Element>& elements() const { return elements_; }
 
+ private:
   template <class At>
   static double largest(std::int64_t rows, std::int64_t columns, const At& at) {
     double most = 0.0;
@@ -290,11 +302,11 @@ class Expected {
     const auto k = static_cast<double>(of.k);
     const double factor = (of.accuracy == SGEMM_ACCURACY_FP32 ? 4.0 : 148.0) + 2.0 * std::sqrt(k);
     double bound = factor * EPS * size + 0x1p-149 + 0x1p-139 * k * std::fabs(of.alpha) * largest_product_;
-    if (of.accuracy == SGEMM_ACCURACY_NORMWISE || of.accuracy == SGEMM_ACCURACY_ROWWISE) {
+    if (of.accuracy >= SGEMM_ACCURACY_NORMWISE) {
       const double of_largest = of.accuracy == SGEMM_ACCURACY_NORMWISE ? 2.0 : 12.2;
       bound += of_largest * k * EPS * std::fabs(of.alpha) * largest_a * largest_b;
     }
-    return {index, value, bound};
+    return {index, row, column, value, bound};
   }
 
   std::vector<float> before_;

@@ -233,6 +233,55 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
                                             const float* const* a, int64_t lda, const float* const* b, int64_t ldb,
                                             const float* beta, float* const* c, int64_t ldc, int64_t batch_count);
 
+/* ---- Products with an epilogue: what is done to each element before it is stored ---- */
+
+/* A function of an element's argument x = alpha * op(A) * op(B) + beta * C + bias. NaN stays NaN. */
+typedef enum {
+  SGEMM_ACTIVATION_NONE = 0,
+  SGEMM_ACTIVATION_RELU = 1,          /* max(x, 0). If there is an `aux`, x > 0 becomes a bit of the mask there */
+  SGEMM_ACTIVATION_GELU = 2,          /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). If there is an `aux`, x is
+                                         stored there */
+  SGEMM_ACTIVATION_RELU_GRADIENT = 3, /* x where the mask in `aux` has a bit, otherwise 0 */
+  SGEMM_ACTIVATION_GELU_GRADIENT = 4  /* x times the derivative of GELU at the element of `aux` */
+} sgemm_activation_t;
+
+/* A bias has one number for each row of D, or one for each column. */
+typedef enum { SGEMM_BIAS_OF_ROWS = 0, SGEMM_BIAS_OF_COLUMNS = 1 } sgemm_bias_t;
+
+/* A mask has bits in place of elements: bit number i of the memory is the i % 8th lowest of byte i / 8. Its leading
+ * dimension is in bits, and a multiple of this. */
+#define SGEMM_MASK_ALIGNMENT 128
+
+/* Epilogues are those of cuBLASLt with FP32: a product in column-major order with a bias of rows is its BIAS. Zeros are
+ * no epilogue. */
+typedef struct {
+  sgemm_activation_t activation;
+  sgemm_bias_t bias_of;
+  const float* bias; /* m or n numbers in the GPU's memory; null: none */
+  void* aux;         /* a matrix of the size and order of D in the GPU's memory: a mask with ReLU, floats with GELU. A
+                        gradient needs one. Null: none */
+  int64_t aux_ld;    /* its leading dimension, in elements or bits */
+} sgemm_epilogue_t;
+
+/* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
+ * this form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass
+ * over D follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their
+ * arguments.
+ *
+ * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
+ * and may be null then. Neither of them overlaps `bias` or `aux`. In the last word of 32 bits of a row of the mask (of
+ * a column, if column-major), bits beyond D become 0.
+ *
+ * INVALID_VALUE: as in sgemm_gemm(), for D as for C; `epilogue` is null; an enumerator that does not exist; a gradient
+ * without `aux`, or an `aux` without an activation; an aux_ld below the length of a column of D (of a row, if
+ * row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask; a pointer that is not aligned to 4 bytes; C is D with
+ * another leading dimension. EXECUTION_FAILED: D may hold the product without the epilogue. */
+SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
+                                                  const float* alpha, const float* a, int64_t lda, const float* b,
+                                                  int64_t ldb, const float* beta, const float* c, int64_t ldc, float* d,
+                                                  int64_t ldd, const sgemm_epilogue_t* epilogue);
+
 /* ---- What a call would do ---- */
 
 /* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
@@ -260,6 +309,14 @@ SGEMM_API sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t or
 SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                                  int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
+
+/* The same for sgemm_gemm_with_epilogue() with beta = 0 or a C that is D, and an `epilogue` whose pointers are not
+ * looked at unless they are null. The times include a pass over D, where it takes one; cuBLAS is taken to have the
+ * epilogue. */
+SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                                       sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                                       int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
+                                                       sgemm_plan_t* plan);
 
 /* ---- Calibration ---- */
 

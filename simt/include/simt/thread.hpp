@@ -37,6 +37,14 @@ unsigned lane();
 /// __syncthreads_count: waits for all threads of the block, and returns for how many of them `predicate` holds.
 unsigned block_barrier_count(bool predicate, Site site);
 
+// ---- Clusters ----
+
+/// barrier.cluster, arrive and wait: for all threads of the cluster's blocks.
+void cluster_barrier(Site site);
+/// ld.shared::cluster.v4: what lies at a shared address, aligned to 16 bytes, in the dynamic shared memory of the block
+/// of that rank in the cluster. No check watches it.
+std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site);
+
 // ---- Tensor cores ----
 
 /// A lane's part of A (16 x 8) and B (8 x 8) for mma.sync.m16n8k8 with TF32 operands.

@@ -1,0 +1,111 @@
+#include "epilogue_pass.hpp"
+
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/target.hpp"
+#include "epilogue_elements.cuh"
+#include "host/launch.cuh"
+#include "status_error.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace {
+
+constexpr int THREADS = 256;
+constexpr int WARP_SIZE = 32;
+constexpr int ROWS = 8;  // of a thread: their loads are under way together
+constexpr std::int64_t MOST_BLOCKS = std::int64_t{1} << 20;
+
+/// The blocks of a matrix: each has THREADS neighbouring columns of ROWS rows at a time, so that a warp has a word of a
+/// mask.
+struct Blocks {
+  std::int64_t along_rows;
+  std::int64_t all;
+
+  explicit Blocks(const GemmProblem& p)
+      : along_rows(ceil_div<std::int64_t>(p.n, THREADS)), all(along_rows * ceil_div<std::int64_t>(p.m, ROWS)) {}
+  std::int64_t launched() const { return std::min(all, MOST_BLOCKS); }
+};
+
+/// Calls `work(first_row, column)` for what a thread has. The column may lie outside.
+template <class Work>
+__device__ __forceinline__ void for_each_column(const Blocks& blocks, const Work& work) {
+  for (std::int64_t block = blockIdx.x; block < blocks.all; block += gridDim.x) {
+    work(block / blocks.along_rows * ROWS, block % blocks.along_rows * THREADS + threadIdx.x);
+  }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    copy_kernel(GemmProblem p, const float* from, std::int64_t ld, Blocks blocks) {
+  if (p.scalars_on_device() && *p.beta_at == 0.0F) {
+    return;
+  }
+  for_each_column(blocks, [&](std::int64_t first_row, std::int64_t column) {
+    for (std::int64_t row = first_row; column < p.n && row < min(first_row + ROWS, p.m); ++row) {
+      p.c[row * p.ldc + column] = from[row * ld + column];
+    }
+  });
+}
+
+__global__ void __launch_bounds__(THREADS) epilogue_kernel(GemmProblem p, GemmEpilogue epilogue, Blocks blocks) {
+  for_each_column(blocks, [&](std::int64_t first_row, std::int64_t column) {
+    float x[ROWS] = {};
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+      if (first_row + i < p.m && column < p.n) {
+        x[i] = p.c[(first_row + i) * p.ldc + column];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+      const std::int64_t row = first_row + i;
+      const bool inside = row < p.m && column < p.n;
+      if (inside) {
+        x[i] += bias_of(epilogue, row, column);
+      }
+      if (epilogue.writes_mask()) {
+        const unsigned word = __ballot_sync(~0U, inside && passes_relu(x[i]) ? 1 : 0);
+        if (inside && threadIdx.x % WARP_SIZE == 0) {
+          *mask_word(epilogue, row, column) = word;
+        }
+      }
+      if (inside) {
+        p.c[row * p.ldc + column] = activated(epilogue, x[i], row, column);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace SGEMM_TARGET
+
+double epilogue_pass_bytes(const GemmEpilogue& epilogue) {
+  const bool moves_argument = epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const double finishing = !epilogue.changes_elements() ? 0.0 : moves_argument ? 12.0 : 8.0;
+  return finishing + (epilogue.c_is_another_matrix ? 8.0 : 0.0);
+}
+
+void prepare_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
+  if (epilogue.c_is_another_matrix && (p.scalars_on_device() || p.beta != 0.0F)) {
+    const Blocks blocks(p);
+    launch(copy_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue.c, epilogue.ldc, blocks);
+  }
+}
+
+void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
+  if (epilogue.changes_elements()) {
+    const Blocks blocks(p);
+    try {
+      launch(epilogue_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue, blocks);
+    } catch (const CudaError&) {
+      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
+    }
+  }
+}
+
+}  // namespace sgemm

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "gemm_epilogue.hpp"
+#include "gemm_problem.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace sgemm {
+
+// An epilogue in kernels of its own, before and behind the product, where the kernel that multiplies has none.
+
+/// Bytes that these kernels move for each element of D.
+double epilogue_pass_bytes(const GemmEpilogue& epilogue);
+
+/// Enqueues a copy of C to D, if C is another matrix and may be read. Throws CudaError.
+void prepare_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
+
+/// Enqueues the rest of the epilogue for D, which has alpha * op(A) * op(B) + beta * C. C may be gone by then, so that
+/// nothing can be begun again: throws a StatusError of SGEMM_STATUS_EXECUTION_FAILED.
+void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
+
+}  // namespace sgemm

@@ -1,0 +1,175 @@
+// Products with an epilogue through the C interface: all kinds, what is refused, and plans. Compiled for the executor
+// and for GPUs.
+
+#include "epilogue_case.hpp"
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_REPRODUCIBLE}) {
+    if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && !has_wgmma()) {
+      continue;
+    }
+    for (const EpilogueKind& kind : EPILOGUES) {
+      for (const sgemm_order_t order : ORDERS) {
+        for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
+          for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+            GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
+            product.accuracy = accuracy;
+            product.pointer_mode = mode;
+            expect_right(handle, product, kind);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlock) {
+  const Handle handle;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right(handle, {9, 300, 5}, kind);
+    expect_right(handle, {300, 9, 5, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F}, kind);
+  }
+}
+
+TEST(EpilogueInterfaceTest, EmptySums) {
+  const Handle handle;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right(handle, {5, 6, 0, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, kind);
+  }
+}
+
+TEST(EpilogueInterfaceTest, WithoutAnEpilogueItIsTheProduct) {
+  const Handle handle;
+  expect_right(handle, {33, 20, 7, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, EpilogueKind{});
+}
+
+/// A call whose arguments may be spoilt one at a time.
+class RefusalTest : public testing::Test {
+ protected:
+  RefusalTest()
+      : operands_({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
+                  {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true}),
+        epilogue(operands_.epilogue()),
+        c(operands_.gemm.c.data()),
+        d(operands_.d().data()) {}
+
+  sgemm_status_t run() {
+    GemmOperands& gemm = operands_.gemm;
+    return sgemm_gemm_with_epilogue(handle_, gemm.of.order, gemm.of.transa, gemm.of.transb, gemm.of.m, gemm.of.n,
+                                    gemm.of.k, &gemm.of.alpha, gemm.a.data(), gemm.a.ld(), gemm.b.data(), gemm.b.ld(),
+                                    &beta, c, ldc, d, ldd, given);
+  }
+  void expect_refused() {
+    EXPECT_EQ(run(), SGEMM_STATUS_INVALID_VALUE);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(operands_.other_d.memory().download(),
+              std::vector<float>(operands_.other_d.memory().host().size(), OUTSIDE));
+  }
+
+ private:
+  Handle handle_;
+  EpilogueOperands operands_;
+
+ protected:
+  sgemm_epilogue_t epilogue;
+  const sgemm_epilogue_t* given = &epilogue;
+  float beta = 1.0F;
+  const float* c;
+  std::int64_t ldc = 30;
+  float* d;
+  std::int64_t ldd = 30;
+};
+
+TEST_F(RefusalTest, OfWhatIsNoEpilogue) {
+  given = nullptr;
+  expect_refused();
+}
+
+TEST_F(RefusalTest, OfEnumerators) {
+  epilogue.activation = static_cast<sgemm_activation_t>(5);
+  expect_refused();
+  epilogue.activation = SGEMM_ACTIVATION_RELU;
+  epilogue.bias_of = static_cast<sgemm_bias_t>(2);
+  expect_refused();
+}
+
+TEST_F(RefusalTest, OfAuxiliaryMatrices) {
+  epilogue.aux_ld = 64;  // no multiple of 128
+  expect_refused();
+  epilogue.aux_ld = 0;
+  expect_refused();
+  epilogue.aux_ld = 29;  // shorter than a row
+  epilogue.activation = SGEMM_ACTIVATION_GELU;
+  expect_refused();
+  epilogue.aux_ld = 128;
+  epilogue.activation = SGEMM_ACTIVATION_NONE;
+  expect_refused();
+  void* const aux = epilogue.aux;
+  for (const sgemm_activation_t gradient : {SGEMM_ACTIVATION_RELU_GRADIENT, SGEMM_ACTIVATION_GELU_GRADIENT}) {
+    epilogue.activation = gradient;
+    epilogue.aux = nullptr;
+    expect_refused();
+    epilogue.aux = static_cast<char*>(aux) + 2;
+    expect_refused();
+  }
+}
+
+TEST_F(RefusalTest, OfMatricesC) {
+  c = nullptr;
+  expect_refused();
+  c = d;
+  ldd = 31;
+  expect_refused();
+  ldd = 30;
+  ldc = 29;
+  expect_refused();
+}
+
+TEST_F(RefusalTest, ButNotOfACThatIsNotRead) {
+  beta = 0.0F;
+  c = nullptr;
+  EXPECT_EQ(run(), SGEMM_STATUS_SUCCESS);
+}
+
+sgemm_plan_t plan_of(sgemm_handle_t handle, std::int64_t size, sgemm_op_t transa, const sgemm_epilogue_t& epilogue) {
+  sgemm_plan_t plan{};
+  EXPECT_EQ(sgemm_gemm_with_epilogue_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, transa, SGEMM_OP_N, size, size, size, size,
+                                          size, size, &epilogue, &plan),
+            SGEMM_STATUS_SUCCESS);
+  return plan;
+}
+
+/// In the store an epilogue takes no time in the prediction, and a pass of its own does.
+TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 11 needs wgmma";
+  }
+  const Handle handle;
+  constexpr std::int64_t SIZE = 2048;
+  const float bias = 0.0F;
+  const sgemm_epilogue_t none{};
+  const sgemm_epilogue_t with_bias{SGEMM_ACTIVATION_NONE, SGEMM_BIAS_OF_ROWS, &bias, nullptr, 0};
+  const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
+  const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
+  EXPECT_STREQ(in_store.kernel, "11_bf16x6");
+  EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+  EXPECT_EQ(in_store.launches, product.launches);
+
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  const sgemm_plan_t alone = plan_of(handle, SIZE, SGEMM_OP_T, none);
+  const sgemm_plan_t with_pass = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
+  EXPECT_GT(with_pass.predicted_us, alone.predicted_us + 5);
+  EXPECT_EQ(with_pass.launches, alone.launches + 1);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,151 @@
+// Epilogues in the kernels of chapters 09, 11, 12 and 13, in every configuration, on sizes for which the library would
+// call cuBLAS.
+
+#include "algorithms.hpp"
+#include "epilogue_case.hpp"
+#include "gemm_batch.hpp"
+#include "gemm_call.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// All that have epilogues. So few multiprocessors divide tiles along k.
+std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, const GemmBatch& batch) {
+  constexpr int FEW = 3;
+  std::vector<Algorithm> all = accuracy == SGEMM_ACCURACY_FP32            ? every_layout_algorithms(batch, FEW)
+                               : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, FEW)
+                               : accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, FEW)
+                                                                          : int8x6_algorithms(batch, FEW);
+  all.erase(std::remove_if(all.begin(), all.end(), [](const Algorithm& one) { return !one.launch_with_epilogue; }),
+            all.end());
+  return all;
+}
+
+using Change = std::function<void(GemmOperands&)>;
+
+void expect_right_in_every_algorithm(
+    const GemmCase& product, const EpilogueKind& kind, const Change& change = [](auto&) {}) {
+  EpilogueOperands given(product, kind);
+  change(given.gemm);
+  const ExpectedEpilogue expected(given, 150);
+  const std::vector<Algorithm> algorithms = algorithms_with_epilogues(product.accuracy, batch_of(given.gemm));
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 6
+                               : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
+                                                                            : 4);
+  for (const Algorithm& algorithm : algorithms) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+    EpilogueOperands operands(product, kind);
+    change(operands.gemm);
+    operands.gemm.upload();
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    const sgemm_epilogue_t epilogue = operands.epilogue();
+    const bool on_device = product.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
+    GemmCall call;
+    call.order = product.order;
+    call.transa = product.transa;
+    call.transb = product.transb;
+    call.m = product.m;
+    call.n = product.n;
+    call.k = product.k;
+    call.alpha = on_device ? operands.gemm.scalars.device() : &product.alpha;
+    call.beta = on_device ? operands.gemm.scalars.device() + 1 : &product.beta;
+    call.a = {operands.gemm.a.data(), operands.gemm.a.ld()};
+    call.b = {operands.gemm.b.data(), operands.gemm.b.ld()};
+    call.c = {operands.d().data(), operands.d().ld()};
+    algorithm.launch_with_epilogue(row_major(call, product.pointer_mode),
+                                   row_major(call, {{operands.gemm.c.data(), operands.gemm.c.ld()}, &epilogue}),
+                                   workspace.device(), nullptr);
+    expected.check(operands);
+  }
+}
+
+class EpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {
+ protected:
+  /// Of the two layouts for which all chapters have epilogues: B lies along k in the row-major form, or across k.
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, bool along_k) const {
+    GemmCase product;
+    std::tie(product.accuracy, product.order) = GetParam();
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = along_k ? SGEMM_OP_T : SGEMM_OP_N;
+    return product;
+  }
+};
+
+TEST_P(EpilogueTest, SizesOnBothSidesOfTiles) {
+  bool along_k = true;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    GemmCase product = with(131, 259, 67, along_k);
+    product.alpha = -1.5F;
+    product.beta = 0.5F;
+    expect_right_in_every_algorithm(product, kind);
+    along_k = !along_k;
+  }
+}
+
+TEST_P(EpilogueTest, AlignedLinesAndLinesWithPadding) {
+  bool along_k = false;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right_in_every_algorithm(with(136, 72, 128, along_k), kind);
+    GemmCase padded = with(33, 68, 36, along_k);
+    padded.beta = 1.0F;
+    padded.padding = 3;
+    padded.offset = 1;
+    expect_right_in_every_algorithm(padded, kind);
+    along_k = !along_k;
+  }
+}
+
+TEST_P(EpilogueTest, ScalarsOnTheDevice) {
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
+    for (const EpilogueKind& kind : EPILOGUES) {
+      GemmCase product = with(33, 35, 40, alpha > 0);
+      product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+      product.alpha = alpha;
+      product.beta = beta;
+      expect_right_in_every_algorithm(product, kind);
+    }
+  }
+}
+
+/// Elements that tensor cores can not compute get their epilogue once, in tiles with few of them and with many.
+TEST_P(EpilogueTest, InfNanAndScalesThatAreFarApart) {
+  for (const EpilogueKind& kind : EPILOGUES) {
+    GemmCase product = with(140, 150, 70, true);
+    product.beta = 0.5F;
+    expect_right_in_every_algorithm(product, kind, [](GemmOperands& operands) {
+      operands.op_a(0, 3, 7) = INF;
+      operands.op_a(0, 11, 60) = NAN_FLOAT;
+      operands.op_b(0, 20, 9) = -INF;
+      for (std::int64_t k = 0; k < operands.of.k; ++k) {
+        for (std::int64_t row = 30; row < 128; row += 2) {
+          operands.op_a(0, row, k) *= operands.of.accuracy == SGEMM_ACCURACY_ROWWISE ? 0x1p-127F : 0x1p-60F;
+        }
+        operands.op_b(0, k, 131) *= 0x1p-70F;
+      }
+    });
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<EpilogueTest::ParamType>& info) {
+  const auto& [accuracy, order] = info.param;
+  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
+                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+                     : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
+                                                                : "rowwise") +
+         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows" : "_columns");
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest,
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS)), name_of);
+
+}  // namespace
+}  // namespace sgemm::test
