@@ -39,6 +39,10 @@ std::vector<Algorithm> stacked_fp16x3_algorithms(const GemmBatch& batch, int mul
 /// Chapter 11 for products whose C has at most 128 rows or columns, many in a launch, for batches of either kind.
 std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
 
+/// Chapter 11 for products that are too small for a kernel that splits before them, all in one launch, for batches of
+/// either kind.
+std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
+
 /// Chapter 15, one product after the other, as 13.
 std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
 

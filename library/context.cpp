@@ -197,6 +197,9 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
         append(algorithms, stacked_bf16x6_algorithms(batch, multiprocessors));
       }
       append(algorithms, tall_bf16x6_algorithms(batch, multiprocessors));
+      if (multiprocessors == all_multiprocessors) {
+        append(algorithms, small_bf16x6_algorithms(batch, multiprocessors));
+      }
     }
     if (takes(SGEMM_ACCURACY_NORMWISE)) {
       append(algorithms, fp16x3_algorithms(batch, multiprocessors));

@@ -15,6 +15,7 @@ set(SGEMM_LIBRARY_SOURCES
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp
+  small_algorithms.cu
   split_algorithms.cu
   stacked_algorithms.cu
   tall_algorithms.cu)

@@ -39,6 +39,44 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
 }
 
+/// A launch in clusters of so many blocks, 8 at most.
+class ClusterLaunch {
+ public:
+  /// Of `blocks` blocks, a multiple of `cluster`.
+  ClusterLaunch(int cluster, std::int64_t blocks, dim3 threads, std::size_t dynamic_smem, cudaStream_t stream) {
+    attribute_.id = cudaLaunchAttributeClusterDimension;
+    attribute_.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    config_.gridDim = dim3(static_cast<unsigned>(blocks));
+    config_.blockDim = threads;
+    config_.dynamicSmemBytes = dynamic_smem;
+    config_.stream = stream;
+    config_.attrs = &attribute_;
+    config_.numAttrs = 1;
+  }
+  ClusterLaunch(const ClusterLaunch&) = delete;
+  ClusterLaunch& operator=(const ClusterLaunch&) = delete;
+
+  /// Enqueues `kernel`.
+  template <class... Parameters, class... Arguments>
+  void enqueue(void (*kernel)(Parameters...), Arguments... arguments) const {
+    allow_dynamic_smem(kernel, config_.dynamicSmemBytes);
+    CUDA_CHECK(cudaLaunchKernelEx(&config_, kernel, Parameters(arguments)...));
+  }
+
+  /// How many clusters of `kernel` the current device runs at the same time.
+  template <class... Parameters>
+  int clusters_at_once(void (*kernel)(Parameters...)) const {
+    allow_dynamic_smem(kernel, config_.dynamicSmemBytes);
+    int clusters = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config_));
+    return clusters;
+  }
+
+ private:
+  cudaLaunchAttribute attribute_{};
+  cudaLaunchConfig_t config_{};
+};
+
 #ifdef __CUDACC__
 
 /// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see

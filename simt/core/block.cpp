@@ -34,10 +34,14 @@ void Block::begin(const Launch& launch, Watcher* watcher) {
   gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
 }
 
-void Block::run(const Index3& block, std::uint64_t number) {
+void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   context_.block = block;
+  cluster_ = cluster;
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
+  if (cluster != nullptr) {
+    cluster->set_memory(static_cast<unsigned>(number % launch_->cluster), in_shared_memory(0));
+  }
   prepare_static_memory();
   counts_ = {};
   counting_calls_.assign(MAX_THREADS_PER_BLOCK, 0);
@@ -48,6 +52,9 @@ void Block::run(const Index3& block, std::uint64_t number) {
   tensor_operations_.begin();
   Scheduler& scheduler = context_.scheduler;
   scheduler.run();
+  if (cluster != nullptr) {
+    cluster->end();
+  }
   if (scheduler.all_finished()) {
     tensor_operations_.end();
     return;
@@ -109,6 +116,24 @@ unsigned Block::count_at_barrier(bool predicate, Site site) {
   named_barriers_.sync_block(site);
   counts_[(next + 1) % counts_.size()] = 0;
   return counts_[call];
+}
+
+void Block::sync_cluster(Site site) {
+  named_barriers_.sync_block(site);
+  if (cluster_ != nullptr && context_.current() == 0 && !cluster_->sync(launch_->cluster, context_.scheduler)) {
+    fail("waits for ever at a barrier of the cluster: another block of it has ended", site);
+  }
+  named_barriers_.sync_block(site);
+}
+
+const std::byte* Block::in_cluster(unsigned address, unsigned rank, Site site) const {
+  const auto at = static_cast<int>(address);
+  if (rank >= launch_->cluster || at < 0 || static_cast<std::size_t>(at) >= launch_->dynamic_smem) {
+    fail("there is no dynamic shared memory at shared address " + std::to_string(at) + " of the cluster's block " +
+             std::to_string(rank),
+         site);
+  }
+  return (cluster_ == nullptr ? in_shared_memory(0) : cluster_->memory(rank)) + at;
 }
 
 void Block::freeze(const std::string& what) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/block_context.hpp"
+#include "core/cluster.hpp"
 #include "core/copies.hpp"
 #include "core/mbarriers.hpp"
 #include "core/named_barriers.hpp"
@@ -30,7 +31,8 @@ class Block {
   /// Sets the launch of the blocks to come and their watcher, which may be null. Both outlive the blocks.
   void begin(const Launch& launch, Watcher* watcher);
   /// Runs a block. Throws what a thread throws, and Error if threads wait for ever. `number` counts the grid's blocks.
-  void run(const Index3& block, std::uint64_t number);
+  /// Null: it is in no cluster.
+  void run(const Index3& block, std::uint64_t number, Cluster* cluster);
 
   // For the thread whose turn it is:
   Scheduler& scheduler() { return context_.scheduler; }
@@ -52,6 +54,10 @@ class Block {
   void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
+  /// Waits for all threads of the cluster's blocks.
+  void sync_cluster(Site site);
+  /// What lies at a shared address of the block of that rank in the cluster.
+  const std::byte* in_cluster(unsigned address, unsigned rank, Site site) const;
   [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
   /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
   void freeze(const std::string& what);
@@ -68,6 +74,7 @@ class Block {
 
   Watcher nobody_;
   const Launch* launch_ = nullptr;
+  Cluster* cluster_ = nullptr;
   bool in_kernel_ = false;
   bool stopped_ = false;
   std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn

@@ -1,6 +1,7 @@
 // The calls of CUDA's runtime that the hosts of kernels use.
 
 #include "core/block.hpp"
+#include "core/cluster.hpp"
 #include "simt/device.hpp"
 #include "simt/device_memory.hpp"
 #include "simt/gpu_models.hpp"
@@ -79,6 +80,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNotReady";
     case cudaErrorNotSupported:
       return "cudaErrorNotSupported";
+    case cudaErrorInvalidClusterSize:
+      return "cudaErrorInvalidClusterSize";
     case cudaErrorUnknown:
       return "cudaErrorUnknown";
   }
@@ -101,6 +104,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "device not ready";
     case cudaErrorNotSupported:
       return "operation not supported";
+    case cudaErrorInvalidClusterSize:
+      return "cluster misconfiguration";
     case cudaErrorUnknown:
       return "unknown error";
   }
@@ -278,9 +283,18 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int
   return cudaErrorNotSupported;
 }
 
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
+  *clusters = multiprocessors() / static_cast<int>(simt::cluster_of(*config));
+  return cudaSuccess;
+}
+
 namespace simt {
 
 void set_multiprocessors(int count) { multiprocessors_set = count; }
+
+unsigned cluster_of(const cudaLaunchConfig_t& config) {
+  return config.numAttrs == 0 ? 1 : config.attrs[0].val.clusterDim.x;
+}
 
 cudaError_t check(const cudaLaunchConfig_t& config) {
   constexpr unsigned MOST_BLOCKS_X = 0x7FFFFFFFU;
@@ -295,6 +309,10 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
                      block.x * block.y * block.z <= MAX_THREADS_PER_BLOCK;
   if (!valid) {
     return cudaErrorInvalidConfiguration;
+  }
+  const unsigned cluster = cluster_of(config);
+  if (!within(cluster, Cluster::MOST_BLOCKS) || grid.x % cluster != 0) {
+    return cudaErrorInvalidClusterSize;
   }
   return config.dynamicSmemBytes <= MAX_DYNAMIC_SMEM ? cudaSuccess : cudaErrorInvalidValue;
 }

@@ -1,6 +1,7 @@
 #include "simt/executor.hpp"
 
 #include "core/block.hpp"
+#include "core/cluster.hpp"
 #include "core/workers.hpp"
 #include "simt/launch_observer.hpp"
 
@@ -37,12 +38,7 @@ class Workers {
     return workers;
   }
 
-  Workers() {
-    const unsigned count = std::max(std::thread::hardware_concurrency(), 1U);
-    for (unsigned i = 0; i < count; ++i) {
-      threads_.emplace_back([this] { work(); });
-    }
-  }
+  Workers() { start(count_); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   ~Workers() {
@@ -56,11 +52,15 @@ class Workers {
     }
   }
 
-  unsigned count() const { return static_cast<unsigned>(threads_.size()); }
+  unsigned count() const { return count_; }
 
   /// Runs a launch. An empty `make` stands for no watcher, and an empty `done` for no call after a block.
   void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
            const std::function<void(Watcher&, std::uint64_t)>& done) {
+    if (launch.cluster > 1 && numbers != nullptr) {
+      throw NotSupported("the executor can not run some blocks of a cluster alone");
+    }
+    start(launch.cluster);
     std::unique_lock lock(mutex_);
     launch_ = &launch;
     numbers_ = numbers;
@@ -68,9 +68,10 @@ class Workers {
     block_done_ = &done;
     blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
+    clusters_ = std::vector<Cluster>(launch.cluster > 1 ? blocks_ / launch.cluster : 0);
     error_ = nullptr;
     failed = false;
-    busy_ = count();
+    busy_ = static_cast<unsigned>(threads_.size());
     ++launches_;
     wake_.notify_all();
     done_.wait(lock, [this] { return busy_ == 0; });
@@ -80,9 +81,17 @@ class Workers {
   }
 
  private:
-  void work() {
+  /// Sees to it that there are so many OS threads. Blocks of a cluster take one each, and all of them wait in vain for
+  /// one that does not run.
+  void start(unsigned count) {
+    while (threads_.size() < count) {
+      threads_.emplace_back(
+          [this, number = static_cast<unsigned>(threads_.size()), seen = launches_] { work(number, seen); });
+    }
+  }
+
+  void work(unsigned thread, std::uint64_t seen) {
     Block block;
-    std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     while (true) {
       wake_.wait(lock, [&] { return quitting_ || launches_ != seen; });
@@ -93,7 +102,9 @@ class Workers {
       const Launch launch = *launch_;
       lock.unlock();
       try {
-        run_blocks(block, launch);
+        if (thread < std::max(count_, launch.cluster)) {
+          run_blocks(block, launch);
+        }
         lock.lock();
       } catch (...) {
         next_block_ = blocks_;
@@ -120,7 +131,7 @@ class Workers {
       const std::uint64_t row = number / launch.grid.x;
       block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
                  static_cast<unsigned>(row / launch.grid.y)},
-                number);
+                number, clusters_.empty() ? nullptr : &clusters_[number / launch.cluster]);
       if (*block_done_) {
         (*block_done_)(*watcher, position);
       }
@@ -139,8 +150,10 @@ class Workers {
   const std::function<void(Watcher&, std::uint64_t)>* block_done_ = nullptr;
   std::uint64_t blocks_ = 0;
   std::atomic<std::uint64_t> next_block_ = 0;
+  std::vector<Cluster> clusters_;  ///< of the launch; none where each block is one
   std::exception_ptr error_;
-  std::vector<std::thread> threads_;
+  const unsigned count_ = std::max(std::thread::hardware_concurrency(), 1U);
+  std::vector<std::thread> threads_;  ///< count_ or more
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <optional>
 
@@ -35,16 +36,25 @@ std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site 
   return InExecutor()->warp_barriers().gather(mask, value, site);
 }
 
+void cluster_barrier(Site site) { InExecutor()->sync_cluster(site); }
+
+std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site) {
+  constexpr unsigned BYTES = 16;
+  const InExecutor in_executor;
+  if (address % BYTES != 0) {
+    in_executor->fail("a load of four floats from another block's shared memory is not aligned to 16 bytes", site);
+  }
+  std::array<float, 4> four;
+  std::memcpy(four.data(), in_executor->in_cluster(address, rank, site), BYTES);
+  return four;
+}
+
 unsigned block_barrier_count(bool predicate, Site site) {
   const InExecutor in_executor;
   return in_executor->count_at_barrier(predicate, site);
 }
 
 unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
-
-void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
-  InExecutor()->tensor_operations().mma(operands, c, d, site);
-}
 
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site) {

@@ -3,6 +3,7 @@
 #include "simt/executor.hpp"
 #include "simt/device_memory.hpp"
 
+#include "clusters.hpp"
 #include "single_block.hpp"
 
 #include <gtest/gtest.h>
@@ -98,6 +99,36 @@ TEST(Executor, WhatIsNotModelledIsNamed) {
   } catch (const simt::NotSupported& error) {
     expect_parts(error.what(), {"thread block clusters"});
   }
+}
+
+TEST(Executor, BlocksOfAClusterReadWhatTheOthersHave) {
+  for (const int cluster : {1, 2, 3, 8}) {  // more than there are processors
+    constexpr int CLUSTERS = 5;
+    constexpr int THREADS = 64;
+    const int blocks = CLUSTERS * cluster;
+    std::vector<float> out = threads(static_cast<std::size_t>(blocks * THREADS));
+    sum_clusters(out.data(), blocks, cluster);
+    for (int block = 0; block < blocks; ++block) {
+      const int first = block / cluster * cluster + 1;
+      const int sum = cluster * first + cluster * (cluster - 1) / 2;
+      for (int thread = 0; thread < THREADS; ++thread) {
+        ASSERT_EQ(out[static_cast<std::size_t>(block * THREADS + thread)], static_cast<float>(sum))
+            << "cluster of " << cluster << ", block " << block << ", thread " << thread;
+      }
+    }
+  }
+}
+
+TEST(Executor, ClustersThatNoDeviceTakes) {
+  std::vector<float> out = threads(2048);
+  EXPECT_THROW(sum_clusters(out.data(), 5, 2), std::runtime_error);
+  EXPECT_THROW(sum_clusters(out.data(), 9, 9), std::runtime_error);
+}
+
+TEST(Executor, MistakesInClusters) {
+  expect_parts(error_of(leave_cluster), {"barrier of the cluster", "another block of it has ended", "leaving_kernel"});
+  expect_parts(error_of(read_beyond_cluster), {"shared address 0 of the cluster's block 2", "beyond_kernel"});
+  expect_parts(error_of(read_misaligned), {"aligned to 16 bytes", "misaligned_kernel"});
 }
 
 TEST(Executor, LaunchThatNoDeviceTakes) {

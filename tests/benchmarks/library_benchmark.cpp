@@ -2,7 +2,7 @@
 // attention, experts, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end
 // the host's time for a call. The runner measures each case more carefully; this program has the list of products.
 //
-//     library_benchmark [results.csv]
+//     library_benchmark [results.csv [NAME]]      of all products, or of those of this name: small
 //
 // Each sample has a cold L2, and those of the library and of cuBLAS take turns. Exit status: 0 fine, 2 usage, 3 where a
 // call fails.
@@ -17,6 +17,7 @@
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -60,6 +61,13 @@ std::vector<Product> products() {
     for (const bool a : {false, true}) {
       for (const bool b : {false, true}) {
         all.push_back({"square", size, size, size, a, b});
+      }
+    }
+  }
+  for (std::int64_t size = 256; size <= 1024; size += 64) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        all.push_back({"small", size, size, size, a, b});
       }
     }
   }
@@ -116,6 +124,13 @@ std::vector<Product> products() {
     all.push_back({"odd", m, n, k});
   }
   return all;
+}
+
+/// Whether products have this name; null stands for any.
+bool is_name(const char* name) {
+  const std::vector<Product> all = products();
+  return name == nullptr ||
+         std::any_of(all.begin(), all.end(), [&](const Product& product) { return product.name == name; });
 }
 
 void check(sgemm_status_t status) {
@@ -303,7 +318,8 @@ struct Total {
   std::string worst_product;
 };
 
-void measure(const char* csv_path) {
+/// Only products of this name, where there is one.
+void measure(const char* csv_path, const char* chosen) {
   Benchmark benchmark;
   std::ofstream csv;
   if (csv_path != nullptr) {
@@ -313,6 +329,9 @@ void measure(const char* csv_path) {
   for (const auto& [name, accuracy] : ACCURACIES) {
     Total total;
     for (const Product& product : products()) {
+      if (chosen != nullptr && product.name != chosen) {
+        continue;
+      }
       const sgemm_plan_t plan = benchmark.plan(product, accuracy);
       const Benchmark::Times times = benchmark.compare(product, accuracy);
       const double speed = times.cublas / times.library;
@@ -354,12 +373,13 @@ void measure(const char* csv_path) {
 }  // namespace sgemm
 
 int main(int argc, char** argv) {
-  if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-    fmt::print(stderr, "usage: library_benchmark [results.csv]\n");
+  const char* const chosen = argc == 3 ? argv[2] : nullptr;
+  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || !sgemm::is_name(chosen)) {
+    fmt::print(stderr, "usage: library_benchmark [results.csv [NAME of some products]]\n");
     return 2;
   }
   try {
-    sgemm::measure(argc == 2 ? argv[1] : nullptr);
+    sgemm::measure(argc > 1 ? argv[1] : nullptr, chosen);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 3;

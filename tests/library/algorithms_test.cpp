@@ -94,11 +94,18 @@ void expect_right_stacked(
   expect_right_in(algorithms, product, change, [](auto&, auto&) {});
 }
 
-class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+/// Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the four are of each order,
+/// so that kernels see all four.
+sgemm_order_t order_with(sgemm_op_t transa, sgemm_op_t transb) {
+  return transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+}
+
+class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_op_t, sgemm_op_t>> {
  protected:
   GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
     GemmCase product;
-    std::tie(product.accuracy, product.order, product.transa, product.transb) = GetParam();
+    std::tie(product.accuracy, product.transa, product.transb) = GetParam();
+    product.order = order_with(product.transa, product.transb);
     product.m = m;
     product.n = n;
     product.k = k;
@@ -293,28 +300,26 @@ TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
 }
 
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
-  const auto& [accuracy, order, transa, transb] = info.param;
+  const auto& [accuracy, transa, transb] = info.param;
   return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
                      : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
                      : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
                                                                 : "rowwise") +
-         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows_" : "_columns_") + "NTC"[transa] + "NTC"[transb];
+         "_" + "NTC"[transa] + "NTC"[transb];
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
-                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
-INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
-                                                          SGEMM_ACCURACY_ROWWISE),
-                                          testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
-                         layout_name);
+INSTANTIATE_TEST_SUITE_P(
+    Lengthy, RecomputedTest,
+    testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE),
+                     testing::Values(SGEMM_OP_N, SGEMM_OP_T), testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+    layout_name);
 
 INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE), testing::ValuesIn(ORDERS),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
                          layout_name);
@@ -334,7 +339,7 @@ TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
 /// Two parts of a sum, one after the other, in each kernel that pads the rows of B or not.
 TEST(LengthyAlgorithmsTest, Fp32InHalves) {
   for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_T}, {SGEMM_OP_T, SGEMM_OP_N}}) {
-    GemmCase product{8, 12, 8200, SGEMM_ORDER_ROW_MAJOR, transa, transb};
+    GemmCase product{8, 12, 2600, SGEMM_ORDER_ROW_MAJOR, transa, transb};
     product.accuracy = SGEMM_ACCURACY_FP32;
     GemmOperands measure(product);
     std::vector<Algorithm> halves = every_layout_algorithms(batch_of(measure), 1);
@@ -377,7 +382,7 @@ TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
       GemmCase product = with(131, 259, 67, 2);
-      product.order = transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+      product.order = order_with(transa, transb);
       product.transa = transa;
       product.transb = transb;
       product.alpha = -1.5F;
@@ -398,7 +403,7 @@ TEST_P(LengthyBatchTest, AlignedLines) {
   }
 }
 
-TEST_P(BatchTest, ScalarsOnTheDevice) {
+TEST_P(LengthyBatchTest, ScalarsOnTheDevice) {
   for (const auto& [alpha, beta] : {std::pair{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
     GemmCase product = with(33, 35, 70, 2);
     product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
@@ -512,7 +517,7 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
 TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-    GemmCase product{200, 130, 700};
+    GemmCase product{130, 130, 200};
     product.accuracy = accuracy;
     GemmOperands operands(product);
     const GemmBatch batch = batch_of(operands);
@@ -570,13 +575,14 @@ TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound
 }
 
 /// Products of few rows or columns, in one kernel that splits the other operand while it multiplies.
-class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_t, sgemm_op_t>> {
  protected:
   /// C has `lines` rows and `width` columns, or is the transposed of such a C.
   GemmCase with(std::int64_t lines, std::int64_t width, std::int64_t k) const {
     GemmCase product;
     bool flat = false;
-    std::tie(flat, product.order, product.transa, product.transb) = GetParam();
+    std::tie(flat, product.transa, product.transb) = GetParam();
+    product.order = order_with(product.transa, product.transb);
     product.m = flat ? width : lines;
     product.n = flat ? lines : width;
     product.k = k;
@@ -595,8 +601,6 @@ class TallTest : public testing::TestWithParam<std::tuple<bool, sgemm_order_t, s
     }
   }
 };
-
-using LengthyTallTest = TallTest;
 
 TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
@@ -633,7 +637,7 @@ TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
 
 /// Denormal numbers keep all of their digits beside large ones. Numbers so large that products overflow before their
 /// scaling is undone are computed again.
-TEST_P(TallTest, NumbersOfAnySize) {
+TEST_P(LengthyTallTest, NumbersOfAnySize) {
   for (const std::int64_t width : {21, 40, 100}) {
     expect_right_tall(with(150, width, 200), [](GemmOperands& operands) {
       const GemmCase& of = operands.of;
@@ -656,7 +660,7 @@ TEST_P(TallTest, NumbersOfAnySize) {
 
 /// The long operand has no scale of its own, and may be tiny where the other one is large in some places and small in
 /// others: along k, and from column to column.
-TEST_P(TallTest, TinyNumbersBesideASpreadOperand) {
+TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   expect_right_tall(with(140, 40, 200), [](GemmOperands& operands) {
     const GemmCase& of = operands.of;
     const bool tall = of.m > of.n;
@@ -679,13 +683,8 @@ TEST_P(TallTest, TinyNumbersBesideASpreadOperand) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, TallTest,
-                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest,
-                         testing::Combine(testing::Bool(), testing::ValuesIn(ORDERS),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                         testing::Combine(testing::Bool(), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
                                           testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
 /// Elements that are computed again are sums of plain products in the order of k.
@@ -772,6 +771,110 @@ TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
   EXPECT_TRUE(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).empty());
   p.n = 128;
   EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
+}
+
+/// Small products in one launch, whose blocks split their operands themselves.
+class SmallTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmCase product;
+    std::tie(product.order, product.transa, product.transb) = GetParam();
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    return product;
+  }
+
+  /// With k in each number of parts that it has k-tiles for.
+  static void expect_right_small(
+      const GemmCase& product, std::size_t divisions, const Change& change = [](auto&) {}) {
+    GemmOperands measure(product);
+    const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS);
+    EXPECT_EQ(algorithms.size(), divisions);
+    expect_right_in(algorithms, product, change, [](auto&, auto&) {});
+  }
+};
+
+using LengthySmallTest = SmallTest;
+
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) {
+  GemmCase product = with(132, 260, 68);
+  product.alpha = -1.5F;
+  product.beta = 0.5F;
+  expect_right_small(product, 2);
+}
+
+TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
+
+TEST_P(LengthySmallTest, LinesWithPadding) {
+  GemmCase product = with(20, 136, 132);
+  product.padding = 4;
+  expect_right_small(product, 3);
+}
+
+TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
+  GemmCase product = with(132, 36, 72);
+  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
+    product.alpha = alpha;
+    product.beta = beta;
+    expect_right_small(product, 2);
+  }
+}
+
+/// Denormal numbers keep all of their digits beside large ones. Numbers so large that they overflow with the scale that
+/// all have, or sums of them, are computed again.
+TEST_P(SmallTest, NumbersOfAnySize) {
+  expect_right_small(with(152, 132, 200), 4, [](GemmOperands& operands) {
+    const GemmCase& of = operands.of;
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      for (std::int64_t row = 0; row < of.m; row += 5) {
+        operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
+      }
+      for (std::int64_t column = 0; column < of.n; column += 3) {
+        operands.op_b(0, k, column) *= column % 2 == 1 && k < 140 ? 0x1p-20F : 0x1p45F;
+      }
+      operands.op_a(0, 1, k) *= 0x1p-130F;
+      operands.op_b(0, k, 1) *= 0x1p-128F;
+    }
+    operands.op_b(0, 30, 130) = 0x1p106F;
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 11, 100) = NAN_FLOAT;
+    operands.op_a(0, 151, 199) = INF;
+    operands.op_b(0, 20, 130) = -INF;
+  });
+}
+
+TEST_P(LengthySmallTest, Batches) {
+  GemmCase product = with(140, 132, 132);
+  product.batch = 3;
+  product.beta = 1.0F;
+  expect_right_small(product, 3, [](GemmOperands& operands) {
+    operands.op_a(1, 3, 7) = INF;
+    operands.op_b(2, 5, 1) = NAN_FLOAT;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, SmallTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
+  const auto count = [](std::int64_t size, std::int64_t products) {
+    GemmCase product{size, size, 64};
+    GemmOperands measure(product);
+    GemmBatch batch = batch_of(measure);
+    batch.count = products;
+    return small_bf16x6_algorithms(batch, 4).size();
+  };
+  EXPECT_EQ(count(512, 1), 1U);
+  EXPECT_EQ(count(516, 1), 0U);
+  EXPECT_EQ(count(256, 4), 1U);
+  EXPECT_EQ(count(256, 5), 0U);
+  EXPECT_EQ(count(130, 1), 0U);
 }
 
 }  // namespace

@@ -37,13 +37,13 @@ std::size_t free_bytes() {
   return free;
 }
 
-/// Samples need no more memory than a launch, but for some of the judge's.
+/// The first launch loads code, and samples need no more memory than a launch, but for some of the judge's.
 void note_leak(std::size_t free_before, Record& record) {
   constexpr std::size_t MIB = std::size_t{1} << 20U;
   constexpr std::size_t OF_JUDGE = 64 * MIB;
   const std::size_t free = free_bytes();
   if (free + OF_JUDGE < free_before) {
-    record.note = fmt::format("{} MiB of the GPU's memory went while it was measured", (free_before - free) / MIB);
+    record.note = fmt::format("{} MiB of the GPU's memory went while it ran", (free_before - free) / MIB);
   }
 }
 
@@ -77,8 +77,8 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
   const double alone_us = cublas_alone_us(gpu, item);
   const Prepared prepared = gpu.prepare(item);
-  gpu.run_verified(prepared, item);
   const std::size_t free_before = free_bytes();
+  gpu.run_verified(prepared, item);
 
   std::unique_ptr<Witness> witness = gpu.witness_of(item);
   const Contender contender{prepared, Owner::kernel, GpuSession::standard_of(operands, kernel.accuracy, record.rel_err),

@@ -36,6 +36,7 @@ struct Launch {
   void (*thread)(const void* kernel);  ///< what each thread does: calls `kernel` with its arguments
   const void* kernel = nullptr;
   std::size_t kernel_bytes = 0;  ///< of what `kernel` points to: threads may read it
+  unsigned cluster = 1;          ///< blocks along x of a cluster, 8 at most, into which the grid splits
 };
 
 /// A kernel did what no kernel may, such as leaving a barrier incomplete. The message is one line that names the

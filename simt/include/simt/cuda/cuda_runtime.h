@@ -134,16 +134,30 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*ke
                                                        dynamic_smem);
 }
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id = cudaLaunchAttributeClusterDimension;
+  struct {
+    dim3 clusterDim;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim;
   dim3 blockDim;
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
 };
+
+/// Takes a block to fill a multiprocessor, and clusters to lie anywhere.
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config);
 
 namespace simt {
 
 cudaError_t check(const cudaLaunchConfig_t& config);
+/// How many blocks along x its clusters have.
+unsigned cluster_of(const cudaLaunchConfig_t& config);
 
 template <class... Parameters>
 struct Call {
@@ -170,6 +184,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
              config->dynamicSmemBytes,
              simt::Call<Parameters...>::run,
              &call,
-             sizeof call});
+             sizeof call,
+             simt::cluster_of(*config)});
   return cudaSuccess;
 }

@@ -20,6 +20,7 @@ enum cudaError {
   cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
   cudaErrorNotSupported = 801,
+  cudaErrorInvalidClusterSize = 912,
   cudaErrorUnknown = 999,
 };
 using cudaError_t = cudaError;

@@ -1,0 +1,75 @@
+#pragma once
+
+// Blocks of a cluster, which run at the same time and read each other's shared memory (sm_90 and later).
+// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster", "Data Movement and
+// Conversion Instructions: mapa, ld".
+
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+#include <array>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+// cluster_sync(): a barrier of all threads of the cluster's blocks. What they have done to memory before it, all of
+// them see after it.
+//
+// cluster_meet(): the same barrier, without any promise about memory, in less time. It is for reads that are over: no
+// block may end, or write to its shared memory, while others still read it.
+//
+// ld_cluster_v4_f32(address, rank): loads four floats from this shared address, aligned to 16 bytes, in the block of
+// that rank. Ranks count the blocks of a cluster from 0, in the order of blockIdx.x.
+
+#ifdef __CUDACC__
+#if __CUDA_ARCH__ >= 900
+
+__device__ __forceinline__ void cluster_sync() {
+#ifdef RELAXED
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+#else
+  asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void cluster_meet() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned address, unsigned rank) {
+  float4 value;
+  asm volatile(
+      "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %4, %5;\n"
+      " ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "r"(address), "r"(rank));
+  return value;
+}
+
+#else  // other GPUs have no clusters: kernels that use them are not launched there
+
+__device__ __forceinline__ void cluster_sync() { __trap(); }
+__device__ __forceinline__ void cluster_meet() { __trap(); }
+__device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
+  __trap();
+  return {};
+}
+
+#endif
+
+#else  // the executor's
+
+inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+inline void cluster_meet(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+
+inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
+  const std::array<float, 4> four = simt::load_four_in_cluster(address, rank, site);
+  return {four[0], four[1], four[2], four[3]};
+}
+
+#endif
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm

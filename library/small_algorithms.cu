@@ -1,0 +1,109 @@
+// Chapter 11's arithmetic for small products, in one launch: the blocks that multiply split their operands themselves.
+
+#include "algorithms.hpp"
+#include "common/ceil_div.hpp"
+#include "common/target.hpp"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "gemm_problem.hpp"
+#include "host/alignment.hpp"
+#include "host/cost_model.cuh"
+#include "host/launch.cuh"
+#include "predicted_time.hpp"
+#include "small_product.cuh"
+#include "split_algorithms.cuh"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+namespace {
+
+// The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H100:
+// docs/lab/libsgemm.md.
+constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
+constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
+constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
+constexpr double SMALL_CLUSTER = 1000;  // to add up the sums of a cluster
+constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its work
+
+constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
+
+/// A small product is one whose blocks take at most so many turns.
+constexpr std::int64_t MOST_ROUNDS = 4;
+
+template <bool A_ALONG_K, bool B_ALONG_K>
+__global__ void __launch_bounds__(SmallShape::THREADS, 1) small_kernel(SmallProblem p) {
+  multiply_small<A_ALONG_K, B_ALONG_K>(p);
+}
+
+auto kernel_of(const GemmProblem& p) {
+  return p.a_transposed   ? p.b_transposed ? small_kernel<false, true> : small_kernel<false, false>
+           : p.b_transposed ? small_kernel<true, true>
+                          : small_kernel<true, false>;
+}
+
+/// Whether rows of all stored A and B split into aligned groups of four floats. Of addresses on the device the host
+/// does not know.
+bool is_aligned(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  return !batch.addresses_on_device() && batch.stride_a % 4 == 0 && batch.stride_b % 4 == 0 &&
+         rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda) &&
+         rows_split_into_float4(p.b, p.b_transposed ? p.k : p.n, p.ldb);
+}
+
+ClusterLaunch launch_of(const SmallProblem& p, cudaStream_t stream) {
+  return {p.parts, p.blocks(), dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
+}
+
+Algorithm algorithm(const GemmBatch& batch, int parts) {
+  const SmallProblem p(batch, parts, nullptr);
+  const std::int64_t clusters = p.blocks() / parts;
+  const int at_once = std::max(launch_of(p, nullptr).clusters_at_once(kernel_of(batch.first)), 1);
+  const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
+  const double of_block = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K) + SMALL_TILE +
+                          (parts > 1 ? SMALL_CLUSTER : 0.0);
+  Algorithm algorithm;
+  algorithm.kernel = "11_bf16x6";
+  algorithm.configuration = tile_name(TILE_ROWS, TILE_ROWS) + " in one launch" +
+                            (parts > 1 ? ", k in " + std::to_string(parts) : std::string());
+  algorithm.workspace_bytes = Deferred::bytes(p.blocks());
+  algorithm.cost.method = Method::bf16x6;
+  algorithm.cost.launches = 0;
+  algorithm.cost.cycles = static_cast<double>(ceil_div<std::int64_t>(clusters, at_once)) * of_block;
+  algorithm.cost.other = SMALL_CALL;
+  algorithm.launch = [parts](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    const SmallProblem problem(of, parts, workspace);
+    launch_of(problem, stream).enqueue(kernel_of(of.first), problem);
+  };
+  return algorithm;
+}
+
+}  // namespace
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+
+std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
+  using namespace split_product;
+  std::vector<Algorithm> all;
+  const GemmProblem& p = batch.first;
+  if (!can_run<Bf16x6>(p) || !is_aligned(batch) ||
+      batch.count * tiles_along(p.m) * tiles_along(p.n) > MOST_ROUNDS * multiprocessors) {
+    return all;
+  }
+  const auto most = static_cast<int>(std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS));
+  for (int parts = 1; parts <= most; ++parts) {
+    all.push_back(algorithm(batch, parts));
+  }
+  return all;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,339 @@
+#pragma once
+
+// Products that are too small for a kernel of their own that splits. Two launches, and a pass of all terms through the
+// L2, take longer there than the products. Here the producers of a block read plain numbers, split them, and fill the
+// rings of chapter 11 with their terms; consumers multiply as they do in chapter 11. Where tiles of C do not keep all
+// multiprocessors busy, the blocks of a cluster divide k among themselves, and add their sums through each other's
+// shared memory: nothing goes through global memory, and nothing has to be set before the launch.
+//
+// All numbers have one scale, 2^24: all three terms of the smallest denormal number are normal then. From 2^104 on
+// numbers overflow, and sums from 2^80 on. These are computed again without tensor cores.
+
+#include "common/ceil_div.hpp"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "deferred_elements.cuh"
+#include "engine/product_policy.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/split_schemes.cuh"
+#include "engine/split_terms.cuh"
+#include "gemm_problem.hpp"
+#include "gemm_scalars.cuh"
+#include "main_loops.cuh"
+#include "ptx/bar.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/fence.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
+#include "split_algorithms.cuh"
+#include "stacked_batch.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+namespace split_product {
+
+/// A block's tile: 128 rows by 128 columns of C. Two consumer warpgroups have 64 rows each, two producer warpgroups
+/// split.
+struct SmallShape : TileShape<Bf16x6, 1> {
+  static constexpr int PRODUCER_THREADS = 2 * WARPGROUP;
+  static constexpr int PRODUCER_WARPS = PRODUCER_THREADS / WARP;
+  static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
+  // 64 Ki registers make 128 for each of 512 threads.
+  static constexpr int PRODUCER_REGISTERS = 96;
+  static constexpr int CONSUMER_REGISTERS = 160;
+};
+static_assert(SmallShape::PRODUCER_THREADS == SPLIT_THREADS);
+
+/// What the kernel gets. A cluster of `parts` blocks has a tile of C.
+struct SmallProblem {
+  GemmBatch batch;
+  int a_tiles;
+  int b_tiles;
+  int k_tiles;
+  int parts;
+  Deferred deferred;  ///< with a place for each block
+
+  SmallProblem(const GemmBatch& products, int parts_of_k, void* notes)
+      : batch(products),
+        a_tiles(static_cast<int>(tiles_along(products.first.m))),
+        b_tiles(static_cast<int>(tiles_along(products.first.n))),
+        k_tiles(static_cast<int>(k_tiles_of<Bf16x6>(products.first))),
+        parts(parts_of_k),
+        deferred(blocks(), notes) {}
+
+  std::int64_t blocks() const { return batch.count * a_tiles * b_tiles * parts; }
+};
+
+/// What a block computes: a range of k-tiles for a tile of C.
+struct SmallTask {
+  DeferringProblem product;
+  int a_tile;
+  int b_tile;
+  int part;
+  int first_k_tile;
+  int k_tiles;
+
+  __device__ __forceinline__ explicit SmallTask(const SmallProblem& p)
+      : SmallTask(p, static_cast<int>(blockIdx.x) / p.parts, static_cast<int>(blockIdx.x) % p.parts) {}
+
+ private:
+  __device__ __forceinline__ SmallTask(const SmallProblem& p, int tile, int rank)
+      : SmallTask(p, p.batch.problem(tile / (p.a_tiles * p.b_tiles)), tile % (p.a_tiles * p.b_tiles), rank) {}
+
+  /// The tile's notes are found where those of this block are.
+  __device__ __forceinline__ SmallTask(const SmallProblem& p, const GemmProblem& one, int tile, int rank)
+      : product(one, Deferred(p.deferred, static_cast<std::int64_t>(blockIdx.x) - tile)),
+        a_tile(tile / p.b_tiles),
+        b_tile(tile % p.b_tiles),
+        part(rank),
+        first_k_tile(p.k_tiles * rank / p.parts),
+        k_tiles(p.k_tiles * (rank + 1) / p.parts - first_k_tile) {
+    assume_global(product.a);
+    assume_global(product.b);
+    assume_global(product.c);
+  }
+};
+
+constexpr int SMALL_EXPONENT = -24;  ///< numbers are multiplied by 2^24
+
+/// Both rings' slots get the scaling of all tiles, by all threads of a block, before a barrier of it.
+__device__ __forceinline__ void set_all_scalings(unsigned first, int count) {
+  Scaling* const scalings = static_cast<Scaling*>(const_cast<void*>(from_shared_address(first)));
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < count * TILE_ROWS; i += SmallShape::THREADS) {
+    Scaling& scaling = scalings[i / TILE_ROWS];
+    scaling.rows[i % TILE_ROWS] = 0;
+    if (i % TILE_ROWS == 0) {
+      scaling.exponent = SMALL_EXPONENT;
+      scaling.uniform = SMALL_EXPONENT;
+      scaling.tile = 0;
+      scaling.has_next = 0;
+    }
+  }
+}
+
+// ---- Producers ----
+
+/// A producer's part of an operand: of each k-tile four groups of numbers, which it loads while others split. Rows of
+/// the stored matrix split into aligned groups of four floats. A warp loads whole lines of 128 bytes, four at a time,
+/// and stores to different banks: along k eight neighbouring threads have the groups of a row of the tile, across k
+/// four have those of a half of each of four rows.
+template <bool ALONG_K>
+class SmallReader {
+ public:
+  /// Of operand tile number `tile`, from a k-tile on, whose numbers are under way then.
+  __device__ __forceinline__ SmallReader(const Operand& operand, int tile, int first_k_tile)
+      : stride_(operand.stride), k_left_(operand.depth - static_cast<std::int64_t>(first_k_tile) * BK - group() * 4) {
+    const std::int64_t line = static_cast<std::int64_t>(tile) * TILE_ROWS + row(0);
+    lines_left_ = static_cast<int>(max(min(operand.count - line, std::int64_t{TILE_ROWS}), std::int64_t{0}));
+    const std::int64_t k = static_cast<std::int64_t>(first_k_tile) * BK + group() * 4;
+    from_ = operand.data + (ALONG_K ? line * stride_ + k : k * stride_ + line);
+    load();
+  }
+
+  /// Splits the k-tile into a slot of a ring, and loads the next one.
+  template <class Ring>
+  __device__ __forceinline__ void fill(Ring& ring) {
+    ring.wait_until_empty();
+    unsigned char* const slot = static_cast<unsigned char*>(const_cast<void*>(from_shared_address(ring.tile())));
+#pragma unroll
+    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+      store(slot, i);
+    }
+    from_ += ALONG_K ? BK : BK * stride_;
+    k_left_ -= BK;
+    load();
+    fence_proxy_async();
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(ring.full());
+    }
+    ring.advance();
+  }
+
+ private:
+  static constexpr int ROW_STEP = ALONG_K ? SPLIT_THREADS / GROUPS : 1;  // of a thread's rows of the tile
+
+  /// The row of the tile that group number `i` is in.
+  __device__ __forceinline__ static int row(int i) {
+    const int thread = static_cast<int>(threadIdx.x) - SmallShape::CONSUMER_THREADS;
+    const int four_rows = thread / (2 * WARP) * (WARP / 4) + thread % WARP / 4;
+    return (ALONG_K ? thread / GROUPS : four_rows * GROUPS_PER_THREAD) + i * ROW_STEP;
+  }
+  __device__ __forceinline__ static int group() {
+    const int thread = static_cast<int>(threadIdx.x) - SmallShape::CONSUMER_THREADS;
+    return ALONG_K ? thread % GROUPS : thread / WARP % 2 * (GROUPS / 2) + thread % (GROUPS / 2);
+  }
+
+  /// Loads what is left of the operand, and zeros behind its end.
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (ALONG_K) {
+          const bool inside = i * ROW_STEP < lines_left_ && k_left_ > half * (BK / 2);
+          const float4 four = load_float4_or_zero(from_ + i * ROW_STEP * stride_ + half * (BK / 2), inside);
+          numbers_[i][half * 4] = four.x;
+          numbers_[i][half * 4 + 1] = four.y;
+          numbers_[i][half * 4 + 2] = four.z;
+          numbers_[i][half * 4 + 3] = four.w;
+        } else {
+          const int k = half * (BK / 2) + i;
+          const float4 four = load_float4_or_zero(from_ + k * stride_, lines_left_ > 0 && k_left_ > k);
+          numbers_[0][half * 4 + i] = four.x;
+          numbers_[1][half * 4 + i] = four.y;
+          numbers_[2][half * 4 + i] = four.z;
+          numbers_[3][half * 4 + i] = four.w;
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void store(unsigned char* slot, int i) const {
+    const float(&x)[GROUP] = numbers_[i];
+    const float scale = power_of_2(-SMALL_EXPONENT);
+    unsigned pairs[GROUP / 2][Bf16x6::TERMS];
+#pragma unroll
+    for (int j = 0; j < GROUP / 2; ++j) {
+      split_pair<Bf16>(x[2 * j] * scale, x[2 * j + 1] * scale, pairs[j]);
+    }
+    const unsigned place = WgmmaOrder::place(row(i), group());
+#pragma unroll
+    for (int term = 0; term < Bf16x6::TERMS; ++term) {
+      *reinterpret_cast<uint4*>(slot + term * OperandTile<Bf16x6>::TERM_BYTES + place) =
+          uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
+    }
+  }
+
+  const float* from_;  ///< the first number to load
+  std::int64_t stride_;
+  std::int64_t k_left_;  ///< of the operand, from there on
+  int lines_left_;       ///< of the operand, from the first row on
+  float numbers_[GROUPS_PER_THREAD][GROUP];
+};
+
+template <bool A_ALONG_K, bool B_ALONG_K>
+__device__ __forceinline__ void produce_small(const SmallTask& task, Rings<Bf16x6>& rings) {
+  Operands operands(task.product);
+  const std::int64_t end = static_cast<std::int64_t>(task.first_k_tile + task.k_tiles) * BK;
+  operands.a.depth = min(operands.a.depth, end);  // what follows is another block's
+  operands.b.depth = operands.a.depth;
+  SmallReader<A_ALONG_K> a(operands.a, task.a_tile, task.first_k_tile);
+  SmallReader<B_ALONG_K> b(operands.b, task.b_tile, task.first_k_tile);
+#pragma unroll 1
+  for (int left = task.k_tiles; left > 0; --left) {
+    a.fill(rings.a);
+    b.fill(rings.b);
+  }
+}
+
+// ---- Consumers ----
+
+/// Stores the sums of columns `unit` * 8 to `unit` * 8 + 7, four of a thread. Returns bits for pairs that are not
+/// finite.
+template <int UNITS>
+__device__ __forceinline__ unsigned store_units(const SmallTask& task, const Scalars& scalars, bool pairs, int unit,
+                                                const float (&sums)[4 * UNITS]) {
+  const DeferringProblem& p = task.product;
+  const std::int64_t row = static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x);
+  const std::int64_t column = static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x) + unit * 8;
+  float* const c = p.c + row * p.ldc + column;
+  float* const rows[2] = {c, c + 8 * p.ldc};
+  const std::int64_t left = p.n - column;
+  const int width = static_cast<int>(left < 0 ? 0 : left < TILE_ROWS ? left : TILE_ROWS);
+  const int columns[2] = {row < p.m ? width : 0, row + 8 < p.m ? width : 0};
+  return pairs ? store_pairs<Access::float2>(rows, columns, sums, scalars)
+               : store_pairs<Access::float1>(rows, columns, sums, scalars);
+}
+
+constexpr int UNITS = TILE_ROWS / 8;  // of eight columns
+constexpr unsigned UNIT_BYTES = SmallShape::CONSUMER_THREADS * sizeof(float4);
+
+/// The sums of a block become C, or are added up with those of the other blocks of the cluster: each has every
+/// `parts`-th unit of eight columns. All consumers call it.
+__device__ __forceinline__ unsigned finish_small(const SmallProblem& p, const SmallTask& task,
+                                                 const float (&sums)[64]) {
+  const Scalars scalars = scalars_of(task.product);
+  const bool pairs = of_warp(rows_split_into<2>(task.product.c, task.product.n, task.product.ldc) ? 1 : 0) != 0;
+  if (p.parts == 1) {
+    return store_units<UNITS>(task, scalars, pairs, 0, sums);
+  }
+  const unsigned own = shared_address(dynamic_smem()) + threadIdx.x * sizeof(float4);
+  bar_sync(CONSUMERS_BARRIER, CONSUMERS);  // nobody reads the rings any more
+#pragma unroll
+  for (int unit = 0; unit < UNITS; ++unit) {
+    float4* const to = static_cast<float4*>(const_cast<void*>(from_shared_address(own + unit * UNIT_BYTES)));
+    *to = float4{sums[4 * unit], sums[4 * unit + 1], sums[4 * unit + 2], sums[4 * unit + 3]};
+  }
+  cluster_sync();
+  unsigned not_finite = 0;
+#pragma unroll 2
+  for (int unit = task.part; unit < UNITS; unit += p.parts) {
+    float4 sum = ld_cluster_v4_f32(own + unit * UNIT_BYTES, 0);
+#pragma unroll 4
+    for (int rank = 1; rank < p.parts; ++rank) {
+      const float4 other = ld_cluster_v4_f32(own + unit * UNIT_BYTES, rank);
+      sum.x += other.x;
+      sum.y += other.y;
+      sum.z += other.z;
+      sum.w += other.w;
+    }
+    const float values[4] = {sum.x, sum.y, sum.z, sum.w};
+    not_finite |= store_units<1>(task, scalars, pairs, unit, values) << 2 * unit;
+  }
+  return not_finite;
+}
+
+/// A block. *_ALONG_K: how an operand is stored.
+template <bool A_ALONG_K, bool B_ALONG_K>
+__device__ __forceinline__ void multiply_small(const SmallProblem& p) {
+  using Rings = Rings<Bf16x6>;
+  static_assert(UNITS * UNIT_BYTES <= Rings::SMEM_BYTES);
+  const unsigned smem = shared_address(dynamic_smem());
+  Rings rings(smem);
+  defer_nothing();
+  set_all_scalings(smem + Rings::A_SCALINGS_AT, Rings::A::SLOTS + Rings::B::SLOTS);
+  if (threadIdx.x == 0) {
+    rings.a.init(SmallShape::CONSUMER_WARPS, SmallShape::PRODUCER_WARPS);
+    rings.b.init(SmallShape::CONSUMER_WARPS, SmallShape::PRODUCER_WARPS);
+  }
+  __syncthreads();
+  const SmallTask task(p);
+  if (threadIdx.x >= SmallShape::CONSUMER_THREADS) {
+    setmaxnreg_dec<SmallShape::PRODUCER_REGISTERS>();
+    produce_small<A_ALONG_K, B_ALONG_K>(task, rings);
+    if (p.parts > 1) {
+      cluster_sync();
+      cluster_meet();
+    }
+  } else {
+    setmaxnreg_inc<SmallShape::CONSUMER_REGISTERS>();
+    Accumulators<1> accumulators;
+    accumulators.exponents[0] = 2 * SMALL_EXPONENT;
+    Bf16x6Loop::multiply(task.k_tiles, rings, accumulators);
+    accumulators.undo_scaling();
+    const unsigned not_finite = finish_small(p, task, accumulators.values[0]);
+    defer(task.product, static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x),
+          static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x), not_finite);
+    if (p.parts > 1) {
+      cluster_meet();  // nobody reads this block's sums any more
+    }
+    bar_sync(CONSUMERS_BARRIER, CONSUMERS);
+    if (any_warp(deferred_by_warp())) {
+      compute_tile(task.product, task.a_tile, task.b_tile);
+    }
+  }
+}
+
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
