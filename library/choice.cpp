@@ -11,6 +11,12 @@ std::string microseconds(double time) {
   return text;
 }
 
+std::string times(double factor) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f times", factor);
+  return text;
+}
+
 }  // namespace
 
 Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
@@ -39,7 +45,7 @@ Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::s
   choice.cublas_us = cublas_us;
   if (choice.algorithm) {
     choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
-                     (margin > 1.0 ? ", on a board that was not measured" : "");
+                     (margin > 1.0 ? ", and has to be " + times(margin) + " as fast" : "");
     if (margin * choice.algorithm_us >= cublas_us) {
       choice.algorithm.reset();
     }

@@ -144,6 +144,7 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   Measurement measurement(LARGEST_OPERAND);
   measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
+  board.margin = CALIBRATED_MARGIN;
   const std::array<std::vector<TimedCost>, METHODS> times =
       time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
   for (std::size_t method = 0; method < METHODS; ++method) {

@@ -153,6 +153,7 @@ Calibration calibration_of(const std::string& text) {
   }
   Calibration calibration;
   BoardModel& board = calibration.board;
+  board.margin = CALIBRATED_MARGIN;
   board.methods = {};
   board.cublas.call = 0.0;
   while (std::getline(lines, line) && line != LAST_LINE) {

@@ -93,7 +93,7 @@ TEST(Reproducible, ZerosSpecialNumbersAndRoundingsAreDefined) {
   EXPECT_EQ(bits(element(INF, 0.0F, 1.0F, 0.0F, 0.0F)), 0x7FFFFFFFU);
   EXPECT_EQ(bits(element(1.0F, 1.0F, 1.0F, 1.0F, -HostCase::NAN_FLOAT)), 0x7FFFFFFFU);
   EXPECT_EQ(bits(element(HostCase::NAN_FLOAT, 1.0F, 0.0F, 2.0F, 3.0F)), bits(6.0F));
-  EXPECT_EQ(bits(element(DENORMAL, 1.0F, 1.0F, 0.0F, 0.0F)), 1U);  // in doubles, as there is no scale
+  EXPECT_EQ(bits(element(DENORMAL, 1.0F, 1.0F, 0.0F, 0.0F)), 1U);         // in doubles, as there is no scale
   EXPECT_EQ(element(2.0F, 3.0F, 1.0F, 0.0F, HostCase::NAN_FLOAT), 6.0F);  // C is not read
   EXPECT_EQ(element(-INF, 2.0F, 1.0F, 0.0F, 0.0F), -INF);
   EXPECT_EQ(element(3e38F, 3.0F, 1.0F, 0.0F, 0.0F), INF);

@@ -204,7 +204,7 @@ TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(board.cublas_table.at(3, 5, 13, 9), 123.5);
   EXPECT_EQ(board.cublas_table.count(), 1);
   EXPECT_EQ(board.cublas_table.multiprocessors, 46);
-  EXPECT_EQ(board.margin, 1.0);
+  EXPECT_EQ(board.margin, CALIBRATED_MARGIN);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "sgemm"), {}), 1) << "nothing is left";
 }
 
@@ -340,6 +340,20 @@ TEST(CalibratedChoiceTest, ChoicesGoByTheFilesConstants) {
   slow.board.methods = {};
   host_board() = calibration_of(text_of(slow)).board;
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "cublas");
+  host_board() = {};
+}
+
+/// Where the library is predicted to gain less than the margin, cuBLAS is taken.
+TEST(CalibratedChoiceTest, SmallGainsAreCublas) {
+  const auto kernel_where_cublas_takes = [](double times) {
+    host_board() = calibration_of(text_of(calibration())).board;
+    const sgemm_plan_t plan = plan_of(SGEMM_ACCURACY_NORMWISE, 8192);
+    EXPECT_STREQ(plan.kernel, "12_fp16x3");
+    host_board().cublas.flops *= plan.cublas_us / (times * plan.predicted_us);
+    return std::string(plan_of(SGEMM_ACCURACY_NORMWISE, 8192).kernel);
+  };
+  EXPECT_EQ(kernel_where_cublas_takes(CALIBRATED_MARGIN + 0.02), "12_fp16x3");
+  EXPECT_EQ(kernel_where_cublas_takes(1.01), "cublas");
   host_board() = {};
 }
 
