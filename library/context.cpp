@@ -142,7 +142,8 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       multiplies(p),
                       batch.count,
                       workspace_limit(),
-                      epilogue == nullptr ? -1.0 : epilogue_pass_bytes(*epilogue)};
+                      epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
+                      epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue)};
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
@@ -221,7 +222,7 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
   if (epilogue != nullptr) {
     for (Algorithm& algorithm : algorithms) {
-      if (!algorithm.launch_with_epilogue) {
+      if (!algorithm.has_in_store(*epilogue)) {
         add_pass(algorithm, p, epilogue_pass_bytes(*epilogue));
       }
     }
@@ -239,7 +240,7 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
                    algorithms.end());
   Choice choice = sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
-  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->launch_with_epilogue) {
+  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->has_in_store(*epilogue)) {
     choice.reason += "; a pass for the epilogue";
   }
   return choice;
@@ -336,7 +337,7 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
-  if (algorithm.launch_with_epilogue) {
+  if (algorithm.has_in_store(*epilogue)) {
     return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
   }
   prepare_d(batch.first, *epilogue, stream_);

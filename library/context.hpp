@@ -52,9 +52,9 @@ struct sgemm_context {
   class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
   /// scalars and the addresses are, whether there is anything to multiply, the number of products, the limit to the
-  /// workspace, and the bytes of a pass for the epilogue, or a negative number without one.
+  /// workspace, and the epilogue: its activation, or -1 without one, and the bytes of a pass.
   using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, bool,
-                               std::int64_t, std::size_t, double>;
+                               std::int64_t, std::size_t, int, double>;
 
   /// What is known of a shape: the choice, and what the operands of its last calls were like.
   struct Known {

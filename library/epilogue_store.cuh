@@ -128,38 +128,26 @@ __device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, int 
   }
 }
 
-/// What is added to a thread's elements: one number for each of its columns, or for each of its rows, or zeros.
-struct BiasOfThread {
-  float of_columns[2 * COLUMN_GROUPS] = {};
-  float of_rows[2] = {};
-
-  __device__ __forceinline__ BiasOfThread(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col) {
-    const GemmEpilogue& epilogue = p.epilogue;
-    if (epilogue.bias != nullptr && epilogue.bias_of_rows) {
+/// The numbers of a bias for a chunk's elements in one row, `columns` columns from the thread's first element on.
+using BiasOfChunk = float[PAIRS_OF_CHUNK];
+__device__ __forceinline__ void load_bias(const float* from, int columns, int chunk, bool in_pairs,
+                                          BiasOfChunk& numbers) {
 #pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        of_rows[row] = first_row + 8 * row < p.m ? epilogue.bias[first_row + 8 * row] : 0.0F;
+  for (int i = 0; i < PAIRS_OF_CHUNK; i += 2) {
+    const int column = chunk * 32 + i / 2 * 8;
+    if (in_pairs) {
+      float2 two{0.0F, 0.0F};
+      if (column < columns) {
+        two = load_float2(from + column);
       }
-    } else if (epilogue.bias != nullptr) {
-      const float* const from = epilogue.bias + first_col;
-      const auto columns = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
-#pragma unroll
-      for (int group = 0; group < COLUMN_GROUPS; ++group) {
-        if (p.in_pairs) {
-          float2 two{0.0F, 0.0F};
-          if (8 * group < columns) {
-            two = load_float2(from + 8 * group);
-          }
-          of_columns[2 * group] = two.x;
-          of_columns[2 * group + 1] = two.y;
-        } else {
-          of_columns[2 * group] = 8 * group < columns ? from[8 * group] : 0.0F;
-          of_columns[2 * group + 1] = 8 * group + 1 < columns ? from[8 * group + 1] : 0.0F;
-        }
-      }
+      numbers[i] = two.x;
+      numbers[i + 1] = two.y;
+    } else {
+      numbers[i] = column < columns ? from[column] : 0.0F;
+      numbers[i + 1] = column + 1 < columns ? from[column + 1] : 0.0F;
     }
   }
-};
+}
 
 /// The column of a chunk's first element, for a quad.
 __device__ __forceinline__ std::int64_t first_column_of_chunk(std::int64_t first_col, int chunk) {
@@ -206,7 +194,7 @@ __device__ __forceinline__ void apply_mask(const EpilogueProblem& p, std::int64_
   }
 }
 
-/// As store_sums(), with the epilogue. What a chunk reads besides the bias is loaded while the one before is finished.
+/// As store_sums(), with the epilogue. What a chunk reads is loaded while the one before is finished.
 __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
                                                const float (&sums)[SUMS_OF_THREAD]) {
   const Scalars scalars = scalars_of(p);
@@ -223,7 +211,17 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
   if (reads_ahead) {
     load_chunk(read_ahead, 0, inside, p.in_pairs, ahead[0]);
   }
-  const BiasOfThread bias(p, first_row, first_col);
+  const bool has_bias_of_rows = epilogue.bias != nullptr && epilogue.bias_of_rows;
+  const bool has_bias_of_columns = epilogue.bias != nullptr && !epilogue.bias_of_rows;
+  const auto columns = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
+  float bias_of_rows[2] = {};
+  BiasOfChunk bias_ahead[2] = {};
+  if (has_bias_of_rows) {
+    bias_of_rows[0] = first_row < p.m ? epilogue.bias[first_row] : 0.0F;
+    bias_of_rows[1] = first_row + 8 < p.m ? epilogue.bias[first_row + 8] : 0.0F;
+  } else if (has_bias_of_columns) {
+    load_bias(epilogue.bias + first_col, columns, 0, p.in_pairs, bias_ahead[0]);
+  }
   unsigned not_finite = 0;
 #pragma unroll
   for (int pair = 0; pair < SUMS_OF_THREAD / 2; ++pair) {
@@ -237,6 +235,9 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
     if (reads_ahead && chunk + 1 < CHUNKS) {
       load_chunk(read_ahead, chunk + 1, inside, p.in_pairs, ahead[(chunk + 1) % 2]);
     }
+    if (has_bias_of_columns && chunk + 1 < CHUNKS) {
+      load_bias(epilogue.bias + first_col, columns, chunk + 1, p.in_pairs, bias_ahead[(chunk + 1) % 2]);
+    }
     const Chunk& read = ahead[chunk % 2];
     Chunk x;
 #pragma unroll
@@ -249,11 +250,15 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
         x[i] += scalars.beta * read[i];
       }
     }
-    if (epilogue.bias != nullptr) {
+    if (has_bias_of_rows) {
 #pragma unroll
       for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
-        x[i] += epilogue.bias_of_rows ? bias.of_rows[i / 2 % 2]
-                                      : bias.of_columns[chunk * PAIRS_OF_CHUNK + i / 4 * 2 + i % 2];
+        x[i] += bias_of_rows[i / 2 % 2];
+      }
+    } else if (has_bias_of_columns) {
+#pragma unroll
+      for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
+        x[i] += bias_ahead[chunk % 2][i / 4 * 2 + i % 2];
       }
     }
     if (epilogue.activation == SGEMM_ACTIVATION_RELU) {

@@ -5,7 +5,6 @@
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "epilogue_alignment.hpp"
-#include "epilogue_pass.hpp"
 #include "every_shape_epilogue.cuh"
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
@@ -181,8 +180,8 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   run(batch, blocks, workspace, stream);
 }
 
-/// With an epilogue there are kernels for two layouts, because each takes some tens of kilobytes: that of a layer's
-/// output, whose weights lie along k, and that of the gradient of its input.
+/// With an epilogue there are kernels for two layouts, because each kernel takes some 90 KB: that of a layer's output,
+/// whose weights lie along k, and that of the gradient of its input.
 bool has_epilogues(const GemmProblem& p) { return !p.a_transposed; }
 
 template <class Tile, class Scalar>
@@ -198,10 +197,8 @@ void enqueue_with_epilogue(const GemmBatch& batch, const GemmEpilogue& epilogue,
     run(WithEpilogue<Reading::along_k, Reading::along_k>{}, Scalar{});
   } else if (rows_split_into_float4(p.b, p.n, p.ldb)) {
     run(WithEpilogue<Reading::along_k, Reading::across_k_by_four>{}, Tile{});
-  } else {  // there is no kernel for lines that are not aligned
-    prepare_d(p, epilogue, stream);
-    enqueue_for_layout<Tile, Scalar>(batch, blocks, workspace, stream);
-    finish_d(p, epilogue, stream);
+  } else {
+    run(WithEpilogue<Reading::along_k, Reading::across_k>{}, Scalar{});
   }
 }
 

@@ -26,9 +26,11 @@ constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
 constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
-constexpr double THIN_CALL = 6;              // microseconds of both launches besides their work
-constexpr double THIN_L2 = 0.75;             // of the time that a byte takes from memory, one from the L2
+constexpr double THIN_CALL = 16;             // microseconds of both launches besides their work
 constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
+constexpr double THIN_FIRST = 1.95;          // times as long as memory takes, to read it for the first time
+constexpr double THIN_AGAIN = 0.6;           // of that, each time more
+constexpr double THIN_DIGITS = 0.46;         // of the time that a byte takes from memory, one of the other one's digits
 constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
 constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.08};
@@ -165,9 +167,9 @@ Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_
   const auto m = static_cast<double>(tall.m);
   const auto n = static_cast<double>(tall.n);
   const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
-  const double from_memory = 4 * m * lines;
-  const double from_l2 = (4 * m * std::ceil(n / THIN_COLUMNS) + 3 * n * std::ceil(m / rows)) * lines;
-  return {Method::every_shape, 0, 0, std::max(from_memory, THIN_L2 * from_l2),
+  const double reads = 1 + THIN_AGAIN * (std::ceil(n / THIN_COLUMNS) - 1);
+  const double digits = 3 * n * std::ceil(m / rows);
+  return {Method::every_shape, 0, 0, (THIN_FIRST * reads * 4 * m + THIN_DIGITS * digits) * lines,
           static_cast<double>(launches) * THIN_CALL};
 }
 

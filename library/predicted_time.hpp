@@ -68,7 +68,7 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
 double microseconds(const BoardModel& board, const Cost& cost);
 
 /// Of the reproducible class's kernel for tall products, of which a block has `rows` rows at a time. It is the time of
-/// its bytes, and the board's method does not matter.
+/// its bytes, fitted to an H200, and the board's method does not matter.
 Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.

@@ -27,12 +27,12 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-// The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H100:
-// docs/lab/libsgemm.md.
+// The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H100, and
+// those of clusters on an H200: docs/lab/libsgemm.md.
 constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
 constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
-constexpr double SMALL_CLUSTER = 1000;  // to add up the sums of a cluster
+constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
 constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its work
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
@@ -73,8 +73,8 @@ Algorithm algorithm(const GemmBatch& batch, int parts) {
                           (parts > 1 ? SMALL_CLUSTER : 0.0);
   Algorithm algorithm;
   algorithm.kernel = "11_bf16x6";
-  algorithm.configuration = tile_name(TILE_ROWS, TILE_ROWS) + " in one launch" +
-                            (parts > 1 ? ", k in " + std::to_string(parts) : std::string());
+  algorithm.configuration =
+      tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
   algorithm.workspace_bytes = Deferred::bytes(p.blocks());
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;

@@ -74,7 +74,11 @@ __device__ __forceinline__ void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], 
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
                              simt::Site site = simt::Site::current()) {
-  simt::mma({{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, c, d, site);
+  const auto bits = __float_as_uint;
+  const std::array<float, 4> sums =
+      simt::mma(simt::MmaFormat::tf32, 8, {{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}},
+                {c[0], c[1], c[2], c[3]}, site);
+  std::copy(sums.begin(), sums.end(), d);
 }
 
 inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4],

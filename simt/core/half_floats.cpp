@@ -1,5 +1,6 @@
 #include "simt/half_floats.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace simt {
@@ -70,5 +71,11 @@ float from_fp16(std::uint16_t bits) {
 }
 
 float from_bf16(std::uint16_t bits) { return float_of(std::uint32_t{bits} << BF16_SHIFT); }
+
+void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers) {
+  std::ranges::transform(halves, numbers.begin(), [&](std::uint16_t bits) {
+    return format == HalfFormat::fp16 ? from_fp16(bits) : from_bf16(bits);
+  });
+}
 
 }  // namespace simt

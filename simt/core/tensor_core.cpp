@@ -36,6 +36,13 @@ float as_float(HalfFormat format, std::uint16_t half) {
   return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
 }
 
+/// Compiles a function for each kind of processor, too. Sums of exact products are the same on all of them.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define SIMT_FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define SIMT_FOR_EACH_PROCESSOR
+#endif
+
 /// The first `count` rows or columns.
 template <std::size_t COUNT>
 void read_operand(HalfFormat format, unsigned address, unsigned count, const std::byte* shared,
@@ -44,9 +51,10 @@ void read_operand(HalfFormat format, unsigned address, unsigned count, const std
   for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
     std::array<std::uint16_t, K_OF_PIECE> halves;
     std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
+    std::array<float, K_OF_PIECE> numbers;
+    from_halves(format, halves, numbers);
     for (unsigned k = 0; k < K_OF_PIECE; ++k) {
-      const unsigned k_of_operand = piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k;
-      operand[k_of_operand][piece / WGMMA_PIECES_OF_ROW] = as_float(format, halves[k]);
+      operand[piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = numbers[k];
     }
   }
 }
@@ -62,11 +70,11 @@ void read_operand(unsigned address, const std::byte* shared, IntegerOperand<COUN
   }
 }
 
-void multiply_half(HalfFormat format, const Operand<WGMMA_ROWS_OF_WARP>& rows, unsigned b, unsigned columns,
-                   const std::byte* shared, WgmmaRows<float>& d) {
-  read_operand(format, b, columns, shared, columns_of_b);
+/// Adds `rows` * `columns_of_b` to `d`, and anything to columns of `d` from number `columns` on.
+SIMT_FOR_EACH_PROCESSOR
+void add_product(const Operand<WGMMA_ROWS_OF_WARP>& rows, unsigned columns, WgmmaRows<float>& d) {
   for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
-    constexpr unsigned AT_A_TIME = 8;  // sums that stay in registers
+    constexpr unsigned AT_A_TIME = 16;  // sums that stay in registers
     for (unsigned begin = 0; begin < columns; begin += AT_A_TIME) {
       std::array<double, AT_A_TIME> sums;
       for (unsigned i = 0; i < AT_A_TIME; ++i) {
@@ -84,46 +92,62 @@ void multiply_half(HalfFormat format, const Operand<WGMMA_ROWS_OF_WARP>& rows, u
   }
 }
 
-}  // namespace
-
-void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]) {
-  for (unsigned i = 0; i < 4; ++i) {
-    const unsigned half = i / 2;    // of the rows
-    const unsigned row = lane / 4;  // in it
-    const unsigned col = lane % 4 * 2 + i % 2;
-    double sum = c[i];
-    for (unsigned k = 0; k < 8; ++k) {
-      const double a = as_tf32(operands[row * 4 + k % 4].a[k / 4 * 2 + half]);
-      const double b = as_tf32(operands[col * 4 + k % 4].b[k / 4]);
-      sum += a * b;
+SIMT_FOR_EACH_PROCESSOR
+void add_product(const IntegerOperand<WGMMA_ROWS_OF_WARP>& rows, WgmmaRows<std::int32_t>& d) {
+  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
+    constexpr unsigned AT_A_TIME = 16;
+    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+      std::array<float, AT_A_TIME> sums{};
+      for (unsigned k = 0; k < WGMMA_INTEGER_K; ++k) {
+        for (unsigned i = 0; i < AT_A_TIME; ++i) {
+          sums[i] += rows[k][row] * integer_columns[k][begin + i];
+        }
+      }
+      for (unsigned i = 0; i < AT_A_TIME; ++i) {
+        std::int32_t& sum = d[row][begin + i];
+        sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) +
+                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i])));
+      }
     }
-    d[i] = rounded_towards_zero(sum);
   }
 }
 
-std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
-                                        unsigned lane, const std::array<float, 4>& c) {
-  const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
-  const auto element = [&](std::uint32_t bits, unsigned number) -> double {
-    if (format == MmaFormat::tf32) {
-      return as_tf32(std::bit_cast<float>(bits));
+}  // namespace
+
+MmaNumbers::MmaNumbers(MmaFormat format, const MmaRegisters& registers) {
+  const auto read = [&](const auto& from, auto& to) {
+    for (unsigned i = 0; i < from.size(); ++i) {
+      if (format == MmaFormat::tf32) {
+        to[i] = as_tf32(std::bit_cast<float>(from[i]));
+        continue;
+      }
+      const HalfFormat half = format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16;
+      to[2 * i] = as_float(half, static_cast<std::uint16_t>(from[i]));
+      to[2 * i + 1] = as_float(half, static_cast<std::uint16_t>(from[i] >> 16U));
     }
-    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
-                    static_cast<std::uint16_t>(bits >> 16U * number));
   };
+  read(registers.a, a);
+  read(registers.b, b);
+}
+
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaNumbers, WARP>& numbers,
+                                        unsigned lane, const std::array<float, 4>& c) {
   // Of rows a register of A holds neighbouring k, of columns one of B does: of four groups of lanes one after the
   // other. The next register of A is eight rows further down, and the one after the next 4 * per_register k further.
+  const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
   std::array<float, 4> d;
   for (unsigned i = 0; i < d.size(); ++i) {
     const unsigned half = i / 2;    // of the rows
     const unsigned row = lane / 4;  // in it
     const unsigned col = lane % 4 * 2 + i % 2;
     double sum = c[i];
-    for (unsigned at = 0; at < k; ++at) {
-      const unsigned group = at / (4 * per_register);
-      const unsigned q = at / per_register % 4;
-      sum += element(operands[row * 4 + q].a[group * 2 + half], at % per_register) *
-             element(operands[col * 4 + q].b[group], at % per_register);
+    for (unsigned group = 0; group < k / (4 * per_register); ++group) {
+      for (unsigned q = 0; q < 4; ++q) {
+        for (unsigned number = 0; number < per_register; ++number) {
+          sum += numbers[row * 4 + q].a[(group * 2 + half) * per_register + number] *
+                 numbers[col * 4 + q].b[group * per_register + number];
+        }
+      }
     }
     d[i] = rounded_towards_zero(sum);
   }
@@ -180,7 +204,8 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(format, a, WGMMA_ROWS_OF_WARP, shared, rows);
-  multiply_half(format, rows, b, WGMMA_COLUMNS, shared, d);
+  read_operand(format, b, WGMMA_COLUMNS, shared, columns_of_b);
+  add_product(rows, WGMMA_COLUMNS, d);
 }
 
 void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
@@ -192,29 +217,15 @@ void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, u
       rows[k][row] = as_float(format, static_cast<std::uint16_t>(pair >> 16U * (k % 2)));
     }
   }
-  multiply_half(format, rows, b, columns, shared, d);
+  read_operand(format, b, columns, shared, columns_of_b);
+  add_product(rows, columns, d);
 }
 
 void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d) {
   IntegerOperand<WGMMA_ROWS_OF_WARP> rows;
   read_operand(a, shared, rows);
   read_operand(b, shared, integer_columns);
-  for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
-    constexpr unsigned AT_A_TIME = 16;  // sums that stay in registers
-    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
-      std::array<float, AT_A_TIME> sums{};
-      for (unsigned k = 0; k < WGMMA_INTEGER_K; ++k) {
-        for (unsigned i = 0; i < AT_A_TIME; ++i) {
-          sums[i] += rows[k][row] * integer_columns[k][begin + i];
-        }
-      }
-      for (unsigned i = 0; i < AT_A_TIME; ++i) {
-        std::int32_t& sum = d[row][begin + i];
-        sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) +
-                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i])));
-      }
-    }
-  }
+  add_product(rows, d);
 }
 
 }  // namespace simt

@@ -15,16 +15,22 @@ namespace simt {
 
 constexpr unsigned MMA_ROWS = 16;
 constexpr unsigned MMA_COLUMNS = 8;
-constexpr unsigned TF32_MMA_K = 8;
 constexpr unsigned INTEGER_MMA_K = 32;
 
-/// Sets `d` to what lane `lane` holds of A * B + C, 16 x 8. The 13 mantissa bits of A and B that TF32 lacks are
-/// ignored. Products are exact. Their sum with C is exact except for the last bits of a double, and is then rounded
-/// towards 0. Hardware cuts off the terms instead, some bits further down, and GPUs differ in this.
-void multiply_tf32(const std::array<MmaOperands, WARP>& operands, unsigned lane, const float (&c)[4], float (&d)[4]);
+/// The numbers in a lane's registers of A and B, of TF32 one in each register and of other formats two.
+struct MmaNumbers {
+  MmaNumbers() = default;
+  /// The 13 mantissa bits that TF32 lacks are ignored.
+  MmaNumbers(MmaFormat format, const MmaRegisters& registers);
 
-/// mma.sync.m16n8kK by the same rules: what lane `lane` holds of A * B + C.
-std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaRegisters, WARP>& operands,
+  std::array<double, 8> a{};
+  std::array<double, 4> b{};
+};
+
+/// mma.sync.m16n8kK: what lane `lane` holds of A * B + C, 16 x 8. Products are exact. Their sum with C is exact except
+/// for the last bits of a double, and is then rounded towards 0. Hardware cuts off the terms instead, some bits further
+/// down, and GPUs differ in this.
+std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaNumbers, WARP>& numbers,
                                         unsigned lane, const std::array<float, 4>& c);
 
 /// mma.sync.m16n8k32 with signed integers of 8 bits likewise. Everything is exact, and a sum beyond 32 bits wraps
@@ -59,7 +65,7 @@ template <class T>
 using WgmmaRows = std::array<std::array<T, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
 /// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is the
-/// memory at shared address 0. Products and sums are like those of multiply_tf32().
+/// memory at shared address 0. Products and sums are like those of multiply_registers().
 void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d);
 /// The same for the first columns of B alone, and with the warp's rows in registers, as mma.sync.m16n8k16 has them.
 void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,

@@ -59,29 +59,30 @@ void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const
   context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * m * n * k / WARP);
 }
 
-template <class Multiply>
-auto TensorOperations::with_registers_of_warp(unsigned k, const MmaRegisters& operands, Site site,
-                                              const Multiply& multiply) {
+template <class Operands, class Multiply>
+auto TensorOperations::with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
+                                      const Multiply& multiply) {
   check_whole_warp(site);
   tell_of_product(MMA_ROWS, MMA_COLUMNS, k);
-  Warp& own = warp();
-  own.registers[lane()] = operands;
+  of_warp[lane()] = own;
   warp_barriers_.sync(ALL_LANES, site);
-  const auto d = multiply(own.registers);
+  const auto d = multiply();
   warp_barriers_.sync(ALL_LANES, site);
   return d;
 }
 
 std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
                                            const std::array<float, 4>& c, Site site) {
-  return with_registers_of_warp(k, operands, site,
-                                [&](const auto& of_warp) { return multiply_registers(format, k, of_warp, lane(), c); });
+  auto& numbers = warp().numbers;
+  return with_all_lanes(k, numbers, {format, operands}, site,
+                        [&] { return multiply_registers(format, k, numbers, lane(), c); });
 }
 
 std::array<std::int32_t, 4> TensorOperations::mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c,
                                                   Site site) {
-  return with_registers_of_warp(INTEGER_MMA_K, operands, site,
-                                [&](const auto& of_warp) { return multiply_registers(of_warp, lane(), c); });
+  auto& registers = warp().registers;
+  return with_all_lanes(INTEGER_MMA_K, registers, operands, site,
+                        [&] { return multiply_registers(registers, lane(), c); });
 }
 
 void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
@@ -97,16 +98,6 @@ void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents,
   const std::array<const void*, WARP> all_of_a = pointers(a);
   const std::array<const void*, WARP> all_of_b = pointers(b);
   multiply_fragments(format, extents, all_of_a, all_of_b, lane(), c);
-  warp_barriers_.sync(ALL_LANES, site);
-}
-
-void TensorOperations::mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
-  check_whole_warp(site);
-  tell_of_product(MMA_ROWS, MMA_COLUMNS, TF32_MMA_K);
-  Warp& own = warp();
-  own.operands[lane()] = operands;
-  warp_barriers_.sync(ALL_LANES, site);
-  multiply_tf32(own.operands, lane(), c, d);
   warp_barriers_.sync(ALL_LANES, site);
 }
 

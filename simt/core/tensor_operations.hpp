@@ -20,7 +20,6 @@ class TensorOperations {
   void begin();
   /// The block has ended. Fails if not all warps of a warpgroup did the same.
   void end() const;
-  void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
   std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                            Site site);
   std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site);
@@ -56,7 +55,7 @@ class TensorOperations {
   };
 
   struct Warp {
-    std::array<MmaOperands, WARP> operands{};
+    std::array<MmaNumbers, WARP> numbers;
     std::array<MmaRegisters, WARP> registers{};
     std::array<Given, WARP> given{};
     std::array<void*, WARP> parts{};
@@ -66,8 +65,9 @@ class TensorOperations {
 
   /// Gives the current thread's operands of a 16 x 8 x `k` product to its warp, and returns what `multiply` makes of
   /// those of all lanes.
-  template <class Multiply>
-  auto with_registers_of_warp(unsigned k, const MmaRegisters& operands, Site site, const Multiply& multiply);
+  template <class Operands, class Multiply>
+  auto with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
+                      const Multiply& multiply);
   /// Fails where the current thread's warp lacks lanes.
   void check_whole_warp(Site site) const;
   Warp& warp() { return warps_[context_.current() / WARP]; }

@@ -56,10 +56,6 @@ unsigned block_barrier_count(bool predicate, Site site) {
 
 unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
 
-void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site) {
-  InExecutor()->tensor_operations().mma(operands, c, d, site);
-}
-
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site) {
   return InExecutor()->tensor_operations().mma(format, k, operands, c, site);

@@ -7,6 +7,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -70,7 +73,11 @@ inline void mbarrier_wait(unsigned barrier, unsigned parity, Site site = Site::c
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
                              Site site = Site::current()) {
-  mma({{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, c, d, site);
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  const std::array<float, 4> sums =
+      mma(MmaFormat::tf32, 8, {{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}},
+          {c[0], c[1], c[2], c[3]}, site);
+  std::copy(sums.begin(), sums.end(), d);
 }
 
 constexpr int WARPGROUP = 128;

@@ -126,6 +126,13 @@ std::vector<Product> products() {
   return all;
 }
 
+/// Whether products have this name; null stands for any.
+bool is_name(const char* name) {
+  const std::vector<Product> all = products();
+  return name == nullptr ||
+         std::any_of(all.begin(), all.end(), [&](const Product& product) { return product.name == name; });
+}
+
 void check(sgemm_status_t status) {
   if (status != SGEMM_STATUS_SUCCESS) {
     throw std::runtime_error(fmt::format("{}: {}", sgemm_status_name(status), sgemm_status_string(status)));
@@ -367,9 +374,7 @@ void measure(const char* csv_path, const char* chosen) {
 
 int main(int argc, char** argv) {
   const char* const chosen = argc == 3 ? argv[2] : nullptr;
-  const auto is_chosen = [&](const auto& product) { return chosen == nullptr || product.name == chosen; };
-  const auto all = sgemm::products();
-  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || std::none_of(all.begin(), all.end(), is_chosen)) {
+  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || !sgemm::is_name(chosen)) {
     fmt::print(stderr, "usage: library_benchmark [results.csv [NAME of some products]]\n");
     return 2;
   }

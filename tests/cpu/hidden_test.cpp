@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,6 +72,18 @@ TEST(HiddenSizes, AreNearWhatWasAskedFor) {
     EXPECT_GE(*extents.begin(), 1024 / 4);
     EXPECT_LE(*extents.rbegin(), 1024);
   }
+}
+
+TEST(HiddenSizes, EachExtentIsTheLongestForSomeSecret) {
+  std::set<std::size_t> longest;
+  for (int number = 0; number < 50; ++number) {
+    SecretNumbers numbers(secret_of(number));
+    std::vector<Size> taken{ASKED[0]};
+    const Size size = lopsided_size(ASKED[0], {}, 1536, taken, numbers);
+    const std::array extents{size.m, size.n, size.k};
+    longest.insert(static_cast<std::size_t>(std::max_element(extents.begin(), extents.end()) - extents.begin()));
+  }
+  EXPECT_EQ(longest.size(), 3U);
 }
 
 TEST(HiddenSizes, KeepOperationsAndBatches) {

@@ -63,6 +63,11 @@ TEST(Limits, AnFp32ProductTakesThreeOfFp16) {
   EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::tf32), least_us(CUBE_4096) / 3.0, 1e-9);
 }
 
+TEST(Limits, LittleIsToleratedForTheClock) {
+  EXPECT_EQ(refusal(1.01 * least_us(CUBE_4096), CUBE_4096), "");
+  EXPECT_NE(refusal(0.9 * least_us(CUBE_4096), CUBE_4096), "");
+}
+
 TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
   const auto tflops = [](AccuracyClass accuracy) {
     Kernel chapter = file_of(accuracy);

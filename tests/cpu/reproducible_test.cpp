@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -49,6 +50,17 @@ TEST(Reproducible, TransposesAndBatchesHaveTheBitsOfSingleProducts) {
         EXPECT_TRUE(std::equal(result.begin(), result.end(), c.begin() + static_cast<std::ptrdiff_t>(i * 99)));
       }
     }
+  }
+}
+
+TEST(Reproducible, WideAndEmptyProductsHaveTheBitsOfTheDefinition) {
+  constexpr float INF = std::numeric_limits<float>::infinity();
+  for (const ProductCase& product :
+       {ProductCase{5, 531, 3}, ProductCase{2, 3, 0, INF}, ProductCase{2, 3, 0, -1.0F}, ProductCase{2, 3, 4, -0.0F}}) {
+    const HostCase host(product);
+    Matrix c = host.c;
+    reproducible::product(host.problem(c));
+    EXPECT_TRUE(same_bits(c, defined_result(host))) << product.describe();
   }
 }
 

@@ -466,6 +466,7 @@ TEST_P(LtMatmulGpuTest, IsLikeCublas) {
       if (call(cublas) == CUBLAS_STATUS_NOT_SUPPORTED) {
         GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32, with " << m << " rows and beta " << beta;
       }
+      CUDA_OK(cudaStreamSynchronize(stream_));  // D is written from another stream next
       expect_like_cublas(
           d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
       if (!of.argument || of.is_gradient()) {
@@ -508,9 +509,11 @@ INSTANTIATE_TEST_SUITE_P(
                     LtCase{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DGELU, false, true}),
     [](const auto& info) { return "epilogue_" + std::to_string(info.param.epilogue); });
 
-/// An argument of 0 and one of NaN, whose bits roundings do not decide.
+/// An argument of 0 and one of NaN, whose bits roundings do not decide. No other test has its shape, because cuBLAS may
+/// get the next calls of a shape with NaN.
 TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
   const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
+  constexpr int kColumns = kN - 2;
   constexpr int kZeroRow = 5;
   constexpr int kNanRow = 7;
   std::vector<float> a = normal(size_t{kM} * kK, 1);
@@ -520,7 +523,7 @@ TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
   a[kNanRow * size_t{kK}] = std::nanf("");
   const Numbers operand(a);
   Numbers d(old_c_);
-  LtCall lt_call({CUBLASLT_EPILOGUE_RELU_AUX, false, true}, kM, kN, kK, *bias_);
+  LtCall lt_call({CUBLASLT_EPILOGUE_RELU_AUX, false, true}, kM, kColumns, kK, *bias_);
   const auto written_by = [&](decltype(&cublasLtMatmul) function) {
     EXPECT_EQ(lt_call.run(function, lt_, operand, *b_, 0, d, d, stream_), CUBLAS_STATUS_SUCCESS);
     return lt_call.argument().read();
@@ -533,7 +536,7 @@ TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
   const std::vector<float> ours = written_by(&cublasLtMatmul);
   const std::vector<float> our_d = d.read();
   for (const int row : {kZeroRow, kNanRow}) {
-    for (int column = 0; column < kN; ++column) {
+    for (int column = 0; column < kColumns; ++column) {
       const size_t at = row + static_cast<size_t>(column) * kM;
       ASSERT_EQ(lt_call.bit(ours, row, column), lt_call.bit(theirs, row, column))
           << row << ", " << column << ": D is " << our_d[at] << ", cuBLAS's is " << their_d[at];

@@ -106,7 +106,7 @@ std::vector<double> model(HostCase& host, Mistake mistake = Mistake::none) {
   return c;
 }
 
-/// Gives rows and columns scales of their own.
+/// Gives rows and columns scales of their own, most of them by a single number.
 void scale_lines(HostCase& host) {
   for (std::int64_t i = 0; i < host.a.rows(); ++i) {
     for (std::int64_t k = 0; k < host.a.cols(); ++k) {
@@ -117,6 +117,14 @@ void scale_lines(HostCase& host) {
     for (std::int64_t j = 0; j < host.b.cols(); ++j) {
       host.b.at(k, j) = std::ldexp(host.b.at(k, j), static_cast<int>(j * 5 % 19) - 9);
     }
+  }
+  for (std::int64_t i = 0; i < host.a.rows(); ++i) {
+    float& large = host.a.at(i, i * 37 % host.a.cols());
+    large = std::ldexp(large, 6);
+  }
+  for (std::int64_t j = 0; j < host.b.cols(); ++j) {
+    float& large = host.b.at(j * 37 % host.b.rows(), j);
+    large = std::ldexp(large, 6);
   }
 }
 

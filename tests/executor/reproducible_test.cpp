@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -74,6 +75,31 @@ TEST(ReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
     }
   }
   simt::set_multiprocessors(0);
+}
+
+/// Rows so far from the others that floats would overflow, or lose digits, before the columns' scales bring sums back.
+TEST(ReproducibleScales, OfSingleRowsTakeDoubles) {
+  for (const int exponent : {120, -120}) {
+    ProductCase product{16, 32, 30};
+    HostCase host(product);
+    for (std::int64_t k = 0; k < product.k; ++k) {
+      for (const std::int64_t row : {0, 9}) {  // the first and the second of a thread's
+        host.a.at(row, k) = std::ldexp(host.a.at(row, k), exponent);
+      }
+      for (std::int64_t column = 0; column < product.n; ++column) {
+        host.b.at(k, column) = std::ldexp(host.b.at(k, column), -exponent / 2);
+      }
+    }
+    const Matrix expected = defined_result(host);
+    for (const Kernel* const kernel : reproducible_kernels()) {
+      const Build& build = kernel->build(Target::for_executor);
+      if (build) {
+        Matrix c = host.c;
+        build.prepare(host.shape)(host.problem(c), nullptr);
+        EXPECT_TRUE(same_bits(c, expected)) << kernel->id() << ", 2^" << exponent;
+      }
+    }
+  }
 }
 
 /// All digits are -126, -128 and -128, so that a sum of three products passes 2^31 at k = 44151. INT32 has to be left

@@ -30,20 +30,18 @@ class LargeEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accurac
 /// Sizes with whole tiles, with others, and with tiles that blocks share along k.
 TEST_P(LargeEpilogueTest, IsRight) {
   const Handle handle;
+  bool transposed = true;
   for (const EpilogueKind& kind : EPILOGUES) {
-    for (const auto& [m, n, k] :
-         {std::tuple{2048, 2176, 512}, {1111, 999, 1301}, {2051, 518, 1000}, {520, 640, 4096}}) {
-      for (const bool transposed : {false, true}) {
-        GemmCase product{m, n, k};
-        std::tie(product.accuracy, product.order) = GetParam();
-        (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) =
-            transposed ? SGEMM_OP_T : SGEMM_OP_N;
-        product.alpha = -1.5F;
-        product.beta = m == 2048 ? 0.0F : 0.5F;
-        product.padding = m == 2051 ? 5 : 0;
-        product.offset = m == 2051 ? 1 : 0;
-        expect_right(handle, product, kind, 16);
-      }
+    for (const auto& [m, n, k] : {std::tuple{1024, 1152, 512}, {1027, 518, 1000}, {520, 640, 4096}}) {
+      GemmCase product{m, n, k};
+      std::tie(product.accuracy, product.order) = GetParam();
+      (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = transposed ? SGEMM_OP_T : SGEMM_OP_N;
+      product.alpha = -1.5F;
+      product.beta = m == 1024 ? 0.0F : 0.5F;
+      product.padding = m == 1027 ? 5 : 0;
+      product.offset = m == 1027 ? 1 : 0;
+      expect_right(handle, product, kind, 6);
+      transposed = !transposed;
     }
   }
 }
@@ -56,7 +54,7 @@ TEST_P(LargeEpilogueTest, IsRightWithTransposedOperands) {
     std::tie(product.accuracy, product.order) = GetParam();
     (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transa : product.transb) = SGEMM_OP_T;
     product.beta = 0.5F;
-    expect_right(handle, product, kind, 16);
+    expect_right(handle, product, kind, 6);
   }
 }
 
@@ -72,7 +70,7 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
       const Handle handle;
       EpilogueOperands operands(product, kind);
       GemmOperands& gemm = operands.gemm;
-      gemm.op_a(0, 3, 7) = INF;
+      gemm.op_a(0, 21, 7) = INF;
       gemm.op_a(0, 1029, 1000) = NAN_FLOAT;
       gemm.op_b(0, 20, 899) = -INF;
       for (std::int64_t k = 0; k < product.k; ++k) {
@@ -81,7 +79,7 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
         }
       }
       gemm.upload();
-      const ExpectedEpilogue expected(operands, 206);
+      const ExpectedEpilogue expected(operands, run == 0 ? 50 : 1);
       ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       expected.check(operands);

@@ -2,6 +2,8 @@
 // the matrices and the workspace, and none races with another one.
 
 #include "algorithms.hpp"
+#include "epilogue_batch.hpp"
+#include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "simt/checked_arrays.hpp"
@@ -115,6 +117,52 @@ TEST(WatchedAlgorithmsTest, TallProducts) {
         }
         return algorithms;
       });
+    }
+  }
+}
+
+/// A mask that elements are added to when they are computed again, and matrices beside D. Of chapter 09, tiles that are
+/// stored float by float and by four.
+TEST(WatchedAlgorithmsTest, Epilogues) {
+  constexpr EpilogueKind KINDS[] = {{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false},
+                                    {SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, true, true},
+                                    {SGEMM_ACTIVATION_GELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true},
+                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false}};
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (const EpilogueKind& kind : KINDS) {
+      GemmCase product{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 1.0F,
+                       0.5F};
+      product.accuracy = accuracy;
+      EpilogueOperands measured(product, kind);
+      const GemmBatch batch = batch_of(measured.gemm);
+      for (const Algorithm& algorithm :
+           accuracy == SGEMM_ACCURACY_FP32 ? every_layout_algorithms(batch, 5) : algorithms_of(product, batch)) {
+        SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+        EpilogueOperands operands(product, kind);
+        spread(operands.gemm);
+        operands.gemm.upload();
+        const ExpectedEpilogue expected(operands);
+        void* workspace = nullptr;
+        ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
+        {
+          const auto whole = [](StoredMatrix& matrix) {
+            return std::pair(matrix.memory().device(), matrix.memory().host().size());
+          };
+          const auto [a, a_count] = whole(operands.gemm.a);
+          const auto [b, b_count] = whole(operands.gemm.b);
+          const auto [c, c_count] = whole(operands.gemm.c);
+          const auto [d, d_count] = whole(operands.other_d);
+          const auto [argument, argument_count] = whole(operands.argument);
+          const simt::CheckedArrays arrays({simt::input("A", a, a_count), simt::input("B", b, b_count),
+                                            simt::in_out("C", c, c_count), simt::in_out("D", d, d_count),
+                                            simt::in_out("argument", argument, argument_count),
+                                            simt::input("bias", operands.bias.device(), operands.bias.host().size()),
+                                            simt::in_out("mask", operands.mask.device(), operands.mask.host().size())});
+          launch_with_epilogue(algorithm, operands, workspace);
+        }
+        cudaFree(workspace);
+        expected.check(operands);
+      }
     }
   }
 }

@@ -2,9 +2,9 @@
 // call cuBLAS.
 
 #include "algorithms.hpp"
+#include "epilogue_batch.hpp"
 #include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
-#include "gemm_call.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -45,23 +45,7 @@ void expect_right_in_every_algorithm(
     change(operands.gemm);
     operands.gemm.upload();
     Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    const sgemm_epilogue_t epilogue = operands.epilogue();
-    const bool on_device = product.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
-    GemmCall call;
-    call.order = product.order;
-    call.transa = product.transa;
-    call.transb = product.transb;
-    call.m = product.m;
-    call.n = product.n;
-    call.k = product.k;
-    call.alpha = on_device ? operands.gemm.scalars.device() : &product.alpha;
-    call.beta = on_device ? operands.gemm.scalars.device() + 1 : &product.beta;
-    call.a = {operands.gemm.a.data(), operands.gemm.a.ld()};
-    call.b = {operands.gemm.b.data(), operands.gemm.b.ld()};
-    call.c = {operands.d().data(), operands.d().ld()};
-    algorithm.launch_with_epilogue(row_major(call, product.pointer_mode),
-                                   row_major(call, {{operands.gemm.c.data(), operands.gemm.c.ld()}, &epilogue}),
-                                   workspace.device(), nullptr);
+    launch_with_epilogue(algorithm, operands, workspace.device());
     expected.check(operands);
   }
 }

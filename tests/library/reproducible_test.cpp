@@ -1,12 +1,14 @@
 // The reproducible class on the executor: each of its algorithms, and what the C interface makes of them.
 
 #include "algorithms.hpp"
+#include "choice.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "reproducible_case.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -139,6 +141,30 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
   GemmOperands operands(product);
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+}
+
+/// Where it was measured to be the faster one, and nowhere else.
+TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
+  for (const auto& [rows, n, k, few] : {std::tuple{1, 4096, 4096, true},
+                                        {32, 4096, 4096, true},
+                                        {64, 4096, 4096, false},
+                                        {128, 4096, 4096, false},
+                                        {32, 14336, 4096, true},
+                                        {64, 14336, 4096, false},
+                                        {64, 4096, 14336, true},
+                                        {128, 4096, 14336, false}}) {
+    GemmBatch product;
+    product.first.m = rows;
+    product.first.n = product.first.ldc = n;
+    product.first.k = product.first.lda = product.first.ldb = k;
+    product.first.b_transposed = true;
+    std::string without;
+    const Choice choice =
+        choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without), SIZE_MAX, without);
+    ASSERT_TRUE(choice.algorithm);
+    EXPECT_EQ(choice.algorithm->configuration == "flat, 16 rows", few)
+        << rows << 'x' << n << 'x' << k << ": " << choice.algorithm->configuration;
+  }
 }
 
 // Sanitizers see one layout.

@@ -1,5 +1,5 @@
 """Chapters compile without a warning for the GPUs that they are said to run on, Turing to Blackwell. The presets
-compile all of them for sm_80 and sm_90a.
+compile each of them for sm_80 or sm_90a, or for both.
 """
 
 from __future__ import annotations

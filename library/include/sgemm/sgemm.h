@@ -238,7 +238,7 @@ SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t
 /* A function of an element's argument x = alpha * op(A) * op(B) + beta * C + bias. NaN stays NaN. */
 typedef enum {
   SGEMM_ACTIVATION_NONE = 0,
-  SGEMM_ACTIVATION_RELU = 1,          /* max(x, 0). If there is an `aux`, x > 0 becomes a bit of the mask there */
+  SGEMM_ACTIVATION_RELU = 1,          /* max(x, 0). If there is an `aux`, x >= 0 becomes a bit of the mask there */
   SGEMM_ACTIVATION_GELU = 2,          /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). If there is an `aux`, x is
                                          stored there */
   SGEMM_ACTIVATION_RELU_GRADIENT = 3, /* x where the mask in `aux` has a bit, otherwise 0 */

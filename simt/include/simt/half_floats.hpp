@@ -4,6 +4,7 @@
 // they compute.
 
 #include <cstdint>
+#include <span>
 
 namespace simt {
 
@@ -17,5 +18,7 @@ float to_tf32(float x);
 /// Exact.
 float from_fp16(std::uint16_t bits);
 float from_bf16(std::uint16_t bits);
+/// Each of `halves`. `numbers` has room for as many.
+void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers);
 
 }  // namespace simt

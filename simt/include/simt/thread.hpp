@@ -47,16 +47,6 @@ std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site 
 
 // ---- Tensor cores ----
 
-/// A lane's part of A (16 x 8) and B (8 x 8) for mma.sync.m16n8k8 with TF32 operands.
-struct MmaOperands {
-  std::array<float, 4> a{};
-  std::array<float, 2> b{};
-};
-
-/// mma.sync: gives this lane's part of A and B to the warp, waits for all lanes to do so too, and sets `d` to its part
-/// of A * B + C. `d` may be `c`.
-void mma(const MmaOperands& operands, const float (&c)[4], float (&d)[4], Site site);
-
 enum class MmaFormat : std::uint8_t { tf32, fp16, bf16 };
 
 /// A lane's registers of A and B for mma.sync.m16n8kK, of which small K leave the last ones empty. A register holds
@@ -66,7 +56,8 @@ struct MmaRegisters {
   std::array<std::uint32_t, 2> b{};
 };
 
-/// mma.sync.m16n8kK, `k` being 4 or 8 for TF32 and 8 or 16 for the others: this lane's part of A * B + C.
+/// mma.sync.m16n8kK, `k` being 4 or 8 for TF32 and 8 or 16 for the others: this lane's part of A * B + C. Waits for all
+/// lanes of the warp to give theirs.
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site);
 /// mma.sync.m16n8k32 with signed integers of 8 bits. The result is exact, and a sum beyond 32 bits wraps around.

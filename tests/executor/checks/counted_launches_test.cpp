@@ -82,64 +82,60 @@ bool splits_as(const LaunchCounts& launch, const Splitting& splitting) {
              splitting.bytes_of_terms() + splitting.operand_tiles() * splitting.scaling_bytes;
 }
 
-class CountedLaunches : public testing::TestWithParam<Splitting> {
- protected:
-  void SetUp() override {
-    if (!build_of(GetParam())) {
-      GTEST_SKIP() << "this build has no " << GetParam() << " to count";
-    }
-  }
-};
-
-TEST_P(CountedLaunches, SplittingReadsEachNumberOnceAndWritesItsTerms) {
-  const std::vector<LaunchCounts> launches = count(GetParam());
-  const LaunchCounts& split = launches[launches.size() - 2];
-  EXPECT_EQ(operands_read(split), 4 * NUMBERS);
-  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "workspace"),
-            GetParam().bytes_of_terms() + GetParam().operand_tiles() * GetParam().scaling_bytes);
-  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "C"), 0);
-  EXPECT_EQ(split.tensor_flops, 0U);
-  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(GetParam().split_blocks));
-  for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
-    EXPECT_EQ(splits_as(split, other), other.terms == GetParam().terms && other.k_tile == GetParam().k_tile) << other;
-  }
-}
-
-TEST_P(CountedLaunches, ProductCopiesTheOperandTilesOfEachTileOfC) {
-  const std::vector<LaunchCounts> launches = count(GetParam());
-  const LaunchCounts& product = launches.back();
-  const std::int64_t tiles_of_c = M / 128 * (N / 128);
-  const std::int64_t operand_tile =
-      128 * GetParam().k_tile * GetParam().terms * GetParam().term_bytes + (GetParam().by_mma_sync ? 0 : 144);
-  EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"),
-            tiles_of_c * GetParam().k_tiles() * 2 * operand_tile);
-  EXPECT_EQ(product.tensor_flops, static_cast<std::uint64_t>(2 * M * N * K * GetParam().products));
-  EXPECT_EQ(operands_read(product), 0);
-  EXPECT_EQ(bytes_of(product, AccessKind::global_store, "C"), 4 * M * N);
-}
-
-TEST_P(CountedLaunches, HaveTheNamesOfTheirFunctions) {
-  const std::string name(std::string_view(GetParam().kernel).substr(3));
-  const std::string split = GetParam().k_tile == INT8X6.k_tile ? "_split_lines" : "_split";
+void expect_functions(const Splitting& of, const std::vector<LaunchCounts>& launches) {
+  const std::string name(std::string_view(of.kernel).substr(3));
+  const std::string split = of.k_tile == INT8X6.k_tile ? "_split_lines" : "_split";
   const std::vector<std::string> expected{name + split + "_kernel<(Access)4>", name + "_kernel<"};
-  const std::vector<LaunchCounts> launches = count(GetParam());
   ASSERT_EQ(launches.size(), expected.size());
   for (std::size_t i = 0; i < launches.size(); ++i) {
     EXPECT_EQ(launches[i].function.substr(0, expected[i].size()), expected[i]) << launches[i].function;
   }
 }
 
-/// An ldmatrix is four requests, of a matrix of 128 bytes each.
-TEST_P(CountedLaunches, MmaSyncHasNoBankConflicts) {
-  if (!GetParam().by_mma_sync) {
-    GTEST_SKIP() << GetParam() << " has wgmma";
+/// It reads each number once and writes its terms.
+void expect_splitting(const Splitting& of, const LaunchCounts& split) {
+  EXPECT_EQ(operands_read(split), 4 * NUMBERS);
+  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "workspace"),
+            of.bytes_of_terms() + of.operand_tiles() * of.scaling_bytes);
+  EXPECT_EQ(bytes_of(split, AccessKind::global_store, "C"), 0);
+  EXPECT_EQ(split.tensor_flops, 0U);
+  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(of.split_blocks));
+  for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
+    EXPECT_EQ(splits_as(split, other), other.terms == of.terms && other.k_tile == of.k_tile) << other;
   }
-  const std::vector<LaunchCounts> launches = count(GetParam());
-  const LaunchCounts& product = launches.back();
+}
+
+/// It copies the operand tiles of each tile of C.
+void expect_product(const Splitting& of, const LaunchCounts& product) {
+  const std::int64_t tiles_of_c = M / 128 * (N / 128);
+  const std::int64_t operand_tile = 128 * of.k_tile * of.terms * of.term_bytes + (of.by_mma_sync ? 0 : 144);
+  EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"), tiles_of_c * of.k_tiles() * 2 * operand_tile);
+  EXPECT_EQ(product.tensor_flops, static_cast<std::uint64_t>(2 * M * N * K * of.products));
+  EXPECT_EQ(operands_read(product), 0);
+  EXPECT_EQ(bytes_of(product, AccessKind::global_store, "C"), 4 * M * N);
+}
+
+/// An ldmatrix is four requests, of a matrix of 128 bytes each.
+void expect_no_bank_conflicts(const LaunchCounts& product) {
   const auto of = [&](AccessKind kind) { return product.traffic[static_cast<std::size_t>(kind)]; };
   EXPECT_GT(of(AccessKind::shared_load).requests, 0U);
   EXPECT_EQ(of(AccessKind::shared_load).wavefronts, of(AccessKind::shared_load).requests);
   EXPECT_EQ(of(AccessKind::async_copy).wavefronts, 4 * of(AccessKind::async_copy).requests);
+}
+
+class CountedLaunches : public testing::TestWithParam<Splitting> {};
+
+TEST_P(CountedLaunches, HaveTheCountsOfTheirPages) {
+  if (!build_of(GetParam())) {
+    GTEST_SKIP() << "this build has no " << GetParam() << " to count";
+  }
+  const std::vector<LaunchCounts> launches = count(GetParam());
+  ASSERT_NO_FATAL_FAILURE(expect_functions(GetParam(), launches));
+  expect_splitting(GetParam(), launches.front());
+  expect_product(GetParam(), launches.back());
+  if (GetParam().by_mma_sync) {
+    expect_no_bank_conflicts(launches.back());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6, FP16X3_MMA, INT8X6_MMA),
