@@ -201,6 +201,13 @@ using Narrow = MmaTile<1, 64, 2, 2>;
 using NarrowOfThreeSlots = MmaTile<1, 64, 3, 2>;
 using ManyWarps = MmaTile<1, 32, 2, 1>;  // where C has few tiles
 
+/// Whether an SM has room for as many of its blocks as it is made for. A block may have nearly all of the shared
+/// memory.
+template <class BlockTile>
+bool fits() {
+  return BlockTile::BLOCKS_PER_SM * BlockTile::Copies::SMEM_BYTES <= current_device().smem_bytes;
+}
+
 // Times relative to that of a narrow tile where two blocks share an SM, measured on an H100: docs/lab/16-mma.md.
 constexpr double NARROW_ALONE = 1.7;
 constexpr double MANY_WARPS = 1.4;
@@ -237,19 +244,21 @@ Configuration configuration(const Problem& p, const std::string& name) {
 }
 
 std::vector<Configuration> configurations(const Problem& p) {
-  const Device device = current_device();
-  const int multiprocessors = device.multiprocessors;
-  // A block may have nearly all of an SM's shared memory, so that its limit tells how many blocks fit.
-  const bool two = 2 * Narrow::Copies::SMEM_BYTES <= device.smem_bytes;
-  const bool three_slots = 2 * NarrowOfThreeSlots::Copies::SMEM_BYTES <= device.smem_bytes;
-  const bool wide_of_three_slots = WideOfThreeSlots::Copies::SMEM_BYTES <= device.smem_bytes;
+  const int multiprocessors = current_device().multiprocessors;
+  const bool two = fits<Narrow>();
   return fastest_first(
-      {{three_slots ? configuration<NarrowOfThreeSlots>(p, "128x128") : configuration<Narrow>(p, "128x128"),
+      {{fits<NarrowOfThreeSlots>() ? configuration<NarrowOfThreeSlots>(p, "128x128")
+                                   : configuration<Narrow>(p, "128x128"),
         narrow_time(p, multiprocessors, two)},
        {configuration<ManyWarps>(p, "128x128 by 8 warps"), one_at_a_time<ManyWarps>(p, multiprocessors, MANY_WARPS)},
-       {wide_of_three_slots ? configuration<WideOfThreeSlots>(p, "128x256") : configuration<Wide>(p, "128x256"),
+       {fits<WideOfThreeSlots>() ? configuration<WideOfThreeSlots>(p, "128x256") : configuration<Wide>(p, "128x256"),
         one_at_a_time<Wide>(p, multiprocessors, WIDE)}},
       std::numeric_limits<double>::infinity());
+}
+
+template <class BlockTile>
+Resources resources() {
+  return resources_of(fp16x3_mma_kernel<BlockTile, Access::float2>, BlockTile::THREADS, BlockTile::Copies::SMEM_BYTES);
 }
 
 const Registration registered =
@@ -260,9 +269,7 @@ const Registration registered =
         .accuracy(AccuracyClass::fp16_split)
         .configurations(configurations)
         .blocks_per_sm(NarrowOfThreeSlots::BLOCKS_PER_SM)
-        .resources([] {
-          return resources_of(fp16x3_mma_kernel<Narrow, Access::float2>, Narrow::THREADS, Narrow::Copies::SMEM_BYTES);
-        })
+        .resources([] { return fits<NarrowOfThreeSlots>() ? resources<NarrowOfThreeSlots>() : resources<Narrow>(); })
         .registration();
 
 #endif

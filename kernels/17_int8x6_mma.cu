@@ -213,9 +213,15 @@ Configuration configuration_with(const Problem& p) {
 }
 
 /// Three slots let warps drift apart by half a k-tile. Where an SM has no room for them, there are two.
+bool fits_three_slots() { return Copies<3>::SMEM_BYTES <= current_device().smem_bytes; }
+
 Configuration configuration(const Problem& p) {
-  const bool three = Copies<3>::SMEM_BYTES <= current_device().smem_bytes;
-  return three ? configuration_with<3>(p) : configuration_with<2>(p);
+  return fits_three_slots() ? configuration_with<3>(p) : configuration_with<2>(p);
+}
+
+template <int SLOTS>
+Resources resources() {
+  return resources_of(int8x6_mma_kernel<SLOTS, Access::float2>, THREADS, Copies<SLOTS>::SMEM_BYTES);
 }
 
 const Registration registered =
@@ -226,7 +232,7 @@ const Registration registered =
         .accuracy(AccuracyClass::int8_split)
         .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] { return resources_of(int8x6_mma_kernel<2, Access::float2>, THREADS, Copies<2>::SMEM_BYTES); })
+        .resources([] { return fits_three_slots() ? resources<3>() : resources<2>(); })
         .registration();
 
 #endif
