@@ -22,6 +22,9 @@ struct Algorithm {
   Cost cost;                  ///< for the batch
   std::int64_t launches = 1;  ///< of the chapter, one after the other
   int kernels = 1;            ///< in each of them
+  /// It is there for products that would be cuBLAS's: taken only where no other algorithm is predicted to be faster
+  /// than that.
+  bool fills_gap = false;
   /// Enqueues a batch of the size, shapes and layouts that the algorithm was made for. The workspace may hold anything.
   /// Throws CudaError.
   std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;

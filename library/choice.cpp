@@ -17,6 +17,21 @@ std::string times(double factor) {
   return text;
 }
 
+/// The fastest of the algorithms, if it is faster than cuBLAS.
+Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
+                            const std::string& without, double margin) {
+  Choice choice = choose_fastest(algorithms, workspace_limit, without);
+  choice.cublas_us = cublas_us;
+  if (choice.algorithm) {
+    choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
+                     (margin > 1.0 ? ", on a board that was not measured" : "");
+    if (margin * choice.algorithm_us >= cublas_us) {
+      choice.algorithm.reset();
+    }
+  }
+  return choice;
+}
+
 }  // namespace
 
 Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
@@ -41,13 +56,16 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
 
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
               const std::string& without, double margin) {
-  Choice choice = choose_fastest(algorithms, workspace_limit, without);
-  choice.cublas_us = cublas_us;
-  if (choice.algorithm) {
-    choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
-                     (margin > 1.0 ? ", and has to be " + times(margin) + " as fast" : "");
-    if (margin * choice.algorithm_us >= cublas_us) {
-      choice.algorithm.reset();
+  std::vector<Algorithm> usual;
+  std::vector<Algorithm> for_gaps;
+  for (const Algorithm& algorithm : algorithms) {
+    (algorithm.fills_gap ? for_gaps : usual).push_back(algorithm);
+  }
+  Choice choice = choose_beside_cublas(usual, cublas_us, workspace_limit, without, margin);
+  if (!choice.algorithm && !for_gaps.empty()) {
+    Choice filled = choose_beside_cublas(for_gaps, cublas_us, workspace_limit, without, margin);
+    if (filled.algorithm || usual.empty()) {
+      return filled;
     }
   }
   return choice;

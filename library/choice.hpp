@@ -29,7 +29,7 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
 
 /// The fastest of the algorithms, all made for one batch, if it fits into a workspace of `workspace_limit` bytes and is
 /// predicted to be more than `margin` times as fast as cuBLAS; otherwise cuBLAS. `without` is the reason for cuBLAS
-/// where there are no algorithms.
+/// where there are no algorithms. Algorithms that fill gaps come after all others.
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
               const std::string& without, double margin = 1.0);
 

@@ -410,5 +410,17 @@ TEST(ChoiceTest, TakesTheFastestThatFits) {
   EXPECT_EQ(choose(algorithms, 100, 999, "").reason, "the workspace is too small for the library's own kernels");
 }
 
+TEST(ChoiceTest, WhatFillsGapsComesAfterAllOthers) {
+  std::vector<Algorithm> algorithms{algorithm("filler", 20, 100), algorithm("other", 30, 0)};
+  algorithms.front().fills_gap = true;
+  EXPECT_EQ(choose(algorithms, 31, ANY_WORKSPACE, "").algorithm->kernel, "other");
+  EXPECT_EQ(choose(algorithms, 30, ANY_WORKSPACE, "").algorithm->kernel, "filler");
+  EXPECT_EQ(choose(algorithms, 30, ANY_WORKSPACE, "").reason, "predicted 20 us by filler, at least 30 us by cuBLAS");
+  EXPECT_FALSE(choose(algorithms, 30, 99, "").algorithm);
+  EXPECT_FALSE(choose(algorithms, 20, ANY_WORKSPACE, "").algorithm);
+  algorithms.pop_back();
+  EXPECT_EQ(choose(algorithms, 21, ANY_WORKSPACE, "").algorithm->kernel, "filler");
+}
+
 }  // namespace
 }  // namespace sgemm::test
