@@ -24,7 +24,7 @@ Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cub
   choice.cublas_us = cublas_us;
   if (choice.algorithm) {
     choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
-                     (margin > 1.0 ? ", on a board that was not measured" : "");
+                     (margin > 1.0 ? ", and has to be " + times(margin) + " as fast" : "");
     if (margin * choice.algorithm_us >= cublas_us) {
       choice.algorithm.reset();
     }
