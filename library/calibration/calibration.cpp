@@ -20,6 +20,9 @@
 namespace sgemm {
 namespace {
 
+/// What was written to it. Its own str() is one of GCC 11's library, which older systems have not (old_glibc.h).
+std::string content(std::stringstream& text) { return {std::istreambuf_iterator<char>(text), {}}; }
+
 constexpr const char* FIRST_LINE = "libsgemm calibration 1";
 constexpr const char* LAST_LINE = "end";
 constexpr std::array<const char*, CublasTable::LAYOUTS> LAYOUT_NAMES{"NN",       "NT",       "TN",       "TT",
@@ -115,7 +118,7 @@ void make_folders(const std::string& path) {
 }  // namespace
 
 std::string text_of(const Calibration& calibration) {
-  std::ostringstream text;
+  std::stringstream text;
   text.imbue(std::locale::classic());  // a program may have chosen commas
   text.precision(7);
   text << FIRST_LINE << "\ndate " << calibration.date << '\n';
@@ -142,7 +145,7 @@ std::string text_of(const Calibration& calibration) {
     }
   }
   text << LAST_LINE << '\n';
-  return text.str();
+  return content(text);
 }
 
 Calibration calibration_of(const std::string& text) {
@@ -260,10 +263,10 @@ FoundCalibration find_calibration(const CalibrationKey& key) {
 }
 
 std::string describe(const FoundCalibration& found, const BoardModel& built_in) {
-  std::ostringstream text;
+  std::stringstream text;
   if (!found.calibration) {
     text << (found.path.empty() ? "none" : found.path) << ": not used, " << found.why_not;
-    return text.str();
+    return content(text);
   }
   const BoardModel& board = found.calibration->board;
   text << found.path << ", of " << found.calibration->date << ". Its constants, and those that are built in:\n";
@@ -292,7 +295,7 @@ std::string describe(const FoundCalibration& found, const BoardModel& built_in) 
   text << " (";
   of_cublas(built_in.cublas);
   text << "), and " << board.cublas_table.count() << " times";
-  return text.str();
+  return content(text);
 }
 
 }  // namespace sgemm
