@@ -114,7 +114,7 @@ TEST(RankSelectionTest, GroupsLeaveProductsOnSeveralGpusOut) {
       EXPECT_TRUE(kernel->local_kernel.empty()) << group << ": " << kernel->id();
     }
   }
-  EXPECT_EQ(select_kernels("many_gpus:*", kernels()).size(), 4U);
+  EXPECT_EQ(select_kernels("many_gpus:*", kernels()).size(), 5U);
 }
 
 TEST(RankSelectionTest, LocalKernelsPromiseTheSame) {
