@@ -1,6 +1,7 @@
 #include "gemm_call.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace sgemm {
@@ -107,8 +108,11 @@ bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
   const sgemm_activation_t activation = epilogue->activation;
   const bool of_relu = activation == SGEMM_ACTIVATION_RELU || activation == SGEMM_ACTIVATION_RELU_GRADIENT;
   const bool of_gelu = activation == SGEMM_ACTIVATION_GELU || activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  int bias_of = 0;  // a program in C may have any number there, and C++ may not look at it as an enumerator
+  static_assert(sizeof bias_of == sizeof epilogue->bias_of);
+  std::memcpy(&bias_of, &epilogue->bias_of, sizeof bias_of);
   const bool enumerators = (of_relu || of_gelu || activation == SGEMM_ACTIVATION_NONE) &&
-                           (epilogue->bias_of == SGEMM_BIAS_OF_ROWS || epilogue->bias_of == SGEMM_BIAS_OF_COLUMNS);
+                           (bias_of == SGEMM_BIAS_OF_ROWS || bias_of == SGEMM_BIAS_OF_COLUMNS);
   if (!enumerators || (epilogue->aux == nullptr ? activation == SGEMM_ACTIVATION_RELU_GRADIENT ||
                                                       activation == SGEMM_ACTIVATION_GELU_GRADIENT
                                                 : activation == SGEMM_ACTIVATION_NONE)) {
