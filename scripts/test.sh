@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
-#   scripts/test.sh          what every change has to pass: about twelve minutes on two cores
+#   scripts/test.sh          what every change has to pass: under half an hour on two cores, with nothing compiled before
 #   scripts/test.sh --all    every shape of every kernel, with sanitizers as well, the builds with and without CUDA both
 #                            tested, clang-tidy over all files: hours
 #
