@@ -121,6 +121,16 @@ TEST(WatchedAlgorithmsTest, TallProducts) {
   }
 }
 
+/// The last tiles are not full. What blocks of a cluster read of each other is not watched.
+TEST(WatchedAlgorithmsTest, SmallProducts) {
+  for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
+    GemmCase product{148, 140, 136, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+    product.batch = 2;
+    expect_right_while_watched(
+        product, [](const GemmCase&, const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 132); });
+  }
+}
+
 /// A mask that elements are added to when they are computed again, and matrices beside D. Of chapter 09, tiles that are
 /// stored float by float and by four.
 TEST(WatchedAlgorithmsTest, Epilogues) {
