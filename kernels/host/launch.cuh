@@ -25,17 +25,24 @@ void allow_dynamic_smem(void (*kernel)(Parameters...), std::size_t bytes) {
   }
 }
 
+/// A one-dimensional grid.
+inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                                        cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = threads;
+  config.dynamicSmemBytes = dynamic_smem;
+  config.stream = stream;
+  return config;
+}
+
 /// Enqueues `kernel` on a one-dimensional grid. The x axis holds 2^31 - 1 blocks, more than any problem that fits in
 /// memory needs, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
             cudaStream_t stream, Arguments... arguments) {
   allow_dynamic_smem(kernel, dynamic_smem);
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = threads;
-  config.dynamicSmemBytes = dynamic_smem;
-  config.stream = stream;
+  const cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
 }
 
@@ -43,13 +50,10 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
 class ClusterLaunch {
  public:
   /// Of `blocks` blocks, a multiple of `cluster`.
-  ClusterLaunch(int cluster, std::int64_t blocks, dim3 threads, std::size_t dynamic_smem, cudaStream_t stream) {
+  ClusterLaunch(int cluster, std::int64_t blocks, dim3 threads, std::size_t dynamic_smem, cudaStream_t stream)
+      : config_(launch_config(blocks, threads, dynamic_smem, stream)) {
     attribute_.id = cudaLaunchAttributeClusterDimension;
     attribute_.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-    config_.gridDim = dim3(static_cast<unsigned>(blocks));
-    config_.blockDim = threads;
-    config_.dynamicSmemBytes = dynamic_smem;
-    config_.stream = stream;
     config_.attrs = &attribute_;
     config_.numAttrs = 1;
   }
@@ -74,7 +78,7 @@ class ClusterLaunch {
 
  private:
   cudaLaunchAttribute attribute_{};
-  cudaLaunchConfig_t config_{};
+  cudaLaunchConfig_t config_;
 };
 
 #ifdef __CUDACC__
@@ -88,11 +92,7 @@ void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 t
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = threads;
-  config.dynamicSmemBytes = dynamic_smem;
-  config.stream = stream;
+  cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
   config.attrs = &early;
   config.numAttrs = 1;
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
