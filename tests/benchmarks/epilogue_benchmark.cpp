@@ -6,10 +6,9 @@
 // Exit status: 0 fine, 2 usage, 3 where a call fails.
 
 #include "base/statistics.hpp"
+#include "cold_samples.hpp"
 #include "device/cublas_handle.hpp"
-#include "device/cuda_handles.hpp"
 #include "device/device_buffer.hpp"
-#include "device/l2_flush.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cublasLt.h>
@@ -64,39 +63,6 @@ constexpr Kind KINDS[] = {
     {"gelu+bias+aux", SGEMM_ACTIVATION_GELU, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true, false},
     {"dgelu", SGEMM_ACTIVATION_GELU_GRADIENT, CUBLASLT_EPILOGUE_DGELU, false, true, false},
 };
-
-struct Accuracy {
-  const char* name;
-  sgemm_accuracy_t value;
-};
-constexpr Accuracy ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
-                                   {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
-                                   {"normwise", SGEMM_ACCURACY_NORMWISE},
-                                   {"rowwise", SGEMM_ACCURACY_ROWWISE}};
-
-void check(sgemm_status_t status) {
-  if (status != SGEMM_STATUS_SUCCESS) {
-    throw std::runtime_error(fmt::format("{}: {}", sgemm_status_name(status), sgemm_status_string(status)));
-  }
-}
-
-std::size_t l2_bytes() {
-  int device = 0;
-  int bytes = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-  return static_cast<std::size_t>(bytes);
-}
-
-DeviceBuffer<float> random_numbers(std::int64_t count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>((i * 2654435761U) % 16777216U) / 8388608.0F - 1.0F;
-  }
-  DeviceBuffer<float> buffer(values.size());
-  buffer.copy_from_host(values);
-  return buffer;
-}
 
 /// cublasLtMatmul with the algorithm that its heuristic takes first.
 class LtProduct {
@@ -170,9 +136,9 @@ class LtProduct {
 
 class Benchmark {
  public:
-  Benchmark() : flush_(l2_bytes()) {
+  Benchmark() {
     check(sgemm_create(&library_));
-    check(sgemm_set_stream(library_, stream_.get()));
+    check(sgemm_set_stream(library_, samples_.stream()));
     cublas_check(cublasLtCreate(&lt_), "cublasLtCreate");
   }
   ~Benchmark() {
@@ -209,22 +175,23 @@ class Benchmark {
     const auto in_store = [&] { multiply(kind, layer_.in, beta, c_.data(), epilogue); };
     const auto with_pass = [&] {
       if (kind.adds) {
-        CUDA_CHECK(
-            cudaMemcpyAsync(d_.data(), c_.data(), c_.size() * sizeof(float), cudaMemcpyDeviceToDevice, stream_.get()));
+        CUDA_CHECK(cudaMemcpyAsync(d_.data(), c_.data(), c_.size() * sizeof(float), cudaMemcpyDeviceToDevice,
+                                   samples_.stream()));
       }
       multiply(kind, layer_.in, beta, d_.data(), {});
       multiply(kind, 0, 1.0F, d_.data(), epilogue);  // without a product the epilogue is a pass
     };
     const auto by_cublas = [&] {
       if (lt.is_supported()) {
-        lt.run(a_.data(), b_.data(), beta, c_.data(), d_.data(), workspace_.data(), stream_.get());
+        lt.run(a_.data(), b_.data(), beta, c_.data(), d_.data(), workspace_.data(), samples_.stream());
       }
     };
     std::vector<double> times[4];
     std::vector<double> store_ratios;
     std::vector<double> pass_ratios;
     for (int i = -1; i < SAMPLES; ++i) {  // the first calls load code and allocate
-      const double all[4] = {sample(product), sample(in_store), sample(with_pass), sample(by_cublas)};
+      const double all[4] = {samples_.time(product), samples_.time(in_store), samples_.time(with_pass),
+                             samples_.time(by_cublas)};
       for (int way = 0; way < 4 && i >= 0; ++way) {
         times[way].push_back(all[way]);
       }
@@ -255,21 +222,7 @@ class Benchmark {
                                    layer_.out, d_.data(), layer_.out, &epilogue));
   }
 
-  double sample(const std::function<void()>& run) {
-    flush_.enqueue(stream_.get());
-    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
-    run();
-    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
-    float milliseconds = 0.0F;
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
-    return double{milliseconds} * 1000.0;
-  }
-
-  Stream stream_ = make_stream();
-  Event start_ = make_event();
-  Event stop_ = make_event();
-  L2Flush flush_;
+  ColdSamples samples_;
   sgemm_handle_t library_ = nullptr;
   cublasLtHandle_t lt_ = nullptr;
   Layer layer_{};

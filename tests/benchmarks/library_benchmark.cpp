@@ -8,10 +8,9 @@
 // call fails.
 
 #include "base/statistics.hpp"
+#include "cold_samples.hpp"
 #include "device/cublas_handle.hpp"
-#include "device/cuda_handles.hpp"
 #include "device/device_buffer.hpp"
-#include "device/l2_flush.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cublas_v2.h>
@@ -27,7 +26,6 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -133,25 +131,11 @@ bool is_name(const char* name) {
          std::any_of(all.begin(), all.end(), [&](const Product& product) { return product.name == name; });
 }
 
-void check(sgemm_status_t status) {
-  if (status != SGEMM_STATUS_SUCCESS) {
-    throw std::runtime_error(fmt::format("{}: {}", sgemm_status_name(status), sgemm_status_string(status)));
-  }
-}
-
-std::size_t l2_bytes() {
-  int device = 0;
-  int bytes = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-  return static_cast<std::size_t>(bytes);
-}
-
 class Benchmark {
  public:
-  Benchmark() : flush_(l2_bytes()) {
+  Benchmark() {
     check(sgemm_create(&library_));
-    check(sgemm_set_stream(library_, stream_.get()));
+    check(sgemm_set_stream(library_, samples_.stream()));
   }
   ~Benchmark() { sgemm_destroy(library_); }
   Benchmark(const Benchmark&) = delete;
@@ -170,8 +154,8 @@ class Benchmark {
     std::vector<double> library;
     std::vector<double> cublas;
     for (int i = 0; i < SAMPLES; ++i) {
-      cublas.push_back(sample([&] { run_cublas(product); }));
-      library.push_back(sample([&] { run_library(product); }));
+      cublas.push_back(samples_.time([&] { run_cublas(product); }));
+      library.push_back(samples_.time([&] { run_library(product); }));
     }
     return {median(library), median(cublas)};
   }
@@ -192,13 +176,13 @@ class Benchmark {
     const auto time = [&](const std::function<void()>& call) {
       constexpr int CALLS = 200;
       call();
-      CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+      CUDA_CHECK(cudaStreamSynchronize(samples_.stream()));
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < CALLS; ++i) {
         call();
       }
       const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
-      CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+      CUDA_CHECK(cudaStreamSynchronize(samples_.stream()));
       return taken.count() / CALLS;
     };
     return {time([&] { run_library(product); }), time([&] { run_cublas(product); })};
@@ -211,12 +195,7 @@ class Benchmark {
     const auto grow = [](DeviceBuffer<float>& buffer, std::int64_t count) {
       if (buffer.size() < static_cast<std::size_t>(count)) {
         buffer = {};
-        std::vector<float> values(static_cast<std::size_t>(count));
-        for (std::size_t i = 0; i < values.size(); ++i) {  // power depends on the bits, so these are not all the same
-          values[i] = static_cast<float>((i * 2654435761U) % 16777216U) / 8388608.0F - 1.0F;
-        }
-        buffer = DeviceBuffer<float>(values.size());
-        buffer.copy_from_host(values);
+        buffer = random_numbers(count);
       }
     };
     grow(a_, product.m * product.k * product.batch);
@@ -258,38 +237,24 @@ class Benchmark {
     const float beta = 0.0F;
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     if (p.by_address) {
-      cublas_check(cublasSgemmBatched_64(cublas_->on(stream_.get()), operation(p.b_transposed),
+      cublas_check(cublasSgemmBatched_64(cublas_->on(samples_.stream()), operation(p.b_transposed),
                                          operation(p.a_transposed), p.n, p.m, p.k, &alpha, each_b_.data(), p.ldb(),
                                          each_a_.data(), p.lda(), &beta, each_c_.data(), p.n, p.batch),
                    "cublasSgemmBatched");
     } else if (p.batch == 1) {
-      cublas_check(cublasSgemm_64(cublas_->on(stream_.get()), operation(p.b_transposed), operation(p.a_transposed), p.n,
-                                  p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta, c_.data(), p.n),
+      cublas_check(cublasSgemm_64(cublas_->on(samples_.stream()), operation(p.b_transposed), operation(p.a_transposed),
+                                  p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta, c_.data(), p.n),
                    "cublasSgemm");
     } else {
       cublas_check(
-          cublasSgemmStridedBatched_64(cublas_->on(stream_.get()), operation(p.b_transposed), operation(p.a_transposed),
-                                       p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n, a_.data(), p.lda(),
-                                       p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
+          cublasSgemmStridedBatched_64(cublas_->on(samples_.stream()), operation(p.b_transposed),
+                                       operation(p.a_transposed), p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n,
+                                       a_.data(), p.lda(), p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
           "cublasSgemmStridedBatched");
     }
   }
 
-  double sample(const std::function<void()>& run) {
-    flush_.enqueue(stream_.get());
-    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
-    run();
-    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
-    float milliseconds = 0.0F;
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
-    return double{milliseconds} * 1000.0;
-  }
-
-  Stream stream_ = make_stream();
-  Event start_ = make_event();
-  Event stop_ = make_event();
-  L2Flush flush_;
+  ColdSamples samples_;
   std::shared_ptr<CublasHandle> cublas_ = CublasHandle::shared();
   sgemm_handle_t library_ = nullptr;
   DeviceBuffer<float> a_;
@@ -299,15 +264,6 @@ class Benchmark {
   DeviceBuffer<float*> each_b_;
   DeviceBuffer<float*> each_c_;
 };
-
-struct Accuracy {
-  const char* name;
-  sgemm_accuracy_t value;
-};
-constexpr Accuracy ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
-                                   {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
-                                   {"normwise", SGEMM_ACCURACY_NORMWISE},
-                                   {"rowwise", SGEMM_ACCURACY_ROWWISE}};
 
 /// The sum over products of the logarithm of the speed relative to cuBLAS, and the worst of them.
 struct Total {
