@@ -19,7 +19,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -64,10 +66,14 @@ ClusterLaunch launch_of(const SmallProblem& p, cudaStream_t stream) {
   return {p.parts, p.blocks(), dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
 }
 
-Algorithm algorithm(const GemmBatch& batch, int parts) {
+/// Nothing where the device has no room for a cluster.
+std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts) {
   const SmallProblem p(batch, parts, nullptr);
   const std::int64_t clusters = p.blocks() / parts;
-  const int at_once = std::max(launch_of(p, nullptr).clusters_at_once(kernel_of(batch.first)), 1);
+  const int at_once = launch_of(p, nullptr).clusters_at_once(kernel_of(batch.first));
+  if (at_once == 0) {
+    return std::nullopt;
+  }
   const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
   const double of_block = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K) + SMALL_TILE +
                           (parts > 1 ? SMALL_CLUSTER : 0.0);
@@ -102,7 +108,9 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
   }
   const auto most = static_cast<int>(std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS));
   for (int parts = 1; parts <= most; ++parts) {
-    all.push_back(algorithm(batch, parts));
+    if (std::optional<Algorithm> one = algorithm(batch, parts)) {
+      all.push_back(*std::move(one));
+    }
   }
   return all;
 }

@@ -63,8 +63,8 @@ struct WgmmaOrder {
     return swizzled(row * WGMMA_ROW_BYTES + group * 16);
   }
   template <class Scheme>
-  __device__ __forceinline__ static unsigned in_tile(int term, unsigned place) {
-    return term * OperandTile<Scheme>::TERM_BYTES + place;
+  __device__ __forceinline__ static std::size_t in_tile(int term, unsigned place) {
+    return static_cast<std::size_t>(term) * OperandTile<Scheme>::TERM_BYTES + place;
   }
 };
 
