@@ -139,6 +139,7 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       p.b_transposed,
                       p.scalars_on_device(),
                       batch.addresses_on_device(),
+                      batch.operands_split_into_fours(),
                       multiplies(p),
                       batch.count,
                       workspace_limit(),

@@ -2,12 +2,12 @@
 
 #include "algorithms.hpp"
 #include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "gemm_problem.hpp"
-#include "host/alignment.hpp"
 #include "host/cost_model.cuh"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
@@ -53,15 +53,6 @@ auto kernel_of(const GemmProblem& p) {
                           : small_kernel<true, false>;
 }
 
-/// Whether rows of all stored A and B split into aligned groups of four floats. Of addresses on the device the host
-/// does not know.
-bool is_aligned(const GemmBatch& batch) {
-  const GemmProblem& p = batch.first;
-  return !batch.addresses_on_device() && batch.stride_a % 4 == 0 && batch.stride_b % 4 == 0 &&
-         rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda) &&
-         rows_split_into_float4(p.b, p.b_transposed ? p.k : p.n, p.ldb);
-}
-
 ClusterLaunch launch_of(const SmallProblem& p, cudaStream_t stream) {
   return {p.parts, p.blocks(), dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
 }
@@ -88,6 +79,9 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts) {
   algorithm.cost.cycles = static_cast<double>(ceil_div<std::int64_t>(clusters, at_once)) * of_block;
   algorithm.cost.other = SMALL_CALL;
   algorithm.launch = [parts](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    if (!of.operands_split_into_fours()) {  // the kernel would end the program's work on the device
+      throw CudaError(cudaErrorInvalidValue, "a product in one launch of unaligned operands", __FILE__, __LINE__);
+    }
     const SmallProblem problem(of, parts, workspace);
     launch_of(problem, stream).enqueue(kernel_of(of.first), problem);
   };
@@ -102,7 +96,7 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
   using namespace split_product;
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
-  if (!can_run<Bf16x6>(p) || !is_aligned(batch) ||
+  if (!can_run<Bf16x6>(p) || !batch.operands_split_into_fours() ||
       batch.count * tiles_along(p.m) * tiles_along(p.n) > MOST_ROUNDS * multiprocessors) {
     return all;
   }

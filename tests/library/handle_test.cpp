@@ -106,6 +106,22 @@ TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
 }
 
+/// The kernel in one launch takes aligned operands alone. A choice for them is none for others of the same shape.
+TEST_F(LengthyHandleTest, AlignmentIsAPartOfWhatAChoiceIsFor) {
+  GemmCase aligned{640, 640, 640, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+  GemmCase unaligned = aligned;
+  unaligned.offset = 1;
+  for (const bool aligned_first : {true, false}) {
+    blas_calls() = {};
+    const Handle handle;
+    ASSERT_NE(std::string(plan_of(handle, aligned).configuration).find("one launch"), std::string::npos)
+        << plan_of(handle, aligned).reason;
+    expect_right(handle, aligned_first ? aligned : unaligned);
+    expect_right(handle, aligned_first ? unaligned : aligned);
+    EXPECT_EQ(blas_calls().products, 1);
+  }
+}
+
 /// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
 GemmCase product_by_cublas_of_zero_on_the_gpu() {
   GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 0.0F, 0.5F};

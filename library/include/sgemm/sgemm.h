@@ -297,7 +297,7 @@ typedef struct {
 } sgemm_plan_t;
 
 /* Tells in `*plan` what sgemm_gemm() would do, or with another batch_count than 1 sgemm_gemm_strided_batched(), for
- * alpha and beta that are not 0. Enqueues nothing.
+ * alpha and beta that are not 0, and for matrices that are aligned to 16 bytes. Enqueues nothing.
  *
  * A caller that sets a workspace asks before with no workspace set, and gives the largest `workspace_bytes` of its
  * calls. INVALID_VALUE: as in sgemm_gemm(), or `plan` is null. */
