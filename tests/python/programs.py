@@ -13,6 +13,7 @@ Exits with 1 if a program failed; the others go on.
 """
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -23,7 +24,7 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-from example_results import positive, write_json  # noqa: E402
+from example_results import need, positive, write_json  # noqa: E402
 from measure import ENABLED, commit, environment, modes_of  # noqa: E402
 
 
@@ -139,8 +140,7 @@ def serve(mode: str) -> int:
     The answer is a line of JSON: seconds of the steps and the last value, or what is missing or failed."""
     answers = sys.stdout
     sys.stdout = sys.stderr  # what programs print is no answer
-    import torch
-
+    torch = need("torch", "torch")
     if mode in ENABLED:
         import sgemm.torch
 
@@ -171,6 +171,10 @@ def serve(mode: str) -> int:
     return 0
 
 
+class Ended(Exception):
+    """The process of a mode is gone."""
+
+
 class Mode:
     """A process that steps when it is asked to."""
 
@@ -184,18 +188,18 @@ class Mode:
         )
 
     def steps(self, program: str, number: int) -> dict:
-        print(program, number, file=self.process.stdin, flush=True)
+        with contextlib.suppress(BrokenPipeError):  # what it says of its end follows
+            print(program, number, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{program} with {self.mode} ended with status {self.process.wait()}")
+            raise Ended(f"{program} with {self.mode} ended with status {self.process.wait()}")
         answer = json.loads(line)
         if "failed" in answer:
             raise RuntimeError(f"{program} with {self.mode}: {answer['failed']}")
         return answer
 
     def end(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -247,9 +251,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.programs:
         try:
             program = time_program(name, modes, options)
-        except (RuntimeError, BrokenPipeError) as error:
+        except (RuntimeError, Ended) as error:
             print(f"programs: {error}", file=sys.stderr)
             failed = True
+            if isinstance(error, Ended):
+                break
             continue
         results["programs"][name] = program
         if "missing" in program:
