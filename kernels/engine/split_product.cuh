@@ -234,14 +234,14 @@ __device__ __forceinline__ void finish(const typename Policy::Problem& p, const 
   if (!collect<PartialSumsOf<typename Policy::Shape>>(schedule, segment, sums)) {
     return;
   }
-  const std::int64_t row = static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x);
-  const std::int64_t column = static_cast<std::int64_t>(tile.b) * TILE_ROWS + first_column(threadIdx.x);
   if constexpr (Policy::STORES_ALL_TILES) {
-    Policy::store(p, row, column, sums);
+    Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
+                  static_cast<std::int64_t>(tile.b) * TILE_ROWS + first_column(threadIdx.x), sums);
   } else {
 #pragma unroll
     for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
-      Policy::store(p, row, column + b_tile * TILE_ROWS, sums[b_tile]);
+      Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
+                    static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
     }
   }
 }
