@@ -10,9 +10,18 @@
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
 #include "host/cost_model.cuh"
+#include "host/kernel.hpp"
+#include "host/launch.cuh"
+#include "operand_places.cuh"
+#include "predicted_time.hpp"
+#include "ptx/griddepcontrol.cuh"
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -83,6 +92,36 @@ struct Flags {
     }
   }
 };
+
+/// What a call has to split: the problem without its packed operands.
+inline GemmProblem without_packed(GemmProblem p, const PackedTiles& packed) {
+  p.m = packed.a == nullptr ? p.m : 0;
+  p.n = packed.b == nullptr ? p.n : 0;
+  return p;
+}
+
+/// Takes the place of the kernel that splits where both operands are packed.
+template <class Scheme>
+__global__ void __launch_bounds__(SPLIT_THREADS) lower_flags_kernel(Flags flags, unsigned* progress) {
+  griddepcontrol_launch_dependents();
+  flags.lower();
+  if (threadIdx.x == 0) {
+    ProgressWindow::reset(progress);
+  }
+}
+
+/// Names the packed operands of a configuration.
+inline std::string with_packed(std::string configuration, const PackedTiles& packed) {
+  return std::move(configuration) + (packed.a != nullptr ? " packed A" : "") + (packed.b != nullptr ? " packed B" : "");
+}
+
+/// The cost of a product whose packed operands are not split.
+inline Cost without_packed(const Cost& cost, const Splitting& splitting, const GemmProblem& p,
+                           const PackedTiles& packed) {
+  const double lines =
+      static_cast<double>(packed.a != nullptr ? p.m : 0) + static_cast<double>(packed.b != nullptr ? p.n : 0);
+  return lines == 0.0 ? cost : packed_cost(cost, splitting, lines * static_cast<double>(p.k));
+}
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Scheme, Reading READING>
