@@ -259,11 +259,11 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const Splitting& splitting = whole_lines ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA;
   Algorithm algorithm;
   algorithm.kernel = Chapter::KERNEL;
-  algorithm.configuration = with_packed(tile_name(Shape::BM, Shape::BN, streamed), packed);
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = without_packed(split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                                             static_cast<double>(batch.count) * planned.cycles),
-                                  splitting, p, packed);
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              static_cast<double>(batch.count) * planned.cycles);
+  read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
   algorithm.kernels = whole_lines || tiles_along(left.m) + tiles_along(left.n) == 0 ? 2 : 3;
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {

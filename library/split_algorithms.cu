@@ -93,12 +93,12 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
   Algorithm algorithm;
   algorithm.kernel = kernel;
-  algorithm.configuration = with_packed(tile_name(Shape::BM, Shape::BN, streamed), packed);
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   const std::size_t deferred_at = operands_at + Workspace<Scheme>(without_packed(p, packed), nullptr).bytes();
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = without_packed(split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                                             static_cast<double>(batch.count) * planned.cycles),
-                                  splitting, p, packed);
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              static_cast<double>(batch.count) * planned.cycles);
+  read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;
   const auto run = [=, method = splitting.method](const GemmProblem& problem, const GemmEpilogue* epilogue,

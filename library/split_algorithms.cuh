@@ -4,6 +4,7 @@
 // two patterns: along k, as rows of A lie, or across k, as columns of B lie. A transposed operand is read in the other
 // one's pattern, so that all four layouts cost about the same.
 
+#include "algorithm.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "gemm_problem.hpp"
@@ -20,8 +21,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <utility>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -110,17 +109,17 @@ __global__ void __launch_bounds__(SPLIT_THREADS) lower_flags_kernel(Flags flags,
   }
 }
 
-/// Names the packed operands of a configuration.
-inline std::string with_packed(std::string configuration, const PackedTiles& packed) {
-  return std::move(configuration) + (packed.a != nullptr ? " packed A" : "") + (packed.b != nullptr ? " packed B" : "");
-}
-
-/// The cost of a product whose packed operands are not split.
-inline Cost without_packed(const Cost& cost, const Splitting& splitting, const GemmProblem& p,
-                           const PackedTiles& packed) {
-  const double lines =
-      static_cast<double>(packed.a != nullptr ? p.m : 0) + static_cast<double>(packed.b != nullptr ? p.n : 0);
-  return lines == 0.0 ? cost : packed_cost(cost, splitting, lines * static_cast<double>(p.k));
+/// Makes an algorithm, of a product that splits both operands, that of one whose packed operands are not split.
+inline void read_packed(Algorithm& algorithm, const Splitting& splitting, const GemmProblem& p,
+                        const PackedTiles& packed) {
+  const std::int64_t lines = (packed.a != nullptr ? p.m : 0) + (packed.b != nullptr ? p.n : 0);
+  if (lines > 0) {
+    algorithm.reads_packed = true;
+    algorithm.configuration += packed.a == nullptr   ? " packed B"
+                               : packed.b == nullptr ? " packed A"
+                                                     : " packed A and B";
+    algorithm.cost = packed_cost(algorithm.cost, splitting, static_cast<double>(lines) * static_cast<double>(p.k));
+  }
 }
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.

@@ -114,8 +114,9 @@ void expect_same_bits(const GemmCase& product) {
       batch.first.packed = tiles.get();
       const Algorithm algorithm = algorithms_of(method, batch)[i];
       SCOPED_TRACE(product.describe() + " " + algorithm.kernel + " " + algorithm.configuration);
-      EXPECT_EQ(algorithm.configuration,
-                plain[i].configuration + (sides.a ? " packed A" : "") + (sides.b ? " packed B" : ""));
+      EXPECT_EQ(algorithm.configuration, plain[i].configuration + (!sides.b   ? " packed A"
+                                                                   : !sides.a ? " packed B"
+                                                                              : " packed A and B"));
       EXPECT_LT(algorithm.workspace_bytes, plain[i].workspace_bytes);
       Mirrored<float> memory(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
       algorithm.launch(batch, memory.device(), nullptr);
