@@ -3,6 +3,7 @@
 In place of products there are operations that note the accuracy that a product of their thread would have.
 """
 
+import contextlib
 import copy
 import ctypes
 import io
@@ -19,7 +20,7 @@ if torch.version.cuda is None:
     pytest.skip("this PyTorch was built without CUDA", allow_module_level=True)
 
 import sgemm.torch  # noqa: E402
-from sgemm import drop_in  # noqa: E402
+from sgemm import drop_in, packed  # noqa: E402
 
 pytest_plugins = ("fakes",)
 FP32, COMPONENTWISE, NORMWISE, ROWWISE, CUBLAS = 0, 1, 2, 3, -1
@@ -407,3 +408,53 @@ def test_importing_it_changes_nothing():
     environment = {"PYTHONPATH": ":".join(sys.path)}
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert shown.stdout == "torch.autograd.graph\n"
+
+
+class Stacked(torch.nn.Module):
+    """A module whose parts are those that have packed weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.attention = torch.nn.MultiheadAttention(4, 2)
+
+    def forward(self, fails):
+        if fails:
+            raise ZeroDivisionError
+        return self.linear.weight.sum()
+
+
+def test_weights_on_the_host_are_not_packed(library):
+    count = ctypes.c_int.in_dll(library, "fake_packed")
+    of = sgemm.torch.pack(sgemm.torch.pack(Stacked()))
+    assert (len(of._forward_pre_hooks), len(of._forward_hooks)) == (1, 1)
+    weights = packed._weights_of(of)
+    assert {id(weight) for weight in weights} == {
+        id(of.linear.weight), id(of.attention.in_proj_weight), id(of.attention.out_proj.weight),
+    }  # fmt: skip
+    assert not any(packed._is_eligible(weight) for weight in weights)
+    for fails in (False, True):
+        count.value = -1
+        with contextlib.suppress(ZeroDivisionError):
+            of(fails)
+        assert count.value == 0
+        assert packed._of_thread.calls == []
+    for other in (copy.deepcopy(of), pickle.loads(pickle.dumps(of))):
+        assert len(other._forward_pre_hooks) == 1
+        assert packed._weights_of(other)[0] is not of.linear.weight
+    of.linear.weight = None  # a part may lose its weight, or its place
+    del of.attention
+    assert packed._weights_of(of) == []
+    sgemm.torch.pack(of, False)
+    assert not of._forward_pre_hooks
+    assert not of._forward_hooks
+    assert not of._forward_hooks_always_called
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("", None), ("0", 0), ("512", 512), ("2K", 2048), ("1GiB", 1 << 30), ("3TB", 3 << 40), ("1X", None), ("2B", None)],
+)
+def test_the_limit_of_the_environment_is_that_of_the_library(monkeypatch, text, limit):
+    monkeypatch.setenv("SGEMM_MEMORY", text)
+    assert packed.limit_of_environment() == limit
