@@ -36,9 +36,9 @@
 namespace sgemm {
 namespace {
 
-constexpr std::pair<std::int64_t, std::int64_t> LAYERS[] = {{4096, 4096}, {14336, 4096}, {4096, 14336}};  // k and n
-constexpr std::int64_t TOKENS[] = {8, 16, 32, 64, 128, 256, 512, 4096};
-constexpr std::int64_t LAST_OF_FEW = 128;
+constexpr std::pair<std::int64_t, std::int64_t> LAYERS[] = {{4096, 4096}, {4096, 16384}, {8192, 8192}};  // k and n
+constexpr std::int64_t TOKENS[] = {8, 32, 64, 128, 256, 512, 4096};
+constexpr std::int64_t LAST_OF_FEW = 128;  // up to here these are the "few tokens" of library_benchmark
 constexpr std::pair<sgemm_accuracy_t, const char*> ACCURACIES[] = {{SGEMM_ACCURACY_COMPONENTWISE, "componentwise"},
                                                                    {SGEMM_ACCURACY_NORMWISE, "normwise"},
                                                                    {SGEMM_ACCURACY_ROWWISE, "rowwise"}};

@@ -119,9 +119,10 @@ def pack(of: torch.nn.Module, on: bool = True, *, limit: int | None = None) -> t
     """Has products in calls of a module read weights that were split once: those of torch.nn.Linear, and the input
     projections of torch.nn.MultiheadAttention, where no gradient of them is needed. Returns the module.
 
-    A packed weight takes memory besides: 1.5 times its bytes with "componentwise", once with "normwise", 0.75 times with
-    "rowwise". All together take at most `limit` bytes, and no more than SGEMM_MEMORY says; without a limit each takes at
-    most half of the memory that is free. Other weights are multiplied as ever, and so are products in CUDA graphs.
+    A packed weight takes memory besides: 1.5 times its bytes with "componentwise", as many with "normwise", and 0.75
+    times as many with "rowwise". All together take at most `limit` bytes, and no more than SGEMM_MEMORY says. Without a
+    limit each takes at most half of the memory that is free. Other weights are multiplied as ever, and so are products
+    in CUDA graphs.
 
     A weight is packed anew in the first call after a change. A change through `.data`, or inside of the module's
     forward(), is not seen: call pack() again after it. `on` = False frees the memory.
