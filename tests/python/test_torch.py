@@ -451,6 +451,99 @@ def test_weights_on_the_host_are_not_packed(library):
     assert not of._forward_hooks_always_called
 
 
+@pytest.fixture
+def packing(monkeypatch):
+    """Has weights of any size packed on the host: the list of those that were."""
+    weights = []
+
+    def pack(self, weight, accuracy, limit):
+        weights.append(weight.detach().clone())
+        self.memory = torch.empty(1)
+        self.matrices[7] = drop_in.Packed(None, weight.data_ptr(), 3, *weight.shape, 1, accuracy, 7)
+
+    monkeypatch.setattr(packed._Packed, "_pack", pack)
+    monkeypatch.setattr(packed, "DEVICE", "cpu")
+    monkeypatch.setattr(packed, "FEWEST_NUMBERS", 0)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    stream = type("Stream", (), {"cuda_stream": 7})
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: stream)
+    return weights
+
+
+class Applied(torch.nn.Module):
+    """A layer that tells how many packed weights there are while it is called."""
+
+    def __init__(self, library):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 5).requires_grad_(False)
+        self.count = ctypes.c_int.in_dll(library, "fake_packed")
+
+    def forward(self):
+        return self.count.value
+
+
+def test_packed_weights_follow_their_parameters(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+
+    def expect_packed_anew(times: int):
+        before = len(packing)
+        assert of() == 1
+        assert of() == 1
+        assert of.count.value == 0
+        assert len(packing) == before + times
+        assert torch.equal(packing[-1], of.linear.weight)
+
+    expect_packed_anew(1)
+    of.linear.weight.add_(1)
+    expect_packed_anew(1)
+    with torch.inference_mode():
+        of.linear.weight.add_(1)
+        expect_packed_anew(1)
+    of.linear.weight.data = of.linear.weight.data + 1
+    expect_packed_anew(1)
+    of.linear.weight = torch.nn.Parameter(of.linear.weight + 1, requires_grad=False)
+    expect_packed_anew(1)
+    of.linear.weight.data = of.linear.weight.data.T.contiguous().T  # its lines are not contiguous
+    assert of() == 0
+    of.linear.weight.data = of.linear.weight.data.contiguous()
+    expect_packed_anew(1)
+    with sgemm.torch.use("componentwise"):
+        expect_packed_anew(1)
+    with sgemm.torch.use("fp32"):
+        assert of() == 0
+    assert [len(packed._table), len(packing)] == [1, 7]
+    del of.linear.weight
+    assert len(packed._table) == 0, "a packed weight goes with its parameter"
+
+
+def test_a_write_through_data_is_seen_by_nobody(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+    of()
+    of.linear.weight.data.add_(1)
+    of()
+    assert len(packing) == 1
+    sgemm.torch.pack(of)
+    of()
+    assert len(packing) == 2
+
+
+def test_weights_are_packed_where_they_need_no_gradient(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+    assert of() == 1
+    of.linear.weight.requires_grad_(True)
+    assert of() == 0
+    assert len(packed._table) == 0
+    with torch.no_grad():
+        assert of() == 1
+    with torch.inference_mode():
+        of.linear.weight = torch.nn.Parameter(torch.ones(5, 3), requires_grad=False)
+        assert of() == 0, "it has no version"
+
+
 @pytest.mark.parametrize(
     ("text", "limit"),
     [("", None), ("0", 0), ("512", 512), ("2K", 2048), ("1GiB", 1 << 30), ("3TB", 3 << 40), ("1X", None), ("2B", None)],

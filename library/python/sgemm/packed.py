@@ -22,6 +22,7 @@ from . import drop_in, library
 
 ACCURACIES = {library.ACCURACIES[name] for name in ("componentwise", "normwise", "rowwise")}
 SIDE_A = 0
+DEVICE = "cuda"
 ALIGNMENT = 256  # SGEMM_WORKSPACE_ALIGNMENT
 FEWEST_NUMBERS = 1 << 20  # of a smaller weight the splitting takes some microseconds
 
@@ -99,7 +100,7 @@ def _weights_of(module: torch.nn.Module) -> list[torch.Tensor]:
 
 def _is_eligible(weight: torch.Tensor) -> bool:
     return (
-        weight.is_cuda
+        weight.device.type == DEVICE
         and weight.dtype == torch.float32
         and weight.dim() == 2
         and weight.stride(1) == 1
