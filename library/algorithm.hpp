@@ -31,13 +31,9 @@ struct Algorithm {
   std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
   /// The same for one product with an epilogue, which the kernel applies where it stores D. Empty: it has none.
   std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue;
-  bool stores_gelu_slowly = false;  ///< a pass for GELU takes less time: measured
 
-  /// Whether the kernel applies an epilogue.
-  bool has_in_store(const GemmEpilogue& epilogue) const {
-    const bool slow = stores_gelu_slowly && epilogue.activation == SGEMM_ACTIVATION_GELU;
-    return launch_with_epilogue && (!slow || epilogue.c_is_another_matrix);
-  }
+  /// Whether the kernel applies epilogues.
+  bool has_epilogues() const { return static_cast<bool>(launch_with_epilogue); }
 
   /// Predicted for the batch on the current device.
   double microseconds() const { return sgemm::microseconds(board_model(), cost); }

@@ -127,7 +127,6 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     run(problem, nullptr, workspace, stream);
   });
-  algorithm.stores_gelu_slowly = Shape::B_TILES > 1;
   algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
                                        cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
   return algorithm;

@@ -113,6 +113,9 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
         copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
       }
     }
+    if (segment.first == 0) {  // this block stores the tile
+      Policy::prefetch(p, tile);
+    }
   }
 }
 
@@ -232,10 +235,15 @@ __device__ __forceinline__ void finish(const typename Policy::Problem& p, const 
   if (!collect<PartialSumsOf<typename Policy::Shape>>(schedule, segment, sums)) {
     return;
   }
-#pragma unroll
-  for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
+  if constexpr (Policy::STORES_ALL_TILES) {
     Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
-                  static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
+                  static_cast<std::int64_t>(tile.b) * TILE_ROWS + first_column(threadIdx.x), sums);
+  } else {
+#pragma unroll
+    for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
+      Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
+                    static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
+    }
   }
 }
 
