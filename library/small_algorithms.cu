@@ -41,6 +41,9 @@ constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its 
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
+/// A small product is one whose blocks have at most so many tiles. Batches of them have any number.
+constexpr std::int64_t MOST_ROUNDS = 4;
+
 template <bool A_ALONG_K, bool B_ALONG_K>
 __global__ void __launch_bounds__(SmallShape::THREADS, 1) small_kernel(SmallProblem p) {
   multiply_small<A_ALONG_K, B_ALONG_K>(p);
@@ -97,7 +100,9 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
   const std::int64_t tiles = batch.count * tiles_along(p.m) * tiles_along(p.n);
-  if (!can_run<Bf16x6>(p) || !batch.operands_split_into_fours() || tiles > std::numeric_limits<int>::max()) {
+  const std::int64_t most_tiles =
+      batch.count == 1 ? MOST_ROUNDS * multiprocessors : std::int64_t{std::numeric_limits<int>::max()};
+  if (!can_run<Bf16x6>(p) || !batch.operands_split_into_fours() || tiles > most_tiles) {
     return all;
   }
   const std::int64_t most = tiles < multiprocessors ? std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS) : 1;
