@@ -106,9 +106,10 @@ struct Int8x6Loop {
 
   /// The sums of a segment, a tile of C or, by stream-k, a part of one along k. Sums of many k are cut into pieces,
   /// whose totals add up in the workspace.
-  __device__ __forceinline__ static TilePlace multiply_segment(const Workspace<Scheme>& workspace,
-                                                               const Schedule& schedule, const Segment& segment,
-                                                               Rings<Scheme>& rings, float (&totals)[1][64]) {
+  template <class Workspace>
+  __device__ __forceinline__ static TilePlace multiply_segment(const Workspace& workspace, const Schedule& schedule,
+                                                               const Segment& segment, Rings<Scheme>& rings,
+                                                               float (&totals)[1][64]) {
     const PartialSumsOf<Shape> pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
     TilePlace tile{};
 #pragma unroll 1
@@ -129,8 +130,8 @@ struct Int8x6Loop {
   }
 
   /// A consumer warpgroup: it multiplies and stores segment after segment.
-  template <class Policy>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace<Scheme>& workspace,
+  template <class Policy, class Workspace>
+  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace& workspace,
                                                  const Schedule& schedule, Rings<Scheme> rings) {
     Work work(schedule);
 #pragma unroll 1

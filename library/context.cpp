@@ -40,10 +40,6 @@ constexpr double LARGEST_C = 0x1p40;
 /// terabytes as well.
 constexpr std::int64_t LARGEST_BATCH = std::numeric_limits<int>::max();
 
-/// Chapter 13 adds up three sums at the end of each tile, which its prediction leaves out. Shorter sums were not
-/// measured.
-constexpr std::int64_t SHORTEST_SUM_FOR_INT8X6 = 1024;
-
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
 
@@ -141,6 +137,8 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       batch.addresses_on_device(),
                       batch.operands_split_into_fours(),
                       multiplies(p),
+                      p.packed.a != nullptr,
+                      p.packed.b != nullptr,
                       batch.count,
                       workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),

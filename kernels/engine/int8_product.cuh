@@ -77,8 +77,8 @@ __device__ __forceinline__ void undo_scaling(const unsigned char* rows, const un
     }
   }
 }
-__device__ __forceinline__ void undo_scaling(const Workspace<Int8x6>& workspace, const TilePlace& tile,
-                                             float (&totals)[64]) {
+template <class Workspace>
+__device__ __forceinline__ void undo_scaling(const Workspace& workspace, const TilePlace& tile, float (&totals)[64]) {
   const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
   const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
   undo_scaling(workspace.scaling(a_tile)->rows + first_row(threadIdx.x),
