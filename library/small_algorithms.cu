@@ -37,7 +37,7 @@ constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read ac
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
 constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
 constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
-constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its work
+constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
@@ -76,7 +76,7 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multip
   algorithm.configuration =
       tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
   algorithm.workspace_bytes = Deferred::bytes(p.tasks());
-  algorithm.fills_gap = batch.count == 1;  // predictions of two launches are too long by a fifth at these sizes
+  algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;
   algorithm.cost.cycles = parts > 1 ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
