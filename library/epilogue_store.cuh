@@ -110,7 +110,8 @@ __device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, cons
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
       if (bits.has_first(i)) {
-        *reinterpret_cast<float2*>(to.at(i)) = float2{x[2 * i], x[2 * i + 1]};
+        // A plain store would be split: the other branch has stores to the same places.
+        __stcg(reinterpret_cast<float2*>(to.at(i)), float2{x[2 * i], x[2 * i + 1]});
       }
     }
   } else {
