@@ -80,12 +80,13 @@ struct Int8x6Loop {
     wgmma_commit_group();
   }
 
-  /// sums += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles tell.
+  /// sums += A * B for one or more k-tiles of a tile of C. Returns the place of that tile, which the operand tiles
+  /// tell.
   __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
     TilePlace tile{};
 #pragma unroll 1
-    for (; k_tiles > 0; --k_tiles) {
+    do {
       rings.a.wait_until_full();
       rings.b.wait_until_full();
       start_products(sums, rings.a.tile() + rows_of_group, rings.b.tile());
@@ -100,7 +101,7 @@ struct Int8x6Loop {
       }
       rings.a.advance();
       rings.b.advance();
-    }
+    } while (--k_tiles > 0);
     return tile;
   }
 
@@ -168,8 +169,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    int8x6_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS>(p, workspace, lines);
+    int8x6_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS>(p, workspace, share);
 }
 
 template <Access ACCESS>
@@ -190,6 +191,7 @@ constexpr int8::Kernels KERNELS{int8x6_maxima_kernel<Access::float4>,
                                 int8x6_split_kernel<Access::float1>,
                                 int8x6_split_lines_kernel<Access::float4>,
                                 int8x6_split_lines_kernel<Access::float1>,
+                                int8::LARGEST_CLUSTER,
                                 int8x6_kernel<Access::float2>,
                                 int8x6_kernel<Access::float1>};
 

@@ -116,8 +116,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, lines);
+    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, share);
 }
 
 /// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several

@@ -110,10 +110,10 @@ __device__ __forceinline__ void load(const Operand& lines, std::int64_t line, st
 
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
-    gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
+    gemm_split_lines_kernel(GemmProblem p, void* workspace, LinesOfCluster share, Flags flags) {
   flags.lower();
   const Operands operands(p);
-  split_whole_lines(p, workspace, lines_of_block,
+  split_whole_lines(p, workspace, share,
                     LineReader{READ_A != Reading::across_k,
                                [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
                                  load<READ_A>(operands.a, line, first_k, group, x);
@@ -220,9 +220,10 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  const int lines = lines_of_block(k_tiles_of<Int8x6>(p));
+  const LinesOfCluster share = lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER);
+  const bool one_pass = share.lines > 0;
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
-  const std::size_t maxima_bytes = lines > 0 ? 0 : Maxima(p, nullptr).bytes();
+  const std::size_t maxima_bytes = one_pass ? 0 : Maxima(p, nullptr).bytes();
   const std::size_t operands_at = maxima_at + maxima_bytes;
   const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
   Algorithm algorithm;
@@ -230,10 +231,10 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.cost =
-      split_cost(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
+      split_cost(one_pass ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
                  batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
-  algorithm.kernels = lines > 0 ? 2 : 3;
+  algorithm.kernels = one_pass ? 2 : 3;
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
@@ -242,10 +243,9 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     void* const operands = memory + operands_at;
     const Deferred deferred(tiles_of_c(problem), memory + deferred_at);
     const Flags flags{work.schedule.flags, flag_count};
-    if (lines > 0) {
-      launch(kernel_for<SplitLinesKernel>(readings_of(problem)),
-             (tiles_along(problem.m) + tiles_along(problem.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream,
-             problem, operands, lines, flags);
+    if (one_pass) {
+      launch_lines(share, problem, stream, kernel_for<SplitLinesKernel>(readings_of(problem)), problem, operands, share,
+                   flags);
     } else {
       const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
       CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes, stream));

@@ -44,8 +44,9 @@ __device__ __forceinline__ void add_up(const int (&sums)[SUMS][VALUES], float (&
   for (int i = 0; i < VALUES; ++i) {
     const int middle = sums[1][i] + (sums[2][i] >> 8);
     const int high = sums[0][i] + (middle >> 8);
-    const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
-    totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, static_cast<float>(low) * UNIT);
+    // The two bytes that are left become the lowest ones of 2^23 as a float, which is 2^23 more than they are.
+    const unsigned low = __byte_perm(__byte_perm(sums[2][i], middle, 0x40), __float_as_uint(0x1p23F), 0x7610);
+    totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, fmaf(__uint_as_float(low), UNIT, -0x1p23F * UNIT));
   }
 }
 
@@ -66,14 +67,26 @@ __device__ __forceinline__ void undo_scaling(const unsigned char* rows, const un
                                              float (&totals)[VALUES]) {
   constexpr float SMALLEST_NORMAL = 0x1p-126F;
   const float of_rows[2] = {undoing(rows[0]), undoing(rows[8])};
+  float of_columns[VALUES / 2];
+  float smallest = INFINITY;
 #pragma unroll
   for (int pair = 0; pair < VALUES / 4; ++pair) {
     const uchar2 codes = *reinterpret_cast<const uchar2*>(columns + pair * 8);
-    const float of_columns[2] = {undoing(codes.x), undoing(codes.y)};
+    of_columns[2 * pair] = undoing(codes.x);
+    of_columns[2 * pair + 1] = undoing(codes.y);
+    smallest = fminf(smallest, fminf(of_columns[2 * pair], of_columns[2 * pair + 1]));
+  }
+  const bool all_normal = smallest * fminf(of_rows[0], of_rows[1]) >= SMALLEST_NORMAL;
+  if (all_normal) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float factor = of_rows[i / 2] * of_columns[i % 2];
-      totals[pair * 4 + i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
+    for (int i = 0; i < VALUES; ++i) {
+      totals[i] *= of_rows[i / 2 % 2] * of_columns[i / 4 * 2 + i % 2];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) {
+      const float factor = of_rows[i / 2 % 2] * of_columns[i / 4 * 2 + i % 2];
+      totals[i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
     }
   }
 }
