@@ -392,6 +392,7 @@ struct LinesOfCluster {
 constexpr int MOST_LINES = 16;
 constexpr int FEWEST_LINES = 4;
 constexpr int LARGEST_CLUSTER = 8;
+constexpr std::size_t LINES_SMEM_BYTES = MOST_LINES * sizeof(unsigned);
 constexpr int LINE_K_TILES = SPLIT_THREADS * GROUPS_PER_THREAD / GROUPS;  // of a line that a block has alone
 SGEMM_HOST_DEVICE inline LinesOfCluster lines_of_cluster(std::int64_t k_tiles, int most_blocks) {
   for (int lines = MOST_LINES; lines >= FEWEST_LINES; lines /= 2) {
@@ -449,7 +450,7 @@ template <class Order = WgmmaOrder, class LoadA, class LoadB>
 __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
-  __shared__ alignas(16) unsigned maxima[MOST_LINES];
+  unsigned* const maxima = reinterpret_cast<unsigned*>(dynamic_smem());  // of each line, as far as the block has it
   griddepcontrol_launch_dependents();
   const Workspace<Int8x6> workspace(p, memory);
   const int lines = share.lines;

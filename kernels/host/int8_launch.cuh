@@ -47,9 +47,9 @@ void launch_lines(const LinesOfCluster& share, const Problem& p, cudaStream_t st
                   Arguments... arguments) {
   const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
   if (share.blocks == 1) {
-    launch(kernel, blocks, dim3(SPLIT_THREADS), 0, stream, arguments...);
+    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, arguments...);
   } else {
-    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), 0, stream).enqueue(kernel, arguments...);
+    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream).enqueue(kernel, arguments...);
   }
 }
 
