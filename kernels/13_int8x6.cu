@@ -80,35 +80,36 @@ struct Int8x6Loop {
     wgmma_commit_group();
   }
 
-  /// sums += A * B for one or more k-tiles of a tile of C. Returns the place of that tile, which the operand tiles
-  /// tell.
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
+  /// sums += A * B for one or more k-tiles of a tile of C. The last ones stay in their slots.
+  __device__ __forceinline__ static void multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    TilePlace tile{};
 #pragma unroll 1
-    do {
+    while (true) {
       rings.a.wait_until_full();
       rings.b.wait_until_full();
       start_products(sums, rings.a.tile() + rows_of_group, rings.b.tile());
-      tile = {scaling_at(rings.a.scaling()).tile, scaling_at(rings.b.scaling()).tile};
       wgmma_wait_group<0>(sums);
-
-      // Tensor cores have read the slots, which producers may fill again. Nothing is left to add: the sums are there.
-      __syncwarp();
-      if (threadIdx.x % WARP == 0) {
-        mbarrier_arrive(rings.a.empty());
-        mbarrier_arrive(rings.b.empty());
+      if (--k_tiles == 0) {
+        return;
       }
-      rings.a.advance();
-      rings.b.advance();
-    } while (--k_tiles > 0);
-    return tile;
+      release(rings);  // nothing is left to add: the sums are there
+    }
+  }
+
+  /// Gives a slot of each ring back, which tensor cores have read: producers may fill it again.
+  __device__ __forceinline__ static void release(Rings<Scheme>& rings) {
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(rings.a.empty());
+      mbarrier_arrive(rings.b.empty());
+    }
+    rings.a.advance();
+    rings.b.advance();
   }
 
   /// The sums of a segment, a tile of C or, by stream-k, a part of one along k. Sums of many k are cut into pieces,
-  /// whose totals add up in the workspace.
-  __device__ __forceinline__ static TilePlace multiply_segment(const Workspace<Scheme>& workspace,
-                                                               const Schedule& schedule, const Segment& segment,
+  /// whose totals add up in the workspace. Returns the place of that tile, which the operand tiles tell.
+  __device__ __forceinline__ static TilePlace multiply_segment(const Schedule& schedule, const Segment& segment,
                                                                Rings<Scheme>& rings, float (&totals)[1][64]) {
     const PartialSumsOf<Shape> pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
     TilePlace tile{};
@@ -116,9 +117,14 @@ struct Int8x6Loop {
     for (int done = 0; done < segment.count; done += MOST_K_TILES) {
       const int left = segment.count - done;
       DigitSums sums = {};
-      tile = multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
+      multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
+      const Scaling& a = scaling_at(rings.a.scaling());
+      const Scaling& b = scaling_at(rings.b.scaling());
+      const LineCodes<64> codes(a.rows + first_row(threadIdx.x), b.rows + first_column(threadIdx.x));
+      tile = {a.tile, b.tile};
+      release(rings);
       add_up(sums, totals[0]);
-      undo_scaling(workspace, tile, totals[0]);
+      undo_scaling(codes, totals[0]);
       if (done > 0) {
         pieces.add_to(totals);
       }
@@ -138,7 +144,7 @@ struct Int8x6Loop {
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       float totals[1][64];
-      const TilePlace tile = multiply_segment(workspace, schedule, segment, rings, totals);
+      const TilePlace tile = multiply_segment(schedule, segment, rings, totals);
       finish<Policy>(p, schedule, segment, tile, totals);
     }
   }

@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
     int8::add_up(sums[i], totals[i]);
-    int8::undo_scaling(rows + i * MMA_M, columns, totals[i]);
+    int8::undo_scaling(int8::LineCodes<4 * TILES_N>(rows + i * MMA_M, columns), totals[i]);
   }
   const PartialSums<THREADS / WARP, TILES_M, 4 * TILES_N> other_pieces(piece.memory, static_cast<int>(blockIdx.x));
   if (piece.first > 0) {

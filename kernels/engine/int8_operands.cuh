@@ -389,7 +389,7 @@ struct LinesOfCluster {
 
 /// The fewest blocks for as many lines as fit, or no lines if k is too long for clusters of `most_blocks`, a power of
 /// two. Fewer than FEWEST_LINES would read less than half of each 32 bytes from B.
-constexpr int MOST_LINES = 16;
+constexpr int MOST_LINES = 8;
 constexpr int FEWEST_LINES = 4;
 constexpr int LARGEST_CLUSTER = 8;
 constexpr std::size_t LINES_SMEM_BYTES = MOST_LINES * sizeof(unsigned);
@@ -422,9 +422,10 @@ struct GroupsOfLine {
         k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
 };
 
-/// The largest of what the blocks of a cluster have at `maxima[line]`. `maxima` is aligned to 16 bytes.
+/// The largest of what the blocks of a cluster have at `maxima[line]`, after a barrier of each block. `maxima` is
+/// aligned to 16 bytes.
 __device__ __forceinline__ unsigned largest_in_cluster(const unsigned* maxima, int line, int blocks) {
-  cluster_sync();
+  cluster_sync_blocks();
   const unsigned four_lines = shared_address(maxima + line / 4 * 4);
   unsigned largest = 0;
   for (int rank = 0; rank < blocks; ++rank) {
