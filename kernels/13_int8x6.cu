@@ -137,8 +137,8 @@ struct Int8x6Loop {
 
   /// A consumer warpgroup: it multiplies and stores segment after segment.
   template <class Policy>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace<Scheme>& workspace,
-                                                 const Schedule& schedule, Rings<Scheme> rings) {
+  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
+                                                 Rings<Scheme> rings) {
     Work work(schedule);
 #pragma unroll 1
     while (!work.done(schedule)) {
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(int8::Shape::THREADS, 1)
   const split_product::Workspace<Int8x6> workspace(p, memory);
   split_product::produce_and_consume<Policy>(p, workspace, schedule, [&](const split_product::Rings<Int8x6>& rings) {
     const int8::Maxima maxima(p, maxima_memory);
-    int8::Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    int8::Int8x6Loop::consume<Policy>(p, schedule, rings);
     int8::reset(maxima);
   });
 }

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   Policy::before_first_tile();
   const Workspace<Int8x6> workspace(p, memory);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    Int8x6Loop::consume<Policy>(p, schedule, rings);
     Policy::after_last_tile(p, schedule);
   });
 }
