@@ -156,6 +156,15 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
           shape.n % 2 == 0 ? 0.0 : c};
 }
 
+Cost packed_cost(Cost cost, const Splitting& splitting, double packed) {
+  const MethodRates& rates = board_model()[splitting.method];
+  cost.bytes -= packed * splitting.bytes;
+  if (rates.clock > 0.0) {
+    cost.cycles = std::max(cost.cycles, packed * splitting.terms / rates.bytes * rates.clock);
+  }
+  return cost;
+}
+
 double microseconds(const BoardModel& board, const Cost& cost) {
   const MethodRates& rates = board[cost.method];
   const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole

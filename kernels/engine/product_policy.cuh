@@ -132,6 +132,12 @@ struct OneProduct {
   /// The kernel begins with it. A barrier of the block follows.
   __device__ __forceinline__ static void before_first_tile() {}
 
+  /// By the producer thread, when it has started the copies of all operands of a tile that the block stores.
+  __device__ __forceinline__ static void prefetch(const Problem&, const Tile&) {}
+
+  /// Whether store() takes the sums of all tiles of B at a time.
+  static constexpr bool STORES_ALL_TILES = false;
+
   /// Makes a thread's sums elements of C. `first_row` and `first_col` are the place of its first element.
   __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                                const float (&sums)[64]) {
