@@ -11,19 +11,17 @@
 //   maxima     a kernel of its own finds the largest number of each row of A and each column of B.
 //   split      another one writes the digits, operand tile by operand tile: 128 rows of A, or columns of B, by a k-tile
 //              of 128. A digit takes a byte, so that an operand tile has the 48 KB and the layout of 11's.
-//   lines      up to k = 4096, one kernel does both: the registers of a block hold 4 to 16 whole rows or columns, so
-//              that each number is read once.
+//   lines      up to k = 32768, one kernel does both: the registers of one or more blocks hold whole rows or columns.
 //   sums       three for each element of C, one for each power of 256. They stay in registers over all k: 192 of a
 //              thread's, so that tiles of C are 128x128. Nothing is rounded, and no FP32 unit adds. The three sums
 //              become one float at the end. INT32 has room for 43648 k; longer sums are cut into pieces.
-//   rings      of two slots for tiles of A and two for tiles of B.
+//   rings      of two slots for tiles of A and two for tiles of B. Every other round of tiles goes back along k.
 //
 // Chapter 11 has and explains the rest. One scale for all of a row means that numbers far below the largest one lose
 // digits: the error of an element is small beside K times the largest number of its row of A times that of its column
 // of B, and need not be small beside the element. Rows and columns may be of any scale.
 //
-// Elements of C in rows or columns with Inf, NaN, numbers near FLT_MAX, or denormal numbers alone are computed again
-// without tensor cores.
+// Elements of C in lines with Inf, NaN, numbers near FLT_MAX or denormal numbers alone take no tensor cores.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each.
 // Limit: tensor cores, six products at twice the rate of 12's three.
