@@ -288,11 +288,11 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
 
 class RowwiseTest : public LayoutTest {};
 
-/// Up to k = 4096 one kernel finds the digits of whole lines, fewer lines in each block where k is larger. Above that
-/// the maxima are in the workspace.
+/// Up to k = 32768 one kernel finds the digits of whole lines, with more blocks for a line, or fewer lines, where k is
+/// larger. Above that the maxima are in the workspace.
 TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
   for (const auto& [m, n, k] :
-       {std::tuple{140, 270, 203}, {9, 18, 2000}, {3, 12, 4096}, {20, 12, 4100}, {5, 7, 4101}}) {
+       {std::tuple{140, 270, 203}, {9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
     GemmCase product = with(m, n, k);
     product.padding = k == 203 ? 1 : 0;
     expect_bits_of_chapter_13(product);
