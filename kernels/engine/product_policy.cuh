@@ -132,9 +132,6 @@ struct OneProduct {
   /// The kernel begins with it. A barrier of the block follows.
   __device__ __forceinline__ static void before_first_tile() {}
 
-  /// By the producer thread, when it has started the copies of all operands of a tile that the block stores.
-  __device__ __forceinline__ static void prefetch(const Problem&, const Tile&) {}
-
   /// Whether store() takes the sums of all tiles of B at a time.
   static constexpr bool STORES_ALL_TILES = false;
 

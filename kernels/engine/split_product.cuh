@@ -117,9 +117,6 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
         copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
       }
     }
-    if (segment.first == 0) {  // this block stores the tile
-      Policy::prefetch(p, tile);
-    }
   }
 }
 

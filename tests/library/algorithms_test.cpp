@@ -876,8 +876,26 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   EXPECT_EQ(count(512, 1), 1U);
   EXPECT_EQ(count(516, 1), 0U);
   EXPECT_EQ(count(256, 4), 1U);
-  EXPECT_EQ(count(256, 5), 0U);
+  EXPECT_EQ(count(256, 5), 1U);
   EXPECT_EQ(count(130, 1), 0U);
+}
+
+/// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
+TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
+  GemmCase product{132, 20, 72};
+  product.batch = 3;
+  product.alpha = 0.5F;
+  product.beta = 1.0F;
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
+  ASSERT_EQ(algorithms.size(), 1);
+  expect_right_in(
+      algorithms, product,
+      [](GemmOperands& operands) {
+        operands.op_a(0, 3, 7) = INF;
+        operands.op_b(2, 5, 1) = NAN_FLOAT;
+      },
+      [](auto&, auto&) {});
 }
 
 }  // namespace
