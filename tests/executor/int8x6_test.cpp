@@ -119,11 +119,11 @@ void scale_lines(HostCase& host) {
     }
   }
   for (std::int64_t i = 0; i < host.a.rows(); ++i) {
-    float& large = host.a.at(i, i * 37 % host.a.cols());
+    float& large = host.a.at(i, i * 1031 % host.a.cols());
     large = std::ldexp(large, 6);
   }
   for (std::int64_t j = 0; j < host.b.cols(); ++j) {
-    float& large = host.b.at(j * 37 % host.b.rows(), j);
+    float& large = host.b.at(j * 1031 % host.b.rows(), j);
     large = std::ldexp(large, 6);
   }
 }

@@ -250,6 +250,12 @@ TEST_F(ExecutedChapters, LongSumsOfManyTilesAreComputedInHalves) {
   EXPECT_EQ(choice({1024, 1024, 16384}), "128x128 stream-k");
 }
 
+// Six tiles for two multiprocessors, of three k-tiles each.
+TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
+  const FewMultiprocessors two(2);
+  expect_right(ReferenceCase({257, 130, 300}), kernel_named("13_int8x6"), "128x128");
+}
+
 // Six tiles of 128x256 for five multiprocessors, of three k-tiles each: a ring of two slots is not back where it began.
 TEST(LengthyExecutedChapters, GoOnFromTileToTile) {
   const FewMultiprocessors five(5);
