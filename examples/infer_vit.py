@@ -6,6 +6,8 @@ parameters and images.
 
     examples/infer_vit.py
     LD_PRELOAD=build/library/libsgemm_cublas.so examples/infer_vit.py
+
+With --pack, libsgemm splits the weights once: that takes its Python package as well.
 """
 
 import argparse
@@ -27,6 +29,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--width", type=positive, default=1024, help="of the model, a multiple of 64 (1024)")
     parser.add_argument("--layers", type=positive, default=24, help="of the model (24)")
     parser.add_argument("--tf32", action="store_true", help="let PyTorch use TF32")
+    parser.add_argument("--pack", action="store_true", help="let libsgemm split the weights once")
     parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
     options = parser.parse_args(arguments)
     if options.width % 64:
@@ -65,6 +68,8 @@ def main() -> int:
         return 2
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     model = make_model(torch, options)
+    if options.pack:
+        need("sgemm.torch", "the package sgemm").pack(model)
     images = torch.randn(options.batch, 3, IMAGE, IMAGE, device="cuda")
     events = [torch.cuda.Event(enable_timing=True) for _ in range(options.batches + 1)]
     with torch.inference_mode():

@@ -22,21 +22,18 @@ struct Algorithm {
   Cost cost;                  ///< for the batch
   std::int64_t launches = 1;  ///< of the chapter, one after the other
   int kernels = 1;            ///< in each of them
+  bool reads_packed = false;  ///< an operand was packed for it
   /// It is there for products that would be cuBLAS's: taken only where no other algorithm is predicted to be faster
   /// than that.
   bool fills_gap = false;
-  /// Enqueues a batch of the size, shapes and layouts that the algorithm was made for. The workspace may hold anything.
-  /// Throws CudaError.
+  /// Enqueues a batch of the size, shapes, layouts and packed operands that the algorithm was made for. The workspace
+  /// may hold anything. Throws CudaError.
   std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
   /// The same for one product with an epilogue, which the kernel applies where it stores D. Empty: it has none.
   std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue;
-  bool stores_gelu_slowly = false;  ///< a pass for GELU takes less time: measured
 
-  /// Whether the kernel applies an epilogue.
-  bool has_in_store(const GemmEpilogue& epilogue) const {
-    const bool slow = stores_gelu_slowly && epilogue.activation == SGEMM_ACTIVATION_GELU;
-    return launch_with_epilogue && (!slow || epilogue.c_is_another_matrix);
-  }
+  /// Whether the kernel applies epilogues.
+  bool has_epilogues() const { return static_cast<bool>(launch_with_epilogue); }
 
   /// Predicted for the batch on the current device.
   double microseconds() const { return sgemm::microseconds(board_model(), cost); }

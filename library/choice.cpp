@@ -50,7 +50,8 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
   choice.algorithm_us = choice.algorithm->microseconds();
   const std::int64_t launches = choice.algorithm->launches;
   choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " +
-                  (launches > 1 ? std::to_string(launches) + " launches of " : "") + choice.algorithm->kernel;
+                  (launches > 1 ? std::to_string(launches) + " launches of " : "") + choice.algorithm->kernel +
+                  (choice.algorithm->reads_packed ? " from packed operands" : "");
   return choice;
 }
 

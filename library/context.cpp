@@ -26,8 +26,8 @@ namespace {
 
 using namespace sgemm;
 
-/// Below 256^3 nothing was measured, and a launch takes longer than the product.
-constexpr double SMALLEST_PRODUCT = 256.0 * 256.0 * 256.0;
+/// Below 192^3 nothing was measured, and a launch takes longer than the product.
+constexpr double SMALLEST_PRODUCT = 192.0 * 192.0 * 192.0;
 
 /// Chapter 09 starts a block with a wait for its first operands. Its prediction leaves that out, and is too short for
 /// shorter sums.
@@ -39,10 +39,6 @@ constexpr double LARGEST_C = 0x1p40;
 /// Launches of batches are planned with counts of 64 bits, some times this large. The C of more products would take
 /// terabytes as well.
 constexpr std::int64_t LARGEST_BATCH = std::numeric_limits<int>::max();
-
-/// Chapter 13 adds up three sums at the end of each tile, which its prediction leaves out. Shorter sums were not
-/// measured.
-constexpr std::int64_t SHORTEST_SUM_FOR_INT8X6 = 1024;
 
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
@@ -141,6 +137,8 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       batch.addresses_on_device(),
                       batch.operands_split_into_fours(),
                       multiplies(p),
+                      p.packed.a != nullptr,
+                      p.packed.b != nullptr,
                       batch.count,
                       workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
@@ -179,7 +177,7 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
     append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
     without = "the device has no kernel of the reproducible class";
   } else if (products(p) < SMALLEST_PRODUCT) {
-    without = "a product smaller than 256 x 256 x 256";
+    without = "a product smaller than 192 x 192 x 192";
   } else {
     if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
@@ -223,15 +221,16 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
   if (epilogue != nullptr) {
     for (Algorithm& algorithm : algorithms) {
-      if (!algorithm.has_in_store(*epilogue)) {
+      if (!algorithm.has_epilogues()) {
         add_pass(algorithm, p, epilogue_pass_bytes(*epilogue));
       }
     }
   }
   const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
                              CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
-  const double cublas_us = accuracy == SGEMM_ACCURACY_FP32 ? cublas_microseconds_beside_every_shape(shape, batch.count)
-                                                           : cublas_microseconds(shape, batch.count);
+  const double beside_every_shape_us = cublas_microseconds_beside_every_shape(shape, batch.count);
+  const double cublas_us =
+      accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_microseconds(shape, batch.count);
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
     Choice choice = choose_fastest(algorithms, workspace_limit(), without);
     choice.cublas_us = cublas_us;
@@ -240,8 +239,23 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                   [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
                    algorithms.end());
-  Choice choice = sgemm::choose(algorithms, cublas_us, workspace_limit(), without, board_model().margin);
-  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->has_in_store(*epilogue)) {
+  const auto choose_of = [&](const std::vector<Algorithm>& some, double beside_us) {
+    return sgemm::choose(some, beside_us, workspace_limit(), without, board_model().margin);
+  };
+  Choice choice = choose_of(algorithms, cublas_us);
+  if (!choice.algorithm) {  // what `fp32` would take is better than cuBLAS in the other accuracies, too
+    algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
+                                    [](const Algorithm& one) {
+                                      return one.cost.method != Method::every_shape &&
+                                             one.cost.method != Method::every_layout && !one.fills_gap;
+                                    }),
+                     algorithms.end());
+    Choice closer = choose_of(algorithms, beside_every_shape_us);
+    if (closer.algorithm) {
+      choice = std::move(closer);
+    }
+  }
+  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->has_epilogues()) {
     choice.reason += "; a pass for the epilogue";
   }
   return choice;
@@ -338,7 +352,7 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
-  if (algorithm.has_in_store(*epilogue)) {
+  if (algorithm.has_epilogues()) {
     return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
   }
   prepare_d(batch.first, *epilogue, stream_);

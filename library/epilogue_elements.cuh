@@ -37,8 +37,8 @@ __device__ __forceinline__ float gelu_derivative(float x) {
 /// max(x, 0), but NaN stays NaN.
 __device__ __forceinline__ float relu(float x) { return x < 0.0F ? 0.0F : x; }
 
-/// Whether the mask of ReLU has a bit for an argument. cuBLASLt has one for 0 as well.
-__device__ __forceinline__ bool passes_relu(float x) { return x >= 0.0F; }
+/// Whether the mask of ReLU has a bit for an argument. cuBLASLt has one for 0 and for NaN as well.
+__device__ __forceinline__ bool passes_relu(float x) { return !(x < 0.0F); }
 
 /// The number that the epilogue adds to an element, or 0.
 __device__ __forceinline__ float bias_of(const GemmEpilogue& epilogue, std::int64_t row, std::int64_t column) {

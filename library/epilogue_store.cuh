@@ -1,9 +1,10 @@
 #pragma once
 
-// The store of chapters 11, 12 and 13 with an epilogue. A thread has 64 sums of a tile of C, and each step of the
-// epilogue goes over all of them in its registers: steps that a call does not have are skipped by branches that no warp
-// divides at. So one kernel has all epilogues, and kernels without one keep their code.
+// The store of chapters 11, 12 and 13 with an epilogue. A thread has 64 sums of a tile of C in its registers, and
+// finishes 16 at a time, in a loop. Steps that a call does not have are skipped by branches that no warp divides at. So
+// one kernel has all epilogues, and kernels without one keep their code.
 
+#include "common/keep_in_register.cuh"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
@@ -15,11 +16,13 @@
 #include "gemm_epilogue.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/bar.cuh"
+#include "ptx/prefetch.cuh"
 
 #include <cuda_runtime.h>
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -35,16 +38,24 @@ struct EpilogueProblem : DeferringProblem {
 };
 
 constexpr int SUMS_OF_THREAD = 64;
-constexpr int COLUMN_GROUPS = TILE_ROWS / 8;  ///< of eight columns, of which a thread has two
 
-/// Which of a thread's elements are meant: a bit for each pair, as in store_pairs(), for its first and second element.
+// A thread finishes its elements in four chunks, so that some are on their way to memory while it computes others. A
+// chunk has 32 columns: four groups of eight, and a word of a mask, which the four threads of a quad share. Leading
+// dimensions of masks are multiples of 128 bits, so that a tile has whole words.
+constexpr int CHUNK_COLUMNS = 32;
+constexpr int CHUNKS = TILE_ROWS / CHUNK_COLUMNS;
+constexpr int PAIRS_OF_CHUNK = SUMS_OF_THREAD / 2 / CHUNKS;
+using Chunk = float[2 * PAIRS_OF_CHUNK];
+
+/// Which of a thread's elements of a chunk are meant: a bit for each pair, as in store_pairs(), for its first and
+/// second element.
 struct ElementBits {
   unsigned first;
   unsigned second;
 
-  /// Those inside of a matrix with `rows` rows and `columns` columns from the thread's first element on.
-  __device__ __forceinline__ static ElementBits inside(std::int64_t rows, std::int64_t columns) {
-    const unsigned in_rows = (rows > 0 ? 0x55555555U : 0U) | (rows > 8 ? 0xAAAAAAAAU : 0U);
+  /// Those inside of a matrix with `rows` rows and `columns` columns from the chunk's first element on.
+  __device__ __forceinline__ static ElementBits inside(std::int64_t rows, int columns) {
+    const unsigned in_rows = (rows > 0 ? 0x55U : 0U) | (rows > 8 ? 0xAAU : 0U);
     return {in_rows & pairs_of(columns), in_rows & pairs_of(columns - 1)};
   }
   __device__ __forceinline__ ElementBits without(unsigned pairs) const { return {first & ~pairs, second & ~pairs}; }
@@ -55,22 +66,13 @@ struct ElementBits {
 
  private:
   /// The pairs of all groups that begin before `columns`.
-  __device__ __forceinline__ static unsigned pairs_of(std::int64_t columns) {
-    const unsigned groups = columns <= 0          ? 0
-                            : columns > TILE_ROWS ? COLUMN_GROUPS
-                                                  : static_cast<unsigned>(columns + 7) / 8;
-    return groups >= COLUMN_GROUPS ? ~0U : (1U << 2 * groups) - 1;
+  __device__ __forceinline__ static unsigned pairs_of(int columns) {
+    const int groups = columns <= 0 ? 0 : columns >= CHUNK_COLUMNS ? CHUNK_COLUMNS / 8 : (columns + 7) / 8;
+    return (1U << 2U * static_cast<unsigned>(groups)) - 1;
   }
 };
 
-// A thread finishes its elements in four chunks, so that some are on their way to memory while it computes others. A
-// chunk has 32 columns: four groups, and a word of a mask, which the four threads of a quad share. Leading dimensions
-// of masks are multiples of 128 bits, so that a tile has whole words.
-constexpr int CHUNKS = TILE_ROWS / 32;
-constexpr int PAIRS_OF_CHUNK = SUMS_OF_THREAD / 2 / CHUNKS;
-using Chunk = float[2 * PAIRS_OF_CHUNK];
-
-/// A matrix of the size of D, at a thread's first element.
+/// A matrix of the size of D, at a thread's first element of a chunk.
 template <class Element>
 struct PlaceOfThread {
   Element* rows[2];
@@ -81,15 +83,14 @@ struct PlaceOfThread {
   __device__ __forceinline__ Element* at(int pair) const { return rows[pair % 2] + pair / 2 * 8; }
 };
 
-__device__ __forceinline__ void load_chunk(const PlaceOfThread<const float>& from, int chunk, const ElementBits& bits,
+__device__ __forceinline__ void load_chunk(const PlaceOfThread<const float>& from, const ElementBits& bits,
                                            bool in_pairs, Chunk& numbers) {
   if (in_pairs) {
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
-      const int pair = chunk * PAIRS_OF_CHUNK + i;
       float2 two{0.0F, 0.0F};
-      if (bits.has_first(pair)) {
-        two = load_float2(from.at(pair));
+      if (bits.has_first(i)) {
+        two = load_float2(from.at(i));
       }
       numbers[2 * i] = two.x;
       numbers[2 * i + 1] = two.y;
@@ -97,44 +98,41 @@ __device__ __forceinline__ void load_chunk(const PlaceOfThread<const float>& fro
   } else {
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
-      const int pair = chunk * PAIRS_OF_CHUNK + i;
-      numbers[2 * i] = bits.has_first(pair) ? from.at(pair)[0] : 0.0F;
-      numbers[2 * i + 1] = bits.has_second(pair) ? from.at(pair)[1] : 0.0F;
+      numbers[2 * i] = bits.has_first(i) ? from.at(i)[0] : 0.0F;
+      numbers[2 * i + 1] = bits.has_second(i) ? from.at(i)[1] : 0.0F;
     }
   }
 }
 
-__device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, int chunk, const ElementBits& bits,
-                                            bool in_pairs, const Chunk& x) {
+__device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, const ElementBits& bits, bool in_pairs,
+                                            const Chunk& x) {
   if (in_pairs) {
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
-      const int pair = chunk * PAIRS_OF_CHUNK + i;
-      if (bits.has_first(pair)) {
-        *reinterpret_cast<float2*>(to.at(pair)) = float2{x[2 * i], x[2 * i + 1]};
+      if (bits.has_first(i)) {
+        // A plain store would be split: the other branch has stores to the same places.
+        __stcg(reinterpret_cast<float2*>(to.at(i)), float2{x[2 * i], x[2 * i + 1]});
       }
     }
   } else {
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
-      const int pair = chunk * PAIRS_OF_CHUNK + i;
-      if (bits.has_first(pair)) {
-        to.at(pair)[0] = x[2 * i];
+      if (bits.has_first(i)) {
+        to.at(i)[0] = x[2 * i];
       }
-      if (bits.has_second(pair)) {
-        to.at(pair)[1] = x[2 * i + 1];
+      if (bits.has_second(i)) {
+        to.at(i)[1] = x[2 * i + 1];
       }
     }
   }
 }
 
-/// The numbers of a bias for a chunk's elements in one row, `columns` columns from the thread's first element on.
+/// The numbers of a bias for a chunk's elements in one row, of which `columns` are inside.
 using BiasOfChunk = float[PAIRS_OF_CHUNK];
-__device__ __forceinline__ void load_bias(const float* from, int columns, int chunk, bool in_pairs,
-                                          BiasOfChunk& numbers) {
+__device__ __forceinline__ void load_bias(const float* from, int columns, bool in_pairs, BiasOfChunk& numbers) {
 #pragma unroll
   for (int i = 0; i < PAIRS_OF_CHUNK; i += 2) {
-    const int column = chunk * 32 + i / 2 * 8;
+    const int column = i / 2 * 8;
     if (in_pairs) {
       float2 two{0.0F, 0.0F};
       if (column < columns) {
@@ -149,43 +147,34 @@ __device__ __forceinline__ void load_bias(const float* from, int columns, int ch
   }
 }
 
-/// The column of a chunk's first element, for a quad.
-__device__ __forceinline__ std::int64_t first_column_of_chunk(std::int64_t first_col, int chunk) {
-  return first_col - threadIdx.x % 4 * 2 + chunk * 32;
-}
-
-/// Writes the bits of a chunk's elements that pass ReLU. Elements without a bit in `bits` get a 0.
-__device__ __forceinline__ void store_mask(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                           int chunk, const ElementBits& bits, const Chunk& x) {
+/// Writes the bits of a chunk's elements that pass ReLU. Elements without a bit in `bits` get a 0. `first_of_quad` is
+/// the column of the first element of a thread's quad.
+__device__ __forceinline__ void store_mask(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_of_quad,
+                                           const ElementBits& bits, const Chunk& x) {
   const unsigned of_quad = threadIdx.x % 4;
   unsigned words[2] = {};
 #pragma unroll
   for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
-    const int pair = chunk * PAIRS_OF_CHUNK + i;
     const auto place = static_cast<unsigned>(i / 2 * 8);
-    words[i % 2] |= bits.has_first(pair) && passes_relu(x[2 * i]) ? 1U << place : 0U;
-    words[i % 2] |= bits.has_second(pair) && passes_relu(x[2 * i + 1]) ? 2U << place : 0U;
+    words[i % 2] |= bits.has_first(i) && passes_relu(x[2 * i]) ? 1U << place : 0U;
+    words[i % 2] |= bits.has_second(i) && passes_relu(x[2 * i + 1]) ? 2U << place : 0U;
   }
-  const std::int64_t column = first_column_of_chunk(first_col, chunk);
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     unsigned word = words[row] << 2 * of_quad;
     word |= __shfl_xor_sync(~0U, word, 1);
     word |= __shfl_xor_sync(~0U, word, 2);
-    if (of_quad == 0 && first_row + 8 * row < p.m && column < p.n) {
-      *mask_word(p.epilogue, first_row + 8 * row, column) = word;
+    if (of_quad == 0 && first_row + 8 * row < p.m && first_of_quad < p.n) {
+      *mask_word(p.epilogue, first_row + 8 * row, first_of_quad) = word;
     }
   }
 }
 
-/// The gradient of ReLU: elements of a chunk without a bit in the mask become 0.
-__device__ __forceinline__ void apply_mask(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                           int chunk, Chunk& x) {
-  const std::int64_t column = first_column_of_chunk(first_col, chunk);
+/// The gradient of ReLU: elements of a chunk without a bit in the words of its two rows become 0.
+__device__ __forceinline__ void apply_mask(const unsigned (&words)[2], Chunk& x) {
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
-    const bool inside = first_row + 8 * row < p.m && column < p.n;
-    const unsigned word = (inside ? *mask_word(p.epilogue, first_row + 8 * row, column) : 0U) >> threadIdx.x % 4 * 2;
+    const unsigned word = words[row] >> threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
       float& element = x[i / 2 * 4 + row * 2 + i % 2];
@@ -194,60 +183,132 @@ __device__ __forceinline__ void apply_mask(const EpilogueProblem& p, std::int64_
   }
 }
 
-/// As store_sums(), with the epilogue. What a chunk reads is loaded while the one before is finished.
-__device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
-                                               const float (&sums)[SUMS_OF_THREAD]) {
-  const Scalars scalars = scalars_of(p);
-  const GemmEpilogue& epilogue = p.epilogue;
-  const ElementBits inside = ElementBits::inside(p.m - first_row, p.n - first_col);
-  const bool adds_c = scalars.beta != 0.0F;
-  const bool reads_argument = epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
-  const PlaceOfThread<float> place_of_d(p.c, p.ldc, first_row, first_col);
-  const PlaceOfThread<float> place_of_aux(static_cast<float*>(epilogue.aux), epilogue.aux_ld, first_row, first_col);
-  const PlaceOfThread<const float> read_ahead(adds_c ? epilogue.c : static_cast<const float*>(epilogue.aux),
-                                              adds_c ? epilogue.ldc : epilogue.aux_ld, first_row, first_col);
-  const bool reads_ahead = adds_c || reads_argument;
-  Chunk ahead[2] = {};
-  if (reads_ahead) {
-    load_chunk(read_ahead, 0, inside, p.in_pairs, ahead[0]);
-  }
-  const bool has_bias_of_rows = epilogue.bias != nullptr && epilogue.bias_of_rows;
-  const bool has_bias_of_columns = epilogue.bias != nullptr && !epilogue.bias_of_rows;
-  const auto columns = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
-  float bias_of_rows[2] = {};
-  BiasOfChunk bias_ahead[2] = {};
-  if (has_bias_of_rows) {
-    bias_of_rows[0] = first_row < p.m ? epilogue.bias[first_row] : 0.0F;
-    bias_of_rows[1] = first_row + 8 < p.m ? epilogue.bias[first_row + 8] : 0.0F;
-  } else if (has_bias_of_columns) {
-    load_bias(epilogue.bias + first_col, columns, 0, p.in_pairs, bias_ahead[0]);
-  }
-  unsigned not_finite = 0;
-#pragma unroll
-  for (int pair = 0; pair < SUMS_OF_THREAD / 2; ++pair) {
-    if (!(std::fabs(sums[2 * pair] + sums[2 * pair + 1]) < INFINITY)) {
-      not_finite |= 1U << static_cast<unsigned>(pair);
-    }
-  }
-  const ElementBits stored = inside.without(not_finite);
-#pragma unroll
-  for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-    if (reads_ahead && chunk + 1 < CHUNKS) {
-      load_chunk(read_ahead, chunk + 1, inside, p.in_pairs, ahead[(chunk + 1) % 2]);
-    }
-    if (has_bias_of_columns && chunk + 1 < CHUNKS) {
-      load_bias(epilogue.bias + first_col, columns, chunk + 1, p.in_pairs, bias_ahead[(chunk + 1) % 2]);
-    }
-    const Chunk& read = ahead[chunk % 2];
-    Chunk x;
+/// Registers have no addresses: each chunk's sums are copied by instructions of their own, to which a branch leads. All
+/// that follows is there once, in a loop. Unrolled it would not stay in the caches of instructions beside the main
+/// loop, and a warp would wait for each line of it.
+template <int CHUNK = 0, int B_TILES>
+__device__ __forceinline__ void copy_chunk(const float (&sums)[B_TILES][SUMS_OF_THREAD], int chunk, Chunk& x) {
+  constexpr bool IS_LAST = CHUNK == B_TILES * CHUNKS - 1;
+  if (IS_LAST || chunk == CHUNK) {
 #pragma unroll
     for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
-      x[i] = scalars.alpha * sums[chunk * (2 * PAIRS_OF_CHUNK) + i];
+      x[i] = sums[CHUNK / CHUNKS][CHUNK % CHUNKS * (2 * PAIRS_OF_CHUNK) + i];
+    }
+  } else if constexpr (!IS_LAST) {
+    copy_chunk<CHUNK + 1>(sums, chunk, x);
+  }
+}
+
+/// A bit for each pair of a chunk whose sum is not finite.
+__device__ __forceinline__ unsigned not_finite_of(const Chunk& x) {
+  unsigned bits = 0;
+#pragma unroll
+  for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
+    bits |= std::fabs(x[2 * i] + x[2 * i + 1]) < INFINITY ? 0U : 1U << static_cast<unsigned>(i);
+  }
+  return bits;
+}
+
+/// Starts reading what a warp's epilogue reads of a matrix into the L2, by all lanes at the same time: its 16 rows of
+/// the tile, from the thread's first element on.
+template <int COLUMNS>
+__device__ __forceinline__ void prefetch_rows_of_warp(const EpilogueProblem& p, const float* matrix, std::int64_t ld,
+                                                      std::int64_t first_row, std::int64_t first_col) {
+  constexpr int ROWS = 16;
+  constexpr int FLOATS_OF_LINE = 32;
+  constexpr int LINES = COLUMNS / FLOATS_OF_LINE;  // of a row
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+#pragma unroll
+  for (int i = 0; i < ROWS * LINES; i += WARP) {
+    const std::int64_t row = first_row - lane / 4 + (i + lane) / LINES;
+    const std::int64_t column = first_col - lane % 4 * 2 + (i + lane) % LINES * FLOATS_OF_LINE;
+    if (row < p.m && column < p.n) {
+      prefetch_to_l2(matrix + row * ld + column);
+    }
+  }
+}
+
+/// What the epilogue of a chunk reads.
+struct ReadByChunk {
+  Chunk numbers;  ///< of C or of the argument of GELU
+  BiasOfChunk bias;
+  unsigned mask[2];
+};
+
+/// As store_sums(), with the epilogue, for all tiles of B. What a chunk reads is loaded while the one before is
+/// finished.
+template <int B_TILES>
+__device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
+                                               const float (&sums)[B_TILES][SUMS_OF_THREAD]) {
+  constexpr int COLUMNS = B_TILES * TILE_ROWS;
+  const Scalars scalars = scalars_of(p);
+  const GemmEpilogue& epilogue = p.epilogue;
+  const std::int64_t rows = p.m - first_row;
+  const auto columns = static_cast<int>(p.n - first_col < COLUMNS ? p.n - first_col : COLUMNS);
+  const bool adds_c = scalars.beta != 0.0F;
+  const bool reads_argument = epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const bool reads_mask = epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT;
+  const auto argument = static_cast<const float*>(epilogue.aux);
+  // The address is computed for each chunk again: there are no registers to keep it.
+  const auto place = [&](auto* matrix, std::int64_t ld, int chunk) {
+    const auto row = static_cast<std::int64_t>(keep_in_register(static_cast<unsigned>(first_row)));
+    return PlaceOfThread<std::remove_pointer_t<decltype(matrix)>>(matrix, ld, row, first_col + chunk * CHUNK_COLUMNS);
+  };
+  const std::int64_t first_of_quad = first_col - threadIdx.x % 4 * 2;
+  const bool has_bias_of_rows = epilogue.bias != nullptr && epilogue.bias_of_rows;
+  const bool has_bias_of_columns = epilogue.bias != nullptr && !epilogue.bias_of_rows;
+  float bias_of_rows[2] = {};
+  if (has_bias_of_rows) {
+    bias_of_rows[0] = rows > 0 ? epilogue.bias[first_row] : 0.0F;
+    bias_of_rows[1] = rows > 8 ? epilogue.bias[first_row + 8] : 0.0F;
+  }
+  const auto load = [&](int chunk, ReadByChunk& read) {
+    const int left = columns - chunk * CHUNK_COLUMNS;
+    if (adds_c || reads_argument) {
+      load_chunk(place(adds_c ? epilogue.c : argument, adds_c ? epilogue.ldc : epilogue.aux_ld, chunk),
+                 ElementBits::inside(rows, left), p.in_pairs, read.numbers);
+    }
+    if (has_bias_of_columns) {
+      load_bias(epilogue.bias + first_col + chunk * CHUNK_COLUMNS, left, p.in_pairs, read.bias);
+    }
+    if (reads_mask) {
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const std::int64_t column = first_of_quad + chunk * CHUNK_COLUMNS;
+        const bool inside = rows > 8 * row && column < p.n;
+        read.mask[row] = inside ? *mask_word(epilogue, first_row + 8 * row, column) : 0U;
+      }
+    }
+  };
+  if (adds_c) {
+    prefetch_rows_of_warp<COLUMNS>(p, epilogue.c, epilogue.ldc, first_row, first_col);
+  }
+  if (reads_argument) {
+    prefetch_rows_of_warp<COLUMNS>(p, argument, epilogue.aux_ld, first_row, first_col);
+  }
+  ReadByChunk next{};
+  load(0, next);
+  unsigned not_finite = 0;
+#pragma unroll 1
+  for (int chunk = 0; chunk < B_TILES * CHUNKS; ++chunk) {
+    const ReadByChunk read = next;
+    if (chunk + 1 < B_TILES * CHUNKS) {
+      load(chunk + 1, next);
+    }
+    Chunk x;
+    copy_chunk(sums, chunk, x);
+    const unsigned left_out = not_finite_of(x);
+    not_finite |= left_out << static_cast<unsigned>(chunk % CHUNKS * PAIRS_OF_CHUNK);
+    const ElementBits inside = ElementBits::inside(rows, columns - chunk * CHUNK_COLUMNS);
+    const ElementBits stored = inside.without(left_out);
+#pragma unroll
+    for (float& element : x) {
+      element *= scalars.alpha;
     }
     if (adds_c) {
 #pragma unroll
       for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
-        x[i] += scalars.beta * read[i];
+        x[i] += scalars.beta * read.numbers[i];
       }
     }
     if (has_bias_of_rows) {
@@ -258,12 +319,12 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
     } else if (has_bias_of_columns) {
 #pragma unroll
       for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
-        x[i] += bias_ahead[chunk % 2][i / 4 * 2 + i % 2];
+        x[i] += read.bias[i / 4 * 2 + i % 2];
       }
     }
     if (epilogue.activation == SGEMM_ACTIVATION_RELU) {
       if (epilogue.writes_mask()) {
-        store_mask(p, first_row, first_col, chunk, stored, x);
+        store_mask(p, first_row, first_of_quad + chunk * CHUNK_COLUMNS, stored, x);
       }
 #pragma unroll
       for (float& element : x) {
@@ -271,33 +332,34 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
       }
     } else if (epilogue.activation == SGEMM_ACTIVATION_GELU) {
       if (epilogue.writes_argument()) {
-        store_chunk(place_of_aux, chunk, stored, p.in_pairs, x);
+        store_chunk(place(static_cast<float*>(epilogue.aux), epilogue.aux_ld, chunk), stored, p.in_pairs, x);
       }
 #pragma unroll
       for (float& element : x) {
         element = gelu(element);
       }
-    } else if (epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT) {
-      apply_mask(p, first_row, first_col, chunk, x);
+    } else if (reads_mask) {
+      apply_mask(read.mask, x);
     } else if (reads_argument) {
       Chunk arguments;
 #pragma unroll
       for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
-        arguments[i] = read[i];
+        arguments[i] = read.numbers[i];
       }
       if (adds_c) {
-        const PlaceOfThread<const float> from(static_cast<const float*>(epilogue.aux), epilogue.aux_ld, first_row,
-                                              first_col);
-        load_chunk(from, chunk, inside, p.in_pairs, arguments);
+        load_chunk(place(argument, epilogue.aux_ld, chunk), inside, p.in_pairs, arguments);
       }
 #pragma unroll
       for (int i = 0; i < 2 * PAIRS_OF_CHUNK; ++i) {
         x[i] *= gelu_derivative(arguments[i]);
       }
     }
-    store_chunk(place_of_d, chunk, stored, p.in_pairs, x);
+    store_chunk(place(p.c, p.ldc, chunk), stored, p.in_pairs, x);
+    if (chunk % CHUNKS == CHUNKS - 1) {
+      defer(p, first_row, first_col + chunk / CHUNKS * TILE_ROWS, not_finite);
+      not_finite = 0;
+    }
   }
-  defer(p, first_row, first_col, not_finite);
 }
 
 /// Finishes elements of a tile of D that hold alpha * sum + beta * C: those that this thread has noted. Masks have
@@ -346,8 +408,9 @@ template <class Shape>
 struct OneGemmWithEpilogue : OneGemm<Shape, Access::float1> {
   using Problem = EpilogueProblem;
 
+  static constexpr bool STORES_ALL_TILES = true;
   __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
-                                               const float (&sums)[SUMS_OF_THREAD]) {
+                                               const float (&sums)[Shape::B_TILES][SUMS_OF_THREAD]) {
     store_finished(p, first_row, first_col, sums);
   }
 

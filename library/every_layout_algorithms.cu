@@ -19,6 +19,8 @@
 #include "09_every_shape.cu"
 #undef SGEMM_MAIN_LOOP_ONLY
 
+#include "sliced_product.cuh"
+
 #include <cuda_runtime.h>
 
 #include <array>
@@ -257,6 +259,49 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
   }
 }
 
+// Of the sliced kernel, in cycles, fitted to measurements on an H200: docs/lab/libsgemm.md.
+constexpr double SLICED_UNALIGNED = 1.2;   // factor where it copies its operands float by float
+constexpr double SLICED_ROUND = 400;       // more than the chapter's for each round of tiles,
+constexpr double SLICED_A_ALONG_K = 600;   // with A along k,
+constexpr double SLICED_B_ALONG_K = 1600;  // and with B along k
+/// Longer sums take longer than predicted: most have few tiles, and a block alone on its multiprocessor waits.
+constexpr std::int64_t LONGEST_SLICED = 1024;
+
+template <class Shape, Access ACCESS>
+auto sliced_kernel_of(const GemmProblem& p) {
+  return p.a_transposed   ? p.b_transposed ? every_layout_sliced_kernel<Shape, false, true, ACCESS>
+                                           : every_layout_sliced_kernel<Shape, false, false, ACCESS>
+           : p.b_transposed ? every_layout_sliced_kernel<Shape, true, true, ACCESS>
+                          : every_layout_sliced_kernel<Shape, true, false, ACCESS>;
+}
+
+/// Adds a tile whose warps all copy and multiply, with a block for each.
+template <class Tile>
+void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
+  using Shape = SlicedShape<Tile>;
+  const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first);
+  const GemmProblem& p = batch.first;
+  if (multiprocessors < device.multiprocessors || p.k > LONGEST_SLICED || tiles > std::numeric_limits<int>::max()) {
+    return;
+  }
+  const double area = Shape::BM * Shape::BN / AREA;
+  const double tile = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA *
+                          (batch.operands_split_into_fours() ? 1.0 : SLICED_UNALIGNED) +
+                      STORE_SLICED * area + SLICED_ROUND + (p.a_transposed ? 0.0 : SLICED_A_ALONG_K) +
+                      (p.b_transposed ? SLICED_B_ALONG_K : 0.0);
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
+  Algorithm algorithm;
+  algorithm.kernel = "09_every_shape";
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN) + " sliced";
+  algorithm.cost = every_shape_cost(Method::every_layout, LAUNCH_SLICED + rounds * tile, 1, false);
+  algorithm.launch = [tiles](const GemmBatch& of, void*, cudaStream_t stream) {
+    const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Shape, Access::float4>(of.first)
+                                                       : sliced_kernel_of<Shape, Access::float1>(of.first);
+    launch(kernel, tiles, dim3(Shape::THREADS), SLICED_SMEM_BYTES<Shape>, stream, of);
+  };
+  algorithms.push_back(algorithm);
+}
+
 }  // namespace
 
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors) {
@@ -271,6 +316,7 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
     add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
     add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
     add<Tile128x256InHalves>(all, batch, device, multiprocessors, {0.985, 1.00, 1.012});
+    add_sliced<Sliced32x32>(all, batch, device, multiprocessors);
   }
   return all;
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 // The store of chapter 09 with an epilogue. As in epilogue_store.cuh, one kernel has all epilogues. A thread finishes
-// four of its rows at a time, in a loop that is not unrolled: the sums of the next rows move up in the registers, which
-// takes a few instructions and makes the code a quarter as long.
+// a quarter of its rows at a time, in a loop that is not unrolled: the sums of the next rows move up in the registers,
+// which takes a few instructions and makes the code a quarter as long. Where each block has one tile, nothing of this
+// code has been fetched before, so that its length counts.
 
 #include "common/keep_in_register.cuh"
 #include "common/target.hpp"
@@ -120,7 +121,7 @@ __device__ __forceinline__ void store_finished(const GemmProblem& p, const GemmE
                                                std::int64_t row, std::int64_t col, int slice,
                                                const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
   constexpr int ROWS = FINISHED_ROWS<Shape>;
-  constexpr int CHUNK = ROWS < 4 ? ROWS : 4;
+  constexpr int CHUNK = ROWS < 4 ? 1 : ROWS / 4;
   const ColumnsOfThread columns{p.n - col, by_four};
   float bias_of_columns[TN] = {};
   if (epilogue.bias != nullptr && !epilogue.bias_of_rows) {

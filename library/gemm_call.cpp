@@ -37,7 +37,22 @@ bool has_place(const CallMatrix& matrix, bool by_address) {
   return by_address ? is_pointer(matrix.addresses) : is_pointer(matrix.data);
 }
 
+/// The operand tiles of a packed operand, and whose they are. Of one accuracy and one k there is one method.
+const void* tiles_of(const sgemm_packed* packed, Method& method) {
+  if (packed == nullptr) {
+    return nullptr;
+  }
+  method = packed->method;
+  return packed->tiles;
+}
+
 }  // namespace
+
+bool has_valid_shape(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns,
+                     const CallMatrix& operand) {
+  return (order == SGEMM_ORDER_ROW_MAJOR || order == SGEMM_ORDER_COLUMN_MAJOR) && is_op(op) &&
+         has_room(order, op, rows, columns, operand, 1);
+}
 
 bool has_valid_shape(const GemmCall& call) {
   const bool enumerators = (call.order == SGEMM_ORDER_ROW_MAJOR || call.order == SGEMM_ORDER_COLUMN_MAJOR) &&
@@ -88,6 +103,10 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   } else if (call.alpha != nullptr && call.beta != nullptr) {
     p.alpha = *call.alpha;
     p.beta = *call.beta;
+  }
+  if (mode == SGEMM_POINTER_MODE_HOST) {  // an alpha of 0 on the GPU would have to hide a NaN that is packed
+    p.packed.a = tiles_of(rows.a.packed, p.packed.method);
+    p.packed.b = tiles_of(rows.b.packed, p.packed.method);
   }
   batch.stride_a = rows.a.stride;
   batch.stride_b = rows.b.stride;

@@ -4,6 +4,7 @@
 
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
+#include "packed.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct CallMatrix {
   std::int64_t stride = 0;  ///< between products of a batch
   /// The addresses of the matrices of a batch, in the GPU's memory, instead of `data` and `stride`.
   const float* const* addresses = nullptr;
+  const sgemm_packed* packed = nullptr;  ///< whose `data` and `ld` these are
 };
 
 /// The arguments of sgemm_gemm_strided_batched() or sgemm_gemm_batched(); sgemm_gemm() is a batch of one.
@@ -41,6 +43,10 @@ struct EpilogueCall {
   CallMatrix c;
   const sgemm_epilogue_t* epilogue = nullptr;
 };
+
+/// Whether an operand has an op that exists, and a leading dimension for an op(X) of so many rows and columns.
+bool has_valid_shape(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns,
+                     const CallMatrix& operand);
 
 /// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at.
 bool has_valid_shape(const GemmCall& call);

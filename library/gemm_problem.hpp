@@ -1,5 +1,6 @@
 #pragma once
 
+#include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "host/alignment.hpp"
@@ -8,6 +9,14 @@
 #include <utility>
 
 namespace sgemm {
+
+/// The operand tiles of packed operands (packed.hpp). Kernels of their method read them in place of A or B, which other
+/// kernels read as ever.
+struct PackedTiles {
+  Method method = Method::bf16x6;
+  const void* a = nullptr;  ///< null: A is not packed
+  const void* b = nullptr;
+};
 
 /// A problem whose operands may be stored transposed, and whose scalars may be on the GPU:
 /// C = alpha * op(A) * op(B) + beta * C, all matrices row-major.
@@ -21,7 +30,10 @@ struct GemmProblem : Problem {
   const float* beta_at = nullptr;
   /// Where kernels note how much they compute without tensor cores (recomputed.hpp). Null: nowhere.
   unsigned* recomputed = nullptr;
+  PackedTiles packed;
 
+  /// The operand tiles that a method need not write.
+  PackedTiles packed_for(Method method) const { return packed.method == method ? packed : PackedTiles{}; }
   SGEMM_HOST_DEVICE bool scalars_on_device() const { return alpha_at != nullptr; }
 };
 
@@ -84,6 +96,7 @@ inline GemmBatch transposed(GemmBatch batch) {
   std::swap(p.m, p.n);
   std::swap(p.a, p.b);
   std::swap(p.lda, p.ldb);
+  std::swap(p.packed.a, p.packed.b);
   std::swap(p.a_transposed, p.b_transposed);
   p.a_transposed = !p.a_transposed;
   p.b_transposed = !p.b_transposed;

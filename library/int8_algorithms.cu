@@ -20,6 +20,8 @@
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
 #include "main_loops.cuh"
+#include "operand_places.cuh"
+#include "packed.hpp"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 
@@ -110,10 +112,10 @@ __device__ __forceinline__ void load(const Operand& lines, std::int64_t line, st
 
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
-    gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
+    gemm_split_lines_kernel(GemmProblem p, void* workspace, LinesOfCluster share, Flags flags) {
   flags.lower();
   const Operands operands(p);
-  split_whole_lines(p, workspace, lines_of_block,
+  split_whole_lines(p, workspace, share,
                     LineReader{READ_A != Reading::across_k,
                                [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
                                  load<READ_A>(operands.a, line, first_k, group, x);
@@ -170,20 +172,20 @@ struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
 
 template <class Policy>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
-    gemm_kernel(typename Policy::Problem p, void* memory, Schedule schedule) {
+    gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {
   Policy::before_first_tile();
-  const Workspace<Int8x6> workspace(p, memory);
+  const PlacedOperands<Int8x6> workspace(p, places);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    Int8x6Loop::consume<Policy>(p, schedule, rings);
     Policy::after_last_tile(p, schedule);
   });
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
-    reproducible_gemm_kernel(DeferringProblem p, void* memory, Schedule schedule) {
+    reproducible_gemm_kernel(DeferringProblem p, OperandPlaces places, Schedule schedule) {
   Policy::before_first_tile();
-  const Workspace<Int8x6> workspace(p, memory);
+  const Workspace<Int8x6> workspace(p, places.a.terms);  // nothing is packed for this class
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
     reproducible::Loop::consume<Policy>(p, workspace, schedule, rings);
     compute_deferred<Policy>(p, schedule,
@@ -196,6 +198,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
 struct Int8x6Chapter {
   using Partial = float;
   static constexpr const char* KERNEL = "13_int8x6";
+  static PackedTiles packed(const GemmProblem& p) { return p.packed_for(Method::int8x6); }
   static constexpr bool HAS_EPILOGUES = true;
   template <Access ACCESS>
   static auto kernel() {
@@ -205,6 +208,7 @@ struct Int8x6Chapter {
 struct ReproducibleChapter {
   using Partial = reproducible::Sum;
   static constexpr const char* KERNEL = "15_reproducible";
+  static PackedTiles packed(const GemmProblem&) { return {}; }
   static constexpr bool HAS_EPILOGUES = false;
   template <Access ACCESS>
   static auto kernel() {
@@ -212,28 +216,57 @@ struct ReproducibleChapter {
   }
 };
 
+/// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
+LinesOfCluster whole_lines(const GemmProblem& p) { return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER); }
+
+/// Bytes for the maxima of what a call splits otherwise.
+std::size_t maxima_bytes(const GemmProblem& left) {
+  return whole_lines(left).lines > 0 ? 0 : Maxima(left, nullptr).bytes();
+}
+
+/// Enqueues the kernels that write the digits of what is not packed into a Workspace, and lower the flags of the next
+/// kernel.
+void split_left(const GemmProblem& p, const PackedTiles& packed, void* maxima, void* operands, const Flags& flags,
+                cudaStream_t stream) {
+  const GemmProblem left = without_packed(p, packed);
+  const std::int64_t tiles = Workspace<Int8x6>(left, nullptr).count();
+  if (tiles == 0) {
+    launch(lower_flags_kernel<Int8x6>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
+           places_of<Int8x6>(p, packed.a, packed.b, operands).progress);
+  } else if (const LinesOfCluster share = whole_lines(left); share.lines > 0) {
+    launch_lines(share, left, stream, kernel_for<SplitLinesKernel>(readings_of(left)), left, operands, share, flags);
+  } else {
+    CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(left), stream));
+    launch(kernel_for<MaximaKernel>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, maxima);
+    launch_dependent(kernel_for<SplitKernel>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, maxima,
+                     operands, flags);
+  }
+}
+
 template <class Chapter>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, typename Chapter::Partial>;
   const GemmProblem& p = batch.first;
+  const PackedTiles packed = Chapter::packed(p);
+  const GemmProblem left = without_packed(p, packed);
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  const int lines = lines_of_block(k_tiles_of<Int8x6>(p));
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
-  const std::size_t maxima_bytes = lines > 0 ? 0 : Maxima(p, nullptr).bytes();
-  const std::size_t operands_at = maxima_at + maxima_bytes;
-  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
+  const std::size_t operands_at = maxima_at + maxima_bytes(left);
+  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(left, nullptr).bytes();
+  const bool one_pass = whole_lines(p).lines > 0;
+  const Splitting& splitting = one_pass ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA;
   Algorithm algorithm;
   algorithm.kernel = Chapter::KERNEL;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost =
-      split_cost(lines > 0 ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA, {p.m, p.n, p.k, multiprocessors},
-                 batch.count, batch.count, static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              static_cast<double>(batch.count) * planned.cycles);
+  read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
-  algorithm.kernels = lines > 0 ? 2 : 3;
+  algorithm.kernels = one_pass || tiles_along(left.m) + tiles_along(left.n) == 0 ? 2 : 3;
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
@@ -241,20 +274,11 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     void* const maxima = memory + maxima_at;
     void* const operands = memory + operands_at;
     const Deferred deferred(tiles_of_c(problem), memory + deferred_at);
-    const Flags flags{work.schedule.flags, flag_count};
-    if (lines > 0) {
-      launch(kernel_for<SplitLinesKernel>(readings_of(problem)),
-             (tiles_along(problem.m) + tiles_along(problem.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream,
-             problem, operands, lines, flags);
-    } else {
-      const std::int64_t tiles = Workspace<Int8x6>(problem, nullptr).count();
-      CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes, stream));
-      launch(kernel_for<MaximaKernel>(readings_of(problem)), tiles, dim3(SPLIT_THREADS), 0, stream, problem, maxima);
-      launch_dependent(kernel_for<SplitKernel>(readings_of(problem)), tiles, dim3(SPLIT_THREADS), 0, stream, problem,
-                       maxima, operands, flags);
-    }
+    const PackedTiles packed_tiles = Chapter::packed(problem);
+    split_left(problem, packed_tiles, maxima, operands, {work.schedule.flags, flag_count}, stream);
+    const OperandPlaces places = places_of<Int8x6>(problem, packed_tiles.a, packed_tiles.b, operands);
     const auto multiply = [&](const auto& kernel, const auto& with) {
-      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream, with, operands,
+      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream, with, places,
                        work.schedule);
     };
     if constexpr (Chapter::HAS_EPILOGUES) {
@@ -278,10 +302,22 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   return algorithm;
 }
 
+Packing packing(const GemmProblem& rows) {
+  if (!can_run<Int8x6>(rows)) {
+    return {};
+  }
+  const std::size_t maxima_at = Workspace<Int8x6>(rows, nullptr).bytes();
+  return {maxima_at + maxima_bytes(rows), [=](void* memory, cudaStream_t stream) {
+            split_left(rows, {}, static_cast<char*>(memory) + maxima_at, memory, {}, stream);
+          }};
+}
+
 }  // namespace
 }  // namespace int8
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
+
+Packing int8x6_packing(const GemmProblem& rows) { return split_product::int8::packing(rows); }
 
 namespace {
 

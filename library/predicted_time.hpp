@@ -52,18 +52,23 @@ Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bo
 struct Splitting {
   Method method;
   double bytes;        ///< that are read and written for each number of A and B before the product
+  double terms;        ///< of them the bytes that the product reads
   double other = 0.0;  ///< microseconds of each launch besides those that a board has for its method
 };
-constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6};
-constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6};
-constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4};
-constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3};
-constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 8};
+constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
+constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
+constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
+constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3, 3, 4};
+constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 12};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles);
+
+/// The same where so many numbers of A and B are packed. They are not split, and the product takes at least the time in
+/// which memory gives their terms.
+Cost packed_cost(Cost cost, const Splitting& splitting, double packed);
 
 double microseconds(const BoardModel& board, const Cost& cost);
 

@@ -5,6 +5,7 @@
 #include "context.hpp"
 #include "cuda_guard.hpp"
 #include "gemm_call.hpp"
+#include "packed.hpp"
 #include "status_error.hpp"
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 namespace {
@@ -142,6 +145,73 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
       plan->predicted_us = choice.algorithm_us;
     }
   });
+}
+
+/// The method whose kernels read packed operands of the handle's accuracy.
+Method method_of_packed(sgemm_handle_t handle, std::int64_t lines, std::int64_t k) {
+  require(lines > 0 && k > 0);
+  const std::optional<Method> method = sgemm::method_of_packed(handle->accuracy, k);
+  if (!method || std::max(lines, k) > std::numeric_limits<int>::max()) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  return *method;
+}
+
+/// How an operand of so many lines is packed.
+Packing packing_of(Method method, const GemmProblem& rows) {
+  Packing result = packing(method, rows);
+  if (result.bytes == 0) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  return result;
+}
+
+GemmProblem rows_of(std::int64_t lines, std::int64_t k) {
+  GemmProblem rows;
+  rows.m = lines;
+  rows.n = 0;
+  rows.k = k;
+  return rows;
+}
+
+/// The operand of a call, of which a packed one has to fit.
+CallMatrix operand(sgemm_handle_t handle, const sgemm_operand_t& of, sgemm_order_t order, sgemm_side_t side,
+                   std::int64_t lines, std::int64_t k, sgemm_op_t& op) {
+  const sgemm_packed* const packed = of.packed;
+  if (packed == nullptr) {
+    op = of.op;
+    return {of.x, of.ld};
+  }
+  require(packed->layout == sgemm_packed::LAYOUT && packed->device == handle->device() &&
+          packed->accuracy == handle->accuracy && packed->lines == lines && packed->k == k);
+  op = packed->op(order, side);
+  return {packed->x, packed->ld, 0, nullptr, packed};
+}
+
+constexpr sgemm_epilogue_t NO_EPILOGUE{};
+
+void pass_on(sgemm_status_t status) {
+  if (status != SGEMM_STATUS_SUCCESS) {
+    throw StatusError(status);
+  }
+}
+
+/// The call of sgemm_gemm_packed().
+GemmCall call_of(sgemm_handle_t handle, sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
+                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b, const float* beta, float* d,
+                 std::int64_t ldd) {
+  require(a != nullptr && b != nullptr);
+  GemmCall call;
+  call.order = order;
+  call.m = m;
+  call.n = n;
+  call.k = k;
+  call.alpha = alpha;
+  call.a = operand(handle, *a, order, SGEMM_SIDE_A, m, k, call.transa);
+  call.b = operand(handle, *b, order, SGEMM_SIDE_B, n, k, call.transb);
+  call.beta = beta;
+  call.c = {d, ldd};
+  return call;
 }
 
 struct StatusText {
@@ -348,6 +418,73 @@ sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_
   return plan_of(
       handle, {order, transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldd, 0}, 1},
       plan, &more);
+}
+
+sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
+  return with_cuda(handle, [&] {
+    require(bytes != nullptr);
+    const Method method = method_of_packed(handle, lines, k);
+    handle->require_device();
+    *bytes = packing_of(method, rows_of(lines, k)).bytes;
+  });
+}
+
+sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, sgemm_side_t side, sgemm_op_t op, int64_t lines,
+                          int64_t k, const float* x, int64_t ld, void* memory, size_t bytes, sgemm_packed_t* packed) {
+  return with_cuda(handle, [&] {
+    require(packed != nullptr && (side == SGEMM_SIDE_A || side == SGEMM_SIDE_B));
+    const Method method = method_of_packed(handle, lines, k);
+    const bool of_a = side == SGEMM_SIDE_A;
+    require(has_valid_shape(order, op, of_a ? lines : k, of_a ? k : lines, {x, ld}));
+    require(x != nullptr && reinterpret_cast<std::uintptr_t>(x) % sizeof(float) == 0);
+    require(memory != nullptr && reinterpret_cast<std::uintptr_t>(memory) % SGEMM_WORKSPACE_ALIGNMENT == 0);
+    handle->require_device();
+    GemmProblem rows = rows_of(lines, k);
+    rows.a = x;
+    rows.lda = ld;
+    rows.a_transposed = !sgemm_packed::lines_are_stored(order, side, op);
+    const Packing packing = packing_of(method, rows);
+    require(bytes >= packing.bytes);
+    auto made = std::make_unique<sgemm_packed>();
+    made->device = handle->device();
+    made->accuracy = handle->accuracy;
+    made->method = method;
+    made->lines = lines;
+    made->k = k;
+    made->x = x;
+    made->ld = ld;
+    made->along_k = !rows.a_transposed;
+    made->tiles = memory;
+    packing.enqueue(memory, handle->stream());
+    *packed = made.release();
+  });
+}
+
+sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed) {
+  return status_of([&] {
+    require(packed != nullptr);
+    delete packed;
+  });
+}
+
+sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
+                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
+                                 const sgemm_epilogue_t* epilogue) {
+  return with_cuda(handle, [&] {
+    const GemmCall call = call_of(handle, order, m, n, k, alpha, a, b, beta, d, ldd);
+    pass_on(run(handle, call, {{c, ldc}, epilogue == nullptr ? &NO_EPILOGUE : epilogue}));
+  });
+}
+
+sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                      const sgemm_operand_t* a, const sgemm_operand_t* b, int64_t ldd,
+                                      const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan) {
+  const float one = 1.0F;
+  const EpilogueCall more{{nullptr, ldd}, epilogue == nullptr ? &NO_EPILOGUE : epilogue};
+  return with_cuda(handle, [&] {
+    pass_on(plan_of(handle, call_of(handle, order, m, n, k, &one, a, b, &one, nullptr, ldd), plan, &more));
+  });
 }
 
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,12 +35,13 @@ namespace {
 constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
 constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
+constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
 constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
-constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its work
+constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
-/// A small product is one whose blocks take at most so many turns.
+/// A small product is one whose blocks have at most so many tiles. Batches of them have any number.
 constexpr std::int64_t MOST_ROUNDS = 4;
 
 template <bool A_ALONG_K, bool B_ALONG_K>
@@ -53,37 +55,39 @@ auto kernel_of(const GemmProblem& p) {
                           : small_kernel<true, false>;
 }
 
-ClusterLaunch launch_of(const SmallProblem& p, cudaStream_t stream) {
-  return {p.parts, p.blocks(), dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
+ClusterLaunch launch_of(const SmallProblem& p, std::int64_t blocks, cudaStream_t stream) {
+  return {p.parts, blocks, dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
 }
 
 /// Nothing where the device has no room for a cluster.
-std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts) {
+std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multiprocessors) {
   const SmallProblem p(batch, parts, nullptr);
-  const std::int64_t clusters = p.blocks() / parts;
-  const int at_once = launch_of(p, nullptr).clusters_at_once(kernel_of(batch.first));
+  const int at_once = launch_of(p, p.tasks(), nullptr).clusters_at_once(kernel_of(batch.first));
   if (at_once == 0) {
     return std::nullopt;
   }
+  const std::int64_t blocks = parts > 1 ? p.tasks() : std::min<std::int64_t>(p.tasks(), multiprocessors);
+  const auto rounds =
+      static_cast<double>(ceil_div<std::int64_t>(p.tasks() / parts, parts > 1 ? at_once : multiprocessors));
   const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
-  const double of_block = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K) + SMALL_TILE +
-                          (parts > 1 ? SMALL_CLUSTER : 0.0);
+  const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K);
   Algorithm algorithm;
   algorithm.kernel = "11_bf16x6";
   algorithm.configuration =
       tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
-  algorithm.workspace_bytes = Deferred::bytes(p.blocks());
-  algorithm.fills_gap = true;  // predictions of two launches are too long by a fifth at these sizes
+  algorithm.workspace_bytes = Deferred::bytes(p.tasks());
+  algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;
-  algorithm.cost.cycles = static_cast<double>(ceil_div<std::int64_t>(clusters, at_once)) * of_block;
+  algorithm.cost.cycles = parts > 1 ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
+                                    : rounds * (of_k_tiles + SMALL_NEXT) + SMALL_TILE - SMALL_NEXT;
   algorithm.cost.other = SMALL_CALL;
-  algorithm.launch = [parts](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+  algorithm.launch = [parts, blocks](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     if (!of.operands_split_into_fours()) {  // the kernel would end the program's work on the device
       throw CudaError(cudaErrorInvalidValue, "a product in one launch of unaligned operands", __FILE__, __LINE__);
     }
     const SmallProblem problem(of, parts, workspace);
-    launch_of(problem, stream).enqueue(kernel_of(of.first), problem);
+    launch_of(problem, blocks, stream).enqueue(kernel_of(of.first), problem);
   };
   return algorithm;
 }
@@ -96,13 +100,15 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
   using namespace split_product;
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
-  if (!can_run<Bf16x6>(p) || !batch.operands_split_into_fours() ||
-      batch.count * tiles_along(p.m) * tiles_along(p.n) > MOST_ROUNDS * multiprocessors) {
+  const std::int64_t tiles = batch.count * tiles_along(p.m) * tiles_along(p.n);
+  const std::int64_t most_tiles =
+      batch.count == 1 ? MOST_ROUNDS * multiprocessors : std::int64_t{std::numeric_limits<int>::max()};
+  if (!can_run<Bf16x6>(p) || !batch.operands_split_into_fours() || tiles > most_tiles) {
     return all;
   }
-  const auto most = static_cast<int>(std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS));
-  for (int parts = 1; parts <= most; ++parts) {
-    if (std::optional<Algorithm> one = algorithm(batch, parts)) {
+  const std::int64_t most = tiles < multiprocessors ? std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS) : 1;
+  for (int parts = 1; parts <= static_cast<int>(most); ++parts) {
+    if (std::optional<Algorithm> one = algorithm(batch, parts, multiprocessors)) {
       all.push_back(*std::move(one));
     }
   }

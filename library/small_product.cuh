@@ -10,6 +10,7 @@
 // numbers overflow, and sums from 2^80 on. These are computed again without tensor cores.
 
 #include "common/ceil_div.hpp"
+#include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
@@ -52,14 +53,15 @@ struct SmallShape : TileShape<Bf16x6, 1> {
 };
 static_assert(SmallShape::PRODUCER_THREADS == SPLIT_THREADS);
 
-/// What the kernel gets. A cluster of `parts` blocks has a tile of C.
+/// What the kernel gets. A cluster of `parts` blocks has a tile of C. Where that is one block, it may have further
+/// tiles, whose operands producers split while consumers store.
 struct SmallProblem {
   GemmBatch batch;
   int a_tiles;
   int b_tiles;
   int k_tiles;
   int parts;
-  Deferred deferred;  ///< with a place for each block
+  Deferred deferred;  ///< with a place for each task
 
   SmallProblem(const GemmBatch& products, int parts_of_k, void* notes)
       : batch(products),
@@ -67,12 +69,12 @@ struct SmallProblem {
         b_tiles(static_cast<int>(tiles_along(products.first.n))),
         k_tiles(static_cast<int>(k_tiles_of<Bf16x6>(products.first))),
         parts(parts_of_k),
-        deferred(blocks(), notes) {}
+        deferred(tasks(), notes) {}
 
-  std::int64_t blocks() const { return batch.count * a_tiles * b_tiles * parts; }
+  SGEMM_HOST_DEVICE std::int64_t tasks() const { return batch.count * a_tiles * b_tiles * parts; }
 };
 
-/// What a block computes: a range of k-tiles for a tile of C.
+/// What a block computes at a time: a range of k-tiles for a tile of C.
 struct SmallTask {
   DeferringProblem product;
   int a_tile;
@@ -81,16 +83,16 @@ struct SmallTask {
   int first_k_tile;
   int k_tiles;
 
-  __device__ __forceinline__ explicit SmallTask(const SmallProblem& p)
-      : SmallTask(p, static_cast<int>(blockIdx.x) / p.parts, static_cast<int>(blockIdx.x) % p.parts) {}
+  __device__ __forceinline__ SmallTask(const SmallProblem& p, int number)
+      : SmallTask(p, number, number / p.parts, number % p.parts) {}
 
  private:
-  __device__ __forceinline__ SmallTask(const SmallProblem& p, int tile, int rank)
-      : SmallTask(p, p.batch.problem(tile / (p.a_tiles * p.b_tiles)), tile % (p.a_tiles * p.b_tiles), rank) {}
+  __device__ __forceinline__ SmallTask(const SmallProblem& p, int number, int tile, int rank)
+      : SmallTask(p, p.batch.problem(tile / (p.a_tiles * p.b_tiles)), number, tile % (p.a_tiles * p.b_tiles), rank) {}
 
-  /// The tile's notes are found where those of this block are.
-  __device__ __forceinline__ SmallTask(const SmallProblem& p, const GemmProblem& one, int tile, int rank)
-      : product(one, Deferred(p.deferred, static_cast<std::int64_t>(blockIdx.x) - tile)),
+  /// The tile's notes are found where those of this task are.
+  __device__ __forceinline__ SmallTask(const SmallProblem& p, const GemmProblem& one, int number, int tile, int rank)
+      : product(one, Deferred(p.deferred, static_cast<std::int64_t>(number) - tile)),
         a_tile(tile / p.b_tiles),
         b_tile(tile % p.b_tiles),
         part(rank),
@@ -293,7 +295,7 @@ __device__ __forceinline__ unsigned finish_small(const SmallProblem& p, const Sm
   return not_finite;
 }
 
-/// A block. *_ALONG_K: how an operand is stored.
+/// A block: with clusters it has one task, and without some in a row. *_ALONG_K: how an operand is stored.
 template <bool A_ALONG_K, bool B_ALONG_K>
 __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
   using Rings = Rings<Bf16x6>;
@@ -307,29 +309,41 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
     rings.b.init(SmallShape::CONSUMER_WARPS, SmallShape::PRODUCER_WARPS);
   }
   __syncthreads();
-  const SmallTask task(p);
+  const auto tasks = static_cast<int>(p.tasks());
   if (threadIdx.x >= SmallShape::CONSUMER_THREADS) {
     setmaxnreg_dec<SmallShape::PRODUCER_REGISTERS>();
-    produce_small<A_ALONG_K, B_ALONG_K>(task, rings);
+#pragma unroll 1
+    for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
+      produce_small<A_ALONG_K, B_ALONG_K>(SmallTask(p, number), rings);
+    }
     if (p.parts > 1) {
       cluster_sync();
       cluster_meet();
     }
   } else {
     setmaxnreg_inc<SmallShape::CONSUMER_REGISTERS>();
-    Accumulators<1> accumulators;
-    accumulators.exponents[0] = 2 * SMALL_EXPONENT;
-    Bf16x6Loop::multiply(task.k_tiles, rings, accumulators);
-    accumulators.undo_scaling();
-    const unsigned not_finite = finish_small(p, task, accumulators.values[0]);
-    defer(task.product, static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x),
-          static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x), not_finite);
+#pragma unroll 1
+    for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
+      Accumulators<1> accumulators;
+      accumulators.exponents[0] = 2 * SMALL_EXPONENT;
+      Bf16x6Loop::multiply(SmallTask(p, number).k_tiles, rings, accumulators);
+      accumulators.undo_scaling();
+      // Computed again, not kept through the loop.
+      const SmallTask task(p, static_cast<int>(keep_in_register(static_cast<unsigned>(number))));
+      const unsigned not_finite = finish_small(p, task, accumulators.values[0]);
+      defer(task.product, static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x),
+            static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x), not_finite);
+    }
     if (p.parts > 1) {
       cluster_meet();  // nobody reads this block's sums any more
     }
     bar_sync(CONSUMERS_BARRIER, CONSUMERS);
     if (any_warp(deferred_by_warp())) {
-      compute_tile(task.product, task.a_tile, task.b_tile);
+#pragma unroll 1
+      for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
+        const SmallTask task(p, number);
+        compute_tile(task.product, task.a_tile, task.b_tile);
+      }
     }
   }
 }

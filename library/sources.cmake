@@ -12,6 +12,7 @@ set(SGEMM_LIBRARY_SOURCES
   gemm_call.cpp
   int8_algorithms.cu
   memory_limit.cpp
+  packed.cpp
   predicted_time.cpp
   scaled_c.cu
   sgemm.cpp

@@ -14,6 +14,8 @@
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
 #include "main_loops.cuh"
+#include "operand_places.cuh"
+#include "packed.hpp"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 
@@ -55,8 +57,27 @@ struct SplitKernel {
 
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
-    gemm_kernel(typename Policy::Problem p, void* workspace, Schedule schedule) {
-  multiply<Loop, Policy>(p, workspace, schedule);
+    gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {
+  using Scheme = typename Loop::Scheme;
+  Policy::before_first_tile();
+  produce_and_consume<Policy>(p, PlacedOperands<Scheme>(p, places), schedule, [&](const Rings<Scheme>& rings) {
+    Loop::template consume<Policy>(p, schedule, rings);
+    Policy::after_last_tile(p, schedule);
+  });
+}
+
+/// Enqueues the kernel that splits what is not packed into a Workspace, and lowers the flags of the next kernel.
+template <class Scheme>
+void split_left(const GemmProblem& p, const PackedTiles& packed, void* operands, const Flags& flags,
+                cudaStream_t stream) {
+  const GemmProblem left = without_packed(p, packed);
+  if (const std::int64_t tiles = Workspace<Scheme>(left, nullptr).count(); tiles > 0) {
+    launch(kernel_for<SplitKernel<Scheme>>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, operands,
+           flags);
+  } else {
+    launch(lower_flags_kernel<Scheme>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
+           places_of<Scheme>(p, packed.a, packed.b, operands).progress);
+  }
 }
 
 template <class Loop, class Shape>
@@ -65,6 +86,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   using Scheme = typename Loop::Scheme;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const GemmProblem& p = batch.first;
+  const PackedTiles packed = p.packed_for(splitting.method);
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;
@@ -72,21 +94,24 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   Algorithm algorithm;
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  const std::size_t deferred_at = operands_at + Workspace<Scheme>(p, nullptr).bytes();
+  const std::size_t deferred_at = operands_at + Workspace<Scheme>(without_packed(p, packed), nullptr).bytes();
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
                               static_cast<double>(batch.count) * planned.cycles);
+  read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;
-  const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
+  const auto run = [=, method = splitting.method](const GemmProblem& problem, const GemmEpilogue* epilogue,
+                                                  void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
     void* const operands = static_cast<char*>(workspace) + operands_at;
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
-    launch(kernel_for<SplitKernel<Scheme>>(readings_of(problem)), Workspace<Scheme>(problem, nullptr).count(),
-           dim3(SPLIT_THREADS), 0, stream, problem, operands, Flags{work.schedule.flags, flag_count});
+    const PackedTiles tiles = problem.packed_for(method);
+    split_left<Scheme>(problem, tiles, operands, Flags{work.schedule.flags, flag_count}, stream);
+    const OperandPlaces places = places_of<Scheme>(problem, tiles.a, tiles.b, operands);
     const auto multiply = [&](const auto& kernel, const auto& with) {
-      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, with, operands,
+      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, with, places,
                        work.schedule);
     };
     if (epilogue != nullptr) {
@@ -102,7 +127,6 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     run(problem, nullptr, workspace, stream);
   });
-  algorithm.stores_gelu_slowly = Shape::B_TILES > 1;
   algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
                                        cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
   return algorithm;
@@ -122,9 +146,22 @@ std::vector<Algorithm> algorithms(const char* kernel, const Splitting& splitting
   return all;
 }
 
+template <class Scheme>
+Packing packing(const GemmProblem& rows) {
+  if (!can_run<Scheme>(rows)) {
+    return {};
+  }
+  return {Workspace<Scheme>(rows, nullptr).bytes(),
+          [=](void* memory, cudaStream_t stream) { split_left<Scheme>(rows, {}, memory, {}, stream); }};
+}
+
 }  // namespace
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
+
+Packing bf16x6_packing(const GemmProblem& rows) { return split_product::packing<split_product::Bf16x6>(rows); }
+
+Packing fp16x3_packing(const GemmProblem& rows) { return split_product::packing<split_product::Fp16x3>(rows); }
 
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
   return split_product::algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_SPLITTING, batch, multiprocessors);

@@ -4,12 +4,20 @@
 // two patterns: along k, as rows of A lie, or across k, as columns of B lie. A transposed operand is read in the other
 // one's pattern, so that all four layouts cost about the same.
 
+#include "algorithm.hpp"
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
 #include "host/cost_model.cuh"
+#include "host/kernel.hpp"
+#include "host/launch.cuh"
+#include "operand_places.cuh"
+#include "predicted_time.hpp"
+#include "ptx/griddepcontrol.cuh"
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <limits>
@@ -83,6 +91,36 @@ struct Flags {
     }
   }
 };
+
+/// What a call has to split: the problem without its packed operands.
+inline GemmProblem without_packed(GemmProblem p, const PackedTiles& packed) {
+  p.m = packed.a == nullptr ? p.m : 0;
+  p.n = packed.b == nullptr ? p.n : 0;
+  return p;
+}
+
+/// Takes the place of the kernel that splits where both operands are packed.
+template <class Scheme>
+__global__ void __launch_bounds__(SPLIT_THREADS) lower_flags_kernel(Flags flags, unsigned* progress) {
+  griddepcontrol_launch_dependents();
+  flags.lower();
+  if (threadIdx.x == 0) {
+    ProgressWindow::reset(progress);
+  }
+}
+
+/// Makes an algorithm, of a product that splits both operands, that of one whose packed operands are not split.
+inline void read_packed(Algorithm& algorithm, const Splitting& splitting, const GemmProblem& p,
+                        const PackedTiles& packed) {
+  const std::int64_t lines = (packed.a != nullptr ? p.m : 0) + (packed.b != nullptr ? p.n : 0);
+  if (lines > 0) {
+    algorithm.reads_packed = true;
+    algorithm.configuration += packed.a == nullptr   ? " packed B"
+                               : packed.b == nullptr ? " packed A"
+                                                     : " packed A and B";
+    algorithm.cost = packed_cost(algorithm.cost, splitting, static_cast<double>(lines) * static_cast<double>(p.k));
+  }
+}
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Scheme, Reading READING>

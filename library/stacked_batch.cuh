@@ -85,6 +85,7 @@ struct ManyGemms {
 
   __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }
 
+  static constexpr bool STORES_ALL_TILES = false;
   /// Places are counted through the batch. Each C may be aligned or not.
   __device__ __forceinline__ static void store(const StackedProblem& p, std::int64_t first_row, std::int64_t first_col,
                                                const float (&sums)[64]) {

@@ -79,10 +79,11 @@ SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
   return tiles_along(p.m) * ceil_div<std::int64_t>(tiles_along(p.n), Shape::B_TILES);
 }
 
-/// Fills the next slot of a ring with the operand tile of number `tile`.
-template <class Scheme, int SLOTS>
-__device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& ring,
-                                          const Workspace<Scheme>& workspace, std::int64_t tile) {
+/// Fills the next slot of a ring with the operand tile of number `tile`. Workspace is that of split_operands.cuh, or
+/// one with the same members.
+template <class Scheme, int SLOTS, class Workspace>
+__device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& ring, const Workspace& workspace,
+                                          std::int64_t tile) {
   ring.wait_until_empty();
   mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
   cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());
@@ -90,11 +91,12 @@ __device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& 
   ring.advance();
 }
 
-/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
-template <class Policy>
+/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B. Where
+/// the order of k does not matter, every other round goes back along k: its first k-tiles are in the L2 still.
+template <class Policy, class Workspace>
 __device__ __forceinline__ void produce(const typename Policy::Problem& p, const Schedule& schedule,
-                                        const Workspace<typename Policy::Shape::Scheme>& workspace,
-                                        Rings<typename Policy::Shape::Scheme> rings) {
+                                        const Workspace& workspace, Rings<typename Policy::Shape::Scheme> rings) {
+  using Scheme = typename Policy::Shape::Scheme;
   Work work(schedule);
   ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
   while (!work.done(schedule)) {
@@ -103,13 +105,16 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
     griddepcontrol_wait();  // returns at once when the kernel before has ended
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
-    for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
-      if (segment.tile < schedule.whole) {
+    const bool whole = segment.tile < schedule.whole;
+    const bool back = Scheme::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
+    for (int i = 0; i < segment.count; ++i) {
+      const int k_tile = segment.first + (back ? segment.count - 1 - i : i);
+      if (whole) {
         window.advance();
       }
-      copy_tile(rings.a, workspace, a_first + k_tile);
+      copy_tile<Scheme>(rings.a, workspace, a_first + k_tile);
       for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
-        copy_tile(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
+        copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
       }
     }
   }
@@ -231,18 +236,22 @@ __device__ __forceinline__ void finish(const typename Policy::Problem& p, const 
   if (!collect<PartialSumsOf<typename Policy::Shape>>(schedule, segment, sums)) {
     return;
   }
-#pragma unroll
-  for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
+  if constexpr (Policy::STORES_ALL_TILES) {
     Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
-                  static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
+                  static_cast<std::int64_t>(tile.b) * TILE_ROWS + first_column(threadIdx.x), sums);
+  } else {
+#pragma unroll
+    for (int b_tile = 0; b_tile < Policy::Shape::B_TILES; ++b_tile) {
+      Policy::store(p, static_cast<std::int64_t>(tile.a) * TILE_ROWS + first_row(threadIdx.x),
+                    static_cast<std::int64_t>(tile.b + b_tile) * TILE_ROWS + first_column(threadIdx.x), sums[b_tile]);
+    }
   }
 }
 
 /// A block: one thread fills the rings with what the schedule deals out to the block, and consumer threads call
 /// `consume` with the rings.
-template <class Policy, class Consume>
-__device__ __forceinline__ void produce_and_consume(const typename Policy::Problem& p,
-                                                    const Workspace<typename Policy::Shape::Scheme>& workspace,
+template <class Policy, class Workspace, class Consume>
+__device__ __forceinline__ void produce_and_consume(const typename Policy::Problem& p, const Workspace& workspace,
                                                     const Schedule& schedule, const Consume& consume) {
   using Shape = typename Policy::Shape;
   const Rings<typename Shape::Scheme> rings(shared_address(dynamic_smem()));

@@ -62,7 +62,7 @@ std::vector<Product> products() {
       }
     }
   }
-  for (std::int64_t size = 256; size <= 1024; size += 64) {
+  for (std::int64_t size = 192; size <= 1024; size += 64) {
     for (const bool a : {false, true}) {
       for (const bool b : {false, true}) {
         all.push_back({"small", size, size, size, a, b});

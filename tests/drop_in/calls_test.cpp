@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fake_cublas.hpp"
+#include "fake_cuda.hpp"
 #include "fake_handle.hpp"
 #include "fake_sgemm.hpp"
 
@@ -300,6 +301,12 @@ TEST_F(CallsTest, AnAlphaOfZeroIsCublasWork) {
   expect_computed(1, 1);
 }
 
+/// A function of the drop-in, or of what stands for CUDA.
+template <class Function>
+Function function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
 /// Has products of this thread be reproducible.
 class Reproducible {
  public:
@@ -310,11 +317,6 @@ class Reproducible {
   Reproducible& operator=(const Reproducible&) = delete;
 
  private:
-  template <class Function>
-  static Function function(const char* name) {
-    return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-  }
-
   int64_t before_;
 };
 
@@ -584,6 +586,84 @@ TEST_F(LtMatmulTest, AnotherCReachesTheLibrary) {
   matmul(nullptr);
   expect_computed(2, 0);
   EXPECT_EQ(fake_sgemm()->products_with_epilogue, 1);
+}
+
+/// A packed operand that stands for a matrix of the test, until its end.
+class Packed {
+ public:
+  explicit Packed(const sgemm_drop_in_packed_t& operand) { set(&operand, 1); }
+  ~Packed() { set(nullptr, 0); }
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+
+ private:
+  static void set(const sgemm_drop_in_packed_t* operands, size_t count) {
+    function<decltype(&sgemm_drop_in_set_packed)>("sgemm_drop_in_set_packed")(operands, count);
+  }
+};
+const auto kPacked = reinterpret_cast<sgemm_packed_t>(4096);
+
+TEST_F(LtMatmulTest, PackedOperandsReachTheLibrary) {
+  const auto stream = reinterpret_cast<cudaStream_t>(48);
+  {
+    const Packed packed({kPacked, a_.data(), k_ + 1, kM, k_, 1, SGEMM_ACCURACY_COMPONENTWISE, stream});
+    expect_by_library([](float x, int, int) { return x; });
+    EXPECT_EQ(fake_sgemm()->products_with_packed, 1);
+    EXPECT_EQ(fake_sgemm()->packed_a, kPacked);
+    EXPECT_EQ(fake_sgemm()->packed_b, nullptr);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+    matmul();
+    EXPECT_EQ(fake_sgemm()->products_with_packed, 2);
+    EXPECT_EQ(fake_sgemm()->products_with_epilogue, 1);
+    bool on_another_thread = true;
+    std::thread([&] {
+      matmul();
+      on_another_thread = fake_sgemm()->products_with_packed > 2;
+    }).join();
+    EXPECT_FALSE(on_another_thread);
+  }
+  {
+    const Packed packed({kPacked, b_.data(), k_ + 2, kN, k_, 1, SGEMM_ACCURACY_COMPONENTWISE, stream});
+    matmul();
+    EXPECT_EQ(fake_sgemm()->packed_b, kPacked);
+    EXPECT_EQ(fake_sgemm()->products_with_packed, 3);
+  }
+  matmul();
+  EXPECT_EQ(fake_sgemm()->products_with_packed, 3);
+}
+
+/// A packed operand of another matrix, shape, layout, accuracy or stream is none of the call.
+TEST_F(CallsTest, APackedOperandThatDoesNotFitIsNotRead) {
+  const auto packed_products = [&](const sgemm_drop_in_packed_t& operand) {
+    const Packed packed(operand);
+    const int before = fake_sgemm()->products_with_packed;
+    EXPECT_EQ(sgemm(CUBLAS_OP_N, CUBLAS_OP_T), CUBLAS_STATUS_SUCCESS);
+    return fake_sgemm()->products_with_packed - before;
+  };
+  const sgemm_drop_in_packed_t fits{kPacked, a_.data(), kLd, kM, k_, 0, SGEMM_ACCURACY_COMPONENTWISE, nullptr};
+  EXPECT_EQ(packed_products(fits), 1);
+  EXPECT_EQ(fake_sgemm()->packed_a, kPacked);
+  EXPECT_EQ(packed_products({kPacked, b_.data(), kLd, kN, k_, 0, SGEMM_ACCURACY_COMPONENTWISE, nullptr}), 1);
+  EXPECT_EQ(fake_sgemm()->packed_b, kPacked);
+  const auto spoilt = [&](const auto& spoil) {
+    sgemm_drop_in_packed_t operand = fits;
+    spoil(operand);
+    return packed_products(operand);
+  };
+  EXPECT_EQ(spoilt([](auto& it) { ++it.x; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { ++it.ld; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { ++it.lines; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { ++it.k; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { it.along_k = 1; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { it.accuracy = SGEMM_ACCURACY_NORMWISE; }), 0);
+  EXPECT_EQ(spoilt([](auto& it) { it.stream = reinterpret_cast<cudaStream_t>(48); }), 0);
+  FakeCuda& cuda = *function<decltype(&fake_cuda)>("fake_cuda")();
+  cuda.captured = {nullptr};  // the graph may be replayed when the operand is gone
+  EXPECT_EQ(packed_products(fits), 0);
+  cuda.captured = {};
+  context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+  EXPECT_EQ(packed_products(fits), 0);
 }
 
 TEST_F(LtMatmulTest, AnotherCOfABatchIsCublasWork) {

@@ -288,11 +288,11 @@ void expect_bits_of_chapter_13(const GemmCase& product) {
 
 class RowwiseTest : public LayoutTest {};
 
-/// Up to k = 4096 one kernel finds the digits of whole lines, fewer lines in each block where k is larger. Above that
-/// the maxima are in the workspace.
+/// Up to k = 32768 one kernel finds the digits of whole lines, with more blocks for a line, or fewer lines, where k is
+/// larger. Above that the maxima are in the workspace.
 TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
   for (const auto& [m, n, k] :
-       {std::tuple{140, 270, 203}, {9, 18, 2000}, {3, 12, 4096}, {20, 12, 4100}, {5, 7, 4101}}) {
+       {std::tuple{140, 270, 203}, {9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
     GemmCase product = with(m, n, k);
     product.padding = k == 203 ? 1 : 0;
     expect_bits_of_chapter_13(product);
@@ -876,8 +876,26 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   EXPECT_EQ(count(512, 1), 1U);
   EXPECT_EQ(count(516, 1), 0U);
   EXPECT_EQ(count(256, 4), 1U);
-  EXPECT_EQ(count(256, 5), 0U);
+  EXPECT_EQ(count(256, 5), 1U);
   EXPECT_EQ(count(130, 1), 0U);
+}
+
+/// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
+TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
+  GemmCase product{132, 20, 72};
+  product.batch = 3;
+  product.alpha = 0.5F;
+  product.beta = 1.0F;
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
+  ASSERT_EQ(algorithms.size(), 1);
+  expect_right_in(
+      algorithms, product,
+      [](GemmOperands& operands) {
+        operands.op_a(0, 3, 7) = INF;
+        operands.op_b(2, 5, 1) = NAN_FLOAT;
+      },
+      [](auto&, auto&) {});
 }
 
 }  // namespace

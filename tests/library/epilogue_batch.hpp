@@ -10,7 +10,8 @@
 namespace sgemm::test {
 
 /// Enqueues D and its epilogue by an algorithm that has epilogues.
-inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& operands, void* workspace) {
+inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& operands, void* workspace,
+                                 const PackedTiles& packed = {}) {
   GemmOperands& gemm = operands.gemm;
   const sgemm_epilogue_t epilogue = operands.epilogue();
   GemmCall call;
@@ -19,6 +20,7 @@ inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& o
   GemmBatch batch = batch_of(gemm);
   batch.first.c = operands.d().data();
   batch.first.ldc = operands.d().ld();
+  batch.first.packed = packed;
   algorithm.launch_with_epilogue(batch, row_major(call, {{gemm.c.data(), gemm.c.ld()}, &epilogue}), workspace, nullptr);
 }
 

@@ -210,12 +210,11 @@ class ExpectedEpilogue {
     return false;
   }
 
-  /// An element above 0 has a bit, and an argument below 0 or of NaN has none. Where D is 0 and the argument is near 0,
+  /// An argument below 0 has no bit, and one of 0, of NaN or above 0 has one. Where D is 0 and the argument is near 0,
   /// roundings decide, unless it is known to be 0.
   static bool has_right_bit(bool bit, float got, double x, double bound) {
-    const bool has_none = std::isnan(x) || x < -bound;
-    const bool has_one = got > 0 || x == 0;
-    return has_none ? !bit : !has_one || bit;
+    const bool has_one = got > 0 || x == 0 || std::isnan(x);
+    return x < -bound ? !bit : !has_one || bit;
   }
 
   Expected products_;

@@ -3,6 +3,7 @@
 In place of products there are operations that note the accuracy that a product of their thread would have.
 """
 
+import contextlib
 import copy
 import ctypes
 import io
@@ -19,7 +20,7 @@ if torch.version.cuda is None:
     pytest.skip("this PyTorch was built without CUDA", allow_module_level=True)
 
 import sgemm.torch  # noqa: E402
-from sgemm import drop_in  # noqa: E402
+from sgemm import drop_in, packed  # noqa: E402
 
 pytest_plugins = ("fakes",)
 FP32, COMPONENTWISE, NORMWISE, ROWWISE, CUBLAS = 0, 1, 2, 3, -1
@@ -407,3 +408,146 @@ def test_importing_it_changes_nothing():
     environment = {"PYTHONPATH": ":".join(sys.path)}
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert shown.stdout == "torch.autograd.graph\n"
+
+
+class Stacked(torch.nn.Module):
+    """A module whose parts are those that have packed weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.attention = torch.nn.MultiheadAttention(4, 2)
+
+    def forward(self, fails):
+        if fails:
+            raise ZeroDivisionError
+        return self.linear.weight.sum()
+
+
+def test_weights_on_the_host_are_not_packed(library):
+    count = ctypes.c_int.in_dll(library, "fake_packed")
+    of = sgemm.torch.pack(sgemm.torch.pack(Stacked()))
+    assert (len(of._forward_pre_hooks), len(of._forward_hooks)) == (1, 1)
+    weights = packed._weights_of(of)
+    assert {id(weight) for weight in weights} == {
+        id(of.linear.weight), id(of.attention.in_proj_weight), id(of.attention.out_proj.weight),
+    }  # fmt: skip
+    assert not any(packed._is_eligible(weight) for weight in weights)
+    for fails in (False, True):
+        count.value = -1
+        with contextlib.suppress(ZeroDivisionError):
+            of(fails)
+        assert count.value == 0
+        assert packed._of_thread.calls == []
+    for other in (copy.deepcopy(of), pickle.loads(pickle.dumps(of))):
+        assert len(other._forward_pre_hooks) == 1
+        assert packed._weights_of(other)[0] is not of.linear.weight
+    of.linear.weight = None  # a part may lose its weight, or its place
+    del of.attention
+    assert packed._weights_of(of) == []
+    sgemm.torch.pack(of, False)
+    assert not of._forward_pre_hooks
+    assert not of._forward_hooks
+    assert not of._forward_hooks_always_called
+
+
+@pytest.fixture
+def packing(monkeypatch):
+    """Has weights of any size packed on the host: the list of those that were."""
+    weights = []
+
+    def pack(self, weight, accuracy, limit):
+        weights.append(weight.detach().clone())
+        self.memory = torch.empty(1)
+        self.matrices[7] = drop_in.Packed(None, weight.data_ptr(), 3, *weight.shape, 1, accuracy, 7)
+
+    monkeypatch.setattr(packed._Packed, "_pack", pack)
+    monkeypatch.setattr(packed, "DEVICE", "cpu")
+    monkeypatch.setattr(packed, "FEWEST_NUMBERS", 0)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    stream = type("Stream", (), {"cuda_stream": 7})
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: stream)
+    return weights
+
+
+class Applied(torch.nn.Module):
+    """A layer that tells how many packed weights there are while it is called."""
+
+    def __init__(self, library):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 5).requires_grad_(False)
+        self.count = ctypes.c_int.in_dll(library, "fake_packed")
+
+    def forward(self):
+        return self.count.value
+
+
+def test_packed_weights_follow_their_parameters(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+
+    def expect_packed_anew(times: int):
+        before = len(packing)
+        assert of() == 1
+        assert of() == 1
+        assert of.count.value == 0
+        assert len(packing) == before + times
+        assert torch.equal(packing[-1], of.linear.weight)
+
+    expect_packed_anew(1)
+    of.linear.weight.add_(1)
+    expect_packed_anew(1)
+    with torch.inference_mode():
+        of.linear.weight.add_(1)
+        expect_packed_anew(1)
+    of.linear.weight.data = of.linear.weight.data + 1
+    expect_packed_anew(1)
+    of.linear.weight = torch.nn.Parameter(of.linear.weight + 1, requires_grad=False)
+    expect_packed_anew(1)
+    of.linear.weight.data = of.linear.weight.data.T.contiguous().T  # its lines are not contiguous
+    assert of() == 0
+    of.linear.weight.data = of.linear.weight.data.contiguous()
+    expect_packed_anew(1)
+    with sgemm.torch.use("componentwise"):
+        expect_packed_anew(1)
+    with sgemm.torch.use("fp32"):
+        assert of() == 0
+    assert [len(packed._table), len(packing)] == [1, 7]
+    del of.linear.weight
+    assert len(packed._table) == 0, "a packed weight goes with its parameter"
+
+
+def test_a_write_through_data_is_seen_by_nobody(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+    of()
+    of.linear.weight.data.add_(1)
+    of()
+    assert len(packing) == 1
+    sgemm.torch.pack(of)
+    of()
+    assert len(packing) == 2
+
+
+def test_weights_are_packed_where_they_need_no_gradient(library, packing):
+    sgemm.torch.enable("normwise")
+    of = sgemm.torch.pack(Applied(library))
+    assert of() == 1
+    of.linear.weight.requires_grad_(True)
+    assert of() == 0
+    assert len(packed._table) == 0
+    with torch.no_grad():
+        assert of() == 1
+    with torch.inference_mode():
+        of.linear.weight = torch.nn.Parameter(torch.ones(5, 3), requires_grad=False)
+        assert of() == 0, "it has no version"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("", None), ("0", 0), ("512", 512), ("2K", 2048), ("1GiB", 1 << 30), ("3TB", 3 << 40), ("1X", None), ("2B", None)],
+)
+def test_the_limit_of_the_environment_is_that_of_the_library(monkeypatch, text, limit):
+    monkeypatch.setenv("SGEMM_MEMORY", text)
+    assert packed.limit_of_environment() == limit

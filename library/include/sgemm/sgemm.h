@@ -282,6 +282,60 @@ SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_o
                                                   int64_t ldb, const float* beta, const float* c, int64_t ldc, float* d,
                                                   int64_t ldd, const sgemm_epilogue_t* epilogue);
 
+/* ---- Operands that are split once ---- */
+
+/* Where the library computes on tensor cores, it first splits A and B into terms. A packed operand has its terms
+ * already: that of a matrix which many products read, as the weights of a network. */
+typedef struct sgemm_packed* sgemm_packed_t;
+
+/* Where an operand stands in a product. */
+typedef enum { SGEMM_SIDE_A = 0, SGEMM_SIDE_B = 1 } sgemm_side_t;
+
+/* An operand of sgemm_gemm_packed(): a packed one, or a matrix if `packed` is null. */
+typedef struct {
+  sgemm_packed_t packed; /* if it is not null, nothing else is looked at */
+  sgemm_op_t op;
+  const float* x; /* in the GPU's memory */
+  int64_t ld;
+} sgemm_operand_t;
+
+/* The bytes in the GPU's memory that a packed operand takes, for the handle's accuracy. `lines` are the rows of op(A),
+ * which is lines x k, or the columns of op(B), which is k x lines.
+ * INVALID_VALUE: `bytes` is null; lines or k below 1. NOT_SUPPORTED: no kernel of this accuracy reads packed operands
+ * on the device. They exist for COMPONENTWISE, NORMWISE and ROWWISE on compute capability 9.0. */
+SGEMM_API sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes);
+
+/* Enqueues the splitting of a matrix `x` into `memory`, of at least the bytes of sgemm_packed_size(), and makes an
+ * object of the host for it. `side`, `order`, `op`, `lines`, `k` and `ld` say what op(A) or op(B) it is. The object
+ * fits both sides and orders of a product, wherever op(X) has these lines along k. It has the accuracy of the handle.
+ *
+ * `x` and `memory` have to stay as they are as long as calls use the object: elements that tensor cores can not compute
+ * are computed from `x`, and where another kernel is faster, it reads `x`. Work on other streams has to wait for that
+ * of the handle's stream. Who changes `x` packs it again.
+ *
+ * INVALID_VALUE: as in sgemm_packed_size(); an enumerator that does not exist; a leading dimension as sgemm_gemm()
+ * refuses it; `x` or `packed` null; `x` not aligned to 4 bytes; `memory` not aligned to SGEMM_WORKSPACE_ALIGNMENT
+ * bytes, or fewer `bytes` than it takes. NOT_SUPPORTED: as in sgemm_packed_size(). */
+SGEMM_API sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, sgemm_side_t side, sgemm_op_t op,
+                                    int64_t lines, int64_t k, const float* x, int64_t ld, void* memory, size_t bytes,
+                                    sgemm_packed_t* packed);
+
+/* Destroys the object. Its memory is the caller's, and has to stay until the work that reads it is done. A null one is
+ * INVALID_VALUE. */
+SGEMM_API sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed);
+
+/* sgemm_gemm_with_epilogue() for operands of which each is packed or a matrix. Without an epilogue (null) it is a
+ * product alone: D = alpha * op(A) * op(B) + beta * C. Kernels that read terms compete with all others, and have the
+ * bits that they have in a call without packed operands. Where alpha and beta are on the GPU, no packed terms are read.
+ *
+ * INVALID_VALUE: as in sgemm_gemm_with_epilogue(), but for a null epilogue; `a` or `b` is null; a packed operand of
+ * another device, of another accuracy than the handle's, of other lines or another k, or of a library with another
+ * layout of terms. */
+SGEMM_API sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                           const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
+                                           const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
+                                           const sgemm_epilogue_t* epilogue);
+
 /* ---- What a call would do ---- */
 
 /* The algorithm that the library takes for a call. All texts are short, end with a zero and are for people and logs. */
@@ -317,6 +371,11 @@ SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sg
                                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                                        int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
                                                        sgemm_plan_t* plan);
+
+/* The same for sgemm_gemm_packed(). `x` is not looked at. */
+SGEMM_API sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n,
+                                                int64_t k, const sgemm_operand_t* a, const sgemm_operand_t* b,
+                                                int64_t ldd, const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan);
 
 /* ---- Calibration ---- */
 

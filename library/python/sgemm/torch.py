@@ -5,6 +5,7 @@
     sgemm.torch.enable("normwise")
     with sgemm.torch.use("fp32"): ... # those of this thread, and of backward() in it
     sgemm.torch.module(model.head, "componentwise")
+    sgemm.torch.pack(model)           # for inference: weights are split once
     sgemm.torch.report()
 
 PyTorch's library calls cuBLAS through addresses that the loader has written. They are replaced by those of the drop-in,
@@ -23,9 +24,9 @@ from typing import Any, TextIO
 
 import torch
 
-from . import drop_in
+from . import drop_in, packed
 
-__all__ = ["disable", "enable", "module", "report", "use"]
+__all__ = ["disable", "enable", "module", "pack", "report", "use"]
 
 OBJECT = b"libtorch_cuda.so"
 # int torch::autograd::get_current_graph_task_id(): the backward pass that a thread works for, or -1.
@@ -111,6 +112,32 @@ def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
         _prepare()
         of.register_forward_pre_hook(_Begin(accuracy), prepend=True)
         of.register_forward_hook(_End(accuracy), always_call=True)
+    return of
+
+
+def pack(of: torch.nn.Module, on: bool = True, *, limit: int | None = None) -> torch.nn.Module:
+    """Has products in calls of a module read weights that were split once: those of torch.nn.Linear, and the input
+    projections of torch.nn.MultiheadAttention, where no gradient of them is needed. Returns the module.
+
+    A packed weight takes memory besides: 1.5 times its bytes with "componentwise", as many with "normwise", and 0.75
+    times as many with "rowwise". All together take at most `limit` bytes, and no more than SGEMM_MEMORY says. Without a
+    limit each takes at most half of the memory that is free. Other weights are multiplied as ever, and so are products
+    in CUDA graphs.
+
+    A weight is packed anew in the first call after a change. A change through `.data`, or inside of the module's
+    forward(), is not seen: call pack() again after it. `on` = False frees the memory.
+
+    Under torch.compile the graph breaks at such a module, which is compiled by itself.
+    """
+    for hooks in (of._forward_pre_hooks, of._forward_hooks):
+        for key in [key for key, hook in hooks.items() if isinstance(hook, (_EnterPacked, _LeavePacked))]:
+            del hooks[key]
+            of._forward_hooks_always_called.pop(key, None)
+    packed.forget(of)
+    if on:
+        _prepare()
+        of.register_forward_pre_hook(_EnterPacked(limit))  # behind that of an accuracy
+        of.register_forward_hook(_LeavePacked(), always_call=True)
     return of
 
 
@@ -221,6 +248,26 @@ class _End:
         drop_in.load().sgemm_drop_in_leave(before)
         if torch.is_grad_enabled():
             _mark(output, first, drop_in.number_of(self.accuracy))
+
+
+class _EnterPacked:
+    """What a module with packed weights does before its forward()."""
+
+    def __init__(self, limit: int | None):
+        self.limit = limit
+
+    @torch.compiler.disable
+    def __call__(self, module: Any, *_: Any) -> None:
+        _prepare()
+        packed.enter(module, self.limit)
+
+
+class _LeavePacked:
+    """What it does after its forward(), also if that has failed."""
+
+    @torch.compiler.disable
+    def __call__(self, *_: Any) -> None:
+        packed.leave()
 
 
 def _mark(output: Any, first: int, number: int) -> None:

@@ -1,0 +1,186 @@
+// The C interface of packed operands: what it computes, and what it refuses. Compiled for the executor and for GPUs.
+
+#include "gemm_case.hpp"
+#include "packed_case.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+class PackedInterfaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_wgmma()) {
+      GTEST_SKIP() << "packed operands need wgmma";
+    }
+  }
+
+  const Handle handle_;
+};
+
+/// Small products are cuBLAS's, which reads the matrices themselves: they have to be right wherever packed operands
+/// say.
+TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
+  for (const sgemm_order_t order : ORDERS) {
+    for (const sgemm_op_t transa : OPS) {
+      for (const sgemm_op_t transb : OPS) {
+        for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+          GemmCase product{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5};
+          product.pointer_mode = mode;
+          GemmOperands operands(product);
+          const Expected expected(operands);
+          const std::vector<float> before = operands.c.memory().host();
+          const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+          const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+          for (const bool packs_a : {false, true}) {
+            for (const bool packs_b : {false, true}) {
+              operands.c.memory().host() = before;
+              operands.c.memory().upload();
+              ASSERT_EQ(call_packed(handle_, operands, packs_a ? a.operand() : plain_a(operands),
+                                    packs_b ? b.operand() : plain_b(operands)),
+                        SGEMM_STATUS_SUCCESS);
+              ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+              expected.check(operands);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The lines of a matrix are the same on both sides and in both orders.
+TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
+  GemmCase rows{12, 12, 20, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+  GemmOperands operands(rows);
+  const PackedOperand x(handle_, operands, SGEMM_SIDE_A);
+  GemmOperands square(rows);  // X X^T
+  for (std::int64_t line = 0; line < 12; ++line) {
+    for (std::int64_t k = 0; k < 20; ++k) {
+      square.op_b(0, k, line) = square.op_a(0, line, k);
+    }
+  }
+  square.upload();
+  const Expected expected(square);
+  for (const sgemm_order_t order : ORDERS) {  // which is symmetric
+    const float one = 1.0F;
+    const float zero = 0.0F;
+    const sgemm_operand_t operand = x.operand();
+    sgemm_set_accuracy(handle_, rows.accuracy);
+    ASSERT_EQ(sgemm_gemm_packed(handle_, order, 12, 12, 20, &one, &operand, &operand, &zero, nullptr, 12,
+                                square.c.data(), square.c.ld(), nullptr),
+              SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check(square);
+  }
+}
+
+TEST_F(PackedInterfaceTest, SizesAreThoseOfTheTerms) {
+  const auto size_of = [&](sgemm_accuracy_t accuracy, std::int64_t lines, std::int64_t k) {
+    std::size_t bytes = 0;
+    sgemm_set_accuracy(handle_, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle_, lines, k, &bytes), SGEMM_STATUS_SUCCESS);
+    return bytes;
+  };
+  constexpr std::size_t NUMBERS = 1024 * 2048;
+  const auto is_near = [](std::size_t bytes, std::size_t terms) { return bytes > terms && bytes < terms * 51 / 50; };
+  EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_COMPONENTWISE, 1024, 2048), NUMBERS * 6));
+  EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_NORMWISE, 1024, 2048), NUMBERS * 4));
+  EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_ROWWISE, 1024, 2048), NUMBERS * 3));
+  EXPECT_EQ(size_of(SGEMM_ACCURACY_ROWWISE, 1024, 512), size_of(SGEMM_ACCURACY_NORMWISE, 1024, 512));
+  std::size_t bytes = 0;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_REPRODUCIBLE}) {
+    sgemm_set_accuracy(handle_, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, &bytes), SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 0, 10, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 10, -1, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(nullptr, 10, 10, &bytes), SGEMM_STATUS_NOT_INITIALIZED);
+}
+
+TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
+  std::size_t size = 0;
+  ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
+  void* allocated = nullptr;
+  ASSERT_EQ(cudaMalloc(&allocated, size + SGEMM_WORKSPACE_ALIGNMENT), cudaSuccess);
+  Mirrored<float> x(200, 1.0F);
+  const auto at = reinterpret_cast<std::uintptr_t>(allocated);
+  const std::uintptr_t aligned =
+      (at + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
+  struct Arguments {
+    sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
+    sgemm_side_t side = SGEMM_SIDE_A;
+    sgemm_op_t op = SGEMM_OP_N;
+    std::int64_t lines = 10, k = 20, ld = 20;
+    const float* x = nullptr;
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+  const auto pack = [&](const auto& spoil) {
+    Arguments arguments;
+    arguments.x = x.device();
+    arguments.memory = reinterpret_cast<void*>(aligned);
+    arguments.bytes = size;
+    spoil(arguments);
+    sgemm_packed_t packed = nullptr;
+    const sgemm_status_t status =
+        sgemm_pack(handle_, arguments.order, arguments.side, arguments.op, arguments.lines, arguments.k, arguments.x,
+                   arguments.ld, arguments.memory, arguments.bytes, &packed);
+    EXPECT_EQ(packed != nullptr, status == SGEMM_STATUS_SUCCESS);
+    if (packed != nullptr) {
+      sgemm_packed_destroy(packed);
+    }
+    return status;
+  };
+  EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(pack([](Arguments& it) { it.order = static_cast<sgemm_order_t>(1); }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.side = static_cast<sgemm_side_t>(2); }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.op = static_cast<sgemm_op_t>(3); }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.lines = 0; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.k = 0; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.ld = 19; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.x = nullptr; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.memory = nullptr; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.memory = static_cast<char*>(it.memory) + 16; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { --it.bytes; }), SGEMM_STATUS_INVALID_VALUE);
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_FP32);
+  EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(sgemm_packed_destroy(nullptr), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  cudaFree(allocated);
+}
+
+TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {
+  GemmOperands operands({13, 7, 29});
+  const Expected expected(operands);
+  const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+  const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+  const auto call = [&](sgemm_accuracy_t accuracy, std::int64_t m, std::int64_t k, const sgemm_operand_t* with_a,
+                        const sgemm_operand_t* with_b) {
+    const float one = 1.0F;
+    sgemm_set_accuracy(handle_, accuracy);
+    return sgemm_gemm_packed(handle_, SGEMM_ORDER_ROW_MAJOR, m, 7, k, &one, with_a, with_b, &one, operands.c.data(),
+                             operands.c.ld(), operands.c.data(), operands.c.ld(), nullptr);
+  };
+  constexpr sgemm_accuracy_t OWN = SGEMM_ACCURACY_COMPONENTWISE;
+  const sgemm_operand_t packed_a = a.operand();
+  const sgemm_operand_t packed_b = b.operand();
+  EXPECT_EQ(call(SGEMM_ACCURACY_NORMWISE, 13, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(SGEMM_ACCURACY_FP32, 13, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(OWN, 12, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(OWN, 13, 28, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(OWN, 13, 29, &packed_b, &packed_a), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(OWN, 13, 29, &packed_a, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call(OWN, 13, 29, nullptr, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check_unchanged(operands);
+}
+
+}  // namespace
+}  // namespace sgemm::test
