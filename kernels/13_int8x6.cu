@@ -11,19 +11,17 @@
 //   maxima     a kernel of its own finds the largest number of each row of A and each column of B.
 //   split      another one writes the digits, operand tile by operand tile: 128 rows of A, or columns of B, by a k-tile
 //              of 128. A digit takes a byte, so that an operand tile has the 48 KB and the layout of 11's.
-//   lines      up to k = 4096, one kernel does both: the registers of a block hold 4 to 16 whole rows or columns, so
-//              that each number is read once.
+//   lines      up to k = 32768, one kernel does both: the registers of one or more blocks hold whole rows or columns.
 //   sums       three for each element of C, one for each power of 256. They stay in registers over all k: 192 of a
 //              thread's, so that tiles of C are 128x128. Nothing is rounded, and no FP32 unit adds. The three sums
 //              become one float at the end. INT32 has room for 43648 k; longer sums are cut into pieces.
-//   rings      of two slots for tiles of A and two for tiles of B.
+//   rings      of two slots for tiles of A and two for tiles of B. Every other round of tiles goes back along k.
 //
 // Chapter 11 has and explains the rest. One scale for all of a row means that numbers far below the largest one lose
 // digits: the error of an element is small beside K times the largest number of its row of A times that of its column
 // of B, and need not be small beside the element. Rows and columns may be of any scale.
 //
-// Elements of C in rows or columns with Inf, NaN, numbers near FLT_MAX, or denormal numbers alone are computed again
-// without tensor cores.
+// Elements of C in lines with Inf, NaN, numbers near FLT_MAX or denormal numbers alone take no tensor cores.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each.
 // Limit: tensor cores, six products at twice the rate of 12's three.
@@ -80,45 +78,51 @@ struct Int8x6Loop {
     wgmma_commit_group();
   }
 
-  /// sums += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles tell.
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
+  /// sums += A * B for one or more k-tiles of a tile of C. The last ones stay in their slots.
+  __device__ __forceinline__ static void multiply(int k_tiles, Rings<Scheme>& rings, DigitSums& sums) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    TilePlace tile{};
 #pragma unroll 1
-    for (; k_tiles > 0; --k_tiles) {
+    while (true) {
       rings.a.wait_until_full();
       rings.b.wait_until_full();
       start_products(sums, rings.a.tile() + rows_of_group, rings.b.tile());
-      tile = {scaling_at(rings.a.scaling()).tile, scaling_at(rings.b.scaling()).tile};
       wgmma_wait_group<0>(sums);
-
-      // Tensor cores have read the slots, which producers may fill again. Nothing is left to add: the sums are there.
-      __syncwarp();
-      if (threadIdx.x % WARP == 0) {
-        mbarrier_arrive(rings.a.empty());
-        mbarrier_arrive(rings.b.empty());
+      if (--k_tiles == 0) {
+        return;
       }
-      rings.a.advance();
-      rings.b.advance();
+      release(rings);  // nothing is left to add: the sums are there
     }
-    return tile;
+  }
+
+  /// Gives a slot of each ring back, which tensor cores have read: producers may fill it again.
+  __device__ __forceinline__ static void release(Rings<Scheme>& rings) {
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(rings.a.empty());
+      mbarrier_arrive(rings.b.empty());
+    }
+    rings.a.advance();
+    rings.b.advance();
   }
 
   /// The sums of a segment, a tile of C or, by stream-k, a part of one along k. Sums of many k are cut into pieces,
-  /// whose totals add up in the workspace.
-  template <class Workspace>
-  __device__ __forceinline__ static TilePlace multiply_segment(const Workspace& workspace, const Schedule& schedule,
-                                                               const Segment& segment, Rings<Scheme>& rings,
-                                                               float (&totals)[1][64]) {
+  /// whose totals add up in the workspace. Returns the place of that tile, which the operand tiles tell.
+  __device__ __forceinline__ static TilePlace multiply_segment(const Schedule& schedule, const Segment& segment,
+                                                               Rings<Scheme>& rings, float (&totals)[1][64]) {
     const PartialSumsOf<Shape> pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
     TilePlace tile{};
 #pragma unroll 1
     for (int done = 0; done < segment.count; done += MOST_K_TILES) {
       const int left = segment.count - done;
       DigitSums sums = {};
-      tile = multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
+      multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
+      const Scaling& a = scaling_at(rings.a.scaling());
+      const Scaling& b = scaling_at(rings.b.scaling());
+      const LineCodes<64> codes(a.rows + first_row(threadIdx.x), b.rows + first_column(threadIdx.x));
+      tile = {a.tile, b.tile};
+      release(rings);
       add_up(sums, totals[0]);
-      undo_scaling(workspace, tile, totals[0]);
+      undo_scaling(codes, totals[0]);
       if (done > 0) {
         pieces.add_to(totals);
       }
@@ -130,15 +134,15 @@ struct Int8x6Loop {
   }
 
   /// A consumer warpgroup: it multiplies and stores segment after segment.
-  template <class Policy, class Workspace>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace& workspace,
-                                                 const Schedule& schedule, Rings<Scheme> rings) {
+  template <class Policy>
+  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
+                                                 Rings<Scheme> rings) {
     Work work(schedule);
 #pragma unroll 1
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
       float totals[1][64];
-      const TilePlace tile = multiply_segment(workspace, schedule, segment, rings, totals);
+      const TilePlace tile = multiply_segment(schedule, segment, rings, totals);
       finish<Policy>(p, schedule, segment, tile, totals);
     }
   }
@@ -169,8 +173,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    int8x6_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS>(p, workspace, lines);
+    int8x6_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS>(p, workspace, share);
 }
 
 template <Access ACCESS>
@@ -180,7 +184,7 @@ __global__ void __launch_bounds__(int8::Shape::THREADS, 1)
   const split_product::Workspace<Int8x6> workspace(p, memory);
   split_product::produce_and_consume<Policy>(p, workspace, schedule, [&](const split_product::Rings<Int8x6>& rings) {
     const int8::Maxima maxima(p, maxima_memory);
-    int8::Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    int8::Int8x6Loop::consume<Policy>(p, schedule, rings);
     int8::reset(maxima);
   });
 }
@@ -191,6 +195,7 @@ constexpr int8::Kernels KERNELS{int8x6_maxima_kernel<Access::float4>,
                                 int8x6_split_kernel<Access::float1>,
                                 int8x6_split_lines_kernel<Access::float4>,
                                 int8x6_split_lines_kernel<Access::float1>,
+                                int8::LARGEST_CLUSTER,
                                 int8x6_kernel<Access::float2>,
                                 int8x6_kernel<Access::float1>};
 

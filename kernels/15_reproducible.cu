@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    reproducible_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS>(p, workspace, lines);
+    reproducible_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS>(p, workspace, share);
 }
 
 template <Access ACCESS>
@@ -182,6 +182,7 @@ constexpr int8::Kernels KERNELS{reproducible_maxima_kernel<Access::float4>,
                                 reproducible_split_kernel<Access::float1>,
                                 reproducible_split_lines_kernel<Access::float4>,
                                 reproducible_split_lines_kernel<Access::float1>,
+                                int8::LARGEST_CLUSTER,
                                 reproducible_kernel<Access::float2>,
                                 reproducible_kernel<Access::float1>};
 

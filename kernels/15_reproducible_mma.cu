@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    reproducible_mma_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, lines);
+    reproducible_mma_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, share);
 }
 
 /// A block for each tile of C. INT32 has room for MOST_K_TILES. Sums of more are cut into pieces, which add up in

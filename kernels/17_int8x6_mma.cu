@@ -116,8 +116,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 
 template <Access ACCESS>
 __global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int lines) {
-  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, lines);
+    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
+  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, share);
 }
 
 /// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
     int8::add_up(sums[i], totals[i]);
-    int8::undo_scaling(rows + i * MMA_M, columns, totals[i]);
+    int8::undo_scaling(int8::LineCodes<4 * TILES_N>(rows + i * MMA_M, columns), totals[i]);
   }
   const PartialSums<THREADS / WARP, TILES_M, 4 * TILES_N> other_pieces(piece.memory, static_cast<int>(blockIdx.x));
   if (piece.first > 0) {

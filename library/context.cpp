@@ -247,12 +247,12 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
     algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
                                     [](const Algorithm& one) {
                                       return one.cost.method != Method::every_shape &&
-                                             one.cost.method != Method::every_layout;
+                                             one.cost.method != Method::every_layout && !one.fills_gap;
                                     }),
                      algorithms.end());
-    Choice of_fp32 = choose_of(algorithms, beside_every_shape_us);
-    if (of_fp32.algorithm) {
-      choice = std::move(of_fp32);
+    Choice closer = choose_of(algorithms, beside_every_shape_us);
+    if (closer.algorithm) {
+      choice = std::move(closer);
     }
   }
   if (epilogue != nullptr && choice.algorithm && !choice.algorithm->has_epilogues()) {

@@ -4,7 +4,6 @@
 // finishes 16 at a time, in a loop. Steps that a call does not have are skipped by branches that no warp divides at. So
 // one kernel has all epilogues, and kernels without one keep their code.
 
-#include "common/ceil_div.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
@@ -17,7 +16,7 @@
 #include "gemm_epilogue.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/bar.cuh"
-#include "ptx/cp_async_bulk.cuh"
+#include "ptx/prefetch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -111,7 +110,8 @@ __device__ __forceinline__ void store_chunk(const PlaceOfThread<float>& to, cons
 #pragma unroll
     for (int i = 0; i < PAIRS_OF_CHUNK; ++i) {
       if (bits.has_first(i)) {
-        *reinterpret_cast<float2*>(to.at(i)) = float2{x[2 * i], x[2 * i + 1]};
+        // A plain store would be split: the other branch has stores to the same places.
+        __stcg(reinterpret_cast<float2*>(to.at(i)), float2{x[2 * i], x[2 * i + 1]});
       }
     }
   } else {
@@ -209,6 +209,25 @@ __device__ __forceinline__ unsigned not_finite_of(const Chunk& x) {
   return bits;
 }
 
+/// Starts reading what a warp's epilogue reads of a matrix into the L2, by all lanes at the same time: its 16 rows of
+/// the tile, from the thread's first element on.
+template <int COLUMNS>
+__device__ __forceinline__ void prefetch_rows_of_warp(const EpilogueProblem& p, const float* matrix, std::int64_t ld,
+                                                      std::int64_t first_row, std::int64_t first_col) {
+  constexpr int ROWS = 16;
+  constexpr int FLOATS_OF_LINE = 32;
+  constexpr int LINES = COLUMNS / FLOATS_OF_LINE;  // of a row
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+#pragma unroll
+  for (int i = 0; i < ROWS * LINES; i += WARP) {
+    const std::int64_t row = first_row - lane / 4 + (i + lane) / LINES;
+    const std::int64_t column = first_col - lane % 4 * 2 + (i + lane) % LINES * FLOATS_OF_LINE;
+    if (row < p.m && column < p.n) {
+      prefetch_to_l2(matrix + row * ld + column);
+    }
+  }
+}
+
 /// What the epilogue of a chunk reads.
 struct ReadByChunk {
   Chunk numbers;  ///< of C or of the argument of GELU
@@ -261,6 +280,12 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
       }
     }
   };
+  if (adds_c) {
+    prefetch_rows_of_warp<COLUMNS>(p, epilogue.c, epilogue.ldc, first_row, first_col);
+  }
+  if (reads_argument) {
+    prefetch_rows_of_warp<COLUMNS>(p, argument, epilogue.aux_ld, first_row, first_col);
+  }
   ReadByChunk next{};
   load(0, next);
   unsigned not_finite = 0;
@@ -337,41 +362,6 @@ __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::in
   }
 }
 
-/// Starts reading a part of a row into the L2: whole groups of 16 bytes, as few as hold it.
-__device__ __forceinline__ void prefetch_row(const void* row, std::int64_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(row) / 16 * 16;
-  const auto end = (reinterpret_cast<std::uintptr_t>(row) + static_cast<std::uintptr_t>(bytes) + 15) / 16 * 16;
-  prefetch_bulk_to_l2(reinterpret_cast<const void*>(begin), static_cast<unsigned>(end - begin));
-}
-
-/// Starts reading what the epilogue of a tile reads into the L2, so that it does not wait for memory.
-__device__ __forceinline__ void prefetch_for_epilogue(const EpilogueProblem& p, const Tile& tile) {
-  const GemmEpilogue& epilogue = p.epilogue;
-  const bool adds_c = p.scalars_on_device() ? *p.beta_at != 0.0F : p.beta != 0.0F;
-  const bool reads_argument = epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
-  const bool reads_mask = epilogue.activation == SGEMM_ACTIVATION_RELU_GRADIENT;
-  if (!adds_c && !reads_argument && !reads_mask) {
-    return;
-  }
-  const std::int64_t row = std::int64_t{tile.a} * TILE_ROWS;
-  const std::int64_t column = std::int64_t{tile.b} * TILE_ROWS;
-  const std::int64_t rows = p.m - row < TILE_ROWS ? p.m - row : TILE_ROWS;
-  const std::int64_t tiles = tile.b_tiles * TILE_ROWS;
-  const std::int64_t columns = p.n - column < tiles ? p.n - column : tiles;
-#pragma unroll 1
-  for (std::int64_t i = row; i < row + rows; ++i) {
-    if (adds_c) {
-      prefetch_row(epilogue.c + i * epilogue.ldc + column, columns * static_cast<std::int64_t>(sizeof(float)));
-    }
-    if (reads_argument) {
-      prefetch_row(argument_at(epilogue, i, column), columns * static_cast<std::int64_t>(sizeof(float)));
-    }
-    if (reads_mask) {
-      prefetch_row(mask_word(epilogue, i, column), ceil_div<std::int64_t>(columns, 8));
-    }
-  }
-}
-
 /// Finishes elements of a tile of D that hold alpha * sum + beta * C: those that this thread has noted. Masks have
 /// zeros in their places.
 __device__ __forceinline__ void finish_noted(const EpilogueProblem& p, int a_tile, int b_tile) {
@@ -417,10 +407,6 @@ __device__ __forceinline__ void compute_tile_and_finish(const EpilogueProblem& p
 template <class Shape>
 struct OneGemmWithEpilogue : OneGemm<Shape, Access::float1> {
   using Problem = EpilogueProblem;
-
-  __device__ __forceinline__ static void prefetch(const Problem& p, const Tile& tile) {
-    prefetch_for_epilogue(p, tile);
-  }
 
   static constexpr bool STORES_ALL_TILES = true;
   __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,

@@ -259,8 +259,13 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
   }
 }
 
-/// Times as many cycles, where the sliced kernel copies its operands float by float.
-constexpr double SLICED_UNALIGNED = 1.2;
+// Of the sliced kernel, in cycles, fitted to measurements on an H200: docs/lab/libsgemm.md.
+constexpr double SLICED_UNALIGNED = 1.2;   // factor where it copies its operands float by float
+constexpr double SLICED_ROUND = 400;       // more than the chapter's for each round of tiles,
+constexpr double SLICED_A_ALONG_K = 600;   // with A along k,
+constexpr double SLICED_B_ALONG_K = 1600;  // and with B along k
+/// Longer sums take longer than predicted: most have few tiles, and a block alone on its multiprocessor waits.
+constexpr std::int64_t LONGEST_SLICED = 1024;
 
 template <class Shape, Access ACCESS>
 auto sliced_kernel_of(const GemmProblem& p) {
@@ -275,13 +280,15 @@ template <class Tile>
 void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
   using Shape = SlicedShape<Tile>;
   const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first);
-  if (multiprocessors < device.multiprocessors || tiles > std::numeric_limits<int>::max()) {
+  const GemmProblem& p = batch.first;
+  if (multiprocessors < device.multiprocessors || p.k > LONGEST_SLICED || tiles > std::numeric_limits<int>::max()) {
     return;
   }
   const double area = Shape::BM * Shape::BN / AREA;
-  const double tile = Shape::BM * Shape::BN * static_cast<double>(batch.first.k) / FMAS_PER_CYCLE *
-                          Shape::CYCLES_PER_FMA * (batch.operands_split_into_fours() ? 1.0 : SLICED_UNALIGNED) +
-                      STORE_SLICED * area;
+  const double tile = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA *
+                          (batch.operands_split_into_fours() ? 1.0 : SLICED_UNALIGNED) +
+                      STORE_SLICED * area + SLICED_ROUND + (p.a_transposed ? 0.0 : SLICED_A_ALONG_K) +
+                      (p.b_transposed ? SLICED_B_ALONG_K : 0.0);
   const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";

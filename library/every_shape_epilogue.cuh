@@ -1,8 +1,9 @@
 #pragma once
 
-// The store of chapter 09 with an epilogue. As in epilogue_store.cuh, one kernel has all epilogues, and a thread
-// finishes a quarter of its rows at a time, in a loop that is not unrolled. Where each block has one tile, nothing of
-// this code has been fetched before, so that its length counts.
+// The store of chapter 09 with an epilogue. As in epilogue_store.cuh, one kernel has all epilogues. A thread finishes
+// a quarter of its rows at a time, in a loop that is not unrolled: the sums of the next rows move up in the registers,
+// which takes a few instructions and makes the code a quarter as long. Where each block has one tile, nothing of this
+// code has been fetched before, so that its length counts.
 
 #include "common/keep_in_register.cuh"
 #include "common/target.hpp"
@@ -113,24 +114,6 @@ __device__ __forceinline__ void apply_mask(const GemmEpilogue& epilogue, const R
   }
 }
 
-/// Copies rows of sums from number `first` on, a multiple of CHUNK. Registers have no addresses: each chunk has
-/// instructions of its own, to which a branch leads.
-template <int FIRST = 0, int ROWS, int CHUNK>
-__device__ __forceinline__ void copy_rows(const float (&sums)[ROWS][TN], int first, float (&rows)[CHUNK][TN]) {
-  constexpr bool IS_LAST = FIRST + CHUNK == ROWS;
-  if (IS_LAST || first == FIRST) {
-#pragma unroll
-    for (int r = 0; r < CHUNK; ++r) {
-#pragma unroll
-      for (int j = 0; j < TN; ++j) {
-        rows[r][j] = sums[FIRST + r][j];
-      }
-    }
-  } else if constexpr (!IS_LAST) {
-    copy_rows<FIRST + CHUNK>(sums, first, rows);
-  }
-}
-
 /// D = f(alpha * sums + beta * C + bias) for the rows that a slice finishes. `row` and `col` are the place of the
 /// thread's first element in D.
 template <class Shape>
@@ -144,32 +127,40 @@ __device__ __forceinline__ void store_finished(const GemmProblem& p, const GemmE
   if (epilogue.bias != nullptr && !epilogue.bias_of_rows) {
     load_row(epilogue.bias + col, true, columns, bias_of_columns);
   }
+  float rest[ROWS][TN];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+      rest[r][j] = sums[r][j];
+    }
+  }
 #pragma unroll 1
   for (int first = 0; first < ROWS; first += CHUNK) {
-    // Addresses are computed for each chunk again: there are no registers to keep them.
-    const auto first_row = static_cast<std::int64_t>(keep_in_register(static_cast<unsigned>(row)));
     RowOfThread rows[CHUNK];
     float x[CHUNK][TN];
-    copy_rows(sums, first, x);
 #pragma unroll
     for (int r = 0; r < CHUNK; ++r) {
       const int i = finished_row<Shape>(slice, first + r);
-      rows[r].row = first_row + i / 4 * (4 * LANES_M) + i % 4;
+      rows[r].row = row + i / 4 * (4 * LANES_M) + i % 4;
       rows[r].first_col = col;
       rows[r].inside = rows[r].row < p.m;
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
-        x[r][j] *= p.alpha;
+        x[r][j] = p.alpha * rest[r][j];
       }
     }
     if (p.beta != 0.0F) {
+      float old[CHUNK][TN];
 #pragma unroll
       for (int r = 0; r < CHUNK; ++r) {
-        float old[TN];
-        load_row(epilogue.c + rows[r].row * epilogue.ldc + col, rows[r].inside, columns, old);
+        load_row(epilogue.c + rows[r].row * epilogue.ldc + col, rows[r].inside, columns, old[r]);
+      }
+#pragma unroll
+      for (int r = 0; r < CHUNK; ++r) {
 #pragma unroll
         for (int j = 0; j < TN; ++j) {
-          x[r][j] += p.beta * old[j];
+          x[r][j] += p.beta * old[r][j];
         }
       }
     }
@@ -214,19 +205,29 @@ __device__ __forceinline__ void store_finished(const GemmProblem& p, const GemmE
         apply_mask(epilogue, rows[r], columns, x[r]);
       }
     } else if (epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT) {
+      float arguments[CHUNK][TN];
 #pragma unroll
       for (int r = 0; r < CHUNK; ++r) {
-        float arguments[TN];
-        load_row(argument_at(epilogue, rows[r].row, col), rows[r].inside, columns, arguments);
+        load_row(argument_at(epilogue, rows[r].row, col), rows[r].inside, columns, arguments[r]);
+      }
+#pragma unroll
+      for (int r = 0; r < CHUNK; ++r) {
 #pragma unroll
         for (int j = 0; j < TN; ++j) {
-          x[r][j] *= gelu_derivative(arguments[j]);
+          x[r][j] *= gelu_derivative(arguments[r][j]);
         }
       }
     }
 #pragma unroll
     for (int r = 0; r < CHUNK; ++r) {
       store_row(p.c + rows[r].row * p.ldc + col, rows[r].inside, columns, x[r]);
+    }
+#pragma unroll
+    for (int r = 0; r + CHUNK < ROWS; ++r) {
+#pragma unroll
+      for (int j = 0; j < TN; ++j) {
+        rest[r][j] = rest[r + CHUNK][j];
+      }
     }
   }
 }

@@ -112,10 +112,10 @@ __device__ __forceinline__ void load(const Operand& lines, std::int64_t line, st
 
 template <Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
-    gemm_split_lines_kernel(GemmProblem p, void* workspace, int lines_of_block, Flags flags) {
+    gemm_split_lines_kernel(GemmProblem p, void* workspace, LinesOfCluster share, Flags flags) {
   flags.lower();
   const Operands operands(p);
-  split_whole_lines(p, workspace, lines_of_block,
+  split_whole_lines(p, workspace, share,
                     LineReader{READ_A != Reading::across_k,
                                [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
                                  load<READ_A>(operands.a, line, first_k, group, x);
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   Policy::before_first_tile();
   const PlacedOperands<Int8x6> workspace(p, places);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
+    Int8x6Loop::consume<Policy>(p, schedule, rings);
     Policy::after_last_tile(p, schedule);
   });
 }
@@ -216,9 +216,12 @@ struct ReproducibleChapter {
   }
 };
 
-/// Bytes for the maxima of what a call splits, where whole lines do not fit into a block's registers.
+/// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
+LinesOfCluster whole_lines(const GemmProblem& p) { return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER); }
+
+/// Bytes for the maxima of what a call splits otherwise.
 std::size_t maxima_bytes(const GemmProblem& left) {
-  return lines_of_block(k_tiles_of<Int8x6>(left)) > 0 ? 0 : Maxima(left, nullptr).bytes();
+  return whole_lines(left).lines > 0 ? 0 : Maxima(left, nullptr).bytes();
 }
 
 /// Enqueues the kernels that write the digits of what is not packed into a Workspace, and lower the flags of the next
@@ -230,10 +233,8 @@ void split_left(const GemmProblem& p, const PackedTiles& packed, void* maxima, v
   if (tiles == 0) {
     launch(lower_flags_kernel<Int8x6>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
            places_of<Int8x6>(p, packed.a, packed.b, operands).progress);
-  } else if (const int lines = lines_of_block(k_tiles_of<Int8x6>(left)); lines > 0) {
-    launch(kernel_for<SplitLinesKernel>(readings_of(left)),
-           (tiles_along(left.m) + tiles_along(left.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream, left,
-           operands, lines, flags);
+  } else if (const LinesOfCluster share = whole_lines(left); share.lines > 0) {
+    launch_lines(share, left, stream, kernel_for<SplitLinesKernel>(readings_of(left)), left, operands, share, flags);
   } else {
     CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(left), stream));
     launch(kernel_for<MaximaKernel>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, maxima);
@@ -255,8 +256,8 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
   const std::size_t operands_at = maxima_at + maxima_bytes(left);
   const std::size_t deferred_at = operands_at + Workspace<Int8x6>(left, nullptr).bytes();
-  const bool whole_lines = lines_of_block(k_tiles_of<Int8x6>(p)) > 0;
-  const Splitting& splitting = whole_lines ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA;
+  const bool one_pass = whole_lines(p).lines > 0;
+  const Splitting& splitting = one_pass ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA;
   Algorithm algorithm;
   algorithm.kernel = Chapter::KERNEL;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
@@ -265,7 +266,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
                               static_cast<double>(batch.count) * planned.cycles);
   read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
-  algorithm.kernels = whole_lines || tiles_along(left.m) + tiles_along(left.n) == 0 ? 2 : 3;
+  algorithm.kernels = one_pass || tiles_along(left.m) + tiles_along(left.n) == 0 ? 2 : 3;
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);

@@ -14,6 +14,9 @@ namespace {
 constexpr double CUBLAS_EXTRA_DEPTH = 20;     // storing a tile of C takes as long as so many elements along k
 constexpr double CUBLAS_DIVIDED_CALL = 2;     // microseconds to add up the parts of a divided k
 constexpr double CUBLAS_SHORTEST_PART = 128;  // elements along k of a part, where k is divided
+// A small tile, alone on its multiprocessor, reaches this part of its rate.
+constexpr double CUBLAS_SMALL_TILE = 128 * 64;
+constexpr double CUBLAS_ALONE_RATE = 0.87;
 constexpr int CUBLAS_MOST_PARTS = 32;
 // Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
 // rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
@@ -25,7 +28,7 @@ constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
-constexpr double SPLIT_CALL = 4;             // microseconds of a call besides its launches
+constexpr double SPLIT_BATCH = 4;            // microseconds of a batch besides its launches
 constexpr double THIN_CALL = 16;             // microseconds of both launches besides their work
 constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
 constexpr double THIN_FIRST = 1.95;          // times as long as memory takes, to read it for the first time
@@ -33,7 +36,7 @@ constexpr double THIN_AGAIN = 0.6;           // of that, each time more
 constexpr double THIN_DIGITS = 0.46;         // of the time that a byte takes from memory, one of the other one's digits
 constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
-constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.08};
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.05};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -119,7 +122,9 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
       const double rounds = std::ceil(tiles * parts / shape.multiprocessors);
       const double add = parts == 1 ? 0.0 : CUBLAS_DIVIDED_CALL + 4 * m * n * count * parts / rates.bytes;
       const double flops = 2 * elements * (k / parts + CUBLAS_EXTRA_DEPTH);
-      multiply = std::min(multiply, rounds * flops / (rates.flops * tile.rate * narrow_rate) + add);
+      const bool is_alone = rounds == 1 && tile.rows * tile.columns <= CUBLAS_SMALL_TILE;
+      const double rate = tile.rate * narrow_rate * (is_alone ? CUBLAS_ALONE_RATE : 1.0);
+      multiply = std::min(multiply, rounds * flops / (rates.flops * rate) + add);
     }
   }
   return rates.call + std::max(multiply, move);
@@ -152,7 +157,11 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
       static_cast<double>(batch_count) * static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
   const double c = 4 * static_cast<double>(batch_count) * static_cast<double>(shape.m) * static_cast<double>(shape.n);
   const auto count = static_cast<double>(launches);
-  return {splitting.method,          count, cycles, elements * splitting.bytes, SPLIT_CALL + count * splitting.other,
+  return {splitting.method,
+          count,
+          cycles,
+          elements * splitting.bytes,
+          (batch_count > 1 ? SPLIT_BATCH : 0.0) + count * splitting.other,
           shape.n % 2 == 0 ? 0.0 : c};
 }
 

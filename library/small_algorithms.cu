@@ -37,7 +37,7 @@ constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read ac
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
 constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
 constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
-constexpr double SMALL_CALL = 5;        // microseconds of a launch besides its work
+constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
@@ -60,14 +60,15 @@ ClusterLaunch launch_of(const SmallProblem& p, std::int64_t blocks, cudaStream_t
 }
 
 /// Nothing where the device has no room for a cluster.
-std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts) {
+std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multiprocessors) {
   const SmallProblem p(batch, parts, nullptr);
   const int at_once = launch_of(p, p.tasks(), nullptr).clusters_at_once(kernel_of(batch.first));
   if (at_once == 0) {
     return std::nullopt;
   }
-  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(p.tasks() / parts, at_once));
-  const std::int64_t blocks = parts > 1 ? p.tasks() : std::min<std::int64_t>(p.tasks(), at_once);
+  const std::int64_t blocks = parts > 1 ? p.tasks() : std::min<std::int64_t>(p.tasks(), multiprocessors);
+  const auto rounds =
+      static_cast<double>(ceil_div<std::int64_t>(p.tasks() / parts, parts > 1 ? at_once : multiprocessors));
   const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
   const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K);
   Algorithm algorithm;
@@ -75,7 +76,7 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts) {
   algorithm.configuration =
       tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
   algorithm.workspace_bytes = Deferred::bytes(p.tasks());
-  algorithm.fills_gap = batch.count == 1;  // predictions of two launches are too long by a fifth at these sizes
+  algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;
   algorithm.cost.cycles = parts > 1 ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
@@ -107,7 +108,7 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
   }
   const std::int64_t most = tiles < multiprocessors ? std::min<std::int64_t>(k_tiles_of<Bf16x6>(p), MOST_PARTS) : 1;
   for (int parts = 1; parts <= static_cast<int>(most); ++parts) {
-    if (std::optional<Algorithm> one = algorithm(batch, parts)) {
+    if (std::optional<Algorithm> one = algorithm(batch, parts, multiprocessors)) {
       all.push_back(*std::move(one));
     }
   }

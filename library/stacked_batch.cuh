@@ -84,7 +84,6 @@ struct ManyGemms {
   }
 
   __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }
-  __device__ __forceinline__ static void prefetch(const StackedProblem&, const Tile&) {}
 
   static constexpr bool STORES_ALL_TILES = false;
   /// Places are counted through the batch. Each C may be aligned or not.

@@ -24,7 +24,7 @@ case ${1:-} in
     ;;
 esac
 
-passed=0 failed=() skipped=() times=()
+passed=0 failed=() skipped=() times=() runners=() tested=
 
 # note_time NAME WALL PROCESSOR, in seconds.
 note_time() { times+=("$(printf '%5d s  %5d s  %s' "$2" "$3" "$1")"); }
@@ -58,15 +58,27 @@ skip() {
   skipped+=("$1")
 }
 
-# build_and_test PRESET BUILD_PRESET TEST_PRESET, which CMakePresets.json describes.
+# build_and_test PRESET BUILD_PRESET TEST_PRESET, which CMakePresets.json describes. The tests run beside what follows, up
+# to finish_tests: where one of both has a last long piece left, the other one keeps the cores busy. Tests on a GPU take
+# times, and run alone.
 build_and_test() {
-  local before=${#failed[@]}
+  local before=${#failed[@]} failures
   step "build $2" build_preset "$1" "$2"
-  if [ ${#failed[@]} = "$before" ]; then
-    step "ctest $3" ctest --preset "$3" -j "$(nproc)"
+  failures=$((${#failed[@]} - before))
+  finish_tests
+  if [ $failures = 0 ]; then
+    start_beside "$3" ctest --preset "$3" -j "$(nproc)"
+    tested=$3
+    ! has_gpu || finish_tests
   else
     skip "ctest $3" "there is no build"
   fi
+}
+
+# The outcome of the tests that build_and_test has started.
+finish_tests() {
+  [ -z "$tested" ] || step "ctest $tested, which began before" finish "$tested"
+  tested=
 }
 
 # Where no GPU runs it, nvcc need not optimise its code. The long run has every chapter in every build, and compiles each
@@ -169,7 +181,7 @@ start_beside scripts "$python" -m pytest tests/scripts tests/python
 [ -n "$no_browser" ] || start_beside browser "$site_python" -m pytest -rs tests/browser
 if find_nvcc; then
   build_and_test cuda "cuda$all" "cuda$all"
-  step "pytest of the runner with CUDA" test_runner build-test
+  runners+=(build-test)
   if [ -n "$wheel_python" ]; then
     step "pytest of the wheel" env SGEMM_BUILD="$ROOT/build-test" "$python" -m pytest tests/wheel
   else
@@ -182,12 +194,16 @@ else
 fi
 if [ -n "$all" ] || ! find_nvcc; then
   build_and_test cpu cpu "cpu$all"
-  step "pytest of the runner" test_runner build-test-cpu
+  runners+=(build-test-cpu)
   start_fleet build-test-cpu
   start_traces build-test-cpu
 fi
 build_and_test sanitized "sanitized$all" "sanitized$all"
+for build in "${runners[@]}"; do
+  step "pytest of the runner in $build" test_runner "$build"
+done
 step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
+finish_tests
 step "pytest of the scripts and the Python package, which began first" finish scripts
 if [ -n "$fleet_python" ]; then
   step "pytest of sweeps, which ran beside" finish fleet

@@ -10,7 +10,9 @@
 #include "engine/split_operands.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
+#include "ptx/cluster.cuh"
 #include "ptx/griddepcontrol.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
 #include <cstddef>
@@ -378,21 +380,33 @@ __device__ __forceinline__ void split(const Problem& p, void* maxima_memory, voi
 
 constexpr int LINES_BLOCKS_PER_SM = 2;
 
-/// The lines of a block that keeps them in registers from their first number to their last, or 0 if k is too long.
-/// Fewer than FEWEST_LINES would read less than half of each 32 bytes from B.
-constexpr int MOST_LINES = 16;
+/// Lines that a cluster of blocks keeps in registers from their first number to their last. Each block has a part of
+/// all of them along k.
+struct LinesOfCluster {
+  int lines;
+  int blocks;
+};
+
+/// The fewest blocks for as many lines as fit, or no lines if k is too long for clusters of `most_blocks`, a power of
+/// two. Fewer than FEWEST_LINES would read less than half of each 32 bytes from B.
+constexpr int MOST_LINES = 8;
 constexpr int FEWEST_LINES = 4;
-SGEMM_HOST_DEVICE inline int lines_of_block(std::int64_t k_tiles) {
-  constexpr int K_TILES_OF_A_LINE = SPLIT_THREADS * GROUPS_PER_THREAD / GROUPS;  // if a block has just one
+constexpr int LARGEST_CLUSTER = 8;
+constexpr std::size_t LINES_SMEM_BYTES = MOST_LINES * sizeof(unsigned);
+constexpr int LINE_K_TILES = SPLIT_THREADS * GROUPS_PER_THREAD / GROUPS;  // of a line that a block has alone
+SGEMM_HOST_DEVICE inline LinesOfCluster lines_of_cluster(std::int64_t k_tiles, int most_blocks) {
   for (int lines = MOST_LINES; lines >= FEWEST_LINES; lines /= 2) {
-    if (k_tiles * lines <= K_TILES_OF_A_LINE) {
-      return lines;
+    for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
+      if (k_tiles * lines <= LINE_K_TILES * blocks) {
+        return {lines, blocks};
+      }
     }
   }
-  return 0;
+  return {0, 0};
 }
 
-/// What a thread has in split_lines(): GROUPS_PER_THREAD groups of one line, at the same place of several k-tiles.
+/// What a thread has in split_whole_lines(): GROUPS_PER_THREAD groups of one line, at the same place of several
+/// k-tiles.
 struct GroupsOfLine {
   int line;
   int group;
@@ -400,13 +414,27 @@ struct GroupsOfLine {
   int k_tile_stride;
 
   /// Neighbouring threads have neighbouring groups of a line, where k is contiguous along it, or the same group of
-  /// neighbouring lines.
-  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines)
+  /// neighbouring lines. `rank` is that of the block in its cluster.
+  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines, int rank)
       : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
         group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
-        first_k_tile(static_cast<int>(threadIdx.x) / (GROUPS * lines)),
+        first_k_tile(rank * (LINE_K_TILES / lines) + static_cast<int>(threadIdx.x) / (GROUPS * lines)),
         k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
 };
+
+/// The largest of what the blocks of a cluster have at `maxima[line]`, after a barrier of each block. `maxima` is
+/// aligned to 16 bytes.
+__device__ __forceinline__ unsigned largest_in_cluster(const unsigned* maxima, int line, int blocks) {
+  cluster_sync_blocks();
+  const unsigned four_lines = shared_address(maxima + line / 4 * 4);
+  unsigned largest = 0;
+  for (int rank = 0; rank < blocks; ++rank) {
+    const float4 bits = ld_cluster_v4_f32(four_lines, static_cast<unsigned>(rank));
+    const float two[2] = {line % 2 == 0 ? bits.x : bits.y, line % 2 == 0 ? bits.z : bits.w};
+    largest = larger(largest, __float_as_uint(line / 2 % 2 == 0 ? two[0] : two[1]));
+  }
+  return largest;
+}
 
 /// How a block of split_whole_lines() reads an operand.
 template <class Load>
@@ -417,22 +445,24 @@ struct LineReader {
 template <class Load>
 LineReader(bool, Load) -> LineReader<Load>;
 
-/// Finds the largest numbers of `lines` rows of A or columns of B, and writes the digits of all their numbers. There is
-/// a block for each `lines` lines. It reads them by `reader_a` or `reader_b`.
+/// Finds the largest numbers of rows of A or columns of B, and writes the digits of all their numbers. There is a
+/// cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`.
 template <class Order = WgmmaOrder, class LoadA, class LoadB>
-__device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, int lines,
+__device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
-  __shared__ unsigned maxima[MOST_LINES];
+  unsigned* const maxima = reinterpret_cast<unsigned*>(dynamic_smem());  // of each line, as far as the block has it
   griddepcontrol_launch_dependents();
   const Workspace<Int8x6> workspace(p, memory);
-  const int blocks_of_tile = TILE_ROWS / lines;
-  const int tile_of_both = static_cast<int>(blockIdx.x) / blocks_of_tile;
+  const int lines = share.lines;
+  const int clusters_of_tile = TILE_ROWS / lines;
+  const int cluster = static_cast<int>(blockIdx.x) / share.blocks;
+  const int tile_of_both = cluster / clusters_of_tile;
   const bool of_a = tile_of_both < workspace.a_tiles();
   const int tile = of_a ? tile_of_both : tile_of_both - workspace.a_tiles();
   const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
-  const GroupsOfLine mine(along_k, lines);
-  const int row = static_cast<int>(blockIdx.x) % blocks_of_tile * lines + mine.line;  // in the tile
+  const GroupsOfLine mine(along_k, lines, static_cast<int>(blockIdx.x) % share.blocks);
+  const int row = cluster % clusters_of_tile * lines + mine.line;  // in the tile
   const std::int64_t line = std::int64_t{tile} * TILE_ROWS + row;
 
   float x[GROUPS_PER_THREAD][GROUP];
@@ -468,7 +498,8 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
   }
   __syncthreads();
 
-  const int code = scale_code(maxima[mine.line]);
+  const int code =
+      scale_code(share.blocks == 1 ? maxima[mine.line] : largest_in_cluster(maxima, mine.line, share.blocks));
   const Scale scale(code);
   const std::int64_t first_tile = std::int64_t{tile_of_both} * workspace.k_tiles();
   const unsigned place = Order::place(row, mine.group);
@@ -494,14 +525,17 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
       }
     }
   }
+  if (share.blocks > 1) {
+    cluster_meet();  // nobody reads this block's maxima any more
+  }
 }
 
 /// split_whole_lines() for row-major operands. The maxima in the workspace stay 0. float4: rows of A split into
 /// aligned groups of four.
 template <Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split_lines(const Problem& p, void* memory, int lines) {
+__device__ __forceinline__ void split_lines(const Problem& p, void* memory, const LinesOfCluster& share) {
   split_whole_lines<Order>(
-      p, memory, lines,
+      p, memory, share,
       LineReader{true,
                  [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
                    load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);

@@ -44,8 +44,9 @@ __device__ __forceinline__ void add_up(const int (&sums)[SUMS][VALUES], float (&
   for (int i = 0; i < VALUES; ++i) {
     const int middle = sums[1][i] + (sums[2][i] >> 8);
     const int high = sums[0][i] + (middle >> 8);
-    const int low = (middle & 0xFF) << 8 | (sums[2][i] & 0xFF);
-    totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, static_cast<float>(low) * UNIT);
+    // The two bytes that are left become the lowest ones of 2^23 as a float, which is 2^23 more than they are.
+    const unsigned low = __byte_perm(__byte_perm(sums[2][i], middle, 0x40), __float_as_uint(0x1p23F), 0x7610);
+    totals[i] = fmaf(static_cast<float>(high), 0x1p16F * UNIT, fmaf(__uint_as_float(low), UNIT, -0x1p23F * UNIT));
   }
 }
 
@@ -57,32 +58,48 @@ __device__ __forceinline__ float undoing(int code) {
   return __uint_as_float(static_cast<unsigned>(code) << MANTISSA_BITS);
 }
 
-/// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
-/// or column has no scale, or if the product of both factors is no normal float. All other results are right: with
-/// factors of a larger product they would be near Inf, and with one of a smaller product denormal. `rows` and `columns`
-/// are the codes from the thread's first element on.
+/// The codes of a thread's two rows and of the columns of its VALUES totals.
 template <int VALUES>
-__device__ __forceinline__ void undo_scaling(const unsigned char* rows, const unsigned char* columns,
-                                             float (&totals)[VALUES]) {
-  constexpr float SMALLEST_NORMAL = 0x1p-126F;
-  const float of_rows[2] = {undoing(rows[0]), undoing(rows[8])};
+struct LineCodes {
+  unsigned char rows[2];
+  uchar2 columns[VALUES / 4];
+
+  /// `first_row` and `first_column` are the codes from the thread's first element on.
+  __device__ __forceinline__ LineCodes(const unsigned char* first_row, const unsigned char* first_column)
+      : rows{first_row[0], first_row[8]} {
 #pragma unroll
-  for (int pair = 0; pair < VALUES / 4; ++pair) {
-    const uchar2 codes = *reinterpret_cast<const uchar2*>(columns + pair * 8);
-    const float of_columns[2] = {undoing(codes.x), undoing(codes.y)};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float factor = of_rows[i / 2] * of_columns[i % 2];
-      totals[pair * 4 + i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
+    for (int pair = 0; pair < VALUES / 4; ++pair) {
+      columns[pair] = *reinterpret_cast<const uchar2*>(first_column + pair * 8);
     }
   }
-}
-template <class Workspace>
-__device__ __forceinline__ void undo_scaling(const Workspace& workspace, const TilePlace& tile, float (&totals)[64]) {
-  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles();
-  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles();
-  undo_scaling(workspace.scaling(a_tile)->rows + first_row(threadIdx.x),
-               workspace.scaling(b_tile)->rows + first_column(threadIdx.x), totals);
+};
+
+/// Undoes the scaling of totals. They become Inf or NaN, so that their elements of C are computed again, if their row
+/// or column has no scale, or if the product of both factors is no normal float. All other results are right: with
+/// factors of a larger product they would be near Inf, and with one of a smaller product denormal.
+template <int VALUES>
+__device__ __forceinline__ void undo_scaling(const LineCodes<VALUES>& codes, float (&totals)[VALUES]) {
+  constexpr float SMALLEST_NORMAL = 0x1p-126F;
+  const float of_rows[2] = {undoing(codes.rows[0]), undoing(codes.rows[1])};
+  float of_columns[VALUES / 2];
+  float smallest = INFINITY;
+#pragma unroll
+  for (int i = 0; i < VALUES / 2; ++i) {
+    of_columns[i] = undoing(i % 2 == 0 ? codes.columns[i / 2].x : codes.columns[i / 2].y);
+    smallest = fminf(smallest, of_columns[i]);
+  }
+  if (smallest * fminf(of_rows[0], of_rows[1]) >= SMALLEST_NORMAL) {  // as good as always
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) {
+      totals[i] *= of_rows[i / 2 % 2] * of_columns[i / 4 * 2 + i % 2];
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < VALUES; ++i) {
+    const float factor = of_rows[i / 2 % 2] * of_columns[i / 4 * 2 + i % 2];
+    totals[i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
+  }
 }
 
 /// Puts the maxima back to 0, each consumer a part of them.

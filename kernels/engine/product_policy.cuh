@@ -35,6 +35,30 @@ struct Scalars {
   float beta;
 };
 
+/// Stores a pair of neighbours, of which C has `columns`.
+template <Access ACCESS>
+__device__ __forceinline__ void store_pair(float* c, const float (&values)[2], int columns, const Scalars& scalars) {
+  if (ACCESS == Access::float2) {
+    update2(c, values, scalars.alpha, scalars.beta);
+  } else {
+    update(c[0], values[0], scalars.alpha, scalars.beta);
+    if (columns > 1) {
+      update(c[1], values[1], scalars.alpha, scalars.beta);
+    }
+  }
+}
+
+/// Whether the sums of all pairs are finite.
+template <int VALUES>
+__device__ __forceinline__ bool all_finite(const float (&sums)[VALUES]) {
+  float zero = 0.0F;
+#pragma unroll
+  for (int i = 0; i < VALUES; i += 2) {
+    zero = fmaf(sums[i] + sums[i + 1], 0.0F, zero);  // NaN from the first pair on that is not finite
+  }
+  return zero == 0.0F;
+}
+
 /// Stores a thread's pairs whose sums are finite, and returns a bit for each of the others. `rows` are the addresses of
 /// its first elements in two rows of C, and `columns` how many columns C has from there on.
 template <Access ACCESS, int VALUES>
@@ -48,18 +72,20 @@ __device__ __forceinline__ unsigned store_pairs(float* const (&rows)[2], const i
     if (!(std::fabs(values[0] + values[1]) < INFINITY)) {
       not_finite |= 1U << static_cast<unsigned>(pair);
     } else if (column < columns[pair % 2]) {
-      float* const c = rows[pair % 2] + column;
-      if (ACCESS == Access::float2) {
-        update2(c, values, scalars.alpha, scalars.beta);
-      } else {
-        update(c[0], values[0], scalars.alpha, scalars.beta);
-        if (column + 1 < columns[pair % 2]) {
-          update(c[1], values[1], scalars.alpha, scalars.beta);
-        }
-      }
+      store_pair<ACCESS>(rows[pair % 2] + column, values, columns[pair % 2] - column, scalars);
     }
   }
   return not_finite;
+}
+
+/// store_pairs() of finite sums, all within C: no store waits for a branch.
+template <Access ACCESS, int VALUES>
+__device__ __forceinline__ void store_all_pairs(float* const (&rows)[2], const float (&sums)[VALUES],
+                                                const Scalars& scalars) {
+#pragma unroll
+  for (int pair = 0; pair < VALUES / 2; ++pair) {
+    store_pair<ACCESS>(rows[pair % 2] + pair / 2 * 8, {sums[2 * pair], sums[2 * pair + 1]}, 2, scalars);
+  }
 }
 
 /// C = alpha * sums + beta * C for a thread's elements of one tile of B, the first at `first_row` and `first_col`.
@@ -73,9 +99,15 @@ __device__ __forceinline__ void store_sums(const typename Policy::Problem& p, st
   float* const rows[2] = {c, c + 8 * p.ldc};
   const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
   const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+  constexpr int SPAN = VALUES / 4 * 8 - 6;  // columns from the thread's first element to its last
+  const bool whole = columns[0] >= SPAN && columns[1] >= SPAN;
+  unsigned not_finite = 0;
   // Once for a beta of 0, so that not every pair asks for it.
-  const unsigned not_finite = scalars.beta == 0.0F ? store_pairs<ACCESS>(rows, columns, sums, {scalars.alpha, 0.0F})
-                                                   : store_pairs<ACCESS>(rows, columns, sums, scalars);
+  if (scalars.beta == 0.0F && whole && all_finite(sums)) {
+    store_all_pairs<ACCESS>(rows, sums, {scalars.alpha, 0.0F});
+  } else {
+    not_finite = store_pairs<ACCESS>(rows, columns, sums, scalars);
+  }
   Policy::recompute(p, first_row, first_col, not_finite, scalars);
 }
 
@@ -99,9 +131,6 @@ struct OneProduct {
 
   /// The kernel begins with it. A barrier of the block follows.
   __device__ __forceinline__ static void before_first_tile() {}
-
-  /// By the producer thread, when it has started the copies of all operands of a tile that the block stores.
-  __device__ __forceinline__ static void prefetch(const Problem&, const Tile&) {}
 
   /// Whether store() takes the sums of all tiles of B at a time.
   static constexpr bool STORES_ALL_TILES = false;

@@ -91,7 +91,8 @@ __device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& 
   ring.advance();
 }
 
-/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
+/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B. Where
+/// the order of k does not matter, every other round goes back along k: its first k-tiles are in the L2 still.
 template <class Policy, class Workspace>
 __device__ __forceinline__ void produce(const typename Policy::Problem& p, const Schedule& schedule,
                                         const Workspace& workspace, Rings<typename Policy::Shape::Scheme> rings) {
@@ -105,17 +106,17 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
     griddepcontrol_wait();  // returns at once when the kernel before has ended
     const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
     const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
-    for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
-      if (segment.tile < schedule.whole) {
+    const bool whole = segment.tile < schedule.whole;
+    const bool back = Scheme::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
+    for (int i = 0; i < segment.count; ++i) {
+      const int k_tile = segment.first + (back ? segment.count - 1 - i : i);
+      if (whole) {
         window.advance();
       }
       copy_tile<Scheme>(rings.a, workspace, a_first + k_tile);
       for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
         copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
       }
-    }
-    if (segment.first == 0) {  // this block stores the tile
-      Policy::prefetch(p, tile);
     }
   }
 }

@@ -19,6 +19,7 @@ struct Bf16x6 {
   static constexpr int PRODUCTS = 6;
   // Rows have no scale of their own: BF16 has as many binades as a float.
   static constexpr int ROW_STEP = LARGEST_SPREAD + 1;
+  static constexpr bool EXACT_SUMS = false;
   static constexpr int A_SLOTS = 2;
   static constexpr int B_SLOTS = 2;
 };
@@ -30,6 +31,7 @@ struct Fp16x3 {
   static constexpr int TERMS = 2;
   static constexpr int PRODUCTS = 3;
   static constexpr int ROW_STEP = 16;  // binades
+  static constexpr bool EXACT_SUMS = false;
   static constexpr int A_SLOTS = 3;
   static constexpr int B_SLOTS = 4;
 };
@@ -39,6 +41,7 @@ struct Int8x6 {
   static constexpr int BK = WGMMA_ROW_BYTES;  // of integers of a byte
   static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
+  static constexpr bool EXACT_SUMS = true;  // in any order of k
   static constexpr int A_SLOTS = 2;
   static constexpr int B_SLOTS = 2;
 };

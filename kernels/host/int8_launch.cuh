@@ -29,9 +29,10 @@ struct SplitKernels {
   void (*maxima)(Problem, void*);
   void (*maxima_scalar)(Problem, void*);  ///< where rows of A do not split into aligned groups of four
   void (*split)(Problem, void*, void*);
-  void (*split_scalar)(Problem, void*, void*);  ///< likewise
-  void (*split_lines)(Problem, void*, int);     ///< instead of maxima and split, where k is short enough
-  void (*split_lines_scalar)(Problem, void*, int);
+  void (*split_scalar)(Problem, void*, void*);          ///< likewise
+  void (*split_lines)(Problem, void*, LinesOfCluster);  ///< instead of maxima and split, where k is short enough
+  void (*split_lines_scalar)(Problem, void*, LinesOfCluster);
+  int largest_cluster = 1;  ///< of blocks of split_lines: 1 where devices need not have clusters
 };
 
 /// All kernels of chapter 13.
@@ -40,6 +41,18 @@ struct Kernels : SplitKernels {
   void (*multiply_scalar)(Problem, void*, void*, Schedule);  ///< where rows of C do not split into aligned pairs
 };
 
+/// Enqueues a kernel that splits whole lines.
+template <class... Parameters, class... Arguments>
+void launch_lines(const LinesOfCluster& share, const Problem& p, cudaStream_t stream, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
+  if (share.blocks == 1) {
+    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, arguments...);
+  } else {
+    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream).enqueue(kernel, arguments...);
+  }
+}
+
 /// Enqueues the kernels that write digits, with `follow` for one that reads what the kernel before it has written:
 /// launch() or launch_dependent().
 template <class Follow>
@@ -47,11 +60,10 @@ void launch_split(const SplitKernels& kernels, const Problem& p, void* maxima, v
                   const Follow& follow) {
   const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda);
   const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
-  const int lines = lines_of_block(k_tiles_of<Int8x6>(p));
-  if (lines > 0) {
-    launch(vector_access ? kernels.split_lines : kernels.split_lines_scalar,
-           (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / lines), dim3(SPLIT_THREADS), 0, stream, p, operands,
-           lines);
+  const LinesOfCluster share = lines_of_cluster(k_tiles_of<Int8x6>(p), kernels.largest_cluster);
+  if (share.lines > 0) {
+    launch_lines(share, p, stream, vector_access ? kernels.split_lines : kernels.split_lines_scalar, p, operands,
+                 share);
   } else {
     launch(vector_access ? kernels.maxima : kernels.maxima_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima);
     follow(vector_access ? kernels.split : kernels.split_scalar, tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima,

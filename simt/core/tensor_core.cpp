@@ -135,44 +135,54 @@ std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std:
   // Of rows a register of A holds neighbouring k, of columns one of B does: of four groups of lanes one after the
   // other. The next register of A is eight rows further down, and the one after the next 4 * per_register k further.
   const unsigned per_register = format == MmaFormat::tf32 ? 1 : 2;
-  std::array<float, 4> d;
-  for (unsigned i = 0; i < d.size(); ++i) {
-    const unsigned half = i / 2;    // of the rows
-    const unsigned row = lane / 4;  // in it
-    const unsigned col = lane % 4 * 2 + i % 2;
-    double sum = c[i];
-    for (unsigned group = 0; group < k / (4 * per_register); ++group) {
-      for (unsigned q = 0; q < 4; ++q) {
-        for (unsigned number = 0; number < per_register; ++number) {
-          sum += numbers[row * 4 + q].a[(group * 2 + half) * per_register + number] *
-                 numbers[col * 4 + q].b[group * per_register + number];
+  const unsigned row = lane / 4;  // in a half of the rows
+  const unsigned column = lane % 4 * 2;
+  std::array<double, 4> sums;
+  for (unsigned i = 0; i < sums.size(); ++i) {
+    sums[i] = c[i];
+  }
+  for (unsigned group = 0; group < k / (4 * per_register); ++group) {
+    for (unsigned q = 0; q < 4; ++q) {
+      for (unsigned number = 0; number < per_register; ++number) {
+        for (unsigned i = 0; i < sums.size(); ++i) {  // of two rows and two columns
+          sums[i] += numbers[row * 4 + q].a[(group * 2 + i / 2) * per_register + number] *
+                     numbers[(column + i % 2) * 4 + q].b[group * per_register + number];
         }
       }
     }
-    d[i] = rounded_towards_zero(sum);
+  }
+  std::array<float, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    d[i] = rounded_towards_zero(sums[i]);
   }
   return d;
 }
 
 std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
                                                const std::array<std::int32_t, 4>& c) {
-  using Integers = std::array<std::int8_t, sizeof(std::uint32_t)>;
   constexpr unsigned GROUP_LANES = 4;
-  constexpr unsigned GROUPS = INTEGER_MMA_K / (GROUP_LANES * sizeof(Integers));
-  std::array<std::int32_t, 4> d;
-  for (unsigned i = 0; i < d.size(); ++i) {
-    const unsigned half = i / 2;  // of the rows
+  constexpr unsigned GROUPS = INTEGER_MMA_K / (GROUP_LANES * sizeof(std::uint32_t));
+  // Rows and columns as bytes in a row: compilers vectorise sums of their products.
+  std::array<std::array<std::uint32_t, GROUPS * GROUP_LANES>, 2> rows;
+  std::array<std::array<std::uint32_t, GROUPS * GROUP_LANES>, 2> columns;
+  for (unsigned half = 0; half < 2; ++half) {
     const unsigned row = lane / 4;
-    const unsigned col = lane % 4 * 2 + i % 2;
-    std::int32_t sum = 0;
+    const unsigned column = lane % 4 * 2 + half;
     for (unsigned group = 0; group < GROUPS; ++group) {
       for (unsigned q = 0; q < GROUP_LANES; ++q) {
-        const auto a = std::bit_cast<Integers>(operands[row * GROUP_LANES + q].a[group * 2 + half]);
-        const auto b = std::bit_cast<Integers>(operands[col * GROUP_LANES + q].b[group]);
-        for (unsigned k = 0; k < a.size(); ++k) {
-          sum += a[k] * b[k];
-        }
+        rows[half][group * GROUP_LANES + q] = operands[row * GROUP_LANES + q].a[group * 2 + half];
+        columns[half][group * GROUP_LANES + q] = operands[column * GROUP_LANES + q].b[group];
       }
+    }
+  }
+  using Integers = std::array<std::int8_t, INTEGER_MMA_K>;
+  std::array<std::int32_t, 4> d;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    const auto a = std::bit_cast<Integers>(rows[i / 2]);
+    const auto b = std::bit_cast<Integers>(columns[i % 2]);
+    std::int32_t sum = 0;
+    for (unsigned k = 0; k < a.size(); ++k) {
+      sum += a[k] * b[k];
     }
     d[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(c[i]) + static_cast<std::uint32_t>(sum));
   }

@@ -229,6 +229,45 @@ bool report(const char* name, const BoardModel& board, const std::vector<Case>& 
   return mean >= 0.98 && median >= 0.98;
 }
 
+/// Prints how far predictions of a model are from what was measured: for each kernel, at each shape, those of its
+/// fastest configuration. cuBLAS's is a time that it needs at least.
+void report_errors(const char* name, const BoardModel& board, const std::vector<Case>& cases, int multiprocessors) {
+  std::map<std::string, std::vector<double>> of_kernel;
+  for (const Case& one : cases) {
+    const GemmProblem& p = one.shape.first;
+    const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
+                               CublasTable::layout(p.a_transposed, p.b_transposed, one.shape.count)};
+    of_kernel["cublas"].push_back(cublas_microseconds(board, shape, one.shape.count) / one.cublas_us.second);
+    const auto found = one.algorithms.find(SGEMM_ACCURACY_ROWWISE);  // which may have all kernels
+    if (found == one.algorithms.end()) {
+      continue;
+    }
+    std::map<std::string, const Timed*> fastest;
+    for (const Timed& timed : found->second) {
+      const Timed*& best = fastest[timed.algorithm.kernel];
+      best = best == nullptr || timed.us.first < best->us.first ? &timed : best;
+    }
+    for (const auto& [kernel, timed] : fastest) {
+      if (board.knows(timed->algorithm.cost.method)) {
+        of_kernel[kernel].push_back(microseconds(board, timed->algorithm.cost) / timed->us.second);
+      }
+    }
+  }
+  for (auto& [kernel, ratios] : of_kernel) {
+    std::sort(ratios.begin(), ratios.end());
+    std::vector<double> errors;
+    std::transform(ratios.begin(), ratios.end(), std::back_inserter(errors),
+                   [](double ratio) { return std::fabs(std::log(ratio)); });
+    std::sort(errors.begin(), errors.end());
+    const auto percent = [](double error) { return 100 * std::expm1(error); };
+    fmt::print(
+        "{:10} {:15} predicted for {} shapes: off by {:.1f} % in the median, {:.1f} % for one of ten, "
+        "at most {:.0f} % too short and {:.0f} % too long\n",
+        name, kernel, ratios.size(), percent(errors[errors.size() / 2]), percent(errors[errors.size() * 9 / 10]),
+        100 * std::max(0.0, 1 - ratios.front()), 100 * std::max(0.0, ratios.back() - 1));
+  }
+}
+
 void write_csv(const std::string& path, const std::vector<Case>& cases, int multiprocessors) {
   std::FILE* const csv = std::fopen(path.c_str(), "w");
   fmt::print(
@@ -288,6 +327,8 @@ int run(const std::map<std::string, std::string>& options) {
     cautious.margin = margin;
     report(fmt::format("by {:.2f}", margin).c_str(), cautious, cases, multiprocessors);
   }
+  report_errors("built in", built_in, cases, multiprocessors);
+  report_errors("measured", measured, cases, multiprocessors);
   return report("measured", measured, cases, multiprocessors) ? 0 : 1;
 }
 

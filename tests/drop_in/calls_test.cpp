@@ -338,13 +338,19 @@ TEST_F(CallsTest, CublasComputesNothingThatIsToBeReproducible) {
   expect_computed(3, 1);
 }
 
-TEST_F(CallsTest, ThePlanIsOneForThePointerMode) {
+TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
   sgemm();
   fake_sgemm()->kernel = "cublas";
   context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
   sgemm();
   expect_computed(1, 1);
   EXPECT_EQ(fake_sgemm()->plans, 2);
+  context_.sm_count_target = 12;
+  sgemm();
+  EXPECT_EQ(fake_sgemm()->plans, 3);
+  cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, b_.data(), k_ + 2, &beta_,
+              c_.data(), kLd + 1);
+  EXPECT_EQ(fake_sgemm()->plans, 4);
 }
 
 TEST_F(CallsTest, CallsOfCublasReachCublas) {
@@ -434,6 +440,15 @@ TEST_F(LtMatmulTest, ProductsReachTheLibraryWithTheirArguments) {
   EXPECT_EQ(std::tuple(asked.lda, asked.ldb, asked.ldc), std::tuple(k_ + 1, k_ + 2, kLd));
   EXPECT_EQ(asked.stream, reinterpret_cast<cudaStream_t>(48));
   EXPECT_EQ(asked.multiprocessors, 9);
+}
+
+TEST_F(LtMatmulTest, ThePlanIsOneForTheBias) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU);
+  ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU_BIAS);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fake_sgemm()->plans, 2);
 }
 
 TEST_F(LtMatmulTest, AWorkspaceThatIsLargeEnoughServesTheCall) {

@@ -124,6 +124,11 @@ TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
   EXPECT_NE(unnamed.errors.find("; " SGEMM_SONAME ": "), std::string::npos) << unnamed.errors;
 }
 
+TEST_F(EnvironmentTest, ALogOfZeroIsNone) {
+  EXPECT_EQ(run("SGEMM_LOG=0").errors, "");
+  EXPECT_FALSE(std::filesystem::exists("0"));
+}
+
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
   const std::string log = folder_ / "log";
   for (int process = 1; process <= 2; ++process) {

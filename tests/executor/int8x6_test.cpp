@@ -128,7 +128,7 @@ void scale_lines(HostCase& host) {
   }
 }
 
-/// By K: how many whole lines a block splits, or 0 for maxima and digits by kernels of their own.
+/// By K: how many blocks share whole lines, how many lines they have, and maxima and digits by kernels of their own.
 class Int8x6LinesTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
 
 TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
@@ -158,7 +158,8 @@ TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
 
 INSTANTIATE_TEST_SUITE_P(LinesOfABlock, Int8x6LinesTest,
                          testing::Values(ProductCase{70, 140, 300}, ProductCase{20, 26, 1100},
-                                         ProductCase{20, 26, 2100}, ProductCase{20, 26, 4300}),
+                                         ProductCase{20, 26, 4300}, ProductCase{20, 26, 8300}, ProductCase{5, 7, 16500},
+                                         ProductCase{5, 7, 32900}),
                          [](const auto& info) { return std::to_string(info.param.k); });
 
 TEST_F(Int8x6Test, BoundFindsWrongKernels) {

@@ -50,11 +50,13 @@ bool is_lengthy(const KernelAndGroup& item) {
   return item.group.name != "primes" || item.kernel->variant == "single_sum";
 }
 
+/// Reproducible kernels have but one lengthy test, that of their bits.
 std::vector<KernelAndGroup> executed_kernels_and_groups(bool lengthy) {
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
   all.erase(std::remove_if(all.begin(), all.end(),
                            [&](const auto& item) {
-                             return !item.kernel->build(Target::for_executor) || is_lengthy(item) != lengthy;
+                             return !item.kernel->build(Target::for_executor) || is_lengthy(item) != lengthy ||
+                                    (lengthy && item.kernel->is_reproducible());
                            }),
             all.end());
   return all;

@@ -94,7 +94,7 @@ TEST(LibraryTest, LargeProductsAreNotCublass) {
   }
 }
 
-/// Sizes for which chapter 13 is predicted to be the fastest: with two kernels, and with three where k is above 4096.
+/// Sizes for which chapter 13 is predicted to be the fastest, with lines that two, four and eight blocks share.
 TEST(LibraryTest, RowwiseInEveryLayout) {
   if (!has_wgmma()) {
     GTEST_SKIP() << "chapter 13 needs wgmma";
@@ -104,7 +104,7 @@ TEST(LibraryTest, RowwiseInEveryLayout) {
     for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
       for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
         for (const std::int64_t k : {1152, 2301, 4103}) {
-          const std::int64_t m = k > 4096 ? 4986 : 3970;  // an H100's memory makes chapter 12 as fast for fewer rows
+          const std::int64_t m = k > 4096 ? 4986 : 3970;  // fewer rows may take as long with chapter 12 on an H100
           GemmCase product{m, 4100, k, order, transa, transb, -1.5F};
           product.accuracy = SGEMM_ACCURACY_ROWWISE;
           product.padding = k % 4;

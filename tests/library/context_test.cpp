@@ -1,0 +1,139 @@
+// What a handle remembers of its choices, and where the library's kernels begin.
+
+#include "context.hpp"
+
+#include "algorithms.hpp"
+#include "gemm_case.hpp"
+#include "host_blas.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// A row-major product of aligned operands, of which nothing is read.
+GemmBatch product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmBatch batch;
+  GemmProblem& p = batch.first;
+  p.m = m;
+  p.n = p.ldb = p.ldc = n;
+  p.k = p.lda = k;
+  p.alpha = 1.0F;
+  return batch;
+}
+
+/// What a context has chosen, and why.
+std::string chosen(sgemm_context& context, const GemmBatch& batch, const GemmEpilogue* epilogue) {
+  const Choice& choice = context.choice(batch, epilogue);
+  return (choice.algorithm ? choice.algorithm->configuration : "cuBLAS") + ": " + choice.reason;
+}
+
+struct Call {
+  GemmBatch batch;
+  const GemmEpilogue* epilogue = nullptr;
+};
+
+/// That a context which knows one of two calls chooses for the other as one that knows nothing.
+void expect_choices_apart(const Call& one, const Call& other, sgemm_accuracy_t accuracy) {
+  host_board() = {};
+  std::string expected[2];
+  for (const bool other_first : {false, true}) {
+    sgemm_context context;
+    context.accuracy = accuracy;
+    const Call& first = other_first ? other : one;
+    const Call& second = other_first ? one : other;
+    expected[other_first ? 1 : 0] = chosen(context, first.batch, first.epilogue);
+    sgemm_context fresh;
+    fresh.accuracy = accuracy;
+    EXPECT_EQ(chosen(context, second.batch, second.epilogue), chosen(fresh, second.batch, second.epilogue));
+  }
+  ASSERT_NE(expected[0], expected[1]) << "the choices do not differ";
+}
+
+TEST(ContextTest, ChoicesDependOnWhereTheScalarsAre) {
+  const GemmBatch on_host = product(2048, 2048, 2048);
+  GemmBatch on_device = on_host;
+  const float scalar = 1.0F;
+  on_device.first.alpha_at = on_device.first.beta_at = &scalar;
+  expect_choices_apart({on_host}, {on_device}, SGEMM_ACCURACY_FP32);
+}
+
+TEST(ContextTest, ChoicesDependOnTheAlignmentOfOperands) {
+  const GemmBatch aligned = product(640, 640, 640);
+  GemmBatch unaligned = aligned;
+  ++unaligned.first.lda;
+  expect_choices_apart({aligned}, {unaligned}, SGEMM_ACCURACY_COMPONENTWISE);
+}
+
+TEST(ContextTest, ChoicesDependOnWhetherThereIsAnythingToMultiply) {
+  const GemmBatch whole = product(2048, 2048, 2048);
+  GemmBatch nothing = whole;
+  nothing.first.alpha = 0.0F;
+  expect_choices_apart({whole}, {nothing}, SGEMM_ACCURACY_COMPONENTWISE);
+}
+
+/// An epilogue is a pass of its own behind the kernel for tall products, and moves more bytes where C is not D.
+TEST(ContextTest, ChoicesDependOnTheBytesOfAPass) {
+  const GemmBatch batch = product(16384, 128, 8192);
+  GemmEpilogue in_place;
+  in_place.activation = SGEMM_ACTIVATION_RELU;
+  GemmEpilogue to_another = in_place;
+  to_another.c_is_another_matrix = true;
+  expect_choices_apart({batch, &in_place}, {batch, &to_another}, SGEMM_ACCURACY_COMPONENTWISE);
+}
+
+/// cuBLAS has all of it then, and no copy of C is made (handle_test.cpp).
+TEST(ContextTest, AWorkspaceMayBeTooSmallForACopyOfC) {
+  const Handle handle;
+  alignas(SGEMM_WORKSPACE_ALIGNMENT) static char workspace[16384];
+  constexpr std::size_t SMALL = 256;
+  ASSERT_EQ(sgemm_set_workspace(handle, workspace, SMALL), SGEMM_STATUS_SUCCESS);
+  GemmCase scaled{20, 30, 10};
+  scaled.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+  EXPECT_EQ(GemmOperands(scaled).call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(blas_calls().workspace, workspace);
+  EXPECT_EQ(blas_calls().workspace_bytes, SMALL);
+}
+
+std::vector<std::string> kernels_for(const GemmBatch& batch, sgemm_accuracy_t accuracy) {
+  constexpr int ALL = 132;  // multiprocessors
+  std::string without;
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithms_for(batch, accuracy, ALL, ALL, without)) {
+    names.push_back(algorithm.kernel);
+  }
+  return names;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TEST(ContextTest, KernelsBeginWhereTheyWereMeasured) {
+  EXPECT_TRUE(kernels_for(product(256, 256, 255), SGEMM_ACCURACY_COMPONENTWISE).empty());
+  EXPECT_FALSE(kernels_for(product(256, 256, 256), SGEMM_ACCURACY_COMPONENTWISE).empty());
+  EXPECT_FALSE(has(kernels_for(product(2048, 2048, 127), SGEMM_ACCURACY_FP32), "09_every_shape"));
+  EXPECT_TRUE(has(kernels_for(product(2048, 2048, 128), SGEMM_ACCURACY_FP32), "09_every_shape"));
+  EXPECT_FALSE(has(kernels_for(product(2048, 2048, 1023), SGEMM_ACCURACY_ROWWISE), "13_int8x6"));
+  EXPECT_TRUE(has(kernels_for(product(2048, 2048, 1024), SGEMM_ACCURACY_ROWWISE), "13_int8x6"));
+}
+
+/// Algorithms that fill gaps alone are weighed against cuBLAS like others, and the reason says so.
+TEST(ContextTest, GapsThatCublasFillsFasterHaveTheReason) {
+  Algorithm filling;
+  filling.kernel = "filling";
+  filling.fills_gap = true;
+  filling.cost.other = 10.0;
+  const Choice choice = sgemm::choose({filling}, 5.0, ANY_WORKSPACE, "nothing fits");
+  EXPECT_FALSE(choice.algorithm);
+  EXPECT_NE(choice.reason.find("by filling, at least 5.0 us by cuBLAS"), std::string::npos) << choice.reason;
+}
+
+}  // namespace
+}  // namespace sgemm::test
