@@ -5,10 +5,7 @@
 
 #include "common/problem.hpp"
 #include "common/target.hpp"
-#include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
-#include "engine/stream_k.cuh"
-#include "ptx/cp_async_bulk.cuh"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +18,6 @@ namespace split_product {
 struct OperandPlace {
   unsigned char* terms = nullptr;
   unsigned char* scalings = nullptr;
-  bool packed = false;  ///< they were there before the call
 };
 
 /// Where those of both operands are, and the word for the progress of blocks. All lie in the GPU's memory, and the host
@@ -34,9 +30,9 @@ struct OperandPlaces {
 
 /// A number of operand tiles with their scalings behind them, as a Workspace has them.
 template <class Scheme>
-OperandPlace place_of(const void* memory, std::int64_t tiles, bool packed) {
+OperandPlace place_of(const void* memory, std::int64_t tiles) {
   auto* const terms = static_cast<unsigned char*>(const_cast<void*>(memory));
-  return {terms, terms + tiles * OperandTile<Scheme>::BYTES, packed};
+  return {terms, terms + tiles * OperandTile<Scheme>::BYTES};
 }
 
 /// The places of a call. `packed_a` and `packed_b` are the operand tiles of packed operands. The others are in
@@ -48,12 +44,12 @@ OperandPlaces places_of(const Problem& p, const void* packed_a, const void* pack
   const std::int64_t b_tiles = tiles_along(p.n) * k_tiles;
   const std::int64_t split_a_tiles = packed_a == nullptr ? a_tiles : 0;
   const std::int64_t split_tiles = split_a_tiles + (packed_b == nullptr ? b_tiles : 0);
-  const OperandPlace split = place_of<Scheme>(memory, split_tiles, false);
+  const OperandPlace split = place_of<Scheme>(memory, split_tiles);
   OperandPlaces places;
-  places.a = packed_a == nullptr ? split : place_of<Scheme>(packed_a, a_tiles, true);
+  places.a = packed_a == nullptr ? split : place_of<Scheme>(packed_a, a_tiles);
   places.b = packed_b == nullptr ? OperandPlace{split.terms + split_a_tiles * OperandTile<Scheme>::BYTES,
-                                                split.scalings + split_a_tiles * SCALING_BYTES, false}
-                                 : place_of<Scheme>(packed_b, b_tiles, true);
+                                                split.scalings + split_a_tiles * SCALING_BYTES}
+                                 : place_of<Scheme>(packed_b, b_tiles);
   places.progress = reinterpret_cast<unsigned*>(split.scalings + split_tiles * SCALING_BYTES);
   return places;
 }
@@ -80,37 +76,7 @@ class PlacedOperands {
   }
   __device__ unsigned* progress() const { return places_.progress; }
 
-  /// Starts reading the first packed operand tiles of the block into the L2, by one thread. They are there while the
-  /// kernel before still splits the other operand.
-  template <class Policy, class P>
-  __device__ __forceinline__ void prefetch(const P& p, const Schedule& schedule) const {
-    Work work(schedule);
-    if (!(places_.a.packed || places_.b.packed) || work.done(schedule)) {
-      return;
-    }
-    const Segment segment = work.next(schedule);
-    const Tile tile = Policy::tile_at(p, segment.tile);
-    const int count = segment.count < PREFETCHED ? segment.count : PREFETCHED;
-#pragma unroll 1
-    for (int k_tile = segment.first; k_tile < segment.first + count; ++k_tile) {
-      if (places_.a.packed) {
-        prefetch_tile(std::int64_t{tile.a} * k_tiles_ + k_tile);
-      }
-      for (int b_tile = tile.b; places_.b.packed && b_tile < tile.b + tile.b_tiles; ++b_tile) {
-        prefetch_tile(of_a_ + std::int64_t{b_tile} * k_tiles_ + k_tile);
-      }
-    }
-  }
-
  private:
-  /// k-tiles of a block. Of all blocks they fit into the L2, and take longer to read than a small operand to split.
-  static constexpr int PREFETCHED = 4;
-
-  __device__ __forceinline__ void prefetch_tile(std::int64_t tile) const {
-    prefetch_bulk_to_l2(terms(tile), OperandTile<Scheme>::BYTES);
-    prefetch_bulk_to_l2(scaling(tile), SCALING_BYTES);
-  }
-
   int k_tiles_;
   int a_tiles_;
   std::int64_t of_a_;  ///< operand tiles

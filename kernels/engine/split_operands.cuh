@@ -98,9 +98,6 @@ class Workspace {
   }
   /// The word for the progress of the blocks that multiply. The kernel that splits resets it.
   __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(scaling(count_)); }
-  /// Starts reading what is there before the kernel that splits has ended: nothing.
-  template <class Policy, class P, class Schedule>
-  __device__ void prefetch(const P&, const Schedule&) const {}
 
  private:
   static constexpr int PROGRESS_BYTES = 16;  // so that what follows in memory is aligned

@@ -99,7 +99,6 @@ __device__ __forceinline__ void produce(const typename Policy::Problem& p, const
   using Scheme = typename Policy::Shape::Scheme;
   Work work(schedule);
   ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
-  workspace.template prefetch<Policy>(p, schedule);
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     const Tile tile = Policy::tile_at(p, segment.tile);

@@ -15,9 +15,6 @@ inline namespace SGEMM_TARGET {
 // memory to the shared address `destination`, both aligned to 16 bytes. The bytes count for the current phase of
 // `barrier`, whose number of bytes mbarrier_arrive_expect_tx has set. Threads that have waited for that phase may read
 // them.
-//
-// prefetch_bulk_to_l2(source, bytes): starts reading `bytes` in global memory into the L2; both as above. Nothing waits
-// for it.
 
 #ifdef __CUDACC__
 
@@ -33,22 +30,12 @@ __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* 
 #endif
 }
 
-__device__ __forceinline__ void prefetch_bulk_to_l2(const void* source, unsigned bytes) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
-#else
-  __trap();
-#endif
-}
-
 #else  // the executor's
 
 inline void cp_async_bulk(unsigned destination, const void* source, unsigned bytes, unsigned barrier,
                           simt::Site site = simt::Site::current()) {
   simt::bulk_copy(destination, source, bytes, barrier, site);
 }
-
-inline void prefetch_bulk_to_l2(const void*, unsigned) {}
 
 #endif
 
