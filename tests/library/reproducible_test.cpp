@@ -143,7 +143,8 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
-/// Where it was measured to be the faster one, and nowhere else.
+/// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass for
+/// maxima, which it has no more.
 TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
   for (const auto& [rows, n, k, few] : {std::tuple{1, 4096, 4096, true},
                                         {32, 4096, 4096, true},
@@ -151,7 +152,7 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
                                         {128, 4096, 4096, false},
                                         {32, 14336, 4096, true},
                                         {64, 14336, 4096, false},
-                                        {64, 4096, 14336, true},
+                                        {64, 4096, 14336, false},
                                         {128, 4096, 14336, false}}) {
     GemmBatch product;
     product.first.m = rows;
