@@ -45,9 +45,9 @@ std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return
 
 constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144, 20};
 constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144, 20};
-constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 40};  // of 16 whole lines each
+constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 80};  // of 8 whole lines each
 constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 64, 144, 20, "128x128", true};
-constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 40, "", true};
+constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 80, "", true};
 
 const Build& build_of(const Splitting& splitting) {
   return std::find_if(kernels().begin(), kernels().end(),
@@ -142,16 +142,16 @@ INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16
                          [](const auto& info) { return test_name(info.param.kernel); });
 
 TEST(CountedMaxima, AreAPassOfTheirOwnWhereLinesAreTooLongForABlock) {
-  if (!build_of(INT8X6)) {
-    GTEST_SKIP() << "this build has no " << INT8X6 << " to count";
+  if (!build_of(INT8X6_MMA)) {
+    GTEST_SKIP() << "this build has no " << INT8X6_MMA << " to count";
   }
   constexpr std::int64_t K_TILES = 33;
   constexpr std::int64_t LONG_LINES = 128;  // of each operand
   constexpr std::int64_t LONG_K = K_TILES * 128;
-  const std::vector<LaunchCounts> launches = count(INT8X6, LONG_LINES, LONG_LINES, LONG_K);
+  const std::vector<LaunchCounts> launches = count(INT8X6_MMA, LONG_LINES, LONG_LINES, LONG_K);
   ASSERT_EQ(launches.size(), 3U);
   const LaunchCounts& maxima = launches.front();
-  EXPECT_EQ(maxima.function.substr(0, 21), "int8x6_maxima_kernel<");
+  EXPECT_EQ(maxima.function.substr(0, 25), "int8x6_mma_maxima_kernel<");
   EXPECT_EQ(operands_read(maxima), 2 * LONG_LINES * LONG_K * 4);
   EXPECT_EQ(operands_read(launches[1]), 2 * LONG_LINES * LONG_K * 4);
   // An atomic for each line of an operand tile. Two threads have each column of B there.
