@@ -61,7 +61,8 @@ __device__ __forceinline__ void store_row(float* to, bool inside, const ColumnsO
     const int at = j * LANES_N;
     if (columns.by_four) {
       if (inside && at < columns.left) {
-        store_float4(to + at, float4{x[j], x[j + 1], x[j + 2], x[j + 3]});
+        // A plain store would be split: the other branch has stores to the same places.
+        __stwt(reinterpret_cast<float4*>(to + at), float4{x[j], x[j + 1], x[j + 2], x[j + 3]});
       }
     } else {
 #pragma unroll

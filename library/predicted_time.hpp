@@ -58,8 +58,8 @@ struct Splitting {
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3, 3, 4};
-constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 12};
+constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3, 3};
+constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 8};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.

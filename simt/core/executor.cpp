@@ -57,7 +57,7 @@ class Workers {
   /// Runs a launch. An empty `make` stands for no watcher, and an empty `done` for no call after a block.
   void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
            const std::function<void(Watcher&, std::uint64_t)>& done) {
-    if (launch.cluster > 1 && numbers != nullptr) {
+    if (launch.cluster > 1 && numbers != nullptr && !are_whole_clusters(*numbers, launch.cluster)) {
       throw NotSupported("the executor can not run some blocks of a cluster alone");
     }
     start(launch.cluster);
@@ -81,6 +81,16 @@ class Workers {
   }
 
  private:
+  /// Whether the blocks are those of one cluster after the other.
+  static bool are_whole_clusters(const std::vector<std::uint64_t>& numbers, unsigned cluster) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i] % cluster != i % cluster || numbers[i] / cluster != numbers[i - i % cluster] / cluster) {
+        return false;
+      }
+    }
+    return numbers.size() % cluster == 0;
+  }
+
   /// Sees to it that there are so many OS threads. Blocks of a cluster take one each, and all of them wait in vain for
   /// one that does not run.
   void start(unsigned count) {
@@ -131,7 +141,7 @@ class Workers {
       const std::uint64_t row = number / launch.grid.x;
       block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
                  static_cast<unsigned>(row / launch.grid.y)},
-                number, clusters_.empty() ? nullptr : &clusters_[number / launch.cluster]);
+                number, clusters_.empty() ? nullptr : &clusters_[position / launch.cluster]);
       if (*block_done_) {
         (*block_done_)(*watcher, position);
       }

@@ -16,8 +16,9 @@ namespace simt {
 /// Makes an OS thread's watcher at the begin of a launch, on that thread. The watcher will watch the given block.
 using MakeWatcher = std::function<std::shared_ptr<Watcher>(Block&)>;
 
-/// Runs the blocks `numbers` in this order, or all blocks if it is null. After each block, the OS thread that ran it
-/// calls `done` with its watcher and the position in `numbers`. Throws as run() does.
+/// Runs the blocks `numbers` in this order, or all blocks if it is null. Of a cluster they are all blocks in a row.
+/// After each block, the OS thread that ran it calls `done` with its watcher and the position in `numbers`. Throws as
+/// run() does.
 void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
                         const std::function<void(Watcher&, std::uint64_t position)>& done);
 

@@ -226,7 +226,9 @@ class LaunchCounter {
   }
 
   LaunchCounts run() {
-    blocks_ = execute({0});
+    std::vector<std::uint64_t> first_cluster(launch_.cluster);
+    std::iota(first_cluster.begin(), first_cluster.end(), 0);
+    blocks_ = execute(first_cluster);
     counts_.function = name_of_kernel(blocks_.front().first_code);
     const BlockCounts& first = blocks_.front();
     const double of_block =
@@ -278,10 +280,10 @@ class LaunchCounter {
   }
 
   void run_whole() {
-    std::vector<std::uint64_t> rest(counts_.blocks - 1);
-    std::iota(rest.begin(), rest.end(), 1);
-    counts_.blocks_executed = 1;
-    blocks_.resize(1);
+    std::vector<std::uint64_t> rest(counts_.blocks - launch_.cluster);
+    std::iota(rest.begin(), rest.end(), launch_.cluster);
+    counts_.blocks_executed = launch_.cluster;
+    blocks_.resize(launch_.cluster);
     std::vector<BlockCounts> others = execute(rest);
     std::move(others.begin(), others.end(), std::back_inserter(blocks_));
     counts_.placed.resize(counts_.blocks);
@@ -306,7 +308,7 @@ class LaunchCounter {
   LaunchCounts counts_;
   Flops flops_;
   Sum sum_;
-  std::vector<BlockCounts> blocks_;  ///< the first, at least
+  std::vector<BlockCounts> blocks_;  ///< those of the first cluster, at least
   double expected_accesses_ = 0.0;   ///< with what takes as long on tensor cores
 };
 
@@ -370,6 +372,9 @@ std::optional<std::string> LaunchCounter::run_samples() {
   if (std::any_of(arrays_.begin(), arrays_.end(),
                   [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
     return "its blocks have a workspace in which they may depend on each other";
+  }
+  if (launch_.cluster > 1) {
+    return "its blocks work in clusters";
   }
   const std::optional<std::vector<Place>> places = find_places();
   if (!places) {

@@ -1,6 +1,6 @@
 // What packed weights gain: the library with and without them, and cuBLAS in FP32, in turns and with a cold L2.
 //
-//     packed_benchmark [FILE.csv]      packed.csv without it
+//     packed_benchmark [FILE.csv [TOKENS]]      packed.csv without it, products of at most so many tokens
 //
 // Exit status: 0 fine, 2 usage, 3 where a call fails.
 //
@@ -21,10 +21,12 @@
 #include <fmt/os.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <optional>
@@ -103,7 +105,7 @@ Algorithm fastest(const GemmBatch& product, sgemm_accuracy_t accuracy, int multi
   return choose_fastest(all, ANY_WORKSPACE, without).algorithm.value();
 }
 
-void run(const std::string& file) {
+void run(const std::string& file, std::int64_t most_tokens) {
   int multiprocessors = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
   Measurement measurement(std::size_t{1} << 26U);
@@ -115,6 +117,9 @@ void run(const std::string& file) {
     for (const auto& [accuracy, name] : ACCURACIES) {
       const PackedTiles tiles = weight.packed(method_of_packed(accuracy, k).value());
       for (const std::int64_t m : TOKENS) {
+        if (m > most_tokens) {
+          break;
+        }
         const GemmBatch plain = contiguous(m, n, k, false, true);
         GemmBatch packed = plain;
         packed.first.packed = tiles;
@@ -153,12 +158,13 @@ void run(const std::string& file) {
 }  // namespace sgemm
 
 int main(int argc, char** argv) {
-  if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-    fmt::print(stderr, "usage: packed_benchmark [FILE.csv]\n");
+  const long most_tokens = argc > 2 ? std::strtol(argv[2], nullptr, 10) : LONG_MAX;
+  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || most_tokens <= 0) {
+    fmt::print(stderr, "usage: packed_benchmark [FILE.csv [TOKENS]]\n");
     return 2;
   }
   try {
-    sgemm::run(argc > 1 ? argv[1] : "packed.csv");
+    sgemm::run(argc > 1 ? argv[1] : "packed.csv", most_tokens);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 3;

@@ -59,13 +59,15 @@ TEST_P(PackedProductTest, HasTheSameBits) {
         const sgemm_plan_t plan = plan_of_packed(handle, operands, a, b);
         SCOPED_TRACE(product.describe() + " by " + plan.kernel + " " + plan.configuration + ", without by " +
                      plain.kernel + " " + plain.configuration);
-        EXPECT_NE(std::string(plan.configuration).find("packed"), std::string::npos);
+        const bool reads_packed = std::string(plan.configuration).find("packed") != std::string::npos;
+        // Packed for 13, and 12 may be as fast without it.
+        EXPECT_TRUE(reads_packed || product.accuracy == SGEMM_ACCURACY_ROWWISE);
         operands.c.memory().host() = before;
         operands.c.memory().upload();
         ASSERT_EQ(call_packed(handle, operands, a, b), SGEMM_STATUS_SUCCESS);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         expected.check(operands);
-        if (std::string(plan.kernel) == plain.kernel) {
+        if (reads_packed && std::string(plan.kernel) == plain.kernel) {
           ++compared;
           EXPECT_EQ(std::string(plan.configuration).rfind(std::string(plain.configuration) + " packed", 0), 0);
           EXPECT_TRUE(same_bits(operands.c.memory().host(), bits));

@@ -348,12 +348,13 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 8192), "12_fp16x3");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 8192), "13_int8x6");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_T, 1024), "12_fp16x3");
-  EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_T, 512), "cublas");
-  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_T, 512), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_ROWWISE, SGEMM_OP_T, 512), "09_every_shape");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_T, 512), "09_every_shape");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 100), "cublas");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 0), "none");
   EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 300, 1000), "12_fp16x3");
-  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 200, 1000), "cublas");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 200, 1000), "12_fp16x3");
+  EXPECT_EQ(kernel(SGEMM_ACCURACY_NORMWISE, SGEMM_OP_N, 191, 1000), "cublas");
 
   const sgemm_plan_t plan = plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, 3);
   EXPECT_STREQ(plan.configuration, "128x256 stacked");
@@ -365,7 +366,8 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, INT_MAX).launches, INT_MAX)
       << "2^30 launches of two kernels";
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
-  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 8192, 1).launches, 3);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 8192, 1).launches, 2);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 40000, 1).launches, 3);
 
   sgemm_plan_t by_address{};
   const auto plan_by_address = [&](std::int64_t lda) {

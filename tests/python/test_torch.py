@@ -539,6 +539,7 @@ def test_weights_are_packed_where_they_need_no_gradient(library, packing):
     assert len(packed._table) == 0
     with torch.no_grad():
         assert of() == 1
+    assert torch.func.functional_call(of, {"linear.weight": torch.ones(5, 3)}, ()) == 0
     with torch.inference_mode():
         of.linear.weight = torch.nn.Parameter(torch.ones(5, 3), requires_grad=False)
         assert of() == 0, "it has no version"

@@ -100,7 +100,8 @@ def _weights_of(module: torch.nn.Module) -> list[torch.Tensor]:
 
 def _is_eligible(weight: torch.Tensor) -> bool:
     return (
-        weight.device.type == DEVICE
+        type(weight) is torch.nn.Parameter  # what stands for one in torch.func or a fake mode may have no memory
+        and weight.device.type == DEVICE
         and weight.dtype == torch.float32
         and weight.dim() == 2
         and weight.stride(1) == 1

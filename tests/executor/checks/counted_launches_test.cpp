@@ -141,13 +141,26 @@ TEST_P(CountedLaunches, HaveTheCountsOfTheirPages) {
 INSTANTIATE_TEST_SUITE_P(Chapters, CountedLaunches, testing::Values(BF16X6, FP16X3, INT8X6, FP16X3_MMA, INT8X6_MMA),
                          [](const auto& info) { return test_name(info.param.kernel); });
 
+constexpr std::int64_t K_TILES_OF_LONG_LINES = 33;  // one more than a block has of a line
+constexpr std::int64_t LONG_LINES = 128;            // of each operand
+constexpr std::int64_t LONG_K = K_TILES_OF_LONG_LINES * 128;
+
+TEST(CountedClusters, ReadLongLinesOnce) {
+  if (!build_of(INT8X6)) {
+    GTEST_SKIP() << "this build has no " << INT8X6 << " to count";
+  }
+  const std::vector<LaunchCounts> launches = count(INT8X6, LONG_LINES, LONG_LINES, LONG_K);
+  ASSERT_EQ(launches.size(), 2U);
+  const LaunchCounts& split = launches.front();
+  EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(2 * LONG_LINES / 8 * 4)) << "8 lines by a cluster of 4 blocks";
+  EXPECT_EQ(split.blocks_executed, split.blocks);
+  EXPECT_EQ(operands_read(split), 2 * LONG_LINES * LONG_K * 4);
+}
+
 TEST(CountedMaxima, AreAPassOfTheirOwnWhereLinesAreTooLongForABlock) {
-  if (!build_of(INT8X6_MMA)) {
+  if (!build_of(INT8X6_MMA)) {  // which has no clusters
     GTEST_SKIP() << "this build has no " << INT8X6_MMA << " to count";
   }
-  constexpr std::int64_t K_TILES = 33;
-  constexpr std::int64_t LONG_LINES = 128;  // of each operand
-  constexpr std::int64_t LONG_K = K_TILES * 128;
   const std::vector<LaunchCounts> launches = count(INT8X6_MMA, LONG_LINES, LONG_LINES, LONG_K);
   ASSERT_EQ(launches.size(), 3U);
   const LaunchCounts& maxima = launches.front();
@@ -155,7 +168,7 @@ TEST(CountedMaxima, AreAPassOfTheirOwnWhereLinesAreTooLongForABlock) {
   EXPECT_EQ(operands_read(maxima), 2 * LONG_LINES * LONG_K * 4);
   EXPECT_EQ(operands_read(launches[1]), 2 * LONG_LINES * LONG_K * 4);
   // An atomic for each line of an operand tile. Two threads have each column of B there.
-  EXPECT_EQ(bytes_of(maxima, AccessKind::global_store, "workspace"), 3 * LONG_LINES * K_TILES * 4);
+  EXPECT_EQ(bytes_of(maxima, AccessKind::global_store, "workspace"), 3 * LONG_LINES * K_TILES_OF_LONG_LINES * 4);
   // The product puts the maxima of all lines back to 0.
   EXPECT_EQ(bytes_of(launches.back(), AccessKind::global_store, "workspace"), 2 * LONG_LINES * 4);
 }
