@@ -115,9 +115,6 @@ CublasRates fit_cublas(const std::vector<TimedProduct>& times) {
     }
     return sum;
   };
-  // What a product reached is near what cuBLAS can reach, where the search would leave a rate that no time depends on.
-  constexpr double FARTHEST = 2.0;
-  const CublasRates reached = best;
   double least = loss(best);
   for (double step = 0.25; step > 0.002;) {
     bool better = false;
@@ -125,9 +122,6 @@ CublasRates fit_cublas(const std::vector<TimedProduct>& times) {
       for (const double factor : {1.0 + step, 1.0 / (1.0 + step)}) {
         CublasRates other = best;
         other.*rate *= factor;
-        if (other.*rate > FARTHEST * reached.*rate || other.*rate < reached.*rate / FARTHEST) {
-          continue;
-        }
         if (const double of_other = loss(other); of_other < least) {
           best = other;
           least = of_other;

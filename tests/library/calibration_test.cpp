@@ -109,7 +109,8 @@ std::vector<TimedProduct> cublas_times(const CublasRates& rates, const std::vect
 }
 
 TEST(FitTest, ConstantsOfCublasAreThoseOfItsFastProducts) {
-  const CublasRates rates = other_board().cublas;
+  CublasRates rates = other_board().cublas;
+  rates.bytes = 0.4e6;  // so low that memory limits some of the products
   for (const std::vector<double>& factors : {std::vector{1.0}, {1.0, 1.0, 1.0, 1.25, 1.1}}) {
     const CublasRates fitted = fit_cublas(cublas_times(rates, factors));
     EXPECT_NEAR(fitted.call / rates.call, 1.0, 0.03);
