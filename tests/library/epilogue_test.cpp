@@ -69,7 +69,7 @@ TEST_P(EpilogueTest, SizesOnBothSidesOfTiles) {
   for (const EpilogueKind& kind : EPILOGUES) {
     GemmCase product = with(131, 259, 67, along_k);
     product.alpha = -1.5F;
-    product.beta = 0.5F;
+    product.beta = -0.5F;
     expect_right_in_every_algorithm(product, kind);
     along_k = !along_k;
   }
