@@ -29,6 +29,7 @@ from tools.limits import implausible, multiply_adds
 from tools.results import (
     ACCURACY_FILE,
     ENERGY_FILE,
+    FIRST_BOARD_FILE,
     OTHER_BOARD_FILE,
     SUSTAINED_FILE,
     ResultsError,
@@ -50,6 +51,7 @@ PROTOCOLS = {
     "warm.json": {**BURSTS, "l2": "warm"},
     "shapes*.json": {**BURSTS, "l2": "cold"},
     OTHER_BOARD_FILE: {**BURSTS, "l2": "cold"},
+    FIRST_BOARD_FILE: {**BURSTS, "l2": "cold"},
     ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
     SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
     "end-to-end.json": {**PROTOCOL, "time": "end-to-end"},

@@ -35,10 +35,11 @@ SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
 ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
-OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board
+OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board,
+FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at the same commit
 # What scripts/measure_device.sh writes, and may not have written yet.
 LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
-LATER_FILES += (OTHER_BOARD_FILE,)
+LATER_FILES += (OTHER_BOARD_FILE, FIRST_BOARD_FILE)
 LIBRARY_FILE = "library_shapes.csv"  # of tests/benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (

@@ -17,8 +17,9 @@ RESULTS = ROOT / "results" / "nvidia-h200"
 HOST_CODE = ("executor", "many_gpus", "14_many_gpus.cpp", "host/kernel.hpp", "host/registry.cpp")
 DEVICE_CODE = ("kernels", *(f":!kernels/{path}" for path in HOST_CODE))
 
-# What stands in tables of its own: other people's kernels, programs with the drop-in, and the list of kernels.
-APART = ("other_kernels", "programs", "kernels.json")
+# What stands in tables of its own: a pair of boards, other people's kernels, programs with the drop-in, and the list of
+# kernels.
+APART = ("other_board", "other_kernels", "programs", "kernels.json")
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,7 +31,7 @@ def same_device_code(one: str, other: str) -> bool:
 
 
 def commits(folder: Path) -> dict[str, str]:
-    """The commit of every results file of the folder, and of a second board's, by the name of the file."""
+    """The commit of every results file of the folder, by the name of the file."""
     found = {}
     for path in sorted(folder.rglob("*.json")):
         name = path.relative_to(folder)
@@ -39,9 +40,10 @@ def commits(folder: Path) -> dict[str, str]:
     return found
 
 
-def test_results_come_from_one_state_of_the_device_code():
+@pytest.mark.parametrize("folder", [RESULTS, RESULTS / "other_board"], ids=["first", "pair of boards"])
+def test_results_come_from_one_state_of_the_device_code(folder):
     """As scripts/measure_device.sh measures them."""
-    found = commits(RESULTS)
+    found = commits(folder)
     for commit in set(found.values()):
         if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
             pytest.skip(f"the history here lacks {commit}")

@@ -59,6 +59,7 @@ from tools.results import (
     CONFIDENCE,
     COUNTERS_FILE,
     ENERGY_FILE,
+    FIRST_BOARD_FILE,
     OTHER_BOARD_FILE,
     RESOURCES,
     SHAPES_FILE,
@@ -626,9 +627,9 @@ class Blocks:
         context = cases.context.iloc[0]
         return f"Back to back, with a warm L2; {context['device']['name']}, commit {context['git_commit'][:12]}."
 
-    def agreement(self, median: float, worst: float, file: str = OTHER_BOARD_FILE) -> str:
-        """How far the sweep of another board agrees with cold.json in the ratios to cuBLAS; limits in per cent."""
-        paths = [require_measured(self._folders.path, name) for name in ("cold.json", file)]
+    def agreement(self, median: float, worst: float) -> str:
+        """How far the sweeps of two boards agree in the ratios to cuBLAS; limits in per cent."""
+        paths = [require_measured(self._folders.path, name) for name in (FIRST_BOARD_FILE, OTHER_BOARD_FILE)]
         return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
 
     def _counters(self, file: str) -> dict:

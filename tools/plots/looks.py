@@ -19,7 +19,8 @@ GRID = "#e3e6ea"
 # readers see as well. From 07 on steps are larger. Chapters still to be written share the last place.
 SCALES = (
     ("plasma", (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64)),
-    ("viridis", (0.30, 0.47, 0.64, 0.79, 0.92)),
+    ("viridis", (0.30, 0.47, 0.64, 0.79)),
+    ("cividis", (0.9, 0.8, 0.7, 0.6, 0.5)),
 )
 PLACES = tuple((scale, place) for scale, places in SCALES for place in places)
 MARKERS = "osD^vPX<>ph*dH"

@@ -441,9 +441,11 @@ def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure
     groups = by_kernel(records)
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
     panels = {"ncols": 2, "sharey": True, "width_ratios": (1, 1.7)} if enlarged else {}
-    fig, axes = figure(2.5 + 0.36 * len(shapes), title, under, **panels)
+    columns = 4  # of the names above
+    lines = -(-len(groups) // columns)
+    fig, axes = figure(2.3 + 0.2 * lines + (0.2 + 0.16 * lines) * len(shapes), title, under, **panels)
     for index, group in enumerate(groups):
-        places = group["shape"].map(shapes.index) + 0.19 * (index - (len(groups) - 1) / 2)
+        places = group["shape"].map(shapes.index) + 0.19 / lines * (index - (len(groups) - 1) / 2)
         draw_ratios(axes[-1], group, places)
         if enlarged:
             for place, row in zip(places, group.itertuples(), strict=True):
@@ -463,10 +465,10 @@ def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure
         axes[0].set_title("all")
         axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
     note = f"Thick line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
-    lay_out(fig, note, left=0.20, top=1.25, wspace=0.06)
+    lay_out(fig, note, left=0.20, top=1.05 + 0.2 * lines, wspace=0.06)
     rows = [first(group)._replace(throttled=False) for group in groups]
     names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
-    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": len(groups)}
+    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": columns}
     fig.legend(handles=names, **place, frameon=False, fontsize=10, handletextpad=0.2)
     return fig
 
@@ -701,13 +703,18 @@ def written_error(error: float) -> str:
 
 
 def label_points(ax: Axes, names: dict[tuple[float, float], tuple[str, object]], taken: list[Bbox]) -> None:
-    """Writes a name in its colour beside each point, on a side where it covers nothing that is taken."""
+    """Writes a name in its colour beside each point, at the nearest place where it covers nothing that is taken."""
+    beside = [(11, 0, "left", "center"), (-11, 0, "right", "center"), (0, 11, "center", "bottom")]
+    aside = [(x, y, ha, "center") for y in (14, -14, 28, -28, 42, -42) for x, ha in ((11, "left"), (-11, "right"))]
+    places = [*beside, *aside]
     for at, (name, color) in names.items():
-        for x, y, ha, va in ((11, 0, "left", "center"), (-11, 0, "right", "center"), (0, 11, "center", "bottom")):
+        for place in places:
+            x, y, ha, va = place
             look = {"color": readable(color), "fontsize": 10.5, "ha": ha, "va": va, "zorder": 5}
             text = ax.annotate(name, at, xytext=(x, y), textcoords="offset points", **look)
             box = text.get_window_extent()
-            if y or (not box.count_overlaps(taken) and ax.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1):
+            is_free = not box.count_overlaps(taken) and ax.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1
+            if is_free or place == places[-1]:
                 break
             text.remove()
         taken.append(box)
@@ -731,7 +738,7 @@ def error_against_speed(source: Source) -> Figure:
     for row, small in zip(points.itertuples(), alike, strict=True):
         ax.plot(row.tflops, row.rel_err, **point(row, markersize=6 if small else 11, zorder=2 if small else 3))
         if not small:
-            compared = "" if row.kernel == "cublas" or pd.isna(row.of_cublas) else f" · {row.of_cublas:.2f} × cuBLAS"
+            compared = "" if row.kernel == "cublas" or pd.isna(row.of_cublas) else f" · {row.of_cublas:.2f} ×"
             names[row.tflops, row.rel_err] = title_of(row) + compared, color_of(row)
     line = ax.axhline(own, color=CUBLAS, lw=1.2, ls=(0, (6, 3)), zorder=1)
     log_axis(ax, "x", points.tflops, 1.4, 4.6)
