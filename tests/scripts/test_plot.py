@@ -409,7 +409,7 @@ def test_errors_stand_over_speeds():
     error = one(source.accuracy, "compared", kernel="cublas_tf32", side=4096, data="uniform")
     assert (tf32.tflops, error.rel_err) in points
     assert len(points) == 9, "seven chapters, cuBLAS in FP32 and in TF32"
-    assert {"cuBLAS", f"cuBLAS TF32 · {tf32.of_cublas:.2f} × cuBLAS", "better"} <= set(texts_in(ax))
+    assert {"cuBLAS", f"cuBLAS TF32 · {tf32.of_cublas:.2f} ×", "better"} <= set(texts_in(ax))
 
 
 def test_chapters_with_the_error_of_cublas_share_a_name(edited):

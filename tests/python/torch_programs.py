@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times programs that use PyTorch, each with cuBLAS, under the preload and with sgemm.torch.enable(), in turns.
 
-    tests/python/programs.py --out programs.json
-    tests/python/programs.py --programs llama,gp --modes cublas,normwise,normwise.enable --out programs.json
+    tests/python/torch_programs.py --out programs.json
+    tests/python/torch_programs.py --programs llama,gp --modes cublas,normwise,normwise.enable --out programs.json
 
 Modes are those of examples/measure.py. Each has a process of its own, which keeps its model while the others compute:
 one process steps at a time, and every second round goes through them backwards. So all modes see the same GPU at
@@ -252,7 +252,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             program = time_program(name, modes, options)
         except (RuntimeError, Ended) as error:
-            print(f"programs: {error}", file=sys.stderr)
+            print(f"torch_programs: {error}", file=sys.stderr)
             failed = True
             if isinstance(error, Ended):
                 break

@@ -1,10 +1,10 @@
-"""programs.py with a package of a few lines in place of PyTorch: its turns, and what it says of programs that fail."""
+"""torch_programs.py with a package of a few lines in place of PyTorch: its turns, and programs that fail."""
 
 import json
 
 import pytest
 
-import programs
+import torch_programs
 
 TORCH = """
 import contextlib
@@ -32,7 +32,7 @@ def packages(tmp_path, monkeypatch):
 def test_steps_are_timed_and_what_is_missing_is_left_out(packages, capfd):
     out = packages / "out.json"
     options = ["--modes", "cublas", "--programs", "gp,convnext", "--rounds", "3", "--steps", "2", "--out", str(out)]
-    assert programs.main(options) == 0
+    assert torch_programs.main(options) == 0
     shown = capfd.readouterr().out
     assert "gp           left out: no gpytorch here\n" in shown
     assert shown.splitlines()[-1].startswith("convnext ")
@@ -44,7 +44,7 @@ def test_steps_are_timed_and_what_is_missing_is_left_out(packages, capfd):
 
 def test_one_that_fails_leaves_the_others(packages, capfd):
     (packages / "gpytorch.py").write_text("raise RuntimeError('no memory')\n")
-    assert programs.main(["--modes", "cublas", "--programs", "gp,convnext", "--rounds", "1"]) == 1
+    assert torch_programs.main(["--modes", "cublas", "--programs", "gp,convnext", "--rounds", "1"]) == 1
     shown = capfd.readouterr()
     assert "gp with cublas: RuntimeError('no memory')" in shown.err
     assert "\nconvnext " in shown.out
@@ -52,9 +52,9 @@ def test_one_that_fails_leaves_the_others(packages, capfd):
 
 def test_a_process_that_ends_is_the_end(packages, capfd):
     (packages / "timm.py").write_text("import os\nos._exit(7)\n")
-    assert programs.main(["--modes", "cublas", "--programs", "convnext,gp"]) == 1
+    assert torch_programs.main(["--modes", "cublas", "--programs", "convnext,gp"]) == 1
     shown = capfd.readouterr()
-    assert "programs: convnext with cublas ended with status 7\n" in shown.err
+    assert "torch_programs: convnext with cublas ended with status 7\n" in shown.err
     assert "gp" not in shown.out
 
 
@@ -68,6 +68,6 @@ def test_a_process_that_ends_is_the_end(packages, capfd):
 )
 def test_wrong_arguments_are_named(arguments, text, capsys):
     with pytest.raises(SystemExit) as stopped:
-        programs.main(arguments)
+        torch_programs.main(arguments)
     assert stopped.value.code == 2
     assert text in capsys.readouterr().err
