@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -446,10 +447,11 @@ def test_two_boards_agree_or_were_not_measured(text_of, synthetic):
     for file in ("energy.json", "sustained.json"):
         (synthetic / file).unlink()
     text = text_of("agreement(0.5, 5)", "energy(4096)", "energies()", "sustained()")
-    for file in ("other_board/cold.json", "energy.json", "sustained.json"):
+    for file in ("other_board/first_board.json", "energy.json", "sustained.json"):
         assert f"Not measured yet: there is no {file} in synthetic-gpu." in text
     (synthetic / "other_board").mkdir()
     vs_cublas = 1.03 * case(synthetic / "cold.json", "05_coarse_1d", 4096)["vs_cublas"]
+    shutil.copy(synthetic / "cold.json", synthetic / "other_board" / "first_board.json")
     other = synthetic / "other_board" / "cold.json"
     edit(synthetic / "cold.json", on("05_coarse_1d", 4096, vs_cublas=vs_cublas), new=other)
     text = text_of("agreement(0.5, 5)")

@@ -15,12 +15,13 @@ MUTED = "#656d76"
 GRID = "#e3e6ea"
 
 # Each kernel has one colour and one marker. Chapters on FP32 units stand on one scale, later chapters on another one,
-# because the end of the first is too bright for a light card. The lightness of a scale rises evenly, which colour-blind
-# readers see as well. From 07 on steps are larger. Chapters still to be written share the last place.
+# because the end of the first is too bright for a light card, and those from 14 on on a third. The lightness of a scale
+# rises or falls evenly, which colour-blind readers see as well. From 07 on steps are larger. Chapters still to be written
+# share the last place.
 SCALES = (
     ("plasma", (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64)),
     ("viridis", (0.30, 0.47, 0.64, 0.79)),
-    ("cividis", (0.9, 0.8, 0.7, 0.6, 0.5)),
+    ("cividis", (0.9, 0.8, 0.65, 0.5)),
 )
 PLACES = tuple((scale, place) for scale, places in SCALES for place in places)
 MARKERS = "osD^vPX<>ph*dH"
