@@ -16,8 +16,8 @@ GRID = "#e3e6ea"
 
 # Each kernel has one colour and one marker. Chapters on FP32 units stand on one scale, later chapters on another one,
 # because the end of the first is too bright for a light card, and those from 14 on on a third. The lightness of a scale
-# rises or falls evenly, which colour-blind readers see as well. From 07 on steps are larger. Chapters still to be written
-# share the last place.
+# rises or falls evenly, which colour-blind readers see as well. From 07 on steps are larger. Chapters still to be
+# written share the last place.
 SCALES = (
     ("plasma", (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64)),
     ("viridis", (0.30, 0.47, 0.64, 0.79)),
