@@ -31,11 +31,11 @@ namespace split_product {
 namespace {
 
 // The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H100, and
-// those of clusters on an H200: docs/lab/libsgemm.md.
+// those of clusters and of further tiles on an H200: docs/lab/libsgemm.md.
 constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
 constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
-constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
+constexpr double SMALL_NEXT = 6500;     // the same for further tiles of a block: C, which all blocks store at once
 constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
 constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
 

@@ -140,7 +140,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   };
   EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(pack([](Arguments& it) { it.order = static_cast<sgemm_order_t>(1); }), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(pack([](Arguments& it) { it.side = static_cast<sgemm_side_t>(2); }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(pack([](Arguments& it) { it.side = static_cast<sgemm_side_t>(3); }), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(pack([](Arguments& it) { it.op = static_cast<sgemm_op_t>(3); }), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(pack([](Arguments& it) { it.lines = 0; }), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(pack([](Arguments& it) { it.k = 0; }), SGEMM_STATUS_INVALID_VALUE);

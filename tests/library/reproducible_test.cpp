@@ -143,8 +143,8 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
-/// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass for
-/// maxima, which it has no more.
+/// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass
+/// for maxima, which it has no more.
 TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
   for (const auto& [rows, n, k, few] : {std::tuple{1, 4096, 4096, true},
                                         {32, 4096, 4096, true},

@@ -289,7 +289,7 @@ SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_o
 typedef struct sgemm_packed* sgemm_packed_t;
 
 /* Where an operand stands in a product. */
-typedef enum { SGEMM_SIDE_A = 0, SGEMM_SIDE_B = 1 } sgemm_side_t;
+typedef enum { SGEMM_SIDE_A = 1, SGEMM_SIDE_B = 2 } sgemm_side_t;
 
 /* An operand of sgemm_gemm_packed(): a packed one, or a matrix if `packed` is null. */
 typedef struct {
