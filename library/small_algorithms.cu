@@ -35,7 +35,8 @@ namespace {
 constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
 constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
 constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
-constexpr double SMALL_NEXT = 6500;     // the same for further tiles of a block: C, which all blocks store at once
+constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
+constexpr double SMALL_STORE = 11500;   // a further tile takes at least: all blocks store C at once
 constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
 constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
 
@@ -79,8 +80,9 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multip
   algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;
-  algorithm.cost.cycles = parts > 1 ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
-                                    : rounds * (of_k_tiles + SMALL_NEXT) + SMALL_TILE - SMALL_NEXT;
+  algorithm.cost.cycles = parts > 1
+                              ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
+                              : of_k_tiles + SMALL_TILE + (rounds - 1) * std::max(of_k_tiles + SMALL_NEXT, SMALL_STORE);
   algorithm.cost.other = SMALL_CALL;
   algorithm.launch = [parts, blocks](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     if (!of.operands_split_into_fours()) {  // the kernel would end the program's work on the device

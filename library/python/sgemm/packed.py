@@ -21,7 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from . import drop_in, library
 
 ACCURACIES = {library.ACCURACIES[name] for name in ("componentwise", "normwise", "rowwise")}
-SIDE_A = 0
+SIDE_A = 1
 DEVICE = "cuda"
 ALIGNMENT = 256  # SGEMM_WORKSPACE_ALIGNMENT
 FEWEST_NUMBERS = 1 << 20  # of a smaller weight the splitting takes some microseconds
