@@ -60,7 +60,7 @@ TEST_P(PackedProductTest, HasTheSameBits) {
         SCOPED_TRACE(product.describe() + " by " + plan.kernel + " " + plan.configuration + ", without by " +
                      plain.kernel + " " + plain.configuration);
         const bool reads_packed = std::string(plan.configuration).find("packed") != std::string::npos;
-        // Packed for 13, and 12 may be as fast without it.
+        // The terms are those of 13, and 12 may be predicted to be faster although it splits.
         EXPECT_TRUE(reads_packed || product.accuracy == SGEMM_ACCURACY_ROWWISE);
         operands.c.memory().host() = before;
         operands.c.memory().upload();
