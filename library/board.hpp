@@ -81,7 +81,7 @@ struct BoardModel {
   std::array<MethodRates, METHODS> methods{{{-1, 1980, 1980, 3.8e6, 0.85e6},
                                             {-1, 1980, 1980, 3.8e6, 0.85e6},
                                             {9, 1980, 1760, 3.8e6, 0.85e6},
-                                            {9, 1980, 1760, 3.8e6, 0.85e6},
+                                            {9, 1980, 1950, 3.8e6, 0.85e6},
                                             {9, 1980, 1600, 3.8e6, 0.85e6},
                                             {10, 1980, 1870, 3.8e6, 0.85e6}}};
   double full_clock_cycles = 40 * 1980;  ///< for which tensor cores keep the full clock

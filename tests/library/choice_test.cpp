@@ -195,7 +195,7 @@ TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
 }
 
 /// Long sums that are divided among blocks take longer than predicted. Squares of 1024 take less, and so do short sums,
-/// most of whose time is their stores, and thin products, which are chapter 11's.
+/// most of whose time is their stores.
 TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   std::map<std::string, std::pair<double, int>> logarithms;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
@@ -205,14 +205,15 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     }
     const double ratio = *predicted / one.library;
     EXPECT_GT(ratio, 0.75) << one.name << ' ' << one.kernel << ' ' << one.configuration;
-    EXPECT_LT(ratio, 1.40) << one.name << ' ' << one.kernel << ' ' << one.configuration;
+    EXPECT_LT(ratio, one.batch.first.k < 128 ? 1.40 : 1.33)
+        << one.name << ' ' << one.kernel << ' ' << one.configuration;
     logarithms[one.kernel].first += std::log(ratio);
     ++logarithms[one.kernel].second;
   }
   ASSERT_EQ(logarithms.size(), 2);
   for (const auto& [kernel, sum] : logarithms) {
     EXPECT_GT(sum.second, 110) << kernel;
-    EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.04) << kernel;
+    EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.03) << kernel;
   }
 }
 
