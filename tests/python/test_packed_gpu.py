@@ -2,35 +2,9 @@
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-if not torch.cuda.is_available():
-    pytest.skip("PyTorch finds no GPU", allow_module_level=True)
-
-import sgemm  # noqa: E402
-from sgemm import drop_in, packed  # noqa: E402
-
-try:
-    drop_in.load()
-except sgemm.LibraryNotFound as missing:
-    pytest.skip(str(missing), allow_module_level=True)
-
-import sgemm.torch  # noqa: E402
+from torch_on_gpu import N, drop_in, normal, sgemm, switch, torch  # noqa: F401
 
 functional = torch.nn.functional
-N = 1536  # products of this size are faster in the library by every prediction
-
-
-@pytest.fixture(autouse=True)
-def switch():
-    torch.manual_seed(3)
-    sgemm.torch.enable()
-    drop_in.load().sgemm_drop_in_clear_table()
-    yield
-    sgemm.torch.disable()
-
-
-def normal(*shape, **options):
-    return torch.randn(*shape, device="cuda", **options)
 
 
 def reads_packed() -> int:
@@ -49,8 +23,8 @@ def layer():
     of.plain = of(of.inputs)
     assert reads_packed() == 0
     yield sgemm.torch.pack(of)
-    del of
-    assert packed.packed_bytes() == 0
+    sgemm.torch.pack(of, False)
+    assert sgemm.packed.packed_bytes() == 0
 
 
 @pytest.mark.parametrize("accuracy", ["componentwise", "normwise", "rowwise"])
@@ -63,7 +37,7 @@ def test_packed_weights_have_the_same_bits(layer, accuracy):
         for _ in range(2):
             assert torch.equal(layer(layer.inputs), plain)
         assert reads_packed() == 2
-    assert 0.7 < packed.packed_bytes() / layer.weight.nbytes < 1.6
+    assert 0.7 < sgemm.packed.packed_bytes() / layer.weight.nbytes < 1.6
     functional.linear(layer.inputs, layer.weight)
     assert reads_packed() == 0, "outside of its calls a weight may be written"
 
@@ -99,10 +73,10 @@ def test_the_memory_of_packed_weights_goes_with_them():
     of = sgemm.torch.pack(torch.nn.Linear(N, N, bias=False, device="cuda").requires_grad_(False))
     of(normal(N, N))
     weight = of.weight.nbytes
-    assert packed.packed_bytes() >= weight
+    assert sgemm.packed.packed_bytes() >= weight
     assert torch.cuda.memory_allocated() - before >= 2 * weight
     del of
-    assert packed.packed_bytes() == 0
+    assert sgemm.packed.packed_bytes() == 0
     assert torch.cuda.memory_allocated() - before < weight
 
 
@@ -121,7 +95,7 @@ def test_weights_that_need_gradients_are_not_packed(layer):
     layer(layer.inputs).sum().backward()
     assert layer.weight.grad is not None
     assert reads_packed() == 0
-    assert packed.packed_bytes() == 0
+    assert sgemm.packed.packed_bytes() == 0
     with torch.no_grad():
         layer(layer.inputs)
     assert reads_packed() == 1
@@ -148,6 +122,7 @@ def test_packed_weights_on_other_streams_and_in_graphs(layer):
 def test_few_rows_and_attention_with_packed_weights():
     sgemm.torch.enable("normwise")
     of = torch.nn.TransformerEncoderLayer(1024, 16, 4096, 0.0, batch_first=True, device="cuda").eval()
+    one = torch.nn.Linear(4096, 4096, device="cuda")
     inputs = normal(64, 196, 1024)
     with torch.inference_mode():
         plain = of(inputs)
@@ -155,7 +130,6 @@ def test_few_rows_and_attention_with_packed_weights():
         sgemm.torch.pack(of)
         assert (of(inputs) - plain).norm() < 1e-5 * plain.norm()
         assert reads_packed() >= 3
-        one = torch.nn.Linear(4096, 4096, device="cuda")
         x = normal(100, 4096)
         expected = functional.linear(x.double(), one.weight.double(), one.bias.double())
         assert (sgemm.torch.pack(one)(x) - expected).norm() < 1e-6 * expected.norm()

@@ -5,36 +5,10 @@ import warnings
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-if not torch.cuda.is_available():
-    pytest.skip("PyTorch finds no GPU", allow_module_level=True)
-
-import sgemm  # noqa: E402
-from sgemm import drop_in  # noqa: E402
-
-try:
-    drop_in.load()
-except sgemm.LibraryNotFound as missing:
-    pytest.skip(str(missing), allow_module_level=True)
-
-import sgemm.torch  # noqa: E402
+from torch_on_gpu import N, drop_in, normal, sgemm, switch, torch  # noqa: F401
 
 functional = torch.nn.functional
 EPS = 2.0**-24
-N = 1536  # products of this size are faster in the library by every prediction
-
-
-@pytest.fixture(autouse=True)
-def switch():
-    torch.manual_seed(3)
-    sgemm.torch.enable()
-    drop_in.load().sgemm_drop_in_clear_table()
-    yield
-    sgemm.torch.disable()
-
-
-def normal(*shape, **options):
-    return torch.randn(*shape, device="cuda", **options)
 
 
 def computed_by() -> dict[str, int]:
