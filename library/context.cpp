@@ -5,6 +5,7 @@
 #include "common/ceil_div.hpp"
 #include "enqueue.hpp"
 #include "epilogue_pass.hpp"
+#include "line_sums.hpp"
 #include "predicted_time.hpp"
 #include "recomputed.hpp"
 #include "scaled_c.hpp"
@@ -78,12 +79,28 @@ bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device()
 /// The launch of a pass over D, in microseconds.
 constexpr double LAUNCH_OF_PASS = 3.0;
 
-/// Adds the time of a pass that moves so many bytes for each element, as fast as the splitting of an operand does.
-void add_pass(Algorithm& algorithm, const GemmProblem& p, double bytes) {
+/// Adds the time of a pass that moves so many bytes for each element of a matrix, as fast as the splitting of an
+/// operand does.
+void add_pass(Algorithm& algorithm, std::int64_t rows, std::int64_t columns, double bytes) {
   if (bytes > 0.0) {
-    algorithm.cost.other += LAUNCH_OF_PASS + static_cast<double>(p.m) * static_cast<double>(p.n) * bytes /
+    algorithm.cost.other += LAUNCH_OF_PASS + static_cast<double>(rows) * static_cast<double>(columns) * bytes /
                                                  board_model()[algorithm.cost.method].bytes;
     ++algorithm.kernels;
+  }
+}
+
+/// Adds what an epilogue takes.
+void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue& epilogue) {
+  if (!algorithm.has_epilogues()) {
+    add_pass(algorithm, p.m, p.n, epilogue_pass_bytes(epilogue));
+  }
+  if (const std::size_t bytes = algorithm.sums_bytes(epilogue); bytes > 0) {
+    algorithm.workspace_bytes += bytes;
+    algorithm.cost.other += LAUNCH_OF_PASS;
+    ++algorithm.kernels;
+  } else if (epilogue.has_sums()) {
+    const Lines lines = summed_lines(p, epilogue);
+    add_pass(algorithm, lines.count, lines.depth, sizeof(float));
   }
 }
 
@@ -142,7 +159,8 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       batch.count,
                       workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
-                      epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue)};
+                      epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue),
+                      epilogue == nullptr ? SGEMM_SUMS_NONE : epilogue->sums_of};
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
@@ -221,9 +239,7 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   std::vector<Algorithm> algorithms = algorithms_for(batch, accuracy, multiprocessors, all_multiprocessors_, without);
   if (epilogue != nullptr) {
     for (Algorithm& algorithm : algorithms) {
-      if (!algorithm.has_epilogues()) {
-        add_pass(algorithm, p, epilogue_pass_bytes(*epilogue));
-      }
+      add_epilogue(algorithm, p, *epilogue);
     }
   }
   const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
@@ -255,8 +271,13 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
       choice = std::move(closer);
     }
   }
-  if (epilogue != nullptr && choice.algorithm && !choice.algorithm->has_epilogues()) {
-    choice.reason += "; a pass for the epilogue";
+  if (epilogue != nullptr && choice.algorithm) {
+    if (epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
+      choice.reason += "; a pass for the epilogue";
+    }
+    if (epilogue->has_sums() && choice.algorithm->sums_bytes(*epilogue) == 0) {
+      choice.reason += "; a pass for the sums";
+    }
   }
   return choice;
 }
@@ -331,6 +352,7 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
   if (epilogue != nullptr) {
+    add_up_operand(given.first, *epilogue, stream_);
     prepare_d(given.first, *epilogue, stream_);
   }
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -340,6 +362,7 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   }
   if (epilogue != nullptr) {
     finish_d(given.first, *epilogue, stream_);
+    add_up_d(given.first, *epilogue, stream_);
   }
 }
 
@@ -352,14 +375,23 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
-  if (algorithm.has_epilogues()) {
-    return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
+  const GemmProblem& p = batch.first;
+  const bool adds_up = algorithm.sums_bytes(*epilogue) > 0;
+  if (!adds_up) {
+    add_up_operand(p, *epilogue, stream_);
   }
-  prepare_d(batch.first, *epilogue, stream_);
-  if (!sgemm::enqueue(algorithm, batch, memory.data(), stream_)) {
+  const bool in_kernels = adds_up || (algorithm.has_epilogues() && epilogue->changes_d(p));
+  if (!in_kernels) {
+    prepare_d(p, *epilogue, stream_);
+  }
+  if (!(in_kernels ? sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_)
+                   : sgemm::enqueue(algorithm, batch, memory.data(), stream_))) {
     return false;
   }
-  finish_d(batch.first, *epilogue, stream_);
+  if (!in_kernels) {
+    finish_d(p, *epilogue, stream_);
+  }
+  add_up_d(p, *epilogue, stream_);
   return true;
 }
 

@@ -119,6 +119,36 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   return batch;
 }
 
+namespace {
+
+/// What sums of a product's matrices are of its transpose, whose operands have changed places.
+sgemm_sums_t transposed(sgemm_sums_t sums) {
+  switch (sums) {
+    case SGEMM_SUMS_NONE:
+      break;
+    case SGEMM_SUMS_OF_A:
+      return SGEMM_SUMS_OF_B;
+    case SGEMM_SUMS_OF_B:
+      return SGEMM_SUMS_OF_A;
+    case SGEMM_SUMS_OF_D_ROWS:
+      return SGEMM_SUMS_OF_D_COLUMNS;
+    case SGEMM_SUMS_OF_D_COLUMNS:
+      return SGEMM_SUMS_OF_D_ROWS;
+  }
+  return SGEMM_SUMS_NONE;
+}
+
+/// An enumerator as a number: a program in C may have any number there, and C++ may not look at it as an enumerator.
+template <class Enumerator>
+int number_of(const Enumerator& enumerator) {
+  int number = 0;
+  static_assert(sizeof number == sizeof enumerator);
+  std::memcpy(&number, &enumerator, sizeof number);
+  return number;
+}
+
+}  // namespace
+
 bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
   const sgemm_epilogue_t* const epilogue = more.epilogue;
   if (epilogue == nullptr || !has_room(call.order, SGEMM_OP_N, call.m, call.n, more.c, 1)) {
@@ -127,14 +157,16 @@ bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
   const sgemm_activation_t activation = epilogue->activation;
   const bool of_relu = activation == SGEMM_ACTIVATION_RELU || activation == SGEMM_ACTIVATION_RELU_GRADIENT;
   const bool of_gelu = activation == SGEMM_ACTIVATION_GELU || activation == SGEMM_ACTIVATION_GELU_GRADIENT;
-  int bias_of = 0;  // a program in C may have any number there, and C++ may not look at it as an enumerator
-  static_assert(sizeof bias_of == sizeof epilogue->bias_of);
-  std::memcpy(&bias_of, &epilogue->bias_of, sizeof bias_of);
+  const int bias_of = number_of(epilogue->bias_of);
+  const int sums_of = number_of(epilogue->sums_of);
   const bool enumerators = (of_relu || of_gelu || activation == SGEMM_ACTIVATION_NONE) &&
-                           (bias_of == SGEMM_BIAS_OF_ROWS || bias_of == SGEMM_BIAS_OF_COLUMNS);
-  if (!enumerators || (epilogue->aux == nullptr ? activation == SGEMM_ACTIVATION_RELU_GRADIENT ||
-                                                      activation == SGEMM_ACTIVATION_GELU_GRADIENT
-                                                : activation == SGEMM_ACTIVATION_NONE)) {
+                           (bias_of == SGEMM_BIAS_OF_ROWS || bias_of == SGEMM_BIAS_OF_COLUMNS) &&
+                           sums_of >= SGEMM_SUMS_NONE && sums_of <= SGEMM_SUMS_OF_D_COLUMNS;
+  const bool has_sums = sums_of != SGEMM_SUMS_NONE;
+  if (!enumerators || has_sums != (epilogue->sums != nullptr) ||
+      (epilogue->aux == nullptr
+           ? activation == SGEMM_ACTIVATION_RELU_GRADIENT || activation == SGEMM_ACTIVATION_GELU_GRADIENT
+           : activation == SGEMM_ACTIVATION_NONE)) {
     return false;
   }
   return epilogue->aux == nullptr ||
@@ -146,7 +178,8 @@ bool has_valid_pointers(const GemmCall& call, const EpilogueCall& more, sgemm_po
   const bool reads_c = mode == SGEMM_POINTER_MODE_DEVICE || *call.beta != 0.0F;
   const auto is_aligned_or_null = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 4 == 0; };
   return (!reads_c || is_pointer(more.c.data)) && (more.c.data != call.c.data || more.c.ld == call.c.ld) &&
-         is_aligned_or_null(more.epilogue->bias) && is_aligned_or_null(more.epilogue->aux);
+         is_aligned_or_null(more.epilogue->bias) && is_aligned_or_null(more.epilogue->aux) &&
+         is_aligned_or_null(more.epilogue->sums);
 }
 
 GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
@@ -159,6 +192,8 @@ GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
   epilogue.c = more.c.data;
   epilogue.ldc = more.c.ld;
   epilogue.c_is_another_matrix = more.c.data != call.c.data;
+  epilogue.sums_of = call.order == SGEMM_ORDER_ROW_MAJOR ? more.epilogue->sums_of : transposed(more.epilogue->sums_of);
+  epilogue.sums = more.epilogue->sums;
   return epilogue;
 }
 

@@ -103,7 +103,7 @@ sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call, const EpilogueCa
     handle->require_device();
     const GemmEpilogue epilogue = row_major(call, more);
     const GemmBatch batch = row_major(call, handle->pointer_mode);
-    if (epilogue.is_needed(batch.first)) {
+    if (epilogue.changes_d(batch.first) || epilogue.has_sums()) {
       handle->gemm(batch, epilogue);
     } else {
       handle->gemm(batch);
@@ -126,7 +126,8 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
     handle->require_device();
     const GemmBatch batch = row_major(call, handle->pointer_mode);
     const GemmEpilogue epilogue = more == nullptr ? GemmEpilogue{} : row_major(call, *more);
-    const Choice& choice = handle->choice(batch, epilogue.changes_elements() ? &epilogue : nullptr);
+    const Choice& choice =
+        handle->choice(batch, epilogue.changes_elements() || epilogue.has_sums() ? &epilogue : nullptr);
     copy(plan->reason, choice.reason);
     plan->cublas_us = choice.cublas_us;
     if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -134,7 +135,8 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
       return;
     }
     plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
-    plan->launches = (plan->workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0);
+    plan->launches =
+        (plan->workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0) + (epilogue.has_sums() ? 1 : 0);
     copy(plan->kernel, "cublas");
     if (choice.algorithm) {
       const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;

@@ -116,6 +116,7 @@ Decision DropIn::decision(int device, const Call& call, const PackedOperands& pa
                           call.batch_count,
                           call.by_address,
                           call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
+                          call.epilogue ? call.epilogue->sums_of : SGEMM_SUMS_NONE,
                           call.epilogue && call.epilogue->bias != nullptr,
                           call.epilogue && call.epilogue->aux != nullptr,
                           packed.a != nullptr,

@@ -1,5 +1,6 @@
-// What an epilogue costs: products of libsgemm alone, with an epilogue in their store, and followed by a pass of its
-// own, beside cublasLtMatmul with the same epilogue. All four take turns, each sample with a cold L2.
+// What an epilogue costs: products of libsgemm alone, with an epilogue in their kernels, and followed by a pass of its
+// own, beside cublasLtMatmul with the same epilogue. All four take turns, each sample with a cold L2. Sums have no pass
+// beside: 0 stands there, as for what cuBLASLt does not support.
 //
 //     epilogue_benchmark [results.csv]
 //
@@ -15,6 +16,7 @@
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -45,12 +47,20 @@ struct Kind {
   bool has_bias;
   bool has_aux;
   bool adds;  ///< another matrix, times beta = 1
+  sgemm_sums_t sums_of = SGEMM_SUMS_NONE;
 
-  /// A gradient's A is not transposed, as in dX = W^T dY with W as it lies in the layer's memory.
+  bool sums_operand() const { return sums_of == SGEMM_SUMS_OF_A || sums_of == SGEMM_SUMS_OF_B; }
+  /// A gradient's A is not transposed, as in dX = W^T dY with W as it lies in the layer's memory. In dW = X dY^T both
+  /// operands lie across k.
   sgemm_op_t transa() const {
-    return activation == SGEMM_ACTIVATION_RELU_GRADIENT || activation == SGEMM_ACTIVATION_GELU_GRADIENT ? SGEMM_OP_N
-                                                                                                        : SGEMM_OP_T;
+    return activation == SGEMM_ACTIVATION_RELU_GRADIENT || activation == SGEMM_ACTIVATION_GELU_GRADIENT ||
+                   sums_operand()
+               ? SGEMM_OP_N
+               : SGEMM_OP_T;
   }
+  sgemm_op_t transb() const { return sums_operand() ? SGEMM_OP_T : SGEMM_OP_N; }
+  std::int64_t lda(const Layer& layer) const { return transa() == SGEMM_OP_T ? layer.in : layer.out; }
+  std::int64_t ldb(const Layer& layer) const { return transb() == SGEMM_OP_T ? layer.tokens : layer.in; }
 };
 constexpr Kind KINDS[] = {
     {"bias", SGEMM_ACTIVATION_NONE, CUBLASLT_EPILOGUE_BIAS, true, false, false},
@@ -62,26 +72,33 @@ constexpr Kind KINDS[] = {
     {"gelu+bias", SGEMM_ACTIVATION_GELU, CUBLASLT_EPILOGUE_GELU_BIAS, true, false, false},
     {"gelu+bias+aux", SGEMM_ACTIVATION_GELU, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true, false},
     {"dgelu", SGEMM_ACTIVATION_GELU_GRADIENT, CUBLASLT_EPILOGUE_DGELU, false, true, false},
+    {"bgrada", SGEMM_ACTIVATION_NONE, CUBLASLT_EPILOGUE_BGRADA, false, false, false, SGEMM_SUMS_OF_A},
+    {"bgradb", SGEMM_ACTIVATION_NONE, CUBLASLT_EPILOGUE_BGRADB, false, false, false, SGEMM_SUMS_OF_B},
+    {"drelu+bgrad", SGEMM_ACTIVATION_RELU_GRADIENT, CUBLASLT_EPILOGUE_DRELU_BGRAD, false, true, false,
+     SGEMM_SUMS_OF_D_ROWS},
 };
 
 /// cublasLtMatmul with the algorithm that its heuristic takes first.
 class LtProduct {
  public:
-  LtProduct(cublasLtHandle_t lt, const Layer& layer, const Kind& kind, const float* bias, void* aux) : lt_(lt) {
+  LtProduct(cublasLtHandle_t lt, const Layer& layer, const Kind& kind, const float* bias, void* aux, float* sums)
+      : lt_(lt) {
     cublas_check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
     const bool transposed = kind.transa() == SGEMM_OP_T;
     set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{transposed ? CUBLAS_OP_T : CUBLAS_OP_N});
+    set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{kind.sums_operand() ? CUBLAS_OP_T : CUBLAS_OP_N});
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(kind.of_cublas));
     if (kind.has_bias) {
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    } else if (kind.sums_of != SGEMM_SUMS_NONE) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums);
     }
     if (kind.has_aux) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, layer.out);
     }
-    const auto rows_of_a = transposed ? layer.in : layer.out;
-    make(a_, rows_of_a, transposed ? layer.out : layer.in);
-    make(b_, layer.in, layer.tokens);
+    make(a_, kind.lda(layer), transposed ? layer.out : layer.in);
+    make(b_, kind.ldb(layer), kind.sums_operand() ? layer.in : layer.tokens);
     make(d_, layer.out, layer.tokens);
     cublasLtMatmulPreference_t preference = nullptr;
     cublasLtMatmulPreferenceCreate(&preference);
@@ -156,6 +173,7 @@ class Benchmark {
     d_ = random_numbers(layer.out * layer.tokens);
     aux_ = random_numbers(layer.out * layer.tokens);
     bias_ = random_numbers(layer.out);
+    sums_ = random_numbers(std::max(layer.out, layer.tokens));
   }
 
   /// Microseconds, medians of the samples, and medians of the ratios of samples that followed one another.
@@ -167,13 +185,22 @@ class Benchmark {
 
   Times compare(const Kind& kind, sgemm_accuracy_t accuracy) {
     check(sgemm_set_accuracy(library_, accuracy));
-    const LtProduct lt(lt_, layer_, kind, bias_.data(), aux_.data());
-    const sgemm_epilogue_t epilogue{kind.activation, SGEMM_BIAS_OF_ROWS, kind.has_bias ? bias_.data() : nullptr,
-                                    kind.has_aux ? aux_.data() : nullptr, kind.has_aux ? layer_.out : 0};
+    const LtProduct lt(lt_, layer_, kind, bias_.data(), aux_.data(), sums_.data());
+    const bool has_sums = kind.sums_of != SGEMM_SUMS_NONE;
+    const sgemm_epilogue_t epilogue{kind.activation,
+                                    SGEMM_BIAS_OF_ROWS,
+                                    kind.has_bias ? bias_.data() : nullptr,
+                                    kind.has_aux ? aux_.data() : nullptr,
+                                    kind.has_aux ? layer_.out : 0,
+                                    kind.sums_of,
+                                    has_sums ? sums_.data() : nullptr};
     const float beta = kind.adds ? 1.0F : 0.0F;
     const auto product = [&] { multiply(kind, layer_.in, 0.0F, nullptr, {}); };
     const auto in_store = [&] { multiply(kind, layer_.in, beta, c_.data(), epilogue); };
     const auto with_pass = [&] {
+      if (has_sums) {
+        return;
+      }
       if (kind.adds) {
         CUDA_CHECK(cudaMemcpyAsync(d_.data(), c_.data(), c_.size() * sizeof(float), cudaMemcpyDeviceToDevice,
                                    samples_.stream()));
@@ -201,25 +228,24 @@ class Benchmark {
       }
     }
     sgemm_plan_t plan{};
-    check(sgemm_gemm_with_epilogue_plan(library_, SGEMM_ORDER_COLUMN_MAJOR, kind.transa(), SGEMM_OP_N, layer_.out,
-                                        layer_.tokens, layer_.in, kind.transa() == SGEMM_OP_T ? layer_.in : layer_.out,
-                                        layer_.in, layer_.out, &epilogue, &plan));
+    check(sgemm_gemm_with_epilogue_plan(library_, SGEMM_ORDER_COLUMN_MAJOR, kind.transa(), kind.transb(), layer_.out,
+                                        layer_.tokens, layer_.in, kind.lda(layer_), kind.ldb(layer_), layer_.out,
+                                        &epilogue, &plan));
     return {median(times[0]),
             median(times[1]),
-            median(times[2]),
+            has_sums ? 0.0 : median(times[2]),
             lt.is_supported() ? median(times[3]) : 0.0,
             median(store_ratios),
-            median(pass_ratios),
+            has_sums ? 0.0 : median(pass_ratios),
             std::string(plan.kernel) + " " + plan.configuration};
   }
 
  private:
   void multiply(const Kind& kind, std::int64_t k, float beta, const float* c, const sgemm_epilogue_t& epilogue) {
     const float one = 1.0F;
-    check(sgemm_gemm_with_epilogue(library_, SGEMM_ORDER_COLUMN_MAJOR, kind.transa(), SGEMM_OP_N, layer_.out,
-                                   layer_.tokens, k, &one, a_.data(),
-                                   kind.transa() == SGEMM_OP_T ? layer_.in : layer_.out, b_.data(), layer_.in, &beta, c,
-                                   layer_.out, d_.data(), layer_.out, &epilogue));
+    check(sgemm_gemm_with_epilogue(library_, SGEMM_ORDER_COLUMN_MAJOR, kind.transa(), kind.transb(), layer_.out,
+                                   layer_.tokens, k, &one, a_.data(), kind.lda(layer_), b_.data(), kind.ldb(layer_),
+                                   &beta, c, layer_.out, d_.data(), layer_.out, &epilogue));
   }
 
   ColdSamples samples_;
@@ -232,6 +258,7 @@ class Benchmark {
   DeviceBuffer<float> d_;
   DeviceBuffer<float> aux_;
   DeviceBuffer<float> bias_;
+  DeviceBuffer<float> sums_;
   DeviceBuffer<char> workspace_{LtProduct::WORKSPACE_BYTES};
 };
 

@@ -384,9 +384,25 @@ struct LtCase {
 
   bool is_mask() const {
     return epilogue == CUBLASLT_EPILOGUE_RELU_AUX || epilogue == CUBLASLT_EPILOGUE_RELU_AUX_BIAS ||
-           epilogue == CUBLASLT_EPILOGUE_DRELU;
+           epilogue == CUBLASLT_EPILOGUE_DRELU || epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD;
   }
-  bool is_gradient() const { return epilogue == CUBLASLT_EPILOGUE_DGELU || epilogue == CUBLASLT_EPILOGUE_DRELU; }
+  bool is_gradient() const {
+    return epilogue == CUBLASLT_EPILOGUE_DGELU || epilogue == CUBLASLT_EPILOGUE_DRELU ||
+           epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD || epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD;
+  }
+  /// How many sums an m x n product writes.
+  int sums(int m, int n) const {
+    switch (epilogue) {
+      case CUBLASLT_EPILOGUE_BGRADA:
+      case CUBLASLT_EPILOGUE_DRELU_BGRAD:
+      case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+        return m;
+      case CUBLASLT_EPILOGUE_BGRADB:
+        return n;
+      default:
+        return 0;
+    }
+  }
 };
 
 /// A call of cublasLtMatmul with an epilogue: D has `m` rows, and A is transposed.
@@ -394,12 +410,15 @@ class LtCall {
  public:
   LtCall(const LtCase& of, int m, int n, int k, const Numbers& bias)
       : argument_ld_(of.is_mask() ? (m + 127) / 128 * 128 : (m + 3) / 4 * 4),
-        argument_(normal(static_cast<size_t>(argument_ld_) * n, 5)) {
+        argument_(normal(static_cast<size_t>(argument_ld_) * n, 5)),
+        sums_(std::vector<float>(static_cast<size_t>(of.sums(m, n)) + 1, kUntouched)) {
     EXPECT_EQ(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
     if (of.bias) {
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.get());
+    } else if (of.sums(m, n) > 0) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums_.get());
     }
     if (of.argument) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.get());
@@ -425,7 +444,11 @@ class LtCall {
                     d.get(), d_layout_, nullptr, nullptr, 0, stream);
   }
 
+  static constexpr float kUntouched = -12345.5F;
+
   Numbers& argument() { return argument_; }
+  /// What the call added up, and a number that is untouched.
+  Numbers& sums() { return sums_; }
   /// The bit of an element, in a mask as argument().read() gives it.
   bool bit(const std::vector<float>& mask, int row, int column) const {
     const int64_t bit = row + column * argument_ld_;
@@ -442,6 +465,7 @@ class LtCall {
 
   int64_t argument_ld_;
   Numbers argument_;
+  Numbers sums_;
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t a_layout_ = nullptr;
   cublasLtMatrixLayout_t b_layout_ = nullptr;
@@ -469,6 +493,17 @@ TEST_P(LtMatmulGpuTest, IsLikeCublas) {
       CUDA_OK(cudaStreamSynchronize(stream_));  // D is written from another stream next
       expect_like_cublas(
           d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
+      if (of.sums(m, kN) > 0) {
+        const auto sums_by = [&](decltype(&cublasLtMatmul) function) {
+          d.write(old_c_);
+          EXPECT_EQ(call(function), CUBLAS_STATUS_SUCCESS);
+          EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+          return lt_call.sums().read();
+        };
+        const std::vector<float> ours = sums_by(&cublasLtMatmul);
+        expect_near(ours, sums_by(cublas));
+        EXPECT_EQ(ours.back(), LtCall::kUntouched);
+      }
       if (!of.argument || of.is_gradient()) {
         continue;
       }
@@ -506,7 +541,10 @@ INSTANTIATE_TEST_SUITE_P(
                     LtCase{CUBLASLT_EPILOGUE_RELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DRELU, false, true},
                     LtCase{CUBLASLT_EPILOGUE_GELU, false, false}, LtCase{CUBLASLT_EPILOGUE_GELU_BIAS, true, false},
                     LtCase{CUBLASLT_EPILOGUE_GELU_AUX, false, true},
-                    LtCase{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DGELU, false, true}),
+                    LtCase{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true}, LtCase{CUBLASLT_EPILOGUE_DGELU, false, true},
+                    LtCase{CUBLASLT_EPILOGUE_BGRADA, false, false}, LtCase{CUBLASLT_EPILOGUE_BGRADB, false, false},
+                    LtCase{CUBLASLT_EPILOGUE_DRELU_BGRAD, false, true},
+                    LtCase{CUBLASLT_EPILOGUE_DGELU_BGRAD, false, true}),
     [](const auto& info) { return "epilogue_" + std::to_string(info.param.epilogue); });
 
 /// An argument of 0 and one of NaN, whose bits roundings do not decide. No other test has its shape, because cuBLAS may

@@ -137,23 +137,30 @@ TEST(WatchedAlgorithmsTest, Epilogues) {
   constexpr EpilogueKind KINDS[] = {{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false},
                                     {SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, true, true},
                                     {SGEMM_ACTIVATION_GELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true},
-                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false}};
+                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false},
+                                    {SGEMM_ACTIVATION_NONE, false, SGEMM_BIAS_OF_ROWS, false, false, SGEMM_SUMS_OF_A},
+                                    {SGEMM_ACTIVATION_NONE, true, SGEMM_BIAS_OF_ROWS, false, false, SGEMM_SUMS_OF_B}};
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     for (const EpilogueKind& kind : KINDS) {
       GemmCase product{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 1.0F,
                        0.5F};
       product.accuracy = accuracy;
+      product.transb = kind.sums_of == SGEMM_SUMS_OF_B ? SGEMM_OP_N : SGEMM_OP_T;
       EpilogueOperands measured(product, kind);
       const GemmBatch batch = batch_of(measured.gemm);
       for (const Algorithm& algorithm :
            accuracy == SGEMM_ACCURACY_FP32 ? every_layout_algorithms(batch, 5) : algorithms_of(product, batch)) {
         SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
         EpilogueOperands operands(product, kind);
+        const std::size_t sums_bytes = algorithm.sums_bytes(row_major_epilogue(operands));
+        if (kind.sums_of != SGEMM_SUMS_NONE && sums_bytes == 0) {
+          continue;
+        }
         spread(operands.gemm);
         operands.gemm.upload();
         const ExpectedEpilogue expected(operands);
         void* workspace = nullptr;
-        ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
+        ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes + sums_bytes), cudaSuccess);
         {
           const auto whole = [](StoredMatrix& matrix) {
             return std::pair(matrix.memory().device(), matrix.memory().host().size());
@@ -167,7 +174,8 @@ TEST(WatchedAlgorithmsTest, Epilogues) {
                                             simt::in_out("C", c, c_count), simt::in_out("D", d, d_count),
                                             simt::in_out("argument", argument, argument_count),
                                             simt::input("bias", operands.bias.device(), operands.bias.host().size()),
-                                            simt::in_out("mask", operands.mask.device(), operands.mask.host().size())});
+                                            simt::in_out("mask", operands.mask.device(), operands.mask.host().size()),
+                                            simt::in_out("sums", operands.sums.device(), operands.sums.host().size())});
           launch_with_epilogue(algorithm, operands, workspace);
         }
         cudaFree(workspace);

@@ -252,8 +252,19 @@ typedef enum { SGEMM_BIAS_OF_ROWS = 0, SGEMM_BIAS_OF_COLUMNS = 1 } sgemm_bias_t;
  * dimension is in bits, and a multiple of this. */
 #define SGEMM_MASK_ALIGNMENT 128
 
-/* Epilogues are those of cuBLASLt with FP32: a product in column-major order with a bias of rows is its BIAS. Zeros are
- * no epilogue. */
+/* Sums of a matrix's lines, which are the gradients of a bias. Where D is the gradient of a weight, its operand that is
+ * the gradient of an output is added up over k; where D is the gradient of an input, D itself is added up. */
+typedef enum {
+  SGEMM_SUMS_NONE = 0,
+  SGEMM_SUMS_OF_A = 1,        /* m sums, of the rows of op(A) */
+  SGEMM_SUMS_OF_B = 2,        /* n sums, of the columns of op(B) */
+  SGEMM_SUMS_OF_D_ROWS = 3,   /* m sums, of the rows of D as it is stored */
+  SGEMM_SUMS_OF_D_COLUMNS = 4 /* n sums, of its columns */
+} sgemm_sums_t;
+
+/* Epilogues are those of cuBLASLt with FP32: a product in column-major order with a bias of rows is its BIAS. Sums of A
+ * and B are its BGRADA and BGRADB, and sums of rows of D are those of its DRELU_BGRAD and DGELU_BGRAD. Zeros are no
+ * epilogue. */
 typedef struct {
   sgemm_activation_t activation;
   sgemm_bias_t bias_of;
@@ -261,6 +272,8 @@ typedef struct {
   void* aux;         /* a matrix of the size and order of D in the GPU's memory: a mask with ReLU, floats with GELU. A
                         gradient needs one. Null: none */
   int64_t aux_ld;    /* its leading dimension, in elements or bits */
+  sgemm_sums_t sums_of;
+  float* sums; /* m or n numbers in the GPU's memory, which are written; null if there are none */
 } sgemm_epilogue_t;
 
 /* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
@@ -269,13 +282,15 @@ typedef struct {
  * arguments.
  *
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
- * and may be null then. Neither of them overlaps `bias` or `aux`. In the last word of 32 bits of a row of the mask (of
- * a column, if column-major), bits beyond D become 0.
+ * and may be null then. Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the
+ * mask (of a column, if column-major), bits beyond D become 0. Sums do not depend on alpha, but for those of D. They
+ * are 0 if k is 0, and not written if D is empty. They are added in FP32, in an order that the shape decides.
  *
  * INVALID_VALUE: as in sgemm_gemm(), for D as for C; `epilogue` is null; an enumerator that does not exist; a gradient
- * without `aux`, or an `aux` without an activation; an aux_ld below the length of a column of D (of a row, if
- * row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask; a pointer that is not aligned to 4 bytes; C is D with
- * another leading dimension. EXECUTION_FAILED: D may hold the product without the epilogue. */
+ * without `aux`, or an `aux` without an activation; `sums_of` without `sums`, or the other way round; an aux_ld below
+ * the length of a column of D (of a row, if row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask; a pointer
+ * that is not aligned to 4 bytes; C is D with another leading dimension. EXECUTION_FAILED: D may hold the product
+ * without the epilogue. */
 SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
                                                   sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
                                                   const float* alpha, const float* a, int64_t lda, const float* b,

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "gemm_epilogue.hpp"
+#include "gemm_problem.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace sgemm {
+
+/// Lines of a matrix in the GPU's memory, whose numbers are to be added up: rows of op(A), columns of op(B), rows or
+/// columns of D.
+struct Lines {
+  const float* data = nullptr;
+  std::int64_t count = 0;
+  std::int64_t depth = 0;   ///< numbers of each
+  std::int64_t stride = 0;  ///< between lines if `along`, otherwise between the numbers of a line
+  bool along = true;        ///< whether the numbers of a line are neighbours in memory; otherwise lines are
+};
+
+/// The lines that an epilogue adds up; none without sums.
+Lines summed_lines(const GemmProblem& p, const GemmEpilogue& epilogue);
+
+/// Enqueues sums[i] = the sum of line i, for all lines; 0 where they have no numbers. Numbers are added in an order
+/// that their place alone decides, so that equal lines have equal bits. Throws CudaError.
+void add_up(const Lines& lines, float* sums, cudaStream_t stream);
+
+/// add_up() when D is written, so that nothing can be begun again: throws a StatusError of
+/// SGEMM_STATUS_EXECUTION_FAILED.
+void add_up_last(const Lines& lines, float* sums, cudaStream_t stream);
+
+// An epilogue's sums by kernels of their own, if it has such ones: those of A or B, before anything is written, and
+// those of D behind all else.
+void add_up_operand(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
+void add_up_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
+
+}  // namespace sgemm
