@@ -93,12 +93,16 @@ Lines summed_lines(const GemmProblem& p, const GemmEpilogue& epilogue) {
 }
 
 void add_up(const Lines& lines, float* sums, cudaStream_t stream) {
-  // Lines side by side are read in pieces of 64 bytes, so that few lines make many blocks, too.
+  // Lines side by side are read in pieces of 64 bytes, or of 32 where that would leave multiprocessors idle.
   constexpr int SIDE_BY_SIDE = 16;
+  constexpr int FEWER = 8;
+  constexpr std::int64_t MANY_LINES = 4096;
   if (lines.along) {
     launch_sums<1, true>(lines, sums, stream);
-  } else {
+  } else if (lines.count >= MANY_LINES) {
     launch_sums<SIDE_BY_SIDE, false>(lines, sums, stream);
+  } else {
+    launch_sums<FEWER, false>(lines, sums, stream);
   }
 }
 
