@@ -192,8 +192,11 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
       auto* const at = reinterpret_cast<float*>(static_cast<char*>(workspace) + sums_at);
       const bool of_a = epilogue->sums_of == SGEMM_SUMS_OF_A;
       (of_a ? sums.a : sums.b) = at;
-      const std::int64_t lines = of_a ? problem.m : problem.n;
-      of_tiles = {at, lines, k_tiles_of<Scheme>(problem), lines, false};
+      of_tiles.data = at;
+      of_tiles.count = of_a ? problem.m : problem.n;
+      of_tiles.depth = k_tiles_of<Scheme>(problem);
+      of_tiles.stride = of_tiles.count;
+      of_tiles.along = false;
     }
     split_left<Scheme>(problem, tiles, operands, Flags{work.schedule.flags, flag_count}, sums, stream);
     const OperandPlaces places = places_of<Scheme>(problem, tiles.a, tiles.b, operands);

@@ -171,7 +171,8 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   constexpr std::int64_t SIZE = 2048;
   const float bias = 0.0F;
   const sgemm_epilogue_t none{};
-  const sgemm_epilogue_t with_bias{SGEMM_ACTIVATION_NONE, SGEMM_BIAS_OF_ROWS, &bias};
+  sgemm_epilogue_t with_bias{};
+  with_bias.bias = &bias;
   float sum = 0.0F;
   const auto with_sums = [&](sgemm_sums_t sums_of) {
     sgemm_epilogue_t epilogue{};
