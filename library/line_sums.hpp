@@ -22,8 +22,8 @@ struct Lines {
 /// The lines that an epilogue adds up; none without sums.
 Lines summed_lines(const GemmProblem& p, const GemmEpilogue& epilogue);
 
-/// Enqueues sums[i] = the sum of line i, for all lines; 0 where they have no numbers. Numbers are added in an order
-/// that their place alone decides, so that equal lines have equal bits. Throws CudaError.
+/// Enqueues sums[i] = the sum of line i, for all lines; 0 where they have no numbers. The order of additions depends
+/// on `count`, `depth` and `along` alone. Throws CudaError.
 void add_up(const Lines& lines, float* sums, cudaStream_t stream);
 
 /// add_up() when D is written, so that nothing can be begun again: throws a StatusError of

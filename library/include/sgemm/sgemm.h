@@ -284,7 +284,7 @@ typedef struct {
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
  * and may be null then. Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the
  * mask (of a column, if column-major), bits beyond D become 0. Sums do not depend on alpha, but for those of D. They
- * are 0 if k is 0, and not written if D is empty. They are added in FP32, in an order that the shape decides.
+ * are 0 if k is 0, and not written if D is empty. They are added in FP32, in the same order by the same call.
  *
  * INVALID_VALUE: as in sgemm_gemm(), for D as for C; `epilogue` is null; an enumerator that does not exist; a gradient
  * without `aux`, or an `aux` without an activation; `sums_of` without `sums`, or the other way round; an aux_ld below
