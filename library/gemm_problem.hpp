@@ -74,6 +74,14 @@ struct GemmBatch {
     }
     return p;
   }
+  /// The same where addresses are not on the device.
+  SGEMM_HOST_DEVICE GemmProblem problem_by_strides(std::int64_t index) const {
+    GemmProblem p = first;
+    p.a += index * stride_a;
+    p.b += index * stride_b;
+    p.c += index * stride_c;
+    return p;
+  }
 
   /// `size` problems from number `index` on.
   GemmBatch part(std::int64_t index, std::int64_t size) const {

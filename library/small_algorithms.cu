@@ -30,15 +30,15 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-// The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H100, and
-// those of clusters and of further tiles on an H200: docs/lab/libsgemm.md.
-constexpr double SMALL_K_TILE = 5000;   // of two operands that are read along k
-constexpr double SMALL_ACROSS_K = 850;  // more for each operand that is read across k
-constexpr double SMALL_TILE = 8300;     // besides its k-tiles: the first operands, and C
+// The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H200, among other
+// kernels: docs/lab/libsgemm.md.
+constexpr double SMALL_K_TILE = 5400;   // of two operands that are read along k
+constexpr double SMALL_ACROSS_K = 630;  // more for each operand that is read across k
+constexpr double SMALL_TILE = 12500;    // besides its k-tiles: the first operands, and C
 constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
-constexpr double SMALL_STORE = 11500;   // a further tile takes at least: all blocks store C at once
-constexpr double SMALL_CLUSTER = 5400;  // to meet in a cluster, and to add up its sums
-constexpr double SMALL_CALL = 7.6;      // microseconds of a launch besides its work, among other kernels
+constexpr double SMALL_STORE = 11000;   // a further tile takes at least: all blocks store C at once
+constexpr double SMALL_CLUSTER = 3800;  // to meet in a cluster, and to add up its sums
+constexpr double SMALL_CALL = 3.2;      // microseconds of a launch besides its work, among other kernels
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
@@ -57,26 +57,26 @@ auto kernel_of(const GemmProblem& p) {
 }
 
 ClusterLaunch launch_of(const SmallProblem& p, std::int64_t blocks, cudaStream_t stream) {
-  return {p.parts, blocks, dim3(SmallShape::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream};
+  return {p.parts, blocks, dim3(SmallShape::THREADS), SmallRings::SMEM_BYTES, stream};
 }
 
 /// Nothing where the device has no room for a cluster.
 std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multiprocessors) {
   const SmallProblem p(batch, parts, nullptr);
-  const int at_once = launch_of(p, p.tasks(), nullptr).clusters_at_once(kernel_of(batch.first));
+  const int at_once = launch_of(p, p.tasks, nullptr).clusters_at_once(kernel_of(batch.first));
   if (at_once == 0) {
     return std::nullopt;
   }
-  const std::int64_t blocks = parts > 1 ? p.tasks() : std::min<std::int64_t>(p.tasks(), multiprocessors);
+  const std::int64_t blocks = parts > 1 ? p.tasks : std::min<std::int64_t>(p.tasks, multiprocessors);
   const auto rounds =
-      static_cast<double>(ceil_div<std::int64_t>(p.tasks() / parts, parts > 1 ? at_once : multiprocessors));
+      static_cast<double>(ceil_div<std::int64_t>(p.tasks / parts, parts > 1 ? at_once : multiprocessors));
   const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
   const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K);
   Algorithm algorithm;
   algorithm.kernel = "11_bf16x6";
   algorithm.configuration =
       tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
-  algorithm.workspace_bytes = Deferred::bytes(p.tasks());
+  algorithm.workspace_bytes = Deferred::bytes(p.tasks);
   algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
   algorithm.cost.method = Method::bf16x6;
   algorithm.cost.launches = 0;

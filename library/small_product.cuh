@@ -8,8 +8,13 @@
 //
 // All numbers have one scale, 2^24: all three terms of the smallest denormal number are normal then. From 2^104 on
 // numbers overflow, and sums from 2^80 on. These are computed again without tensor cores.
+//
+// A kernel runs each of its instructions a few times, most of them for the first time, and cold ones are fetched
+// slowly. So this code is short before it is anything else: loops are rolled where registers can move up, and numbers
+// that divide have their reciprocals from the host.
 
 #include "common/ceil_div.hpp"
+#include "common/divisor.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
@@ -53,25 +58,31 @@ struct SmallShape : TileShape<Bf16x6, 1> {
 };
 static_assert(SmallShape::PRODUCER_THREADS == SPLIT_THREADS);
 
+/// The rings of chapter 11, without the scalings of tiles.
+using SmallRings =
+    RingPair<Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::A_SLOTS>, Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::B_SLOTS>>;
+
 /// What the kernel gets. A cluster of `parts` blocks has a tile of C. Where that is one block, it may have further
 /// tiles, whose operands producers split while consumers store.
 struct SmallProblem {
-  GemmBatch batch;
-  int a_tiles;
-  int b_tiles;
+  GemmBatch batch;  ///< by strides
   int k_tiles;
   int parts;
-  Deferred deferred;  ///< with a place for each task
+  int tasks;
+  Divisor by_parts;
+  Divisor by_tiles;    ///< of a product's C
+  Divisor by_columns;  ///< tiles of B
+  Deferred deferred;   ///< with a place for each task
 
   SmallProblem(const GemmBatch& products, int parts_of_k, void* notes)
       : batch(products),
-        a_tiles(static_cast<int>(tiles_along(products.first.m))),
-        b_tiles(static_cast<int>(tiles_along(products.first.n))),
         k_tiles(static_cast<int>(k_tiles_of<Bf16x6>(products.first))),
         parts(parts_of_k),
-        deferred(tasks(), notes) {}
-
-  SGEMM_HOST_DEVICE std::int64_t tasks() const { return batch.count * a_tiles * b_tiles * parts; }
+        tasks(static_cast<int>(products.count * tiles_of_c(products.first)) * parts_of_k),
+        by_parts(parts_of_k),
+        by_tiles(static_cast<int>(tiles_of_c(products.first))),
+        by_columns(static_cast<int>(tiles_along(products.first.n))),
+        deferred(tasks, notes) {}
 };
 
 /// What a block computes at a time: a range of k-tiles for a tile of C.
@@ -84,43 +95,23 @@ struct SmallTask {
   int k_tiles;
 
   __device__ __forceinline__ SmallTask(const SmallProblem& p, int number)
-      : SmallTask(p, number, number / p.parts, number % p.parts) {}
+      : SmallTask(p, number, p.by_parts(number), p.by_parts.rest(number)) {}
 
  private:
   __device__ __forceinline__ SmallTask(const SmallProblem& p, int number, int tile, int rank)
-      : SmallTask(p, p.batch.problem(tile / (p.a_tiles * p.b_tiles)), number, tile % (p.a_tiles * p.b_tiles), rank) {}
+      : SmallTask(p, p.batch.problem_by_strides(p.by_tiles(tile)), number, p.by_tiles.rest(tile), rank) {}
 
   /// The tile's notes are found where those of this task are.
   __device__ __forceinline__ SmallTask(const SmallProblem& p, const GemmProblem& one, int number, int tile, int rank)
       : product(one, Deferred(p.deferred, static_cast<std::int64_t>(number) - tile)),
-        a_tile(tile / p.b_tiles),
-        b_tile(tile % p.b_tiles),
+        a_tile(p.by_columns(tile)),
+        b_tile(p.by_columns.rest(tile)),
         part(rank),
-        first_k_tile(p.k_tiles * rank / p.parts),
-        k_tiles(p.k_tiles * (rank + 1) / p.parts - first_k_tile) {
-    assume_global(product.a);
-    assume_global(product.b);
-    assume_global(product.c);
-  }
+        first_k_tile(p.by_parts(p.k_tiles * rank)),
+        k_tiles(p.by_parts(p.k_tiles * (rank + 1)) - first_k_tile) {}
 };
 
 constexpr int SMALL_EXPONENT = -24;  ///< numbers are multiplied by 2^24
-
-/// Both rings' slots get the scaling of all tiles, by all threads of a block, before a barrier of it.
-__device__ __forceinline__ void set_all_scalings(unsigned first, int count) {
-  Scaling* const scalings = static_cast<Scaling*>(const_cast<void*>(from_shared_address(first)));
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < count * TILE_ROWS; i += SmallShape::THREADS) {
-    Scaling& scaling = scalings[i / TILE_ROWS];
-    scaling.rows[i % TILE_ROWS] = 0;
-    if (i % TILE_ROWS == 0) {
-      scaling.exponent = SMALL_EXPONENT;
-      scaling.uniform = SMALL_EXPONENT;
-      scaling.tile = 0;
-      scaling.has_next = 0;
-    }
-  }
-}
 
 // ---- Producers ----
 
@@ -146,9 +137,16 @@ class SmallReader {
   __device__ __forceinline__ void fill(Ring& ring) {
     ring.wait_until_empty();
     unsigned char* const slot = static_cast<unsigned char*>(const_cast<void*>(from_shared_address(ring.tile())));
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      store(slot, i);
+      store(slot, i, numbers_[0]);
+#pragma unroll
+      for (int j = 1; j < GROUPS_PER_THREAD; ++j) {  // registers have no index
+#pragma unroll
+        for (int number = 0; number < GROUP; ++number) {
+          numbers_[j - 1][number] = numbers_[j][number];
+        }
+      }
     }
     from_ += ALONG_K ? BK : BK * stride_;
     k_left_ -= BK;
@@ -200,8 +198,8 @@ class SmallReader {
     }
   }
 
-  __device__ __forceinline__ void store(unsigned char* slot, int i) const {
-    const float(&x)[GROUP] = numbers_[i];
+  /// Group number `i`.
+  __device__ __forceinline__ static void store(unsigned char* slot, int i, const float (&x)[GROUP]) {
     const float scale = power_of_2(-SMALL_EXPONENT);
     unsigned pairs[GROUP / 2][Bf16x6::TERMS];
 #pragma unroll
@@ -224,7 +222,7 @@ class SmallReader {
 };
 
 template <bool A_ALONG_K, bool B_ALONG_K>
-__device__ __forceinline__ void produce_small(const SmallTask& task, Rings<Bf16x6>& rings) {
+__device__ __forceinline__ void produce_small(const SmallTask& task, SmallRings& rings) {
   Operands operands(task.product);
   const std::int64_t end = static_cast<std::int64_t>(task.first_k_tile + task.k_tiles) * BK;
   operands.a.depth = min(operands.a.depth, end);  // what follows is another block's
@@ -240,11 +238,40 @@ __device__ __forceinline__ void produce_small(const SmallTask& task, Rings<Bf16x
 
 // ---- Consumers ----
 
+/// The sums of a task, of 64 rows of C: the main loop of chapter 11 for tiles that have the same scale.
+__device__ __forceinline__ void multiply_k_tiles(int k_tiles, SmallRings& rings, float (&sums)[64]) {
+  const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
+#pragma unroll 1
+  for (; k_tiles > 0; --k_tiles) {
+    float products[64];
+    rings.a.wait_until_full();
+    rings.b.wait_until_full();
+    Bf16x6Loop::start_products(products, rings.a.tile() + rows_of_group, rings.b.tile());
+    wgmma_wait_group<0>(products);
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) {
+      mbarrier_arrive(rings.a.empty());
+      mbarrier_arrive(rings.b.empty());
+    }
+    rings.a.advance();
+    rings.b.advance();
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      sums[i] += products[i];
+    }
+  }
+}
+
 /// Stores the sums of columns `unit` * 8 to `unit` * 8 + 7, four of a thread. Returns bits for pairs that are not
 /// finite.
 template <int UNITS>
 __device__ __forceinline__ unsigned store_units(const SmallTask& task, const Scalars& scalars, bool pairs, int unit,
-                                                const float (&sums)[4 * UNITS]) {
+                                                const float (&scaled_sums)[4 * UNITS]) {
+  float sums[4 * UNITS];
+#pragma unroll
+  for (int i = 0; i < 4 * UNITS; ++i) {
+    sums[i] = scaled_sums[i] * power_of_2(2 * SMALL_EXPONENT);
+  }
   const DeferringProblem& p = task.product;
   const std::int64_t row = static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x);
   const std::int64_t column = static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x) + unit * 8;
@@ -259,6 +286,13 @@ __device__ __forceinline__ unsigned store_units(const SmallTask& task, const Sca
 
 constexpr int UNITS = TILE_ROWS / 8;  // of eight columns
 constexpr unsigned UNIT_BYTES = SmallShape::CONSUMER_THREADS * sizeof(float4);
+
+__device__ __forceinline__ void add(float (&sums)[4], const float4& four) {
+  sums[0] += four.x;
+  sums[1] += four.y;
+  sums[2] += four.z;
+  sums[3] += four.w;
+}
 
 /// The sums of a block become C, or are added up with those of the other blocks of the cluster: each has every
 /// `parts`-th unit of eight columns. All consumers call it.
@@ -276,21 +310,27 @@ __device__ __forceinline__ unsigned finish_small(const SmallProblem& p, const Sm
     float4* const to = static_cast<float4*>(const_cast<void*>(from_shared_address(own + unit * UNIT_BYTES)));
     *to = float4{sums[4 * unit], sums[4 * unit + 1], sums[4 * unit + 2], sums[4 * unit + 3]};
   }
-  cluster_sync();
+  bar_sync(CONSUMERS_BARRIER, CONSUMERS);
+  cluster_sync_blocks(of_warp(static_cast<int>(threadIdx.x / WARP)) == 0);
   unsigned not_finite = 0;
+#pragma unroll 1
+  for (int unit = task.part; unit < UNITS; unit += 2 * p.parts) {
+    const unsigned first = own + unit * UNIT_BYTES;
+    const int next = unit + p.parts;
+    const unsigned second = next < UNITS ? own + next * UNIT_BYTES : first;
+    float first_sums[4] = {};
+    float second_sums[4] = {};
 #pragma unroll 2
-  for (int unit = task.part; unit < UNITS; unit += p.parts) {
-    float4 sum = ld_cluster_v4_f32(own + unit * UNIT_BYTES, 0);
-#pragma unroll 4
-    for (int rank = 1; rank < p.parts; ++rank) {
-      const float4 other = ld_cluster_v4_f32(own + unit * UNIT_BYTES, rank);
-      sum.x += other.x;
-      sum.y += other.y;
-      sum.z += other.z;
-      sum.w += other.w;
+    for (int rank = 0; rank < p.parts; ++rank) {
+      const float4 x = ld_cluster_v4_f32(first, rank);
+      const float4 y = ld_cluster_v4_f32(second, rank);
+      add(first_sums, x);
+      add(second_sums, y);
     }
-    const float values[4] = {sum.x, sum.y, sum.z, sum.w};
-    not_finite |= store_units<1>(task, scalars, pairs, unit, values) << 2 * unit;
+    not_finite |= store_units<1>(task, scalars, pairs, unit, first_sums) << 2 * unit;
+    if (next < UNITS) {
+      not_finite |= store_units<1>(task, scalars, pairs, next, second_sums) << 2 * next;
+    }
   }
   return not_finite;
 }
@@ -298,39 +338,34 @@ __device__ __forceinline__ unsigned finish_small(const SmallProblem& p, const Sm
 /// A block: with clusters it has one task, and without some in a row. *_ALONG_K: how an operand is stored.
 template <bool A_ALONG_K, bool B_ALONG_K>
 __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
-  using Rings = Rings<Bf16x6>;
-  static_assert(UNITS * UNIT_BYTES <= Rings::SMEM_BYTES);
-  const unsigned smem = shared_address(dynamic_smem());
-  Rings rings(smem);
+  static_assert(UNITS * UNIT_BYTES <= SmallRings::SMEM_BYTES);
+  static_assert(sizeof(PlainMemory) <= SmallRings::SMEM_BYTES);
+  SmallRings rings(shared_address(dynamic_smem()));
   defer_nothing();
-  set_all_scalings(smem + Rings::A_SCALINGS_AT, Rings::A::SLOTS + Rings::B::SLOTS);
   if (threadIdx.x == 0) {
     rings.a.init(SmallShape::CONSUMER_WARPS, SmallShape::PRODUCER_WARPS);
     rings.b.init(SmallShape::CONSUMER_WARPS, SmallShape::PRODUCER_WARPS);
   }
   __syncthreads();
-  const auto tasks = static_cast<int>(p.tasks());
   if (threadIdx.x >= SmallShape::CONSUMER_THREADS) {
     setmaxnreg_dec<SmallShape::PRODUCER_REGISTERS>();
 #pragma unroll 1
-    for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
+    for (auto number = static_cast<int>(blockIdx.x); number < p.tasks; number += static_cast<int>(gridDim.x)) {
       produce_small<A_ALONG_K, B_ALONG_K>(SmallTask(p, number), rings);
     }
     if (p.parts > 1) {
-      cluster_sync();
+      cluster_sync_blocks(false);
       cluster_meet();
     }
   } else {
     setmaxnreg_inc<SmallShape::CONSUMER_REGISTERS>();
 #pragma unroll 1
-    for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
-      Accumulators<1> accumulators;
-      accumulators.exponents[0] = 2 * SMALL_EXPONENT;
-      Bf16x6Loop::multiply(SmallTask(p, number).k_tiles, rings, accumulators);
-      accumulators.undo_scaling();
+    for (auto number = static_cast<int>(blockIdx.x); number < p.tasks; number += static_cast<int>(gridDim.x)) {
+      float sums[64] = {};
+      multiply_k_tiles(SmallTask(p, number).k_tiles, rings, sums);
       // Computed again, not kept through the loop.
       const SmallTask task(p, static_cast<int>(keep_in_register(static_cast<unsigned>(number))));
-      const unsigned not_finite = finish_small(p, task, accumulators.values[0]);
+      const unsigned not_finite = finish_small(p, task, sums);
       defer(task.product, static_cast<std::int64_t>(task.a_tile) * TILE_ROWS + first_row(threadIdx.x),
             static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x), not_finite);
     }
@@ -340,7 +375,7 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
     bar_sync(CONSUMERS_BARRIER, CONSUMERS);
     if (any_warp(deferred_by_warp())) {
 #pragma unroll 1
-      for (auto number = static_cast<int>(blockIdx.x); number < tasks; number += static_cast<int>(gridDim.x)) {
+      for (auto number = static_cast<int>(blockIdx.x); number < p.tasks; number += static_cast<int>(gridDim.x)) {
         const SmallTask task(p, number);
         compute_tile(task.product, task.a_tile, task.b_tile);
       }

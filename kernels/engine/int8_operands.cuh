@@ -425,7 +425,7 @@ struct GroupsOfLine {
 /// The largest of what the blocks of a cluster have at `maxima[line]`, after a barrier of each block. `maxima` is
 /// aligned to 16 bytes.
 __device__ __forceinline__ unsigned largest_in_cluster(const unsigned* maxima, int line, int blocks) {
-  cluster_sync_blocks();
+  cluster_sync_blocks(threadIdx.x < WARP);
   const unsigned four_lines = shared_address(maxima + line / 4 * 4);
   unsigned largest = 0;
   for (int rank = 0; rank < blocks; ++rank) {

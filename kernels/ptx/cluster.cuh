@@ -16,8 +16,8 @@ inline namespace SGEMM_TARGET {
 // cluster_sync(): a barrier of all threads of the cluster's blocks. What they have done to memory before it, all of
 // them see after it.
 //
-// cluster_sync_blocks(): the same in less time, right after a barrier of each block. One warp promises for its block
-// what all of its threads have done. A promise to a cluster waits for memory.
+// cluster_sync_blocks(promises): the same in less time, right after a barrier of each block. The warp that `promises`,
+// one of each block, does so for what all of its block's threads have done. A promise to a cluster waits for memory.
 //
 // cluster_meet(): the same barrier, without any promise about memory, in less time. It is for reads that are over: no
 // block may end, or write to its shared memory, while others still read it.
@@ -32,8 +32,8 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-__device__ __forceinline__ void cluster_sync_blocks() {
-  if (threadIdx.x < 32) {
+__device__ __forceinline__ void cluster_sync_blocks(bool promises) {
+  if (promises) {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   } else {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -58,7 +58,7 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned address, unsigned r
 #else  // other GPUs have no clusters: kernels that use them are not launched there
 
 __device__ __forceinline__ void cluster_sync() { __trap(); }
-__device__ __forceinline__ void cluster_sync_blocks() { __trap(); }
+__device__ __forceinline__ void cluster_sync_blocks(bool) { __trap(); }
 __device__ __forceinline__ void cluster_meet() { __trap(); }
 __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
   __trap();
@@ -70,7 +70,7 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
 #else  // the executor's
 
 inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_sync_blocks(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+inline void cluster_sync_blocks(bool, simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 inline void cluster_meet(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 
 inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
