@@ -1,6 +1,10 @@
 #include "choice.hpp"
 
+#include "predicted_time.hpp"
+
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -19,8 +23,9 @@ std::string times(double factor) {
 
 /// The fastest of the algorithms, if it is faster than cuBLAS.
 Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-                            const std::string& without, double margin) {
-  Choice choice = choose_fastest(algorithms, workspace_limit, without);
+                            const std::string& without, const BoardModel& board) {
+  const double margin = board.margin;
+  Choice choice = choose_fastest(algorithms, workspace_limit, without, board);
   choice.cublas_us = cublas_us;
   if (choice.algorithm) {
     choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
@@ -32,22 +37,27 @@ Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cub
   return choice;
 }
 
+template <class Condition>
+void remove(std::vector<Algorithm>& algorithms, const Condition& condition) {
+  algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(), condition), algorithms.end());
+}
+
 }  // namespace
 
-Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
-                      const std::string& without) {
+Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit, const std::string& without,
+                      const BoardModel& board) {
   Choice choice;
   for (const Algorithm& algorithm : algorithms) {
-    if (algorithm.workspace_bytes <= workspace_limit &&
-        (!choice.algorithm || algorithm.microseconds() < choice.algorithm->microseconds())) {
+    const double us = microseconds(board, algorithm.cost);
+    if (algorithm.workspace_bytes <= workspace_limit && (!choice.algorithm || us < choice.algorithm_us)) {
       choice.algorithm = algorithm;
+      choice.algorithm_us = us;
     }
   }
   if (!choice.algorithm) {
     choice.reason = algorithms.empty() ? without : "the workspace is too small for the library's own kernels";
     return choice;
   }
-  choice.algorithm_us = choice.algorithm->microseconds();
   const std::int64_t launches = choice.algorithm->launches;
   choice.reason = "predicted " + microseconds(choice.algorithm_us) + " by " +
                   (launches > 1 ? std::to_string(launches) + " launches of " : "") + choice.algorithm->kernel +
@@ -56,17 +66,45 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
 }
 
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without, double margin) {
+              const std::string& without, const BoardModel& board) {
   std::vector<Algorithm> usual;
   std::vector<Algorithm> for_gaps;
   for (const Algorithm& algorithm : algorithms) {
     (algorithm.fills_gap ? for_gaps : usual).push_back(algorithm);
   }
-  Choice choice = choose_beside_cublas(usual, cublas_us, workspace_limit, without, margin);
+  Choice choice = choose_beside_cublas(usual, cublas_us, workspace_limit, without, board);
   if (!choice.algorithm && !for_gaps.empty()) {
-    Choice filled = choose_beside_cublas(for_gaps, cublas_us, workspace_limit, without, margin);
+    Choice filled = choose_beside_cublas(for_gaps, cublas_us, workspace_limit, without, board);
     if (filled.algorithm || usual.empty()) {
       return filled;
+    }
+  }
+  return choice;
+}
+
+Choice choose_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, std::vector<Algorithm> algorithms,
+                  int multiprocessors, std::size_t workspace_limit, const std::string& without,
+                  const BoardModel& board) {
+  const GemmProblem& p = batch.first;
+  const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
+                             CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
+  const double cublas_us = cublas_microseconds(board, shape, batch.count);
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    Choice choice = choose_fastest(algorithms, workspace_limit, without, board);
+    choice.cublas_us = cublas_us;
+    return choice;
+  }
+  const double beside_every_shape_us = cublas_microseconds_beside_every_shape(board, shape, batch.count);
+  remove(algorithms, [&](const Algorithm& one) { return !board.knows(one.cost.method); });
+  Choice choice = choose(algorithms, accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_us,
+                         workspace_limit, without, board);
+  if (!choice.algorithm) {
+    remove(algorithms, [](const Algorithm& one) {
+      return one.cost.method != Method::every_shape && one.cost.method != Method::every_layout && !one.fills_gap;
+    });
+    Choice closer = choose(algorithms, beside_every_shape_us, workspace_limit, without, board);
+    if (closer.algorithm) {
+      choice = std::move(closer);
     }
   }
   return choice;

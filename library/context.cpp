@@ -242,35 +242,7 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
       add_epilogue(algorithm, p, *epilogue);
     }
   }
-  const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
-                             CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
-  const double beside_every_shape_us = cublas_microseconds_beside_every_shape(shape, batch.count);
-  const double cublas_us =
-      accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_microseconds(shape, batch.count);
-  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    Choice choice = choose_fastest(algorithms, workspace_limit(), without);
-    choice.cublas_us = cublas_us;
-    return choice;
-  }
-  algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
-                                  [](const Algorithm& one) { return !board_model().knows(one.cost.method); }),
-                   algorithms.end());
-  const auto choose_of = [&](const std::vector<Algorithm>& some, double beside_us) {
-    return sgemm::choose(some, beside_us, workspace_limit(), without, board_model().margin);
-  };
-  Choice choice = choose_of(algorithms, cublas_us);
-  if (!choice.algorithm) {  // what `fp32` would take is better than cuBLAS in the other accuracies, too
-    algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(),
-                                    [](const Algorithm& one) {
-                                      return one.cost.method != Method::every_shape &&
-                                             one.cost.method != Method::every_layout && !one.fills_gap;
-                                    }),
-                     algorithms.end());
-    Choice closer = choose_of(algorithms, beside_every_shape_us);
-    if (closer.algorithm) {
-      choice = std::move(closer);
-    }
-  }
+  Choice choice = choose_for(batch, accuracy, std::move(algorithms), multiprocessors, workspace_limit(), without);
   if (epilogue != nullptr && choice.algorithm) {
     if (epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
       choice.reason += "; a pass for the epilogue";

@@ -1,8 +1,8 @@
 // How good the library's choices are: it calibrates the GPU, and measures every algorithm and cuBLAS at shapes that no
 // constant was fitted to.
 //
-//     choice_benchmark [--calibration-seconds S] [--seconds S] [--multiprocessors N] [--partition N] [--csv FILE]
-//                      [--out CALIBRATION]
+//     choice_benchmark [--calibration-seconds S] [--seconds S] [--seed N] [--multiprocessors N] [--partition N]
+//                      [--csv FILE] [--out CALIBRATION]
 //
 // For each model of the board it prints how fast the choices are, relative to the best of all for each accuracy: with
 // the constants that were just measured, with those that are built in, and with those for an unknown board. Everything
@@ -15,6 +15,7 @@
 #include "board.hpp"
 #include "calibration/calibrate.hpp"
 #include "calibration/measurement.hpp"
+#include "choice.hpp"
 #include "common/cuda_check.hpp"
 
 #include <cuda.h>
@@ -40,8 +41,8 @@ namespace sgemm {
 namespace {
 
 /// Shapes between 64 and 8192, a third of them with multiples of 128, a third of 4, and every fifth one a batch.
-std::vector<GemmBatch> held_out(std::size_t count) {
-  std::mt19937 random(32);
+std::vector<GemmBatch> held_out(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
   std::uniform_real_distribution<double> exponent(6, 13);
   std::vector<GemmBatch> shapes;
   while (shapes.size() < count) {
@@ -127,12 +128,12 @@ struct Case {
 };
 
 /// All of them, by accuracy. Each algorithm is measured once.
-std::vector<Case> measure(int multiprocessors, int all, double seconds) {
+std::vector<Case> measure(int multiprocessors, int all, double seconds, unsigned seed) {
   Measurement measurement(std::size_t{1} << 26U);
   measurement.set_multiprocessors(multiprocessors == all ? 0 : multiprocessors);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Case> cases;
-  for (const GemmBatch& shape : held_out(5000)) {
+  for (const GemmBatch& shape : held_out(5000, seed)) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) {
       break;
     }
@@ -171,21 +172,20 @@ struct Chosen {
 };
 
 Chosen choose_by(const BoardModel& board, const Case& one, sgemm_accuracy_t accuracy, int multiprocessors) {
-  const GemmProblem& p = one.shape.first;
-  const double cublas = cublas_microseconds(
-      board, {p.m, p.n, p.k, multiprocessors, CublasTable::layout(p.a_transposed, p.b_transposed, one.shape.count)},
-      one.shape.count);
-  double least = cublas / board.margin;
+  const auto found = one.algorithms.find(accuracy);
+  const std::vector<Timed> timed = found == one.algorithms.end() ? std::vector<Timed>() : found->second;
+  std::vector<Algorithm> algorithms;
+  std::transform(timed.begin(), timed.end(), std::back_inserter(algorithms),
+                 [](const Timed& each) { return each.algorithm; });
+  const Choice choice =
+      choose_for(one.shape, accuracy, std::move(algorithms), multiprocessors, ANY_WORKSPACE, "", board);
   Times chosen = one.cublas_us;
   Times best = one.cublas_us;
-  const auto found = one.algorithms.find(accuracy);
-  for (const Timed& timed : found == one.algorithms.end() ? std::vector<Timed>() : found->second) {
-    if (timed.us.first < best.first) {
-      best = timed.us;
-    }
-    if (board.knows(timed.algorithm.cost.method) && microseconds(board, timed.algorithm.cost) < least) {
-      least = microseconds(board, timed.algorithm.cost);
-      chosen = timed.us;
+  for (const auto& [algorithm, us] : timed) {
+    best = us.first < best.first ? us : best;
+    if (choice.algorithm && algorithm.kernel == choice.algorithm->kernel &&
+        algorithm.configuration == choice.algorithm->configuration) {
+      chosen = us;
     }
   }
   return {chosen.second, best.second, one.cublas_us.second};
@@ -309,7 +309,8 @@ int run(const std::map<std::string, std::string>& options) {
   write_whole(file, text_of({current_key(), "by choice_benchmark", measured}));
   setenv("SGEMM_CALIBRATION", file.c_str(), 1);
   fmt::print("{}\n", calibration_text());
-  const std::vector<Case> cases = measure(multiprocessors, all, std::stod(option("--seconds", "30")));
+  const std::vector<Case> cases = measure(multiprocessors, all, std::stod(option("--seconds", "30")),
+                                          static_cast<unsigned>(std::stoi(option("--seed", "32"))));
   if (const std::string csv = option("--csv", ""); !csv.empty()) {
     write_csv(csv, cases, multiprocessors);
   }
