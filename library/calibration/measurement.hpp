@@ -18,7 +18,8 @@ namespace sgemm {
 GemmBatch contiguous(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed,
                      std::int64_t count = 1);
 
-/// Times of products on the current device: medians of calls with a cold L2, by events, in microseconds. Throws
+/// Times of products on the current device: medians of calls with a cold L2, behind another kernel, by events, in
+/// microseconds. Throws
 /// CudaError and StatusError.
 class Measurement {
  public:
