@@ -455,20 +455,22 @@ struct Tile64x64 : TileTraits {
   static constexpr double CYCLES_PER_FMA = 1.31;
 };
 
+// ALONE: so many more cycles of an FMA where each multiprocessor has one block. BESIDE: cycles of a tile besides.
 struct Sliced32x32 {
   static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, TM = 8, TN = 4, BK = 64, SLOTS = 4, BLOCKS_PER_SM = 2;
-  static constexpr double CYCLES_PER_FMA = 1.85;
+  static constexpr double CYCLES_PER_FMA = 1.81, ALONE = 0.29, BESIDE = 1400;
 };
 struct Sliced64x32 : Sliced32x32 {
   static constexpr int WARPS_M = 2, SLICES = 4, BK = 32, BLOCKS_PER_SM = 3;
+  static constexpr double CYCLES_PER_FMA = 1.78, ALONE = 0.32, BESIDE = 850;
 };
 struct Sliced64x64 : Sliced64x32 {
   static constexpr int TN = 8, SLOTS = 3, BLOCKS_PER_SM = 2;
-  static constexpr double CYCLES_PER_FMA = 1.87;
+  static constexpr double CYCLES_PER_FMA = 1.81, ALONE = 0.12, BESIDE = 1800;
 };
 struct Sliced128x128 : Sliced64x64 {
   static constexpr int WARPS_M = 4, WARPS_N = 2, SLICES = 1;
-  static constexpr double CYCLES_PER_FMA = 1.51;
+  static constexpr double CYCLES_PER_FMA = 1.54, ALONE = 0.06, BESIDE = 3000;
 };
 
 // ---- The choice ----
@@ -476,12 +478,16 @@ struct Sliced128x128 : Sliced64x64 {
 // The constants of the prediction, in cycles, were fitted to measurements on an H200 with a cold L2:
 // docs/lab/09-every-shape.md.
 constexpr double FMAS_PER_CYCLE = 128;
-constexpr double LAUNCH = 17000;        // the kernel's start and end, its code and first operands
-constexpr double LAUNCH_SLICED = 9800;  // the same for a smaller block, which has less of each
-constexpr double BLOCK = 5500;          // from the end of a block to the first product of the next one
-constexpr double AREA = 128 * 256;      // elements of C for which the next three hold
-constexpr double STORE = 9800;          // accumulators to C or to the workspace
-constexpr double STORE_SLICED = 6500;
+constexpr double LAUNCH = 17000;         // the kernel's start and end, its code and first operands
+constexpr double LAUNCH_SLICED = 10000;  // the same for a smaller block, which has less of each
+// Factors where rows do not split into groups of four: of all cycles of a tile with producer warps, of a sliced tile's
+// FMAs, and of all else of it.
+constexpr double STREAMED_BY_FLOAT = 1.08;
+constexpr double SLICED_BY_FLOAT = 1.13;
+constexpr double BESIDE_BY_FLOAT = 1.95;
+constexpr double BLOCK = 5500;       // from the end of a block to the first product of the next one
+constexpr double AREA = 128 * 256;   // elements of C for which the next two hold
+constexpr double STORE = 9800;       // accumulators to C or to the workspace
 constexpr double ADD = 1600;         // partial sums from the workspace
 constexpr double FLAG = 230;         // additional cycles of each share of a tile
 constexpr double ADD_SLICES = 3700;  // of a block
@@ -536,6 +542,16 @@ int shares_of(int multiprocessors) {
   return multiprocessors * Shape::PARTS;
 }
 
+/// The predicted cycles of so many tiles whose warps all copy and multiply. `more` are further cycles of each.
+template <class Shape>
+double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bool by_float, double more = 0) {
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
+  const double fmas = Shape::BM * Shape::BN * static_cast<double>(k) / FMAS_PER_CYCLE;
+  const double tile = fmas * Shape::CYCLES_PER_FMA * (by_float ? SLICED_BY_FLOAT : 1.0) +
+                      Shape::BESIDE * (by_float ? BESIDE_BY_FLOAT : 1.0) + more;
+  return LAUNCH_SLICED + rounds * tile + (rounds == 1 ? fmas * Shape::ALONE : 0.0);
+}
+
 #ifndef SGEMM_MAIN_LOOP_ONLY
 
 template <class Shape>
@@ -560,12 +576,14 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
   if (!suits<Shape>(p, device)) {
     return;
   }
+  const auto by_float = [](const Problem& problem) {
+    return !rows_split_into_float4(problem.b, problem.n, problem.ldb) ||
+           !rows_split_into_float4(problem.c, problem.n, problem.ldc);
+  };
   const auto run = [=, multiprocessors = device.multiprocessors](const Problem& problem, void* workspace,
                                                                  cudaStream_t stream) {
-    const bool vector_access = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
-                               rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    (vector_access ? launch_streamed<Shape, Access::float4>
-                   : launch_streamed<Scalar, Access::float1>)(problem, multiprocessors, streamed, workspace, stream);
+    (by_float(problem) ? launch_streamed<Scalar, Access::float1>
+                       : launch_streamed<Shape, Access::float4>)(problem, multiprocessors, streamed, workspace, stream);
   };
   const Plan work = plan_for<Shape>(p, device.multiprocessors, streamed);
   Configuration configuration{name_of<Shape>(streamed), 0, run};
@@ -574,7 +592,8 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
     configuration.workspace_bytes = SharesMemoryOf<Shape>::bytes(shares);
     configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(shares);
   }
-  candidates.push_back({configuration, predicted_cycles<Shape>(work, device.multiprocessors, streamed)});
+  candidates.push_back({configuration, predicted_cycles<Shape>(work, device.multiprocessors, streamed) *
+                                           (by_float(p) ? STREAMED_BY_FLOAT : 1.0)});
 }
 
 /// Adds a tile whose warps all copy and multiply, for any GPU.
@@ -593,12 +612,10 @@ void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Devi
                             : every_shape_sliced_kernel<Shape, Access::float1, Access::float1>;
     launch(kernel, tiles_of<Shape::BM, Shape::BN>(problem), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem);
   };
-  const double area = Shape::BM * Shape::BN / AREA;
-  const double tile =
-      Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA + STORE_SLICED * area;
-  const auto rounds =
-      static_cast<double>(ceil_div<std::int64_t>(tiles_of<Shape::BM, Shape::BN>(p), device.multiprocessors));
-  candidates.push_back({{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run}, LAUNCH_SLICED + rounds * tile});
+  const bool by_float = !rows_split_into_float4(p.a, p.k, p.lda) || !rows_split_into_float4(p.b, p.n, p.ldb);
+  candidates.push_back(
+      {{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run},
+       sliced_cycles<Shape>(tiles_of<Shape::BM, Shape::BN>(p), p.k, device.multiprocessors, by_float)});
 }
 
 /// The configurations that are worth trying for a problem. The one with the shortest predicted time comes first.

@@ -39,9 +39,9 @@ struct MethodRates {
 
 /// Of cuBLAS: the constants of a time that it needs at least.
 struct CublasRates {
-  double call = 6.5;            ///< microseconds besides the product
+  double call = 5.4;            ///< microseconds besides the product
   double flops = 55.2e6 / 132;  ///< a microsecond, of a multiprocessor
-  double bytes = 4.5e6;         ///< a microsecond
+  double bytes = 4.0e6;         ///< a microsecond
 };
 
 /// Measured times of cuBLAS, in microseconds, for products and for batches of BATCH products, of the four layouts with
@@ -80,10 +80,10 @@ struct CublasTable {
 struct BoardModel {
   std::array<MethodRates, METHODS> methods{{{-1, 1980, 1980, 3.8e6, 0.85e6},
                                             {-1, 1980, 1980, 3.8e6, 0.85e6},
-                                            {9, 1980, 1760, 3.8e6, 0.85e6},
-                                            {9, 1980, 1950, 3.8e6, 0.85e6},
-                                            {9, 1980, 1600, 3.8e6, 0.85e6},
-                                            {10, 1980, 1870, 3.8e6, 0.85e6}}};
+                                            {9.4, 2050, 1810, 3.45e6, 1.1e6},
+                                            {7.2, 1940, 1930, 3.8e6, 0.85e6},
+                                            {8.9, 1930, 1690, 3.55e6, 1.05e6},
+                                            {6.5, 2030, 2020, 3.8e6, 1.05e6}}};
   double full_clock_cycles = 40 * 1980;  ///< for which tensor cores keep the full clock
   CublasRates cublas;
   CublasTable cublas_table;

@@ -240,7 +240,9 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
     }
     const Blocks blocks{multiprocessors, streamed};
     const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
-    const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma);
+    const bool by_float = !batch.addresses_on_device() && !batch.operands_split_into_fours();
+    const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma) *
+                          (by_float ? STREAMED_BY_FLOAT : 1.0);
     Algorithm algorithm;
     algorithm.kernel = "09_every_shape";
     algorithm.configuration = name_of<Shape>(streamed);
@@ -259,11 +261,10 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
   }
 }
 
-// Of the sliced kernel, in cycles, fitted to measurements on an H200: docs/lab/libsgemm.md.
-constexpr double SLICED_UNALIGNED = 1.2;   // factor where it copies its operands float by float
-constexpr double SLICED_ROUND = 400;       // more than the chapter's for each round of tiles,
-constexpr double SLICED_A_ALONG_K = 600;   // with A along k,
-constexpr double SLICED_B_ALONG_K = 1600;  // and with B along k
+// More cycles of the sliced kernel where B lies along k, in a launch and in each round of tiles: docs/lab/libsgemm.md.
+constexpr double LAUNCH_B_ALONG_K = 1200;
+constexpr double SLICED_B_ALONG_K = 300;
+constexpr double SLICED_BOTH_ALONG_K = 0.09;  // and of an FMA where A does as well
 /// Longer sums take longer than predicted: most have few tiles, and a block alone on its multiprocessor waits.
 constexpr std::int64_t LONGEST_SLICED = 1024;
 
@@ -284,16 +285,15 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   if (multiprocessors < device.multiprocessors || p.k > LONGEST_SLICED || tiles > std::numeric_limits<int>::max()) {
     return;
   }
-  const double area = Shape::BM * Shape::BN / AREA;
-  const double tile = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE * Shape::CYCLES_PER_FMA *
-                          (batch.operands_split_into_fours() ? 1.0 : SLICED_UNALIGNED) +
-                      STORE_SLICED * area + SLICED_ROUND + (p.a_transposed ? 0.0 : SLICED_A_ALONG_K) +
-                      (p.b_transposed ? SLICED_B_ALONG_K : 0.0);
-  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
+  const double b_along_k = p.b_transposed ? 1.0 : 0.0;
+  const double fmas = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE;
+  const double more = b_along_k * (SLICED_B_ALONG_K + (p.a_transposed ? 0.0 : SLICED_BOTH_ALONG_K * fmas));
+  const double cycles = sliced_cycles<Shape>(tiles, p.k, multiprocessors, !batch.operands_split_into_fours(), more) +
+                        b_along_k * LAUNCH_B_ALONG_K;
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN) + " sliced";
-  algorithm.cost = every_shape_cost(Method::every_layout, LAUNCH_SLICED + rounds * tile, 1, false);
+  algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, false);
   algorithm.launch = [tiles](const GemmBatch& of, void*, cudaStream_t stream) {
     const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Shape, Access::float4>(of.first)
                                                        : sliced_kernel_of<Shape, Access::float1>(of.first);

@@ -30,18 +30,13 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-/// Times as many cycles, where rows of B and C are no groups of four.
-constexpr double UNALIGNED = 1.08;
-
 Algorithm algorithm(Configuration configuration, const GemmBatch& batch) {
-  const GemmProblem& p = batch.first;
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = configuration.name;
   algorithm.workspace_bytes = configuration.workspace_bytes;
   const bool lowers_flags = configuration.zeroed_bytes > 0 && configuration.workspace_bytes > 0;
-  const double cycles = configuration.predicted_cycles * (p.n % 4 == 0 ? 1.0 : UNALIGNED);
-  algorithm.cost = every_shape_cost(Method::every_shape, cycles, batch.count, lowers_flags);
+  algorithm.cost = every_shape_cost(Method::every_shape, configuration.predicted_cycles, batch.count, lowers_flags);
   algorithm.launches = batch.count;
   algorithm.launch = one_after_the_other(
       [configuration = std::move(configuration)](const GemmProblem& problem, void* workspace, cudaStream_t stream) {

@@ -198,6 +198,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
 struct Int8x6Chapter {
   using Partial = float;
   static constexpr const char* KERNEL = "13_int8x6";
+  static constexpr Splitting ONE_PASS = INT8X6_SPLITTING;
   static constexpr double CALL = 0;  ///< microseconds besides its kernels
   static PackedTiles packed(const GemmProblem& p) { return p.packed_for(Method::int8x6); }
   static constexpr bool HAS_EPILOGUES = true;
@@ -209,7 +210,8 @@ struct Int8x6Chapter {
 struct ReproducibleChapter {
   using Partial = reproducible::Sum;
   static constexpr const char* KERNEL = "15_reproducible";
-  static constexpr double CALL = 4;
+  static constexpr Splitting ONE_PASS = REPRODUCIBLE_SPLITTING;
+  static constexpr double CALL = 7.5;
   static PackedTiles packed(const GemmProblem&) { return {}; }
   static constexpr bool HAS_EPILOGUES = false;
   template <Access ACCESS>
@@ -259,7 +261,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const std::size_t operands_at = maxima_at + maxima_bytes(left);
   const std::size_t deferred_at = operands_at + Workspace<Int8x6>(left, nullptr).bytes();
   const bool one_pass = whole_lines(p).lines > 0;
-  Splitting splitting = one_pass ? INT8X6_SPLITTING : INT8X6_SPLITTING_WITH_MAXIMA;
+  Splitting splitting = one_pass ? Chapter::ONE_PASS : INT8X6_SPLITTING_WITH_MAXIMA;
   splitting.other += Chapter::CALL;
   Algorithm algorithm;
   algorithm.kernel = Chapter::KERNEL;

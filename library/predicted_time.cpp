@@ -11,19 +11,19 @@
 namespace sgemm {
 namespace {
 
-constexpr double CUBLAS_EXTRA_DEPTH = 20;     // storing a tile of C takes as long as so many elements along k
-constexpr double CUBLAS_DIVIDED_CALL = 2;     // microseconds to add up the parts of a divided k
-constexpr double CUBLAS_SHORTEST_PART = 128;  // elements along k of a part, where k is divided
+constexpr double CUBLAS_EXTRA_DEPTH = 24;     // storing a tile of C takes as long as so many elements along k
+constexpr double CUBLAS_DIVIDED_CALL = 3;     // microseconds to add up the parts of a divided k
+constexpr double CUBLAS_SHORTEST_PART = 180;  // elements along k of a part, where k is divided
 // A small tile, alone on its multiprocessor, reaches this part of its rate.
 constexpr double CUBLAS_SMALL_TILE = 128 * 64;
-constexpr double CUBLAS_ALONE_RATE = 0.87;
-constexpr int CUBLAS_MOST_PARTS = 32;
+constexpr double CUBLAS_ALONE_RATE = 0.8;
+constexpr int CUBLAS_MOST_PARTS = 64;
 // Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
 // rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
 constexpr double CUBLAS_NARROW = 64;
-constexpr double CUBLAS_NARROW_RATE = 0.91;
+constexpr double CUBLAS_NARROW_RATE = 0.92;
 constexpr double CUBLAS_VERY_NARROW = 32;
-constexpr double CUBLAS_VERY_NARROW_RATE = 0.72;
+constexpr double CUBLAS_VERY_NARROW_RATE = 0.63;
 constexpr double CUBLAS_NARROWEST = 8;
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
@@ -34,9 +34,11 @@ constexpr double THIN_COLUMNS = 64;          // for which the long operand is re
 constexpr double THIN_FIRST = 1.95;          // times as long as memory takes, to read it for the first time
 constexpr double THIN_AGAIN = 0.6;           // of that, each time more
 constexpr double THIN_DIGITS = 0.46;         // of the time that a byte takes from memory, one of the other one's digits
-constexpr double EVERY_SHAPE_FLAGS = 3.5;    // microseconds to lower the flags of a launch of chapter 09
+constexpr double EVERY_SHAPE_FLAGS = 4.5;    // microseconds to lower the flags of a launch of chapter 09
+/// Of NN, NT, TN and TT: factors of the time of its multiplying or moving.
+constexpr double CUBLAS_LAYOUTS[] = {1.01, 1.025, 0.995, 1.01};
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
-constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.05, 1.05, 1.0, 1.05};
+constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.025, 1.025, 1.01, 1.02};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -45,9 +47,9 @@ struct CublasTile {
   double columns;
   double rate;
 };
-constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.97},
-                                       {64, 128, 0.97}, {64, 64, 0.9},   {128, 32, 0.85}, {32, 128, 0.85},
-                                       {64, 32, 0.8},   {32, 64, 0.8},   {32, 32, 0.7}};
+constexpr CublasTile CUBLAS_TILES[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.98}, {128, 64, 0.91},
+                                       {64, 128, 0.91}, {64, 64, 0.79},  {128, 32, 0.86},  {32, 128, 0.86},
+                                       {64, 32, 0.74},  {32, 64, 0.74},  {32, 32, 0.62}};
 
 /// A size among those of the table.
 struct Place {
@@ -82,7 +84,7 @@ double measured_over_least(const BoardModel& board, const PredictedShape& shape)
     }
     if (weight > 0.0) {
       const auto size = [&](int exponent) { return std::int64_t{1} << exponent; };
-      const PredictedShape neighbour{size(at[0]), size(at[1]), size(at[2]), shape.multiprocessors};
+      const PredictedShape neighbour{size(at[0]), size(at[1]), size(at[2]), shape.multiprocessors, shape.layout};
       const double us = table.at(shape.layout, at[0], at[1], at[2]);
       const double bound = cublas_microseconds(board.cublas, neighbour, CublasTable::count_of(shape.layout));
       const double factor = us > 0.0 ? us / bound : 1.0;
@@ -127,7 +129,7 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
       multiply = std::min(multiply, rounds * flops / (rates.flops * rate) + add);
     }
   }
-  return rates.call + std::max(multiply, move);
+  return rates.call + CUBLAS_LAYOUTS[shape.layout % 4] * std::max(multiply, move);
 }
 
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
@@ -138,8 +140,8 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
   return cublas_microseconds(board_model(), shape, batch_count);
 }
 
-double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count) {
-  const BoardModel& board = board_model();
+double cublas_microseconds_beside_every_shape(const BoardModel& board, const PredictedShape& shape,
+                                              std::int64_t batch_count) {
   const bool is_in_table = !board.cublas_table.us.empty();
   const bool was_measured = board.margin == 1.0;
   const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout % 4] : 1.0;

@@ -1,9 +1,8 @@
 #pragma once
 
 // Predictions of the time on the current device, in microseconds, by which the library chooses among its algorithms and
-// cuBLAS. Their constants are those of the board (board.hpp). The ones of an H200 were fitted to its results: those of
-// cuBLAS and chapter 09 to shapes.json and shapes_tensor.json, those of chapters 11 and 12 to library_shapes.csv, and
-// those of chapter 13 to a few squares. docs/lab/libsgemm.md and 13-int8x6.md compare.
+// cuBLAS. Their constants are those of the board (board.hpp). The ones of an H200 were fitted to shapes at random that
+// choice_benchmark measured, to library_shapes.csv and, for chapter 09, to shapes.json: docs/lab/libsgemm.md.
 
 #include "board.hpp"
 
@@ -32,7 +31,8 @@ double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count
 
 /// The same as chapter 09's time is compared with. That is predicted within some 2 %, so that this time errs less on
 /// the safe side: in most layouts cuBLAS takes longer than it needs at least (docs/lab/libsgemm.md).
-double cublas_microseconds_beside_every_shape(const PredictedShape& shape, std::int64_t batch_count);
+double cublas_microseconds_beside_every_shape(const BoardModel& board, const PredictedShape& shape,
+                                              std::int64_t batch_count);
 
 /// The work of all kernels of an algorithm for a batch.
 struct Cost {
@@ -58,7 +58,9 @@ struct Splitting {
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 4 + 3, 3};
+/// Blocks wait for their cluster's maxima, so that a byte takes half as long again.
+constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 1.5 * (4 + 3), 3};
+constexpr Splitting REPRODUCIBLE_SPLITTING{Method::int8x6, 4 + 3, 3};
 constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 8};
 
 /// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of

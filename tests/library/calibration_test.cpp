@@ -127,16 +127,15 @@ TEST(CublasTableTest, ProductsTakeAsMuchLongerAsTheirNeighbours) {
   board.cublas_table.multiprocessors = 46;
   board.cublas_table.at(1, 10, 10, 10) = 1.3 * least;
   EXPECT_DOUBLE_EQ(cublas_microseconds(board, shape, 1), 1.3 * least);
-  EXPECT_DOUBLE_EQ(cublas_microseconds(board, {1024, 1024, 1024, 46, 0}, 1), least) << "another layout";
-  EXPECT_DOUBLE_EQ(cublas_microseconds(board, {1024, 1024, 1024, 23, 1}, 1),
-                   cublas_microseconds(board.cublas, {1024, 1024, 1024, 23}, 1))
-      << "other multiprocessors";
+  const auto expect_least = [&](const PredictedShape& other, const char* why) {
+    EXPECT_DOUBLE_EQ(cublas_microseconds(board, other, 1), cublas_microseconds(board.cublas, other, 1)) << why;
+  };
+  expect_least({1024, 1024, 1024, 46, 0}, "another layout");
+  expect_least({1024, 1024, 1024, 23, 1}, "other multiprocessors");
+  expect_least({1 << 20, 1, 1 << 20, 46, 3}, "far from all");
   const PredictedShape between{1448, 1024, 1024, 46, 1};
   const double factor = cublas_microseconds(board, between, 1) / cublas_microseconds(board.cublas, between, 1);
   EXPECT_NEAR(factor, (std::sqrt(1.3) + 1) / 2, 0.001);
-  EXPECT_DOUBLE_EQ(cublas_microseconds(board, {1 << 20, 1, 1 << 20, 46, 3}, 1),
-                   cublas_microseconds(board.cublas, {1 << 20, 1, 1 << 20, 46}, 1))
-      << "far from all";
 }
 
 // ---- The file ----
@@ -311,8 +310,8 @@ TEST_F(CalibrationTest, ItIsDescribedBesideWhatIsBuiltIn) {
   write_whole(path_, text_);
   const std::string text = describe(find_calibration(KEY), BoardModel());
   EXPECT_NE(text.find(path_ + ", of 2026-01-02T03:04:05Z"), std::string::npos) << text;
-  EXPECT_NE(text.find("12_fp16x3: 7, 1380, 900, 1400, 500 (9, 1980, 1600, 3800, 850)"), std::string::npos) << text;
-  EXPECT_NE(text.find("13_int8x6: not known (10,"), std::string::npos) << text;
+  EXPECT_NE(text.find("12_fp16x3: 7, 1380, 900, 1400, 500 (8.9, 1930, 1690, 3550, 1050)"), std::string::npos) << text;
+  EXPECT_NE(text.find("13_int8x6: not known (6.5,"), std::string::npos) << text;
   EXPECT_NE(text.find("and 1 times"), std::string::npos) << text;
   EXPECT_EQ(describe({"/a/file", std::nullopt, "because"}, BoardModel()), "/a/file: not used, because");
 }

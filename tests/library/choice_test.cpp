@@ -77,14 +77,16 @@ struct LibraryCase {
   double library = 0.0;
   double cublas = 0.0;
 
+  sgemm_accuracy_t wanted() const {
+    return accuracy == "fp32"            ? SGEMM_ACCURACY_FP32
+           : accuracy == "componentwise" ? SGEMM_ACCURACY_COMPONENTWISE
+           : accuracy == "normwise"      ? SGEMM_ACCURACY_NORMWISE
+                                         : SGEMM_ACCURACY_ROWWISE;
+  }
   /// The algorithms that the library weighs on an H200, with all its multiprocessors.
   std::vector<Algorithm> algorithms() const {
-    const sgemm_accuracy_t wanted = accuracy == "fp32"            ? SGEMM_ACCURACY_FP32
-                                    : accuracy == "componentwise" ? SGEMM_ACCURACY_COMPONENTWISE
-                                    : accuracy == "normwise"      ? SGEMM_ACCURACY_NORMWISE
-                                                                  : SGEMM_ACCURACY_ROWWISE;
     std::string without;
-    return algorithms_for(batch, wanted, H200, H200, without);
+    return algorithms_for(batch, wanted(), H200, H200, without);
   }
   /// What that predicts for the configuration that was measured; nothing where it is none of them any more.
   std::optional<double> predicted() const {
@@ -95,22 +97,9 @@ struct LibraryCase {
     }
     return std::nullopt;
   }
-  /// Whether one of them is chosen: by cuBLAS's bound, or by the one of `fp32` if `fp32` would take it.
+  /// Whether one of them is chosen.
   bool is_chosen() const {
-    const GemmProblem& p = batch.first;
-    const PredictedShape shape{p.m, p.n, p.k, H200, CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
-    std::vector<Algorithm> all = algorithms();
-    if (choose(all, cublas_microseconds(shape, batch.count), ANY_WORKSPACE, "").algorithm) {
-      return true;
-    }
-    all.erase(std::remove_if(all.begin(), all.end(),
-                             [](const Algorithm& one) {
-                               return one.cost.method != Method::every_shape &&
-                                      one.cost.method != Method::every_layout && !one.fills_gap;
-                             }),
-              all.end());
-    const double beside = cublas_microseconds_beside_every_shape(shape, batch.count);
-    return choose(all, beside, ANY_WORKSPACE, "").algorithm.has_value();
+    return choose_for(batch, wanted(), algorithms(), H200, ANY_WORKSPACE, "").algorithm.has_value();
   }
 };
 
@@ -174,7 +163,7 @@ constexpr MeasuredCublas FASTEST_LAYOUTS[] = {
 
 TEST(PredictedTimeTest, ThatHoldsForTheFastestLayout) {
   for (const MeasuredCublas& shape : FASTEST_LAYOUTS) {
-    const double least = cublas_microseconds({shape.m, shape.n, shape.k, H200}, 1);
+    const double least = cublas_microseconds({shape.m, shape.n, shape.k, H200, CublasTable::layout(true, false, 1)}, 1);
     EXPECT_LE(least, shape.microseconds) << shape.m << ' ' << shape.n << ' ' << shape.k;
     EXPECT_GE(least, 0.76 * shape.microseconds) << shape.m << ' ' << shape.n << ' ' << shape.k;
   }
@@ -186,8 +175,12 @@ TEST(PredictedTimeTest, BatchesFillTheMultiprocessorsTogether) {
   EXPECT_GT(cublas_microseconds({256, 256, 256, H200}, 100), 6.5 + 100 * 0.6);  // at 55 TFLOP/s
 }
 
-TEST(PredictedTimeTest, ChaptersTakeAboutWhatIsPredicted) {
+/// The runner calls a kernel again and again, so that a short one takes a microsecond less than among others.
+TEST(PredictedTimeTest, Chapter09TakesAboutWhatIsPredicted) {
   for (const Measured& shape : MEASURED) {
+    if (shape.every_shape < 30) {
+      continue;
+    }
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
     const GemmProblem p = problem(shape);
     EXPECT_NEAR(fastest(every_shape_algorithms({p})) / shape.every_shape, 1.0, 0.12);
@@ -200,7 +193,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   std::map<std::string, std::pair<double, int>> logarithms;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     const std::optional<double> predicted = one.predicted();
-    if ((one.kernel != "11_bf16x6" && one.kernel != "12_fp16x3") || !predicted) {
+    if (one.kernel.empty() || !predicted) {
       continue;
     }
     const double ratio = *predicted / one.library;
@@ -210,9 +203,9 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     logarithms[one.kernel].first += std::log(ratio);
     ++logarithms[one.kernel].second;
   }
-  ASSERT_EQ(logarithms.size(), 2);
+  ASSERT_EQ(logarithms.size(), 4);
   for (const auto& [kernel, sum] : logarithms) {
-    EXPECT_GT(sum.second, 110) << kernel;
+    EXPECT_GT(sum.second, 80) << kernel;
     EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.03) << kernel;
   }
 }
@@ -248,7 +241,8 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
         EXPECT_LE(measured, 1.03 * shape.cublas);
       }
     };
-    check(every_shape_algorithms({p}), shape.every_shape, cublas_microseconds_beside_every_shape(predicted, 1));
+    check(every_shape_algorithms({p}), shape.every_shape,
+          cublas_microseconds_beside_every_shape(board_model(), predicted, 1));
     check(bf16x6_algorithms({p}, H200), shape.bf16x6, cublas);
     check(fp16x3_algorithms({p}, H200), shape.fp16x3, cublas);
   }
@@ -317,7 +311,7 @@ TEST(ChoiceTest, BatchesGoToTheFaster) {
     check(stacked_bf16x6_algorithms(batch, H200), bf16x6_algorithms(batch, H200), measured.bf16x6);
     check(stacked_fp16x3_algorithms(batch, H200), fp16x3_algorithms(batch, H200), measured.fp16x3);
   }
-  EXPECT_EQ(ours, 19);  // of 24, of which 3 more are faster than cuBLAS
+  EXPECT_EQ(ours, 18);  // of 24, of which 4 more are faster than cuBLAS
 }
 
 /// Products with few rows or columns of C on an H200 (docs/lab/libsgemm.md), in microseconds: by cuBLAS, by chapter 12,
