@@ -264,7 +264,9 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
 // More cycles of the sliced kernel where B lies along k, in a launch and in each round of tiles: docs/lab/libsgemm.md.
 constexpr double LAUNCH_B_ALONG_K = 1200;
 constexpr double SLICED_B_ALONG_K = 300;
-constexpr double SLICED_BOTH_ALONG_K = 0.09;  // and of an FMA where A does as well
+// And of each FMA, where A is read across k or along k.
+constexpr double SLICED_B_ALONE_ALONG_K = 0.045;
+constexpr double SLICED_BOTH_ALONG_K = 0.09;
 /// Longer sums take longer than predicted: most have few tiles, and a block alone on its multiprocessor waits.
 constexpr std::int64_t LONGEST_SLICED = 1024;
 
@@ -287,7 +289,8 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   }
   const double b_along_k = p.b_transposed ? 1.0 : 0.0;
   const double fmas = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE;
-  const double more = b_along_k * (SLICED_B_ALONG_K + (p.a_transposed ? 0.0 : SLICED_BOTH_ALONG_K * fmas));
+  const double more =
+      b_along_k * (SLICED_B_ALONG_K + fmas * (p.a_transposed ? SLICED_B_ALONE_ALONG_K : SLICED_BOTH_ALONG_K));
   const double cycles = sliced_cycles<Shape>(tiles, p.k, multiprocessors, !batch.operands_split_into_fours(), more) +
                         b_along_k * LAUNCH_B_ALONG_K;
   Algorithm algorithm;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace sgemm {
@@ -21,10 +23,10 @@ TEST(DivisorTest, DividesAsTheLanguageDoes) {
       check(number);
       check(LARGEST - number);
     }
-    for (int multiple = value; multiple <= LARGEST - value;
-         multiple += value > LARGEST / 1000 ? value : LARGEST / 1000 / value * value) {
-      check(multiple - 1);  // where a reciprocal that is too large or too small shows
-      check(multiple);
+    const std::int64_t step = std::max(1, LARGEST / 1000 / value) * std::int64_t{value};
+    for (std::int64_t multiple = value; multiple <= LARGEST; multiple += step) {
+      check(static_cast<int>(multiple - 1));  // where a reciprocal that is too large or too small shows
+      check(static_cast<int>(multiple));
     }
   }
 }
