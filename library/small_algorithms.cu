@@ -38,7 +38,7 @@ constexpr double SMALL_TILE = 12500;    // besides its k-tiles: the first operan
 constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
 constexpr double SMALL_STORE = 11000;   // a further tile takes at least: all blocks store C at once
 constexpr double SMALL_CLUSTER = 3800;  // to meet in a cluster, and to add up its sums
-constexpr double SMALL_CALL = 3.2;      // microseconds of a launch besides its work, among other kernels
+constexpr double SMALL_CALL = 4.0;      // microseconds of a launch besides its work, among other kernels
 
 constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 
