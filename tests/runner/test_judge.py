@@ -92,6 +92,9 @@ def test_the_range_of_half_precision_is_not_that_of_fp32():
 @pytest.mark.parametrize("cheat", JUDGED, ids=lambda cheat: cheat.path.stem)
 def test_a_cheat_is_refused_without_a_gpu(cheat):
     status, [verdict] = verdicts(cheat.path, "--timeout", "60")
+    if cheat.path.stem == "zero_operands" and verdict["verdict"] == "undecided":
+        # In one of 40 judgements its 64 numbers of A meet one of the few that are not zero (docs/lab/judge.md).
+        status, [verdict] = verdicts(cheat.path, "--timeout", "60")
     if "honest" in cheat.verdicts and cheat.path.stem not in cheats.HIDDEN:
         assert status in (3, 4)
         return
