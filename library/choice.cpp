@@ -2,7 +2,6 @@
 
 #include "predicted_time.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -35,11 +34,6 @@ Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cub
     }
   }
   return choice;
-}
-
-template <class Condition>
-void remove(std::vector<Algorithm>& algorithms, const Condition& condition) {
-  algorithms.erase(std::remove_if(algorithms.begin(), algorithms.end(), condition), algorithms.end());
 }
 
 }  // namespace
@@ -95,11 +89,11 @@ Choice choose_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, std::vector
     return choice;
   }
   const double beside_every_shape_us = cublas_microseconds_beside_every_shape(board, shape, batch.count);
-  remove(algorithms, [&](const Algorithm& one) { return !board.knows(one.cost.method); });
+  std::erase_if(algorithms, [&](const Algorithm& one) { return !board.knows(one.cost.method); });
   Choice choice = choose(algorithms, accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_us,
                          workspace_limit, without, board);
   if (!choice.algorithm) {
-    remove(algorithms, [](const Algorithm& one) {
+    std::erase_if(algorithms, [](const Algorithm& one) {
       return one.cost.method != Method::every_shape && one.cost.method != Method::every_layout && !one.fills_gap;
     });
     Choice closer = choose(algorithms, beside_every_shape_us, workspace_limit, without, board);

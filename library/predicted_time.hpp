@@ -60,6 +60,7 @@ constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
 /// Blocks wait for their cluster's maxima, so that a byte takes half as long again.
 constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 1.5 * (4 + 3), 3};
+/// Of chapter 15, whose times were fitted apart.
 constexpr Splitting REPRODUCIBLE_SPLITTING{Method::int8x6, 4 + 3, 3};
 constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 8};
 

@@ -175,10 +175,10 @@ TEST(PredictedTimeTest, BatchesFillTheMultiprocessorsTogether) {
   EXPECT_GT(cublas_microseconds({256, 256, 256, H200}, 100), 6.5 + 100 * 0.6);  // at 55 TFLOP/s
 }
 
-/// The runner calls a kernel again and again, so that a short one takes a microsecond less than among others.
+/// The runner calls a kernel again and again, so that one of 5 us takes a microsecond less than among others.
 TEST(PredictedTimeTest, Chapter09TakesAboutWhatIsPredicted) {
   for (const Measured& shape : MEASURED) {
-    if (shape.every_shape < 30) {
+    if (shape.every_shape < 10) {
       continue;
     }
     SCOPED_TRACE(std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k));
@@ -205,7 +205,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   }
   ASSERT_EQ(logarithms.size(), 4);
   for (const auto& [kernel, sum] : logarithms) {
-    EXPECT_GT(sum.second, 80) << kernel;
+    EXPECT_GT(sum.second, kernel == "13_int8x6" ? 80 : 110) << kernel;
     EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.03) << kernel;
   }
 }
