@@ -167,7 +167,17 @@ def test_charts_are_the_same_every_time(tmp_path):
     assert first.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", first[16:24])
     assert width == plot.WIDTH * plot.PNG_DPI
-    assert height > 800
+    assert height > 400
+
+
+def test_the_ladder_of_the_h200_takes_half_a_screen_and_names_the_operands_of_its_accuracy(edited):
+    """README shows it first."""
+    source = source_of(ROOT / "results" / "nvidia-h200" / "cold.json")
+    fig = plot.ladder(source)
+    assert fig.get_figheight() < 3.8
+    assert "10 to 13 and 15 to 17 multiply on tensor cores; on these operands their errors are below" in notes_of(fig)
+    rough = source_of(edited("cold.json", on(HILBERT, accuracy_class="int8_split", rel_err=1.0)))
+    assert notes_of(plot.ladder(rough)).endswith("07 multiply on tensor cores.")
 
 
 def test_says_what_is_missing(tmp_path, capsys, unwritten):

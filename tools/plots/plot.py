@@ -498,37 +498,51 @@ def ladder_size_of(source: Source) -> int:
 
 
 def ladder(source: Source) -> Figure:
-    """Default variants. Bars start at 0 on a linear axis, so that their lengths compare."""
+    """Default variants, in rows low enough for a first screen. Bars start at 0, so that their lengths compare."""
     size = ladder_size_of(source)
     drawn = pick(source.defaults(), side=size)
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
-    fig, (ax,) = figure(1.9 + 0.33 * len(drawn), f"The ladder at {size} × {size} × {size}", subtitle(drawn))
-    beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+    title, height = f"The ladder at {size} × {size} × {size}", 1.02 + 0.16 * len(drawn)
+    fig, (ax,) = figure(height, title, f"TFLOP/s · {subtitle(drawn)}")
+    beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center_baseline", "fontsize": 9.5}
     for place, row in enumerate(drawn.itertuples()):
         color = color_of(row)
-        ax.barh(place, row.tflops, height=0.66, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
-        ax.text(1.11, place, significant(row.tflops), **beside)
+        ax.barh(place, row.tflops, height=0.74, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
+        ax.text(1.10, place, significant(row.tflops), **beside)
         if not pd.isna(row.of_cublas) or row.kernel == "cublas":
             share = 1 if row.kernel == "cublas" else row.of_cublas
-            ax.text(1.26, place, f"{100 * share:.1f} %", **beside)
+            ax.text(1.24, place, f"{100 * share:.1f} %", **beside)
     rows_axis(ax, [title_of(row) for row in drawn.itertuples()])
-    for x, head in ((1.11, "TFLOP/s"), (1.26, "of cuBLAS")):
-        ax.text(x, -0.85, head, fontsize=9.5, color=MUTED, **beside)
-    ax.set_xlabel("TFLOP/s")
+    ax.tick_params(axis="y", labelsize=9.5)
+    ax.tick_params(axis="x", labelbottom=False, length=0)
+    for x, head in ((1.10, "TFLOP/s"), (1.24, "of cuBLAS")):
+        ax.text(x, -1.1, head, **beside, color=MUTED)
     for rival in pick(drawn, kernel="cublas").tflops:
         ax.axvline(rival, color=CUBLAS, lw=1.6, zorder=3)
     right = max(drawn.tflops.max(), source.peak or 0) * 1.02
     if peak := source.peak:
         ax.axvline(peak, **CEILING | {"zorder": 3})
         side = "left" if peak < right / 2 else "right"
-        ax.text(peak, -0.85, f" FP32 peak {peak:.1f} ", ha=side, va="center", **CEILING_TEXT)
+        ax.text(peak, -1.1, f" FP32 peak {peak:.1f} ", ha=side, va="center_baseline", **CEILING_TEXT)
     ax.set_xlim(0, right)
-    split = " and ".join(chapters_name(drawn.number[drawn.is_chapter & (drawn.accuracy_class != "fp32")]))
-    units = f" {split} multiply on tensor cores and are as accurate as FP32." if split else ""
-    note = f"Default variants. The solid line is cuBLAS.{units}{throttle_note(drawn)}"
-    lay_out(fig, note, left=0.20, right=0.80)
+    note = f"The solid line is cuBLAS.{tensor_note(drawn)}{throttle_note(drawn)}"
+    lay_out(fig, note, left=0.20, right=0.80, axis=0.14)
     return fig
+
+
+def tensor_note(drawn: pd.DataFrame) -> str:
+    """Which chapters multiply on tensor cores, and which of them have no larger error than cuBLAS in these products."""
+    own = next(iter(pick(drawn, kernel="cublas").rel_err), np.nan)
+    tensor = drawn[drawn.is_chapter & (drawn.accuracy_class != "fp32")]
+    if tensor.empty:
+        return ""
+    accurate = tensor[tensor.rel_err <= own]
+    note = f" {' and '.join(chapters_name(tensor.number))} multiply on tensor cores"
+    if accurate.empty:
+        return f"{note}."
+    which = "their" if len(accurate) == len(tensor) else f"those of {' and '.join(chapters_name(accurate.number))}"
+    return f"{note}; on these operands {which} errors are below cuBLAS's."
 
 
 # FLOP a cycle and SM on tensor cores by compute capability, of dense FP16 or BF16; TF32 has half of it, and INT8 twice
