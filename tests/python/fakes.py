@@ -76,7 +76,7 @@ def compile_cpp(library: Path, *sources: Path | str) -> None:
 
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory) -> str:
-    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.2"
+    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.3"
     compile_c(library, FOLDER / "fake_sgemm.c")
     return str(library)
 

@@ -136,7 +136,7 @@ def cuda(tmp_path_factory, monkeypatch):
 def test_info(fake, cuda, capsys):
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    assert f"libsgemm   0.2.0, {sgemm.library_path()}\n" in out
+    assert f"libsgemm   0.3.0, {sgemm.library_path()}\n" in out
     assert "calibrated /cache/fake.txt: not used, the fake has none\n" in out
     assert "cuBLAS     12.8.4, /cuda/libcublas.so.12\n" in out
     assert "driver     CUDA 13.1\n" in out

@@ -26,7 +26,7 @@
 
 /* The version of this header. sgemm_version() has the version of the library that is linked. */
 #define SGEMM_VERSION_MAJOR 0
-#define SGEMM_VERSION_MINOR 2
+#define SGEMM_VERSION_MINOR 3
 #define SGEMM_VERSION_PATCH 0
 #define SGEMM_VERSION (SGEMM_VERSION_MAJOR * 10000 + SGEMM_VERSION_MINOR * 100 + SGEMM_VERSION_PATCH)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import cublas
 
-NAME = "libsgemm.so.0.2"
+NAME = "libsgemm.so.0.3"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
