@@ -248,7 +248,9 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   const Flags flags = flags_for(target, file, options);
   Words words = flags.all();
   const std::string wrapper = wrapper_of(file, target);
-  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}{}", command_text(words), state_of(words.front()),
+  Flags anywhere = flags;
+  anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
+  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}{}", command_text(anywhere.all()), state_of(words.front()),
                                          target == Target::for_gpu ? "" : state_of_executor(),
                                          preincluded_text(options.nvcc_flags), file.all_text, wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
