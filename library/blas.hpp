@@ -5,7 +5,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 
 namespace sgemm {
@@ -18,8 +17,7 @@ class Blas {
   static int version();
   static const char* path();
 
-  /// In a context (cuda_guard.hpp).
-  explicit Blas(std::uint64_t context);
+  Blas();
   ~Blas();
 
   /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own. Costs nothing

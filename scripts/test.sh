@@ -1,100 +1,91 @@
 #!/usr/bin/env bash
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
-#   scripts/test.sh          what every change has to pass: under half an hour on two cores, with nothing compiled before
-#   scripts/test.sh --all    every shape of every kernel, with sanitizers as well, the builds with and without CUDA both
-#                            tested, clang-tidy over all files: hours
-#
-# Where nvcc is, the short run makes two builds: one with CUDA, and one with sanitizers and without CUDA. Only the latter
-# has the unit tests of the runner's parts.
+#   scripts/test.sh          what every change has to pass: ten minutes on two cores, with nothing compiled before
+#   scripts/test.sh ROOM...  the tests of these rooms alone: kernels, library, runner, simt, tools
+#   scripts/test.sh --all    all tests, shapes, files of each corpus and GPU architectures, with sanitizers, with and without
+#                            CUDA, and clang-tidy over all files: hours. Steps that have passed at this commit are not
+#                            taken again. tests/record.json tells which passed where.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=scripts/steps.sh
+. "$ROOT/scripts/steps.sh"
 cd "$ROOT"
 
 CLANG_FORMAT_MAJOR=14 # versions disagree with each other; this is Debian 12's
+SHORT="build-test-short"
 
-all=
-case ${1:-} in
-  "") ;;
-  --all) all=-all ;;
-  *)
-    say "usage: scripts/test.sh [--all]"
-    exit 2
-    ;;
-esac
+all='' rooms=()
+for word in "$@"; do
+  case $word in
+    --all) all=yes ;;
+    kernels | library | runner | simt | tools) rooms+=("$word") ;;
+    *)
+      say "There is no room '$word' with tests. usage: scripts/test.sh [--all | ROOM...], of kernels, library, runner, simt, tools"
+      exit 2
+      ;;
+  esac
+done
+if [ -n "$all" ] && [ ${#rooms[@]} -gt 0 ]; then
+  say "--all is all rooms, and ${rooms[*]} are some: choose one of both."
+  exit 2
+fi
 
-passed=0 failed=() skipped=() times=() runners=() tested=
+cores=$(nproc)
+ran=$ROOT/build-ran # what each test says of itself
 
-# note_time NAME WALL PROCESSOR, in seconds.
-note_time() { times+=("$(printf '%5d s  %5d s  %s' "$2" "$3" "$1")"); }
-
-# Sets `processor` to the processor time of all commands so far, in whole seconds.
-processor_time() {
-  times >"$scratch"
-  processor=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(60 * ($1 + $3) + $2 + $4) }' "$scratch")
-}
-
-# step NAME COMMAND...
-step() {
-  local name=$1 wall=$SECONDS processor before
-  shift
-  processor_time
-  before=$processor
-  say
-  say "== $name"
-  if "$@"; then
-    passed=$((passed + 1))
-  else
-    failed+=("$name")
-  fi
-  processor_time
-  note_time "$name" $((SECONDS - wall)) $((processor - before))
-}
-
-skip() {
-  say
-  say "== $1: skipped, $2"
-  skipped+=("$1")
-}
-
-# build_and_test PRESET BUILD_PRESET TEST_PRESET, which CMakePresets.json describes. The tests run beside what follows, up
-# to finish_tests: where one of both has a last long piece left, the other one keeps the cores busy. Tests on a GPU take
-# times, and run alone.
-build_and_test() {
-  local before=${#failed[@]} failures
-  step "build $2" build_preset "$1" "$2"
-  failures=$((${#failed[@]} - before))
-  finish_tests
-  if [ $failures = 0 ]; then
-    start_beside "$3" ctest --preset "$3" -j "$(nproc)"
-    tested=$3
-    ! has_gpu || finish_tests
-  else
-    skip "ctest $3" "there is no build"
-  fi
-}
-
-# The outcome of the tests that build_and_test has started.
-finish_tests() {
-  [ -z "$tested" ] || step "ctest $tested, which began before" finish "$tested"
-  tested=
-}
-
-# Where no GPU runs it, nvcc need not optimise its code. The long run has every chapter in every build, and compiles each
-# file by itself: it finds an include that a file forgot, and that its neighbours in a unity build have.
-build_preset() {
+# The long run has every chapter in every build, and compiles each file by itself: it finds an include that a file
+# forgot, and that its neighbours in a unity build have. Where no GPU runs it, nvcc need not optimise its code.
+configure() {
   local options=(-DSGEMM_QUICK_DEVICE_CODE=ON)
   if [ -n "$all" ]; then
     options=(-DSGEMM_EXECUTOR_CHAPTERS=. -DSGEMM_QUICK_DEVICE_CODE=OFF -DCMAKE_UNITY_BUILD=OFF)
   elif has_gpu; then
     options=(-DSGEMM_QUICK_DEVICE_CODE=OFF)
   fi
-  cmake --preset "$1" "${options[@]}" >&2 && cmake --build --preset "$2" >&2
+  cmake --preset "$1" "${options[@]}"
 }
 
-# The runner as its users start it.
-test_runner() { SGEMM_BUILD=$ROOT/$1 "$python" -m pytest -n "$(nproc)" "tests/runner${2:+/$2}"; }
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  configure "$preset" && cmake --build --preset "$preset" ${1:+--target "$@"}
+}
+
+# run_ctest PRESET [OPTION...]
+run_ctest() {
+  local preset=$1 build
+  shift
+  build=$(bookkeeping folder "$preset")
+  rm -rf "$build/ran"
+  GTEST_OUTPUT="xml:$build/ran/" ctest --preset "$preset" -j "$cores" --output-junit "$build/ran/ctest.junit" "$@"
+}
+
+# run_pytest NAME BUILD ARGUMENT...
+run_pytest() {
+  local name=$1 build=$2
+  shift 2
+  SGEMM_BUILD=$ROOT/$build "$python" -m pytest -rs --junitxml="$ran/$name.xml" ${long_left_out:+-m "not long"} "$@"
+}
+
+with_python() {
+  python=$1
+  "${@:2}"
+}
+with_reframe() { SGEMM_REFRAME=$1 "${@:2}"; }
+
+bookkeeping() { "$python" -m tools.testing "$@"; }
+
+# The part of the build with CUDA that the short run takes: all that the change can reach and the build without CUDA has
+# not, and the tests that need no code for GPUs.
+build_reached() {
+  local targets
+  configure cuda && targets=$(bookkeeping reached build-test "$SHORT") &&
+    printf '%s' "$targets" | xargs -r -d '\n' cmake --build --preset cuda --target
+}
+test_reached() { run_ctest cuda -R "^($(bookkeeping host-tests build-test "$SHORT" | paste -sd '|'))\$"; }
 
 # The commit that this one is compared with: where it left the main branch, or the one before.
 base_commit() {
@@ -107,16 +98,6 @@ base_commit() {
 # New commits whose subject is longer than git's tools show are printed, and fail.
 subjects_fit() { ! git log --no-merges --format='%h %s' "$(base_commit)..HEAD" | grep -E '^\S+ .{73,}'; }
 
-# clang-tidy takes seconds a file, and tens of seconds with its static analyzer. The long run runs all checks over all
-# files. The short run leaves the analyzer out, and checks the files that changed.
-files_to_tidy() {
-  if [ -n "$all" ]; then
-    git ls-files 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
-  else
-    git diff --name-only --diff-filter=d "$(base_commit)" -- 'many_gpus/*.cpp' 'runner/*.cpp' 'simt/*.cpp'
-  fi
-}
-
 # compiled_in BUILD: those of the files that the build compiles. Some are for GPUs alone.
 compiled_in() {
   while read -r file; do
@@ -124,133 +105,160 @@ compiled_in() {
   done
 }
 
-# The precompiled headers are GCC's, so clang-tidy goes without. It finds includes that a file forgot then. What version
-# 14 lacks of the standard library is in tools/tidy.
+# clang-tidy takes seconds a file, and tens of seconds with its static analyzer, which the short run leaves out. The
+# precompiled headers are GCC's, so clang-tidy goes without. It finds includes that a file forgot then. What version 14
+# lacks of the standard library is in tools/tidy.
 tidy() {
   local checks='-clang-analyzer-*'
   [ -z "$all" ] || checks=
-  cmake --preset cpu -B build-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >&2 &&
-    cmake --build build-tidy --target git_info >&2 &&
+  printf '%s\n' "$@"
+  cmake --preset cpu -B build-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON &&
+    cmake --build build-tidy --target git_info &&
     printf '%s\n' "$@" | compiled_in build-tidy |
-    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build-tidy --quiet --extra-arg="-isystem$ROOT/tools/tidy" \
+    xargs -r -P "$cores" -n 1 clang-tidy -p build-tidy --quiet --extra-arg="-isystem$ROOT/tools/tidy" \
       --checks="$checks" --warnings-as-errors='*'
 }
 
-# Tests that take one processor run beside the builds: start_beside NAME COMMAND..., and finish NAME for the outcome.
-start_beside() {
-  local name=$1
-  shift
-  "$@" >"$scratch.$name" 2>&1 &
-  jobs_beside[$name]=$!
+lint() {
+  local sources files
+  step "ruff" "$python" -m ruff check scripts tools library examples tests
+  step "subjects of new commits, of at most 72 characters" subjects_fit
+  mapfile -t sources < <(git ls-files '*.[ch]' '*.[ch]pp' '*.cu' '*.cuh' | grep -v /wrong_kernels/ | grep -v /cheats/)
+  if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
+    step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
+  else
+    skip "clang-format" "it takes version $CLANG_FORMAT_MAJOR"
+  fi
+  if command -v shellcheck >/dev/null; then
+    step "shellcheck" shellcheck --external-sources scripts/*.sh scripts/*.bash .ci/run
+  else
+    skip "shellcheck" "it is missing"
+  fi
+  if ! command -v clang-tidy >/dev/null; then
+    skip "clang-tidy" "it is missing"
+  elif mapfile -t files < <(bookkeeping tidy ${all:+--all}) && [ ${#files[@]} -gt 0 ]; then
+    step "clang-tidy" tidy "${files[@]}"
+  else
+    skip "clang-tidy" "no file that it reads has changed"
+  fi
+  step "generated tables" "$python" -m tools.docs.tables --check
+  "$python" -m tools.docs.english # which warns of sentences that are hard to read, and fails nothing
 }
 
-finish() {
-  local status=0
-  wait "${jobs_beside[$1]}" || status=$?
-  cat "$scratch.$1"
-  return "$status"
+# Pages in a browser, sweeps and the wheel, each where PyPI has what they need. Slurm's tests say so where it is missing.
+test_from_outside() {
+  local build=$1 other
+  (install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
+  (install_packages chromium) || say "Chromium can not be installed."
+  if ! command -v chromium >/dev/null || ! other=$(scripts/python.sh --site); then
+    skip "pytest of pages in a browser" "Chromium or Playwright can not be installed"
+  else
+    step "pytest of pages in a browser" with_python "$other" run_pytest browser "$build" tests/browser
+  fi
+  if other=$(scripts/python.sh --fleet); then
+    step "pytest of sweeps" with_reframe "${other%/*}/reframe" run_pytest fleet "$build" tests/fleet
+  else
+    skip "pytest of sweeps" "ReFrame can not be installed"
+  fi
+  if find_nvcc && scripts/python.sh --wheel >/dev/null; then
+    step "pytest of the wheel" run_pytest wheel build-test tests/wheel
+  else
+    skip "pytest of the wheel" "nvcc is missing, or scikit-build-core and auditwheel can not be installed"
+  fi
 }
 
-# Sweeps with the runner in the folder $1. Where Slurm can not be had its tests are skipped and say so.
-start_fleet() {
-  [ -z "$fleet_python" ] || [ -n "${jobs_beside[fleet]:-}" ] ||
-    SGEMM_BUILD=$ROOT/$1 SGEMM_REFRAME=${fleet_python%/*}/reframe start_beside fleet "$python" -m pytest -rs tests/fleet
+# ---- The three runs ----
+
+# What a room's tests are: targets of the build, names of ctest's, folders of pytest's.
+test_rooms() {
+  local room targets names folder
+  for room in "${rooms[@]}"; do
+    names='' folder=''
+    case $room in
+      kernels) targets=(executor_tests) names='executor_tests|targets_apart' ;;
+      library) targets=(tests/library/all) names=library folder=tests/python ;;
+      runner) targets=(cpu_tests runner runner_with_misbehaving_kernels) names=cpu_tests folder=tests/runner ;;
+      simt) targets=(simt/all) names=simt ;;
+      tools) targets=() folder=tests/scripts ;;
+    esac
+    [ ${#targets[@]} = 0 ] || step "build of $room" build short "${targets[@]}"
+    [ -z "$names" ] || step "ctest of $room" run_ctest short -R "^($names)"
+    [ -z "$folder" ] || step "pytest of $room" run_pytest "$room" "$SHORT" -n "$cores" "$folder"
+  done
 }
 
-# The pages that the runner in the folder $1 writes.
-start_traces() {
-  [ -n "$no_browser" ] || [ -n "${jobs_beside[traces]:-}" ] ||
-    SGEMM_BUILD=$ROOT/$1 start_beside traces "$site_python" -m pytest -rs tests/browser/test_warp.py
+test_short() {
+  local others='[0246]'
+  long_left_out=yes
+  [ $((16#$(bookkeeping seed | head -c 4) % 2)) = 1 ] || others='[1357]'
+  start "pytest of the scripts and the Python package" run_pytest scripts "$SHORT" tests/scripts tests/python
+  step "build without CUDA" build short
+  if [ ${#steps_failed[@]} = 0 ]; then
+    # Of the lengthy processes one half: those with even numbers, or with odd ones.
+    start "ctest without CUDA" run_ctest short -E "_lengthy_[0-9]*$others\$"
+    start "pytest of the runner" run_pytest runner "$SHORT" -n "$cores" tests/runner
+    finish "ctest without CUDA"
+    finish "pytest of the runner"
+  else
+    skip "the tests of the build" "there is none"
+  fi
+  if ! find_nvcc; then
+    skip "build with CUDA" "there is no nvcc"
+  elif has_gpu; then
+    step "build with CUDA" build cuda
+    step "ctest with CUDA" run_ctest cuda -E _lengthy_
+    step "pytest of the runner on a GPU" run_pytest gpu build-test tests/runner/test_user_kernels_on_gpu.py tests/python
+  else
+    step "build of what a change reaches with CUDA" build_reached
+    step "ctest of what needs no code for GPUs" test_reached
+  fi
+  finish "pytest of the scripts and the Python package"
+  lint
+  step "what ran, beside what there is" bookkeeping ran "$SHORT"
 }
 
-declare -A jobs_beside
-scratch=$(mktemp)
-trap 'rm -f "$scratch" "$scratch".*' EXIT
-# ccache: what the builds have in common is compiled once.
+test_all() {
+  local preset builds=(build-test-cpu build-test-sanitized)
+  export SGEMM_TEST_ALL=1
+  if find_nvcc; then
+    builds+=(build-test)
+    step "build cuda" build cuda
+    step "ctest cuda" run_ctest cuda
+    step "pytest of the runner with CUDA" run_pytest runner-cuda build-test -n "$cores" tests/runner
+  else
+    skip "build cuda" "there is no nvcc"
+  fi
+  for preset in cpu sanitized; do
+    step "build $preset" build $preset
+    step "ctest $preset" run_ctest $preset
+  done
+  step "pytest of the runner" run_pytest runner build-test-cpu -n "$cores" tests/runner
+  step "pytest of the schemas" run_pytest schemas build-test-sanitized tests/runner/test_schemas.py
+  step "wrong kernels, all of the table" "$python" -m tools.wrong_kernels --check --runner build-test-cpu/runner
+  step "pytest of the scripts and the Python package" run_pytest scripts build-test-cpu tests/scripts tests/python
+  test_from_outside build-test-cpu
+  lint
+  step "what ran, beside what there is" bookkeeping ran --all "${builds[@]}"
+  [ -z "$steps_done" ] || bookkeeping record "$steps_done"
+}
+
 install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
 python=$(scripts/python.sh --dev)
-wheel_python=$(scripts/python.sh --wheel) || wheel_python= # PyPI alone has all of it
-fleet_python=$(scripts/python.sh --fleet) || fleet_python= # PyPI alone has ReFrame
-(install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
-(install_packages chromium) || say "Chromium can not be installed."
-no_browser=
-command -v chromium >/dev/null || no_browser="there is no chromium"
-site_python=$(scripts/python.sh --site) || no_browser="Playwright can not be installed" # PyPI alone has it
-
-start_beside scripts "$python" -m pytest tests/scripts tests/python
-[ -n "$no_browser" ] || start_beside browser "$site_python" -m pytest -rs tests/browser
-if find_nvcc; then
-  build_and_test cuda "cuda$all" "cuda$all"
-  runners+=(build-test)
-  if [ -n "$wheel_python" ]; then
-    step "pytest of the wheel" env SGEMM_BUILD="$ROOT/build-test" "$python" -m pytest tests/wheel
+long_left_out=
+mkdir -p "$ran" || die "There is no room for what the tests write, in $ran."
+bookkeeping age
+if [ ${#rooms[@]} -gt 0 ]; then
+  test_rooms
+elif [ -n "$all" ]; then
+  if [ -z "$(git status --porcelain 2>&1)" ]; then
+    steps_done=$ran/passed-$(bookkeeping seed)
+    mkdir -p "$steps_done"
   else
-    skip "pytest of the wheel" "scikit-build-core and auditwheel can not be installed"
+    say "There are changes without a commit: this run begins anew, and nothing of it goes on record."
   fi
-  start_fleet build-test
-  start_traces build-test
+  test_all
 else
-  skip "build with CUDA" "there is no nvcc"
+  rm -f "$ran"/*.xml
+  test_short
 fi
-if [ -n "$all" ] || ! find_nvcc; then
-  build_and_test cpu cpu "cpu$all"
-  runners+=(build-test-cpu)
-  start_fleet build-test-cpu
-  start_traces build-test-cpu
-fi
-build_and_test sanitized "sanitized$all" "sanitized$all"
-for build in "${runners[@]}"; do
-  step "pytest of the runner in $build" test_runner "$build"
-done
-step "pytest of the schemas" test_runner build-test-sanitized test_schemas.py
-finish_tests
-step "pytest of the scripts and the Python package, which began first" finish scripts
-if [ -n "$fleet_python" ]; then
-  step "pytest of sweeps, which ran beside" finish fleet
-else
-  skip "pytest of sweeps" "ReFrame can not be installed"
-fi
-if [ -z "$no_browser" ]; then
-  step "pytest of pages in a browser, which ran beside" finish browser
-  step "pytest of a warp's accesses in a browser, which ran beside" finish traces
-else
-  skip "pytest of pages in a browser" "$no_browser"
-fi
-step "ruff" "$python" -m ruff check scripts tools library examples tests
-step "subjects of new commits, of at most 72 characters" subjects_fit
-mapfile -t sources < <(find examples kernels library many_gpus runner simt tests \
-                             -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' | sort)
-if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
-  step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
-else
-  skip "clang-format" "it takes version $CLANG_FORMAT_MAJOR"
-fi
-if command -v shellcheck >/dev/null; then
-  step "shellcheck" shellcheck --external-sources scripts/*.sh scripts/*.bash .ci/run
-else
-  skip "shellcheck" "it is missing"
-fi
-if ! command -v clang-tidy >/dev/null; then
-  skip "clang-tidy" "it is missing"
-else
-  mapfile -t sources < <(files_to_tidy)
-  if [ ${#sources[@]} -gt 0 ]; then
-    step "clang-tidy" tidy "${sources[@]}"
-  else
-    skip "clang-tidy" "no file of many_gpus/, runner/ or simt/ has changed since $(base_commit)"
-  fi
-fi
-step "generated tables" "$python" -m tools.docs.tables --check
-"$python" -m tools.docs.english # which warns of sentences that are hard to read, and fails nothing
-
-processor_time
-note_time total "$SECONDS" "$processor"
-say
-say " wall  processor"
-printf '%s\n' "${times[@]}" >&2
-say
-for name in "${failed[@]}"; do
-  say "FAILED: $name"
-done
-say "$passed steps passed, ${#failed[@]} failed, ${#skipped[@]} skipped"
-[ ${#failed[@]} = 0 ]
+report_steps

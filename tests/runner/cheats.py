@@ -16,7 +16,7 @@ KEYS = ("family", "source", "verdict", "caught with")
 FAMILIES = ("replay", "skip", "stream", "clock", "L2", "precision", "shape", "memory", "process")
 VERDICTS = ("refused", "incorrect", "implausible", "failed", "honest")
 MEANS = ("cpu", "nvcc", "gpu")
-# What takes hidden sizes, hidden kinds of operands or checks: these are judged in every run of the tests.
+# What takes hidden sizes, hidden kinds of operands or checks.
 HIDDEN = (
     *("known_sizes", "special_sizes", "odd_depth", "squares_only"),
     *("rank_one", "uniform_only", "zero_operands", "chooses_precision", "fp16_sums", "bf16"),

@@ -7,14 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 import cheats
-from runs import HANGS, ROOT, RUNNER, schema_errors
+from runs import HANGS, ROOT, RUNNER, processor_seconds, schema_errors, wait_until
 from test_user_kernels import KERNEL, LAUNCH, RIGHT
+from tools import testing
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -24,12 +24,9 @@ pytestmark = pytest.mark.skipif(
 SCHEMA = "runner/verdict/verdicts.schema.json"
 SECRET = "00000000000000070000000000000005"
 RIGHT_FILES = ROOT / "tests" / "wrong_kernels"
-# SGEMM_TEST_ALL judges all that the executor takes.
-JUDGED = [
-    cheat
-    for cheat in cheats.cheats()
-    if cheat.means == "cpu" and (cheat.path.stem in cheats.HIDDEN or "SGEMM_TEST_ALL" in os.environ)
-]
+ON_THE_CPU = [cheat for cheat in cheats.cheats() if cheat.means == "cpu"]
+SAMPLE = testing.sample([cheat.path.stem for cheat in ON_THE_CPU], 15)
+JUDGED = [cheat for cheat in ON_THE_CPU if cheat.path.stem in SAMPLE]
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +101,8 @@ def test_a_cheat_is_refused_without_a_gpu(cheat):
     assert verdict["hash"]
 
 
-def test_there_are_cheats_of_each_name():
-    assert {cheat.path.stem for cheat in JUDGED} >= set(cheats.HIDDEN)
+def test_hidden_names_cheats_that_there_are():
+    assert {cheat.path.stem for cheat in ON_THE_CPU} >= set(cheats.HIDDEN)
 
 
 def test_hidden_cases_are_those_of_the_secret():
@@ -220,8 +217,9 @@ def test_an_interrupted_run_says_so():
     written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) {}"))
     written("many/b.cu", RIGHT)
     command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "-"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(3)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        wait_until(lambda: processor_seconds(process.pid) > 1.5, process)  # only a case takes as much
         process.send_signal(signal.SIGINT)
         stdout, _ = process.communicate(timeout=HANGS)
     document = json.loads(stdout)

@@ -48,6 +48,7 @@ def nvcc_says(option: str) -> str:
     return subprocess.run([NVCC, option], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")
 @pytest.mark.parametrize(("kernel", "architectures"), chapters())
 def test_compiles_without_a_warning(tmp_path, kernel, architectures):

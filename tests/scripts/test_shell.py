@@ -22,7 +22,7 @@ def bash(*command: str, path: str | None = None) -> subprocess.CompletedProcess[
 @pytest.mark.parametrize("script", [*sorted(SCRIPTS.glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name)
 def test_scripts_parse_and_can_be_run(script):
     assert bash("bash", "-n", str(script)).returncode == 0
-    assert os.access(script, os.X_OK) == (script.name != "lib.sh")
+    assert os.access(script, os.X_OK) == (script.name not in ("lib.sh", "steps.sh"))
 
 
 def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
@@ -378,3 +378,23 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     assert broken.returncode == 2
     assert "Charts:  none, for the reason above" in broken.stderr
     assert "Report:  /" in broken.stderr
+
+
+def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
+    for folder in ("bin", "results/cpu-executor"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    fake(tmp_path / "bin", "python", "exit 0")
+    fake(tmp_path / "scripts", "python.sh", f"echo {tmp_path}/bin/python")
+    text = """case "$*" in *{}*) outcome=failed ;; *) outcome=counted ;; esac
+printf '{{"outcome": "%s"}}' "$outcome" >"${{@: -1}}\""""
+    fake(tmp_path, "runner", text.format("--nothing"))
+    command = [tmp_path / "scripts" / "record_counts.sh", tmp_path / "runner", "64"]
+    assert bash(*command).returncode == 0
+    written = {path.name for path in (tmp_path / "results" / "cpu-executor").iterdir()}
+    assert written == {"counts_64.json", "counts_2048_whole.json", "counts_64_tiles.json"}
+    fake(tmp_path, "runner", text.format("9,11"))
+    done = bash(*command)
+    assert (done.returncode, done.stderr.splitlines()[1]) == (1, "Counting: counts_2048_whole.json")
+    assert "counted" in (tmp_path / "results" / "cpu-executor" / "counts_2048_whole.json").read_text(encoding="utf-8")
+    assert "There is no" in bash(command[0], tmp_path / "other").stderr

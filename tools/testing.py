@@ -1,0 +1,311 @@
+"""What scripts/test.sh keeps books of: samples of corpora, what a change reaches, what ran, and which steps of the long
+run passed at which commit (tests/record.json).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import functools
+import hashlib
+import itertools
+import json
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+from tools import ROOT
+
+RECORD = ROOT / "tests" / "record.json"
+CUDA_STEP = "build cuda"
+MOST_TO_TIDY = 12  # a file takes seconds
+REACH_ALL = re.compile(r"(^|/)CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
+TIDIED = re.compile(r"^(many_gpus|runner|simt)/.*\.cpp$")
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+
+
+def output_of(*command: str) -> str:
+    """What a command prints; nothing where it fails."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+# ---- Samples ----
+
+
+def seed() -> str:
+    """What a sample is chosen by: the commit."""
+    return output_of("git", "rev-parse", "HEAD").strip() or "0" * 40
+
+
+def sample(names: list[str], count: int) -> list[str]:
+    """So many of the names, others after another commit; all of them in the long run."""
+    if "SGEMM_TEST_ALL" in os.environ:
+        return names
+    chosen = sorted(names, key=lambda name: hashlib.sha256(f"{seed()} {name}".encode()).digest())[:count]
+    return [name for name in names if name in chosen]
+
+
+# ---- What a change reaches ----
+
+
+def record() -> dict:
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"steps": {}}
+
+
+def files_changed(commit: str | None) -> list[str] | None:
+    """Since a commit, as git names them, with those that it does not know yet. None: nobody can tell."""
+    if not commit or not output_of("git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        return None
+    new = output_of("git", "ls-files", "--others", "--exclude-standard")
+    return (output_of("git", "diff", "--name-only", commit) + new).splitlines()
+
+
+def toolchain() -> str:
+    return (output_of("nvcc", "--version").strip().splitlines() or [""])[-1]
+
+
+@functools.cache
+def includes_of(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def read_by(source: Path, folders: list[Path]) -> set[Path]:
+    """The source and what it includes from its folder, from `folders` or by its whole path."""
+    found, left = {source}, [source]
+    while left:
+        path = left.pop()
+        for name in includes_of(path):
+            place = next((p for folder in (path.parent, *folders) if (p := folder / name).is_file()), None)
+            if place and (place := Path(os.path.normpath(place))) not in found:
+                found.add(place)
+                left.append(place)
+    return found
+
+
+def compilations(build: Path) -> list[dict]:
+    """Of a build: the object, the sources that it is made of, all that they read, and whether nvcc compiles it."""
+    path = build / "compile_commands.json"
+    if not path.exists():
+        sys.exit(f"{path} is missing: configure the build with CMAKE_EXPORT_COMPILE_COMMANDS")
+    found = []
+    for entry in json.loads(path.read_text(encoding="utf-8")):
+        words = shlex.split(entry["command"])
+        folders = [Path(word[2:]) for word in words if word.startswith("-I") and len(word) > 2]
+        folders += [Path(word) for flag, word in itertools.pairwise(words) if flag in ("-I", "-isystem")]
+        folders = [folder for folder in folders if ROOT in folder.parents]
+        source = Path(entry["file"])
+        if not source.is_file():
+            continue  # one that a step of the build writes
+        united = [Path(name) for name in includes_of(source)] if "/Unity/" in str(source) else [source]
+        by_nvcc = any(Path(word).name == "nvcc" for word in words[:4])
+        found.append(
+            {
+                "object": words[words.index("-o") + 1],
+                "sources": set(united),
+                "files": read_by(source, folders),
+                "nvcc": by_nvcc,
+            }
+        )
+    return found
+
+
+def objects_reached(build: Path, beside: Path) -> list[str]:
+    """The objects of `build` that a change since the last build on record can differ in, without those that `beside`
+    compiles as well."""
+    known = set().union(*(each["sources"] for each in compilations(beside)))
+    own = [each for each in compilations(build) if each["nvcc"] or not each["sources"] <= known]
+    step = record()["steps"].get(CUDA_STEP, {})
+    changed = files_changed(step.get("commit"))
+    if changed is None:
+        reason = "no such build is on record" if not step else f"{step['commit'][:8]} is not in this repository"
+    elif step["toolchain"] != toolchain():
+        reason = f"nvcc is another one than at {step['commit'][:8]}"
+    else:
+        reason = next(
+            (f"{file} has changed since {step['commit'][:8]}" for file in changed if REACH_ALL.search(file)), ""
+        )
+    if not reason:
+        paths = {ROOT / file for file in changed}
+        own = [each for each in own if each["files"] & paths]
+        reason = f"what {len(paths)} files reach that have changed since {step['commit'][:8]}"
+    print(f"{len(own)} objects for the build with CUDA: {reason}", file=sys.stderr)
+    return sorted(each["object"] for each in own)
+
+
+def ctests(build: Path, below: str = ".") -> dict[str, Path]:
+    """The program of each test of a build. ctest itself tells the commands of those alone that are built."""
+    path = build / below / "CTestTestfile.cmake"
+    if not path.exists():
+        sys.exit(f"{path} is missing: configure the build with its tests")
+    text = path.read_text(encoding="utf-8")
+    tests = {
+        name: Path(program) for name, program in re.findall(r'^add_test\((?:\[=+\[)?(\w+)\S* "([^"]+)"', text, re.M)
+    }
+    for folder in re.findall(r'^subdirs\("(.+)"\)', text, re.M):
+        tests |= ctests(build, f"{below}/{folder}")
+    return tests
+
+
+def host_tests(build: Path, beside: Path) -> dict[str, str]:
+    """Tests of `build` and their programs, as targets: those that link no code for GPUs, and that `beside` has not."""
+    nvcc = {each["object"] for each in compilations(build) if each["nvcc"]}
+    have = {program.name for program in ctests(beside).values()}
+    found = {}
+    for name, program in ctests(build).items():
+        if build in program.parents and program.name not in have:
+            target = str(program.relative_to(build))
+            inputs = set(output_of("ninja", "-C", str(build), "-t", "inputs", target).split())
+            if inputs and not inputs & nvcc:
+                found[name] = target
+    return found
+
+
+def to_tidy(everything: bool) -> list[str]:
+    """The files that clang-tidy reads: all, or a sample of those that have changed since the last whole run."""
+    if everything:
+        return [file for file in output_of("git", "ls-files").splitlines() if TIDIED.search(file)]
+    commit = record()["steps"].get("clang-tidy", {}).get("commit") or "HEAD~1"
+    changed = [file for file in files_changed(commit) or [] if TIDIED.search(file) and (ROOT / file).exists()]
+    return sample(changed, MOST_TO_TIDY)
+
+
+# ---- What ran ----
+
+
+def gtests_of(program: Path) -> set[str]:
+    """The tests of a program; none where it is not one of GoogleTest."""
+    if not program.is_file() or b"gtest_list_tests" not in program.read_bytes():
+        return set()
+    suite, found = "", set()
+    for line in output_of(str(program), "--gtest_list_tests").splitlines():
+        if line.startswith("  "):
+            found.add(suite + line.split("#")[0].strip())
+        elif line.split("#")[0].strip().endswith("."):
+            suite = line.split("#")[0].strip()
+    return {name for name in found if "DISABLED_" not in name}
+
+
+def ran_in(file: Path) -> dict[str, str]:
+    """ "passed", "failed" or "skipped" by the name of the test, of a file as JUnit writes it."""
+    outcomes = {}
+    for case in ET.parse(file).iter("testcase"):
+        if case.get("status") in ("notrun", "disabled") or case.get("result") == "suppressed":
+            continue
+        failed = case.find("failure") is not None or case.find("error") is not None
+        skipped = case.find("skipped") is not None or case.get("result") == "skipped"
+        name = f"{case.get('classname')}.{case.get('name')}" if file.suffix == ".xml" else str(case.get("name"))
+        outcomes[name] = "failed" if failed else "skipped" if skipped else "passed"
+    return outcomes
+
+
+def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[str]]:
+    """The counts by what ran, and what did not run though it had to: each ctest, each test of each program in one of
+    the builds, and each file of pytest's."""
+    counts: dict[str, Counter] = {}
+    missing = []
+    for build in builds:
+        tests = ctests(build)
+        files = sorted((build / "ran").glob("*"))
+        done: dict[str, str] = {}
+        for file in files:
+            done |= ran_in(file)
+        counts[f"ctest {build.name}"] = Counter(
+            outcome for file in files if file.suffix != ".junit" for outcome in ran_in(file).values()
+        )
+        all_of = {name for program in set(tests.values()) for name in gtests_of(program)}
+        wanted = {*tests, *all_of}
+        if not everything:
+            wanted = {name for name in wanted if "engthy" not in name}
+        if left := {*tests, *all_of} - wanted - done.keys():
+            print(f"{build.name}: {len(left)} lengthy tests and processes did not run here")
+        missing += [f"{build.name}: {name}" for name in sorted(wanted - done.keys())]
+    reports = {file.stem: ran_in(file) for file in sorted((ROOT / "build-ran").glob("*.xml"))}
+    counts |= {f"pytest {name}": Counter(outcomes.values()) for name, outcomes in reports.items()}
+    modules = {part for outcomes in reports.values() for name in outcomes for part in re.findall(r"\btest_\w+", name)}
+    left = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.stem not in modules]
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py") if path.stem in modules}
+    for path in left:
+        marked = "pytest.mark.long" in path.read_text(encoding="utf-8")
+        if everything or (path.parent in folders and not marked):
+            missing.append(str(path.relative_to(ROOT)))
+        else:
+            print(f"{path.relative_to(ROOT)} is for the long run")
+    return counts, missing
+
+
+def write_record(folder: Path) -> None:
+    """Notes the steps that have passed, each a file of `folder` with its seconds, for this commit."""
+    steps = record()["steps"]
+    for file in sorted(folder.iterdir()):
+        wall, user, system = map(float, file.read_text(encoding="utf-8").split()[-3:])
+        steps[file.name.replace("_", " ")] = {
+            "commit": seed(),
+            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "toolchain": toolchain(),
+            "wall_s": round(wall),
+            "processor_s": round(user + system),
+        }
+    builds = [path.parent for path in sorted(ROOT.glob("build-test*/ran"))]
+    counts = {name: dict(sorted(count.items())) for name, count in ran(builds, True)[0].items()}
+    text = json.dumps({"steps": dict(sorted(steps.items())), "counts": counts}, indent=2) + "\n"
+    unfinished = RECORD.with_suffix(".unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(RECORD)
+    print(f"{RECORD.relative_to(ROOT)} is written: commit it")
+
+
+def age() -> str:
+    steps = record()["steps"]
+    if not steps:
+        return "No step of a whole run (scripts/test.sh --all) is on record."
+    oldest = min(steps.values(), key=lambda step: step["date"])
+    days = (datetime.datetime.now(datetime.timezone.utc).date() - datetime.date.fromisoformat(oldest["date"])).days
+    behind = output_of("git", "rev-list", "--count", f"{oldest['commit']}..HEAD").strip() or "an unknown number of"
+    where = oldest["commit"][:8]
+    return f"The oldest of {len(steps)} steps on record passed {days} days and {behind} commits ago, at {where}."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["age", "seed", "folder", "reached", "host-tests", "tidy", "ran", "record"])
+    parser.add_argument("--all", action="store_true", dest="everything", help="as the long run does")
+    parser.add_argument("names", nargs="*", help="builds' folders, presets or the folder of steps")
+    options = parser.parse_args()
+    paths = [Path(name).resolve() for name in options.names]
+    if options.what == "age":
+        print(age(), file=sys.stderr)
+    elif options.what == "seed":
+        print(seed())
+    elif options.what == "folder":
+        presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
+        print(next(p["binaryDir"] for p in presets if p["name"] == options.names[0]).replace("${sourceDir}/", ""))
+    elif options.what == "reached":
+        print("\n".join([*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]))
+    elif options.what == "host-tests":
+        print("\n".join(host_tests(*paths)))
+    elif options.what == "tidy":
+        sys.stdout.write("".join(f"{file}\n" for file in to_tidy(options.everything)))
+    elif options.what == "record":
+        write_record(paths[0])
+    else:
+        counts, missing = ran(paths, options.everything)
+        for name, count in counts.items():
+            print(f"{name}: {', '.join(f'{number} {outcome}' for outcome, number in sorted(count.items()))}")
+        for name in missing:
+            print(f"DID NOT RUN: {name}")
+        sys.exit(1 if missing else 0)
+
+
+if __name__ == "__main__":
+    main()
