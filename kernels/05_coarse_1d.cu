@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(THREADS, THREADS_PER_SM / THREADS) coarse_1d_k
 
 const Registration registered = Chapter(5, "coarse_1d")
                                     .summary("64x64 tiles, each thread computes 8 elements of a column of C")
-                                    .source("Gautam, step 5")
+                                    .source("Gautam, 1D coarsening")
                                     .launcher([](const Problem& p, cudaStream_t stream) {
                                       launch(coarse_1d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
                                     })

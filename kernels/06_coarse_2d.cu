@@ -19,6 +19,9 @@
 // Variant `vectorized`: 128-bit accesses everywhere. A is transposed on its way into shared memory, so that a thread's
 // rows lie side by side there, in groups of four like its columns. It needs rows that split into aligned groups of
 // four and leaves other problems to the default variant's path.
+//
+// Variant `published`: the layouts of the source. A thread's eight columns lie side by side, and A's tile has no
+// padding.
 
 #include "common/epilogue.cuh"
 #include "common/tiling.cuh"
@@ -37,9 +40,12 @@ constexpr int TN = 8;  // columns of C per thread
 constexpr int THREADS_N = BN / TN;
 constexpr int THREADS = BM / TM * THREADS_N;
 
-/// Where column j of a thread's patch lies: in two groups of four, half a tile apart. Neighbouring threads then read
-/// neighbouring groups of a row of B; with eight columns in a row they would meet on half of the banks.
-__device__ constexpr int column_offset(int j) { return j / 4 * (BN / 2) + j % 4; }
+/// Where column j of a thread's patch lies. Two groups of four lie half a tile apart, and neighbouring threads read
+/// neighbouring groups of a row of B; with a GROUP of eight columns in a row they meet on half of the banks.
+template <int GROUP = 4>
+__device__ constexpr int column_offset(int j) {
+  return j / GROUP * (THREADS_N * GROUP) + j % GROUP;
+}
 
 /// sums += a * b, the outer product of one column of A and one row of B.
 __device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
@@ -52,15 +58,16 @@ __device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const f
   }
 }
 
+template <int GROUP, int PADDING>
 __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
   // One float of padding makes the compiler stagger its 128-bit reads of A over the steps of k, which halves the stalls
   // at dispatch. There were no conflicts to remove.
-  __shared__ float a_tile[BM][BK + 1];
+  __shared__ float a_tile[BM][BK + PADDING];
   __shared__ float b_tile[BK][BN];
 
   const TileOrigin tile = tile_of_block<BM, BN>(p);
   const int row = static_cast<int>(threadIdx.x) / THREADS_N * TM;
-  const int col = static_cast<int>(threadIdx.x) % THREADS_N * 4;
+  const int col = static_cast<int>(threadIdx.x) % THREADS_N * GROUP;
   const int a_row = threadIdx.x / BK;
   const int a_col = threadIdx.x % BK;
   const int b_row = threadIdx.x / BN;
@@ -96,7 +103,7 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
       }
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
-        b[j] = b_tile[kk][col + column_offset(j)];
+        b[j] = b_tile[kk][col + column_offset<GROUP>(j)];
       }
       add_outer_product(sums, a, b);
     }
@@ -106,8 +113,9 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
   for (int i = 0; i < TM; ++i) {
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
-      if (tile.row + row + i < p.m && tile.col + col + column_offset(j) < p.n) {
-        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + column_offset(j)], sums[i][j], p.alpha, p.beta);
+      if (tile.row + row + i < p.m && tile.col + col + column_offset<GROUP>(j) < p.n) {
+        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + column_offset<GROUP>(j)], sums[i][j], p.alpha,
+               p.beta);
       }
     }
   }
@@ -176,30 +184,44 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_vectorized_kernel(Proble
   }
 }
 
+constexpr auto scalar_kernel = coarse_2d_kernel<4, 1>;
+constexpr auto published_kernel = coarse_2d_kernel<TN, 0>;
+
 const Registration scalar = Chapter(6, "coarse_2d")
                                 .summary("128x128 tiles, each thread computes 8x8 elements of C")
-                                .source("Gautam, step 6")
+                                .source("Gautam, 2D coarsening")
                                 .launcher([](const Problem& p, cudaStream_t stream) {
-                                  launch(coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
+                                  launch(scalar_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
                                 })
                                 .blocks_per_sm(2)
-                                .resources([] { return resources_of(coarse_2d_kernel, THREADS); })
+                                .resources([] { return resources_of(scalar_kernel, THREADS); })
                                 .registration();
 
 const Registration vectorized =
     Chapter(6, "coarse_2d")
         .variant("vectorized")
         .summary("128x128 tiles, 8x8 per thread, 128-bit accesses, A transposed in shared memory")
-        .source("Gautam, step 6")
+        .source("Gautam, 2D coarsening")
         .launcher([](const Problem& p, cudaStream_t stream) {
           const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) &&
                                      rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-          launch(vector_access ? coarse_2d_vectorized_kernel : coarse_2d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0,
+          launch(vector_access ? coarse_2d_vectorized_kernel : scalar_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0,
                  stream, p);
         })
         .blocks_per_sm(2)
         .resources([] { return resources_of(coarse_2d_vectorized_kernel, THREADS); })
         .registration();
+
+const Registration published = Chapter(6, "coarse_2d")
+                                   .variant("published")
+                                   .summary("eight columns of a thread side by side, no padding, as in the source")
+                                   .source("Gautam, 2D coarsening")
+                                   .launcher([](const Problem& p, cudaStream_t stream) {
+                                     launch(published_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
+                                   })
+                                   .blocks_per_sm(2)
+                                   .resources([] { return resources_of(published_kernel, THREADS); })
+                                   .registration();
 
 }  // namespace
 }  // namespace sgemm

@@ -554,6 +554,12 @@ double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bo
 
 #ifndef SGEMM_MAIN_LOOP_ONLY
 
+/// Whether a problem's A, or its B and C, are copied float by float.
+bool a_by_float(const Problem& p) { return !rows_split_into_float4(p.a, p.k, p.lda); }
+bool bc_by_float(const Problem& p) {
+  return !rows_split_into_float4(p.b, p.n, p.ldb) || !rows_split_into_float4(p.c, p.n, p.ldc);
+}
+
 template <class Shape>
 Plan plan_for(const Problem& p, int multiprocessors, bool streamed) {
   return plan(static_cast<int>(tiles_of<Shape::BM, Shape::BN>(p)), k_tiles_of<Shape>(p), multiprocessors, streamed);
@@ -576,14 +582,11 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
   if (!suits<Shape>(p, device)) {
     return;
   }
-  const auto by_float = [](const Problem& problem) {
-    return !rows_split_into_float4(problem.b, problem.n, problem.ldb) ||
-           !rows_split_into_float4(problem.c, problem.n, problem.ldc);
-  };
   const auto run = [=, multiprocessors = device.multiprocessors](const Problem& problem, void* workspace,
                                                                  cudaStream_t stream) {
-    (by_float(problem) ? launch_streamed<Scalar, Access::float1>
-                       : launch_streamed<Shape, Access::float4>)(problem, multiprocessors, streamed, workspace, stream);
+    (bc_by_float(problem)
+         ? launch_streamed<Scalar, Access::float1>
+         : launch_streamed<Shape, Access::float4>)(problem, multiprocessors, streamed, workspace, stream);
   };
   const Plan work = plan_for<Shape>(p, device.multiprocessors, streamed);
   Configuration configuration{name_of<Shape>(streamed), 0, run};
@@ -593,7 +596,7 @@ void add_warp_specialized(std::vector<Candidate>& candidates, const Problem& p, 
     configuration.zeroed_bytes = SharesMemoryOf<Shape>::sums_at(shares);
   }
   candidates.push_back({configuration, predicted_cycles<Shape>(work, device.multiprocessors, streamed) *
-                                           (by_float(p) ? STREAMED_BY_FLOAT : 1.0)});
+                                           (bc_by_float(p) ? STREAMED_BY_FLOAT : 1.0)});
 }
 
 /// Adds a tile whose warps all copy and multiply, for any GPU.
@@ -603,19 +606,16 @@ void add_sliced(std::vector<Candidate>& candidates, const Problem& p, const Devi
     return;
   }
   const auto run = [](const Problem& problem, void*, cudaStream_t stream) {
-    const bool a = rows_split_into_float4(problem.a, problem.k, problem.lda);
-    const bool bc = rows_split_into_float4(problem.b, problem.n, problem.ldb) &&
-                    rows_split_into_float4(problem.c, problem.n, problem.ldc);
-    const auto kernel = bc  ? a ? every_shape_sliced_kernel<Shape, Access::float4, Access::float4>
-                                : every_shape_sliced_kernel<Shape, Access::float1, Access::float4>
-                         : a ? every_shape_sliced_kernel<Shape, Access::float4, Access::float1>
-                            : every_shape_sliced_kernel<Shape, Access::float1, Access::float1>;
+    const bool a = a_by_float(problem);
+    const auto kernel = bc_by_float(problem) ? a ? every_shape_sliced_kernel<Shape, Access::float1, Access::float1>
+                                                 : every_shape_sliced_kernel<Shape, Access::float4, Access::float1>
+                        : a ? every_shape_sliced_kernel<Shape, Access::float1, Access::float4>
+                                             : every_shape_sliced_kernel<Shape, Access::float4, Access::float4>;
     launch(kernel, tiles_of<Shape::BM, Shape::BN>(problem), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, problem);
   };
-  const bool by_float = !rows_split_into_float4(p.a, p.k, p.lda) || !rows_split_into_float4(p.b, p.n, p.ldb);
-  candidates.push_back(
-      {{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run},
-       sliced_cycles<Shape>(tiles_of<Shape::BM, Shape::BN>(p), p.k, device.multiprocessors, by_float)});
+  candidates.push_back({{tile_name(Shape::BM, Shape::BN) + " sliced", 0, run},
+                        sliced_cycles<Shape>(tiles_of<Shape::BM, Shape::BN>(p), p.k, device.multiprocessors,
+                                             a_by_float(p) || bc_by_float(p))});
 }
 
 /// The configurations that are worth trying for a problem. The one with the shortest predicted time comes first.

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace sgemm {
@@ -17,7 +18,8 @@ class Blas {
   static int version();
   static const char* path();
 
-  Blas();
+  /// In a context (cuda_guard.hpp).
+  explicit Blas(std::uint64_t context);
   ~Blas();
 
   /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own. Costs nothing

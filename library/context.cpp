@@ -3,9 +3,11 @@
 #include "algorithms.hpp"
 #include "board.hpp"
 #include "common/ceil_div.hpp"
+#include "cuda_guard.hpp"
 #include "enqueue.hpp"
 #include "epilogue_pass.hpp"
 #include "line_sums.hpp"
+#include "memory_limit.hpp"
 #include "predicted_time.hpp"
 #include "recomputed.hpp"
 #include "scaled_c.hpp"
@@ -111,12 +113,19 @@ void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
 }  // namespace
 
 sgemm_context::sgemm_context()
-    : forks_(forks()),
+    : repeatable(is_set("SGEMM_REPEATABLE")),
+      forks_(forks()),
+      context_(context_id()),
       device_(current_device()),
       all_multiprocessors_(multiprocessors_of(device_)),
-      repeats_bits_(is_set("SGEMM_REPEATABLE")) {}
+      blas_(context_),
+      pool_(std::in_place, sgemm::memory_limit(), context_) {}
 
-bool sgemm_context::is_of_this_process() const { return forks_ == forks(); }
+void sgemm_context::require_life() const {
+  if (forks_ != forks() || (current_device() == device_ && context_id() != context_)) {
+    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
+  }
+}
 
 void sgemm_context::require_device() const {
   if (current_device() != device_) {
@@ -173,7 +182,7 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
   return found->second;
 }
 
-std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_.limit() : workspace_bytes_; }
+std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_->limit() : workspace_bytes_; }
 
 std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
                                              int all_multiprocessors, std::string& without) {
@@ -261,11 +270,14 @@ class sgemm_context::Memory {
     if (context.workspace_ != nullptr) {
       data_ = bytes <= context.workspace_bytes_ ? context.workspace_ : nullptr;
     } else if (bytes > 0) {
-      allocated_ = context.pool_.allocate(bytes, context.stream_);
+      allocated_ = context.pool_->allocate(bytes, context.stream_);
       data_ = allocated_.data;
     }
+    if (context.repeatable && missing() && context.workspace_ == nullptr) {
+      throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+    }
   }
-  ~Memory() { context_.pool_.free(allocated_, context_.stream_); }
+  ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -283,11 +295,11 @@ class sgemm_context::Memory {
 /// what they show.
 bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
   const bool leads_nowhere = fallback == SGEMM_FALLBACK_CUBLAS && *Blas::path() == '\0';
-  if (repeats_bits_ || leads_nowhere) {
+  if (repeatable || leads_nowhere) {
     return false;
   }
   if (shape.recomputed == nullptr) {
-    shape.recomputed = word_for_recomputed();
+    shape.recomputed = word_for_recomputed(context_);
     shape.seen = shape.recomputed == nullptr ? 0 : *shape.recomputed;
   }
   if (shape.recomputed == nullptr) {
@@ -319,6 +331,9 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     if (enqueue(batch, epilogue, *shape.choice.algorithm)) {
       return;
     }
+    if (repeatable) {  // nobody else has these bits
+      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
+    }
   }
   if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && fallback == SGEMM_FALLBACK_NONE) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
@@ -328,12 +343,14 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     prepare_d(given.first, *epilogue, stream_);
   }
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, shape.choice);
+    gemm_reproducibly(given, epilogue, shape.choice);
   } else {
     gemm_by_cublas(given);
+    if (epilogue != nullptr) {
+      finish_d(given.first, *epilogue, stream_);
+    }
   }
   if (epilogue != nullptr) {
-    finish_d(given.first, *epilogue, stream_);
     add_up_d(given.first, *epilogue, stream_);
   }
 }
@@ -367,8 +384,9 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   return true;
 }
 
-/// Nobody else has the bits of the class.
-void sgemm_context::gemm_reproducibly(const GemmBatch& batch, const Choice& choice) {
+/// Nobody else has the bits of the class. A bias is rounded with the product, as a C with a beta of 1 is: programs give
+/// one and the same bias in both ways.
+void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue* epilogue, const Choice& choice) {
   if (!choice.algorithm) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
@@ -376,7 +394,16 @@ void sgemm_context::gemm_reproducibly(const GemmBatch& batch, const Choice& choi
   if (memory.missing()) {
     throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
   }
+  GemmBatch batch = given;
+  GemmProblem& p = batch.first;
+  GemmEpilogue rest = epilogue == nullptr ? GemmEpilogue{} : *epilogue;
+  if (rest.bias != nullptr && !p.scalars_on_device() && p.beta == 0.0F) {
+    start_from_bias(p, rest, stream_);
+    p.beta = 1.0F;
+    rest.bias = nullptr;
+  }
   choice.algorithm->launch(batch, memory.data(), stream_);
+  finish_d(p, rest, stream_);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {

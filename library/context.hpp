@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 
 /// What a sgemm_handle_t points to: settings, the choices that were made, and the memory and the cuBLAS handle for
@@ -21,8 +22,8 @@ struct sgemm_context {
   /// On the current device.
   sgemm_context();
 
-  /// False in a child that was forked since.
-  bool is_of_this_process() const;
+  /// Throws in a child that was forked since, and after a reset of the device, if it is current.
+  void require_life() const;
   int device() const { return device_; }
   /// Throws unless the device is current.
   void require_device() const;
@@ -32,11 +33,14 @@ struct sgemm_context {
   void set_workspace(void* workspace, std::size_t bytes);
   int multiprocessors() const { return multiprocessors_; }
   void set_multiprocessors(int count);
-  void trim() { pool_.trim(); }
+  void trim() { pool_->trim(); }
+  std::size_t memory_limit() const { return pool_->limit(); }
+  void set_memory_limit(std::size_t bytes) { pool_.emplace(bytes, context_); }
 
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
+  bool repeatable;  ///< the same call has the same bits, or fails
 
   /// What gemm() would do, with an epilogue or without one (null). The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
@@ -72,10 +76,12 @@ struct sgemm_context {
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
   void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
   bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, const sgemm::Algorithm& algorithm);
-  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::Choice& choice);
+  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
+                         const sgemm::Choice& choice);
   void gemm_by_cublas(const sgemm::GemmBatch& batch);
 
   int forks_;  ///< that led to the process
+  std::uint64_t context_;
   int device_;
   int all_multiprocessors_;
   int multiprocessors_ = 0;  ///< 0 for all
@@ -83,7 +89,6 @@ struct sgemm_context {
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
   sgemm::Blas blas_;
-  sgemm::MemoryPool pool_;
+  std::optional<sgemm::MemoryPool> pool_;
   std::map<ChoiceKey, Known> choices_;
-  bool repeats_bits_;  ///< SGEMM_REPEATABLE: no detours, which come when the GPU has told that they are needed
 };

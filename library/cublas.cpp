@@ -35,14 +35,15 @@ cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T :
 struct Blas::Handle {
   cublasHandle_t cublas = nullptr;
   int device = 0;
+  std::uint64_t context = 0;
   // What it was told last.
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
 
-/// Handles of cuBLAS that nobody uses, for the next Blas of their device. None is ever destroyed: cublasDestroy() waits
-/// for the whole device, which breaks captures of other threads.
+/// Handles of cuBLAS that nobody uses, for the next Blas of their device and context. None is ever destroyed:
+/// cublasDestroy() waits for the whole device, which breaks captures of other threads.
 class Blas::Idle {
  public:
   static Idle& instance() {
@@ -50,10 +51,11 @@ class Blas::Idle {
     return *idle;
   }
 
-  std::unique_ptr<Handle> take(int device) {
+  std::unique_ptr<Handle> take(int device, std::uint64_t context) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(handles_.begin(), handles_.end(),
-                                    [&](const std::unique_ptr<Handle>& handle) { return handle->device == device; });
+    const auto found = std::find_if(handles_.begin(), handles_.end(), [&](const std::unique_ptr<Handle>& handle) {
+      return handle->device == device && handle->context == context;
+    });
     if (found == handles_.end()) {
       return nullptr;
     }
@@ -84,15 +86,16 @@ int Blas::version() {
 
 const char* Blas::path() { return cublas_functions().path.c_str(); }
 
-Blas::Blas() {
+Blas::Blas(std::uint64_t context) {
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
-  handle_ = Idle::instance().take(device);
+  handle_ = Idle::instance().take(device, context);
   if (handle_ == nullptr && cublas_functions().failure.empty()) {
     handle_ = std::make_unique<Handle>();
     handle_->device = device;
+    handle_->context = context;
     check(cublas_functions().create(&handle_->cublas));
   }
 }

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace sgemm {
 
 /// While it lives, this thread may make calls that a capture into a graph forbids, by this thread or by another one
@@ -18,6 +20,10 @@ class RelaxedCapture {
  private:
   int mode_;  ///< of the thread before
 };
+
+/// The number of the current context, which no other one has: cudaDeviceReset() and a new use of the device lead to
+/// another one, and what was made before is gone. 0: the driver does not tell.
+std::uint64_t context_id();
 
 /// Stands around calls of CUDA that the program has not made itself. It takes their errors away at its end, because the
 /// program would take them for its own. An error that the program had before stays: it has not been looked at yet.

@@ -25,13 +25,15 @@ __device__ __forceinline__ float gelu(float x) {
   return x * rcp_approx(1.0F + ex2_approx(exponent));
 }
 
-/// The derivative of gelu() at x: s + x s (1 - s) (2 y)', where s = 1 / (1 + exp(-2 y)) and 1 - s = exp(-2 y) s.
-__device__ __forceinline__ float gelu_derivative(float x) {
+/// The derivative of gelu() at x: s + x s (1 - s) (2 y)', where s = 1 / (1 + exp(-2 y)) and 1 - s = exp(-2 y) s. Beyond
+/// 16 it is 0 or 1 to all digits, where the terms would be Inf * 0.
+__device__ __forceinline__ float gelu_derivative(float argument) {
+  const float x = argument > 16.0F ? 16.0F : argument;
   const float square = x * x;
   const float exponent = x * fmaf(-2.0F * LOG2_E * GELU_3, square, -2.0F * LOG2_E * GELU_1);
   const float power = ex2_approx(fminf(exponent, 126.0F));  // so that power * s is near 1, not Inf * 0
   const float s = rcp_approx(1.0F + power);
-  return fmaf(power * s * s, x * fmaf(6.0F * GELU_3, square, 2.0F * GELU_1), s);
+  return x < -16.0F ? 0.0F : fmaf(power * s * s, x * fmaf(6.0F * GELU_3, square, 2.0F * GELU_1), s);
 }
 
 /// max(x, 0), but NaN stays NaN.

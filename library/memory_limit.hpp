@@ -11,8 +11,8 @@ namespace sgemm {
 /// none.
 std::optional<std::size_t> bytes_of(const std::string& text);
 
-/// What the variable SGEMM_MEMORY allows on each device. Without it there is no limit. A wrong value is named on
-/// standard error, and sets none.
+/// What the variable SGEMM_MEMORY allows the handles of a device. Without it there is no limit. A wrong value is named
+/// on standard error, and sets none.
 std::size_t memory_limit();
 
 }  // namespace sgemm

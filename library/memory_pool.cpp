@@ -1,7 +1,5 @@
 #include "memory_pool.hpp"
 
-#include "memory_limit.hpp"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,7 @@ constexpr std::size_t MIB = std::size_t{1} << 20U;
 constexpr std::size_t LEAST_KEPT = 64 * MIB;  // however little is free: cuBLAS has a workspace of this size, too
 constexpr std::size_t KEPT_PART = 32;         // of the device's memory, at most
 constexpr std::size_t KEPT_PART_OF_FREE = 4;
-constexpr std::size_t GRAPHS_PART = 8;  // of the device's memory, at most, if SGEMM_MEMORY says nothing
+constexpr std::size_t GRAPHS_PART = 8;  // of the device's memory, at most, without a limit
 
 /// The graph that a stream is captured into, and the number of the capture, which no other one has.
 struct Capture {
@@ -63,17 +62,17 @@ void stay_loaded() {
 
 }  // namespace
 
-/// That of a device. It is never destroyed, because graphs may outlive all handles.
-class MemoryPool::Pool {
- public:
-  explicit Pool(int device);
+/// That of a device's handles. It is never destroyed, because graphs may outlive all handles.
+struct MemoryPool::Pool {
+  Pool(int device, std::size_t limit);
 
   /// That of the current device, with one more handle.
-  static Pool* for_handle();
+  static Pool* for_handle(std::size_t limit, std::uint64_t context);
   void leave();
 
   Block allocate(std::size_t bytes, cudaStream_t stream);
   void free(void* memory, cudaStream_t stream) { cudaFreeAsync(memory, stream); }
+  void free_behind(cudaEvent_t event, void* memory);
   void trim();
   std::size_t limit() const { return limit_; }
 
@@ -92,6 +91,7 @@ class MemoryPool::Pool {
   };
 
   void* take(std::size_t bytes, cudaStream_t stream) const;
+  bool has_stream();
   void* take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream);
   bool hold(cudaGraph_t graph, const Holding& holding);
   void give_up(const Holding& holding);
@@ -118,7 +118,7 @@ class MemoryPool::Pool {
   std::vector<void*> returned_;  ///< memory of graphs that are gone
 };
 
-MemoryPool::Pool::Pool(int device) : limit_(memory_limit()) {
+MemoryPool::Pool::Pool(int device, std::size_t limit) : limit_(limit) {
   std::size_t free = 0;
   std::size_t total = 0;
   cudaMemGetInfo(&free, &total);
@@ -146,21 +146,25 @@ MemoryPool::Pool::Pool(int device) : limit_(memory_limit()) {
 #endif
     if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
       pool_ = nullptr;
+      return;
     }
   }
+  // A call on one stream never waits for the memory of another stream's: that one may wait for this.
+  int never = 0;
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &never);
 }
 
-MemoryPool::Pool* MemoryPool::Pool::for_handle() {
+MemoryPool::Pool* MemoryPool::Pool::for_handle(std::size_t limit, std::uint64_t context) {
   static std::mutex mutex;
-  static auto* const pools = new std::map<int, Pool*>;
+  static auto* const pools = new std::map<std::tuple<std::uint64_t, int, std::size_t>, Pool*>;
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     return nullptr;
   }
   const std::lock_guard lock(mutex);
-  Pool*& pool = (*pools)[device];
+  Pool*& pool = (*pools)[{context, device, limit}];
   if (pool == nullptr) {
-    pool = new Pool(device);
+    pool = new Pool(device, limit);
   }
   const std::lock_guard of_pool(pool->mutex_);
   if (++pool->handles_ == 1) {
@@ -226,7 +230,7 @@ MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t str
     const std::lock_guard lock(mutex_);
     free_returned();
     if (capture.active) {
-      return {capture.graph == nullptr ? nullptr : take_for(capture, bytes, stream), true};
+      return {capture.graph == nullptr ? nullptr : take_for(capture, bytes, stream), true, bytes};
     }
     look_at_free_memory();
     if (bytes >= refused_ && Clock::now() < full_until_) {
@@ -245,7 +249,19 @@ MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t str
   } else if (bytes >= refused_) {
     refused_ = std::numeric_limits<std::size_t>::max();
   }
-  return {memory, false};
+  return {memory, false, bytes};
+}
+
+/// The pool's own stream. With `mutex_`.
+bool MemoryPool::Pool::has_stream() {
+  return stream_ != nullptr || cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess;
+}
+
+void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
+  const std::lock_guard lock(mutex_);
+  if (has_stream() && cudaStreamWaitEvent(stream_, event, 0) == cudaSuccess) {
+    free(memory, stream_);
+  }
 }
 
 /// Memory for a captured stream. An allocation that is captured itself would make the graph one of those that can
@@ -261,7 +277,7 @@ void* MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cuda
       return nullptr;
     }
   }
-  if (stream_ == nullptr && cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess) {
+  if (!has_stream()) {
     return nullptr;
   }
   void* const memory = take(bytes, stream_);
@@ -330,20 +346,52 @@ void MemoryPool::Pool::trim() {
   }
 }
 
-MemoryPool::MemoryPool() : pool_(Pool::for_handle()) {}
+MemoryPool::MemoryPool(std::size_t limit, std::uint64_t context) : pool_(Pool::for_handle(limit, context)) {}
 
 MemoryPool::~MemoryPool() {
+  if (done_with_kept_ != nullptr) {
+    pool_->free_behind(done_with_kept_, kept_.data);
+    cudaEventDestroy(done_with_kept_);
+  }
   if (pool_ != nullptr) {
     pool_->leave();
   }
 }
 
+/// Whether work on a stream would follow the last work in the memory that stays, without waiting for another stream. A
+/// new stream may have the number of one that is gone, so that it waits as well.
+bool MemoryPool::may_use_kept(cudaStream_t stream) const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone) {
+    return false;
+  }
+  return cudaEventQuery(done_with_kept_) == cudaSuccess ||
+         (stream == stream_of_kept_ && cudaStreamWaitEvent(stream, done_with_kept_, 0) == cudaSuccess);
+}
+
 MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t stream) {
+  if (bytes <= kept_.bytes && may_use_kept(stream)) {
+    return kept_;
+  }
   return pool_ == nullptr ? Block{} : pool_->allocate(bytes, stream);
 }
 
-void MemoryPool::free(const Block& block, cudaStream_t stream) {
-  if (block.data != nullptr && !block.of_graph) {
+void MemoryPool::free(const Block& block, cudaStream_t stream, bool stays) {
+  if (block.data == nullptr || block.of_graph) {
+    return;
+  }
+  const bool is_kept = block.data == kept_.data;
+  const bool can_stay =
+      is_kept || (stays && (kept_.data == nullptr || (block.bytes > kept_.bytes && may_use_kept(stream))));
+  if (can_stay && (done_with_kept_ != nullptr ||
+                   cudaEventCreateWithFlags(&done_with_kept_, cudaEventDisableTiming) == cudaSuccess)) {
+    if (!is_kept && kept_.data != nullptr) {
+      pool_->free(kept_.data, stream);
+    }
+    kept_ = block;
+    stream_of_kept_ = stream;
+    cudaEventRecord(done_with_kept_, stream);
+  } else {
     pool_->free(block.data, stream);
   }
 }

@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
+#include <map>
+#include <mutex>
 
 namespace sgemm {
 namespace {
@@ -22,10 +22,16 @@ unsigned* allocate() {
 
 }  // namespace
 
-unsigned* word_for_recomputed() {
-  static unsigned* const words = allocate();
-  static std::atomic<unsigned> used{0};
-  return words == nullptr ? nullptr : words + used++ % WORDS;
+unsigned* word_for_recomputed(std::uint64_t context) {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::uint64_t, unsigned*>;
+  static unsigned used = 0;
+  const std::lock_guard lock(mutex);
+  const auto [words, is_new] = all->try_emplace(context, nullptr);
+  if (is_new) {
+    words->second = allocate();
+  }
+  return words->second == nullptr ? nullptr : words->second + used++ % WORDS;
 }
 
 }  // namespace sgemm

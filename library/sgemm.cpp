@@ -52,16 +52,19 @@ sgemm_status_t status_of_cuda(const Work& work) {
   return status_of(work);
 }
 
-/// The same for work on a handle.
+/// The same for a setting of a handle.
 template <class Work>
 sgemm_status_t with(sgemm_handle_t handle, const Work& work) {
   return handle == nullptr ? SGEMM_STATUS_NOT_INITIALIZED : status_of(work);
 }
 
-/// The same for work that calls CUDA, which does not work in a forked child with the handles of the parent.
+/// The same for work that calls CUDA.
 template <class Work>
 sgemm_status_t with_cuda(sgemm_handle_t handle, const Work& work) {
-  return handle == nullptr || !handle->is_of_this_process() ? SGEMM_STATUS_NOT_INITIALIZED : status_of_cuda(work);
+  return handle == nullptr ? SGEMM_STATUS_NOT_INITIALIZED : status_of_cuda([&] {
+    handle->require_life();
+    work();
+  });
 }
 
 template <class Value>
@@ -226,7 +229,8 @@ StatusText text_of(sgemm_status_t status) {
     case SGEMM_STATUS_SUCCESS:
       return {"SGEMM_STATUS_SUCCESS", "The call succeeded."};
     case SGEMM_STATUS_NOT_INITIALIZED:
-      return {"SGEMM_STATUS_NOT_INITIALIZED", "The handle is null, or there is no usable GPU or driver."};
+      return {"SGEMM_STATUS_NOT_INITIALIZED",
+              "The handle is null, its device was reset or its process has forked, or there is no usable GPU."};
     case SGEMM_STATUS_ALLOC_FAILED:
       return {"SGEMM_STATUS_ALLOC_FAILED", "There is no room in the memory of the host or of the GPU."};
     case SGEMM_STATUS_INVALID_VALUE:
@@ -292,7 +296,7 @@ sgemm_status_t sgemm_destroy(sgemm_handle_t handle) {
 }
 
 sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
-  return with(handle, [&] { handle->set_stream(stream); });
+  return with_cuda(handle, [&] { handle->set_stream(stream); });
 }
 
 sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
@@ -332,6 +336,28 @@ sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallba
 
 sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value) {
   return get<sgemm_fallback_t>(handle, value, [](const sgemm_context& context) { return context.fallback; });
+}
+
+sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
+  return with(handle, [&] {
+    require(repeatable == 0 || repeatable == 1);
+    handle->repeatable = repeatable == 1;
+  });
+}
+
+sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value) {
+  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable ? 1 : 0; });
+}
+
+sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes) {
+  return with_cuda(handle, [&] {
+    handle->require_device();
+    handle->set_memory_limit(bytes);
+  });
+}
+
+sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value) {
+  return get<size_t>(handle, value, [](const sgemm_context& context) { return context.memory_limit(); });
 }
 
 sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {

@@ -73,11 +73,10 @@ def medians(runs: Runs, value: Callable[[dict], float]) -> dict[str, float]:
 
 
 def gain(folder: Path, mode: str) -> float:
-    """The time of a training step with cuBLAS over that in a mode."""
-    step = QUANTITIES[0]
-    of_mode = medians(load_runs(folder, step.file), step.value)
+    """The time of a step with cuBLAS over that in a mode, in the long training, whose losses are shown."""
+    of_mode = medians(load_runs(folder, "curves.json"), QUANTITIES[0].value)
     if mode not in of_mode or "cublas" not in of_mode:
-        raise ResultsError(f"{step.file} has no run of {mode} beside cublas")
+        raise ResultsError(f"curves.json has no run of {mode} beside cublas")
     return of_mode["cublas"] / of_mode[mode]
 
 

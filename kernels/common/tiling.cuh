@@ -13,15 +13,17 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// The threads that an SM holds, of the architecture that code is made for. nvcc warns where __launch_bounds__ asks for
-/// more blocks than fit.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
-constexpr int THREADS_PER_SM = 1024;
-#elif defined(__CUDA_ARCH__) && \
-    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
-constexpr int THREADS_PER_SM = 1536;
+/// The threads that an SM of an architecture holds.
+constexpr int threads_per_sm(int architecture) {
+  const bool is_small = (architecture > 800 && architecture < 900) || architecture >= 1100;
+  return architecture == 750 ? 1024 : is_small ? 1536 : 2048;
+}
+
+/// Those of the architecture that code is made for. nvcc warns where __launch_bounds__ asks for more blocks than fit.
+#ifdef __CUDA_ARCH__
+constexpr int THREADS_PER_SM = threads_per_sm(__CUDA_ARCH__);
 #else
-constexpr int THREADS_PER_SM = 2048;
+constexpr int THREADS_PER_SM = threads_per_sm(900);
 #endif
 
 /// How many BM x BN tiles cover C: the grid of a kernel with one block per tile.

@@ -25,6 +25,8 @@ struct Call {
   const char* function = "";
   /// Why the library can not do it. Empty: it can, and all members are set.
   const char* refusal = "";
+  /// It is refused for its form alone: it asks for FP32 all the same.
+  bool is_fp32 = false;
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   cudaStream_t stream = nullptr;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;

@@ -93,8 +93,8 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
   if (!log_->timed_) {
     return;
   }
-  if (const std::optional<int> device = current_device()) {
-    timer_ = &entry_->timers[*device];
+  if (const Place place = current_place(); place.first >= 0) {
+    timer_ = &entry_->timers[place];
     take_sample(*entry_, *timer_);
     timing_ = timer_->stopwatch.start(stream_);
   }
@@ -119,10 +119,13 @@ void CallLog::Measured::forget() {
 
 std::vector<const CallLog::Line*> CallLog::lines() {
   std::vector<const Line*> result;
+  const Place now = entries_.empty() ? Place() : current_place();
   for (auto& line : entries_) {
     Entry& entry = line.second;
-    for (auto& [device, timer] : entry.timers) {
-      take_sample(entry, timer);
+    for (auto& [place, timer] : entry.timers) {
+      if (place.first != now.first || place == now) {  // not those that a reset has destroyed
+        take_sample(entry, timer);
+      }
     }
     if (entry.calls != 0) {
       result.push_back(&line);

@@ -43,8 +43,8 @@ class CallLog {
     double first_us = 0;
     double later_us = 0;
     Prediction prediction;  // of one call
-    /// One for each device, because an event serves only the device that it was made on.
-    std::map<int, Timer> timers;
+    /// One for each device and context, because an event serves only those that it was made on.
+    std::map<Place, Timer> timers;
   };
 
   /// Notes one call in a log, and times what is enqueued until it is destroyed. Without a log it does nothing.

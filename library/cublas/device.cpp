@@ -13,6 +13,12 @@ std::optional<int> current_device() {
   return device;
 }
 
+Place current_place() {
+  const std::optional<int> device = current_device();
+  const sgemm::CudaGuard guard;
+  return {device.value_or(-1), device ? sgemm::context_id() : 0};
+}
+
 bool is_capturing(cudaStream_t stream) {
   const sgemm::CudaGuard guard;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

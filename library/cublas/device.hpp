@@ -2,13 +2,19 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 /// All that the drop-in asks of CUDA.
 namespace drop_in {
 
 /// The device that is current on this thread. Empty: there is none.
 std::optional<int> current_device();
+
+/// That, or -1, and the number of its context: events of one are nothing to another.
+using Place = std::pair<int, uint64_t>;
+Place current_place();
 
 /// Whether the stream's work is being captured into a graph.
 bool is_capturing(cudaStream_t stream);

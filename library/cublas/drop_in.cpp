@@ -24,7 +24,7 @@ thread_local bool DropIn::inside_cublas_ = false;
 DropIn& DropIn::instance() {
   static DropIn* const drop_in = [] {
     auto* const made = new DropIn;
-    pthread_atfork(nullptr, nullptr, [] { in_forked_child_ = true; });
+    pthread_atfork(nullptr, nullptr, [] { in_forked_child_ = has_run_; });
     if (made->settings_.logs()) {
       std::atexit([] {
         if (!in_forked_child_) {  // which has no calls of its own
@@ -87,8 +87,11 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
     return CUBLAS_STATUS_SUCCESS;
   }
   measured.forget();
-  if (status == SGEMM_STATUS_EXECUTION_FAILED) {  // after some of the work was enqueued
-    return CUBLAS_STATUS_EXECUTION_FAILED;
+  int repeatable = 0;
+  sgemm_library().get_repeatable(handle.get(), &repeatable);
+  if (status == SGEMM_STATUS_EXECUTION_FAILED ||  // after some of the work was enqueued
+      (status == SGEMM_STATUS_ALLOC_FAILED && repeatable != 0 && call.accuracy != SGEMM_ACCURACY_REPRODUCIBLE)) {
+    return static_cast<cublasStatus_t>(status);
   }
   if (status == SGEMM_STATUS_NOT_SUPPORTED) {  // cuBLAS would have got it
     const size_t megabytes = (decided.workspace_bytes + 999'999) / 1'000'000;

@@ -26,29 +26,35 @@ class DropIn {
 
   /// The library computes the call, or else `cublas()` does. Calls that cuBLAS makes on its own way through an
   /// intercepted function stay with cuBLAS. The library gives none to cuBLAS itself (SGEMM_FALLBACK_NONE), so that
-  /// those go there with the program's handle and workspace. In a forked child cuBLAS gets all calls: neither CUDA nor
-  /// the locks of the parent's threads work there. A call that is to be reproducible, and that the library can not
-  /// compute, fails: cuBLAS has other bits.
+  /// those go there with the program's handle and workspace. In a child that is forked after calls cuBLAS gets all:
+  /// neither CUDA nor the locks of the parent's threads work there. A call that is to be reproducible, and that the
+  /// library can not compute, fails: cuBLAS has other bits.
   template <class Cublas>
   cublasStatus_t run(Call& call, const Cublas& cublas) {
     const Accuracy accuracy = accuracies_.of_call();
     if (inside_cublas_ || !accuracy || in_forked_child_) {
       return cublas();
     }
+    has_run_ = true;
     call.accuracy = *accuracy;
     std::string why = call.refusal;
     if (why.empty()) {
       if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
         return *status;
       }
-      if (is_for_library_alone(call)) {
-        const CallLog::Measured measured(log(), call, {false, "none", why, 0, {}});
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-      }
+    }
+    if ((!call.refused() || call.is_fp32) && is_for_library_alone(call)) {
+      const CallLog::Measured measured(log(), call, {false, "none", why, 0, {}});
+      return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
     const Entrance entrance;
     return cublas();
+  }
+
+  /// Whether a call of this thread is to be reproducible.
+  bool is_reproducible() const {
+    return !inside_cublas_ && !in_forked_child_ && accuracies_.of_call() == SGEMM_ACCURACY_REPRODUCIBLE;
   }
 
   Accuracies& accuracies() { return accuracies_; }
@@ -110,7 +116,8 @@ class DropIn {
   CallLog* log() { return notes_calls_ ? &log_ : nullptr; }
 
   static thread_local bool inside_cublas_;
-  static inline bool in_forked_child_ = false;  ///< of a process that had made a DropIn
+  static inline std::atomic<bool> has_run_ = false;
+  static inline bool in_forked_child_ = false;  ///< of a process whose DropIn had calls
 
   Settings settings_;
   Accuracies accuracies_;

@@ -184,6 +184,25 @@ cublasStatus_t gemm_batched_ex(const RealFunction& real, const char* name, cubla
   });
 }
 
+/// A product by a vector, which is cuBLAS's unless it is to be reproducible: y^T = alpha * x^T * op(A)^T + beta * y^T,
+/// where the increments of x and y are leading dimensions. `set(call)` sets the operands, `real()` calls cuBLAS.
+template <class Int, class Set, class Real>
+cublasStatus_t by_vector(const char* name, cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, Int incx,
+                         Int incy, const Set& set, const Real& real) {
+  if (!DropIn::instance().is_reproducible() || m == 0 || n == 0) {
+    return real();
+  }
+  const bool plain = trans == CUBLAS_OP_N;
+  Call call =
+      call_of<Int>(name, handle, {CUBLAS_OP_N, plain ? CUBLAS_OP_T : CUBLAS_OP_N, 1, plain ? m : n, plain ? n : m});
+  if (incx < 1 || incy < 1) {
+    call.is_fp32 = !call.refused();
+    refuse(call, "a vector lies backwards");
+  }
+  set(call);
+  return DropIn::instance().run(call, real);
+}
+
 }  // namespace
 }  // namespace drop_in
 
@@ -301,6 +320,59 @@ DROP_IN_EXPORTED("libcublas", cublasGemmBatchedEx_64)
                                   lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }
 
+// Products by vectors, with sizes of both types.
+#define DROP_IN_SGEMV(function, Int)                                                                          \
+  DROP_IN_EXPORTED("libcublas", function)                                                                     \
+  (cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const float* alpha, const float* A, Int lda, \
+   const float* x, Int incx, const float* beta, float* y, Int incy) {                                         \
+    static const RealFunction real(kCublas, #function);                                                       \
+    return drop_in::by_vector(                                                                                \
+        #function, handle, trans, m, n, incx, incy,                                                           \
+        [&](drop_in::Call& call) {                                                                            \
+          drop_in::set_operands<float>(call, alpha, {x, incx}, {A, lda}, beta, {y, incy});                    \
+        },                                                                                                    \
+        [&] { return real(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy); });                    \
+  }                                                                                                           \
+  DROP_IN_IS_LIKE_CUBLAS(function)
+#define DROP_IN_SGEMV_STRIDED(function, Int)                                                                          \
+  DROP_IN_EXPORTED("libcublas", function)                                                                             \
+  (cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const float* alpha, const float* A, Int lda,         \
+   long long int strideA, const float* x, Int incx, long long int stridex, const float* beta, float* y, Int incy,     \
+   long long int stridey, Int batchCount) {                                                                           \
+    static const RealFunction real(kCublas, #function);                                                               \
+    return drop_in::by_vector(                                                                                        \
+        #function, handle, trans, m, n, incx, incy,                                                                   \
+        [&](drop_in::Call& call) {                                                                                    \
+          drop_in::set_operands<float>(call, alpha, {x, incx, stridex}, {A, lda, strideA}, beta, {y, incy, stridey}); \
+          call.batch_count = batchCount;                                                                              \
+        },                                                                                                            \
+        [&] {                                                                                                         \
+          return real(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey,          \
+                      batchCount);                                                                                    \
+        });                                                                                                           \
+  }                                                                                                                   \
+  DROP_IN_IS_LIKE_CUBLAS(function)
+#define DROP_IN_SGEMV_BATCHED(function, Int)                                                                          \
+  DROP_IN_EXPORTED("libcublas", function)                                                                             \
+  (cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const float* alpha, const float* const Aarray[],     \
+   Int lda, const float* const xarray[], Int incx, const float* beta, float* const yarray[], Int incy,                \
+   Int batchCount) {                                                                                                  \
+    static const RealFunction real(kCublas, #function);                                                               \
+    return drop_in::by_vector(                                                                                        \
+        #function, handle, trans, m, n, incx, incy,                                                                   \
+        [&](drop_in::Call& call) {                                                                                    \
+          drop_in::set_batch(call, alpha, xarray, incx, Aarray, lda, beta, yarray, incy, batchCount);                 \
+        },                                                                                                            \
+        [&] { return real(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount); }); \
+  }                                                                                                                   \
+  DROP_IN_IS_LIKE_CUBLAS(function)
+
+DROP_IN_SGEMV(cublasSgemv_v2, int);
+DROP_IN_SGEMV(cublasSgemv_v2_64, int64_t);
+DROP_IN_SGEMV_STRIDED(cublasSgemvStridedBatched, int);
+DROP_IN_SGEMV_STRIDED(cublasSgemvStridedBatched_64, int64_t);
+DROP_IN_SGEMV_BATCHED(cublasSgemvBatched, int);
+DROP_IN_SGEMV_BATCHED(cublasSgemvBatched_64, int64_t);
 DROP_IN_IS_LIKE_CUBLAS(cublasSgemm_v2);
 DROP_IN_IS_LIKE_CUBLAS(cublasSgemm_v2_64);
 DROP_IN_IS_LIKE_CUBLAS(cublasSgemmStridedBatched);

@@ -205,6 +205,7 @@ const char* read_product(const LtProduct& product, Call& call) {
   if (!a.is_plain() || !b.is_plain() || !c.is_plain() || !d.is_plain()) {
     return "a matrix is not FP32, not column-major, or one of a batch of pointers";
   }
+  call.is_fp32 = true;
   const bool fits = (transa == CUBLAS_OP_N ? a.rows : a.columns) == d.rows &&
                     (transb == CUBLAS_OP_N ? b.columns : b.rows) == d.columns &&
                     (transb == CUBLAS_OP_N ? b.rows : b.columns) == static_cast<uint64_t>(call.k) && c.rows == d.rows &&

@@ -87,6 +87,7 @@ void SgemmLibrary::find_functions(void* library) {
   find(set_pointer_mode, "sgemm_set_pointer_mode");
   find(set_fallback, "sgemm_set_fallback");
   find(set_workspace, "sgemm_set_workspace");
+  find(get_repeatable, "sgemm_get_repeatable");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");
@@ -103,8 +104,12 @@ void SgemmLibrary::find_functions(void* library) {
 
 Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   const GiveBack give_back{this, device};
+  sgemm_status_t status = SGEMM_STATUS_NOT_INITIALIZED;
   sgemm_handle_t handle = take(device);
-  sgemm_status_t status = SGEMM_STATUS_SUCCESS;
+  // After a reset of the device all handles that there were are refused. They are not taken again.
+  while (handle != nullptr && (status = sgemm_library().set_stream(handle, call.stream)) != SGEMM_STATUS_SUCCESS) {
+    handle = take(device);
+  }
   if (handle == nullptr) {
     if (is_capturing(call.stream)) {
       why = "a graph is captured before libsgemm has a handle";
@@ -114,6 +119,9 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     if (status == SGEMM_STATUS_SUCCESS) {
       status = sgemm_library().set_fallback(handle, SGEMM_FALLBACK_NONE);
     }
+    if (status == SGEMM_STATUS_SUCCESS) {
+      status = sgemm_library().set_stream(handle, call.stream);
+    }
     if (status != SGEMM_STATUS_SUCCESS) {
       why = std::string("libsgemm made no handle: ") + sgemm_library().status_string(status);
       return Lease(nullptr, give_back);
@@ -121,9 +129,6 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   }
   Lease lease(handle, give_back);
   status = sgemm_library().set_accuracy(handle, call.accuracy);
-  if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().set_stream(handle, call.stream);
-  }
   if (status == SGEMM_STATUS_SUCCESS) {
     status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
   }

@@ -26,6 +26,7 @@ class SgemmLibrary {
   decltype(&sgemm_set_pointer_mode) set_pointer_mode = nullptr;
   decltype(&sgemm_set_fallback) set_fallback = nullptr;
   decltype(&sgemm_set_workspace) set_workspace = nullptr;
+  decltype(&sgemm_get_repeatable) get_repeatable = nullptr;
   decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
   decltype(&sgemm_gemm) gemm = nullptr;

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <sgemm/sgemm.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -40,8 +41,8 @@ struct Product {
   int64_t m, n, k;
   int64_t stride_a, stride_b, stride_c, count;
 
-  int64_t lda() const { return transa == SGEMM_OP_N ? k : m; }
-  int64_t ldb() const { return transb == SGEMM_OP_N ? n : k; }
+  int64_t lda() const { return std::max<int64_t>(1, transa == SGEMM_OP_N ? k : m); }  // k may be 0
+  int64_t ldb() const { return std::max<int64_t>(1, transb == SGEMM_OP_N ? n : k); }
 
   auto shape() const { return std::array<int64_t, 7>{accuracy, transa, transb, m, n, k, count}; }
 };

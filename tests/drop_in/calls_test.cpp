@@ -338,6 +338,69 @@ TEST_F(CallsTest, CublasComputesNothingThatIsToBeReproducible) {
   expect_computed(3, 1);
 }
 
+/// A row by a layer's weight may come as a vector. The increments are 2 and 3.
+TEST_F(CallsTest, ReproducibleProductsByVectorsAreTheLibrarys) {
+  fill_operands();
+  const auto gemv = [&](cublasOperation_t op, int incx = 2) {
+    return cublasSgemv(handle_, op, kM, kN, &alpha_, a_.data(), kLd, b_.data(), incx, &beta_, c_.data(), 3);
+  };
+  EXPECT_EQ(gemv(CUBLAS_OP_N), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fake_cublas().calls["cublasSgemv_v2"], 1) << "others stay with cuBLAS";
+  const Reproducible reproducible;
+  for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
+    std::vector<float> expected = c_ = numbers(3);
+    for (int i = 0; i < (op == CUBLAS_OP_N ? kM : kN); ++i) {
+      float sum = 0;
+      for (int l = 0; l < (op == CUBLAS_OP_N ? kN : kM); ++l) {
+        sum += a_[op == CUBLAS_OP_N ? i + l * kLd : l + i * kLd] * b_[2 * l];
+      }
+      expected[3 * i] = alpha_ * sum + beta_ * expected[3 * i];
+    }
+    EXPECT_EQ(gemv(op), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(c_, expected);
+  }
+  expect_computed(3, 1);
+  EXPECT_EQ(gemv(CUBLAS_OP_N, -1), CUBLAS_STATUS_NOT_SUPPORTED);
+  expect_computed(3, 1);
+
+  EXPECT_EQ(cublasSgemv_64(handle_, CUBLAS_OP_T, kM, kN, &alpha_, a_.data(), kLd, b_.data(), 1, &beta_, c_.data(), 1),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasSgemvStridedBatched(handle_, CUBLAS_OP_T, kM, kN, &alpha_, a_.data(), kLd, 4, b_.data(), 1, 5, &beta_,
+                                      c_.data(), 1, 6, 3),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasSgemvStridedBatched_64(handle_, CUBLAS_OP_T, kM, kN, &alpha_, a_.data(), kLd, 4, b_.data(), 1, 5,
+                                         &beta_, c_.data(), 1, 6, 3),
+            CUBLAS_STATUS_SUCCESS);
+  const FakeSgemm& asked = *fake_sgemm();
+  EXPECT_EQ(std::tuple(asked.stride_a, asked.stride_b, asked.stride_c, asked.batch_count), std::tuple(5, 4, 6, 3));
+  EXPECT_EQ(std::tuple(asked.m, asked.n, asked.k), std::tuple(1, kN, kM));
+  const float* a[] = {a_.data()};
+  const float* x[] = {b_.data()};
+  float* y[] = {c_.data()};
+  EXPECT_EQ(cublasSgemvBatched(handle_, CUBLAS_OP_T, kM, kN, &alpha_, a, kLd, x, 1, &beta_, y, 1, 1),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasSgemvBatched_64(handle_, CUBLAS_OP_T, kM, kN, &alpha_, a, kLd, x, 1, &beta_, y, 1, 1),
+            CUBLAS_STATUS_SUCCESS);
+  expect_computed(8, 1);
+}
+
+TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  *fake_sgemm() = {};
+  fake_sgemm()->was_reset = true;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  expect_computed(2, 0);
+  EXPECT_EQ(fake_sgemm()->handles, 1);
+}
+
+TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
+  fake_sgemm()->repeatable = 1;
+  fake_sgemm()->status = SGEMM_STATUS_ALLOC_FAILED;
+  EXPECT_EQ(sgemm(), CUBLAS_STATUS_ALLOC_FAILED);
+  expect_computed(1, 0);
+}
+
 TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
   sgemm();
   fake_sgemm()->kernel = "cublas";

@@ -216,6 +216,13 @@ TEST_F(EnvironmentTest, InAForkedChildCublasGetsAllCalls) {
   EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_in_a_forked_child").status, 0);
 }
 
+TEST_F(EnvironmentTest, AWorkerThatIsForkedBeforeAnyCallHasTheLibrary) {
+  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_in_a_child_alone");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "4 1\n");
+  EXPECT_NE(outcome.errors.find("\n       3      3"), std::string::npos) << outcome.errors;
+}
+
 TEST_F(EnvironmentTest, ADropInThatIsClosedLeavesItsLogAndNothingElse) {
   const Outcome outcome =
       run("LD_PRELOAD= DROP_IN=" DROP_IN " SGEMM_LOG=1", FAKE_SGEMM, "framework_closes_the_drop_in");

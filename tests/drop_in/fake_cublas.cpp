@@ -139,3 +139,27 @@ cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t, 
                                       cudaDataType, int64_t, int64_t, cublasComputeType_t, cublasGemmAlgo_t) {
   return product("cublasGemmBatchedEx_64", handle);
 }
+
+#define FAKE_SGEMV(name, Int)                                                                              \
+  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t, Int, Int, const float*, const float*, Int, \
+                      const float*, Int, const float*, float*, Int) {                                      \
+    return product(#name, handle);                                                                         \
+  }
+FAKE_SGEMV(cublasSgemv_v2, int)
+FAKE_SGEMV(cublasSgemv_v2_64, int64_t)
+
+#define FAKE_SGEMV_STRIDED(name, Int)                                                                                 \
+  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t, Int, Int, const float*, const float*, Int, long long, \
+                      const float*, Int, long long, const float*, float*, Int, long long, Int) {                      \
+    return product(#name, handle);                                                                                    \
+  }
+FAKE_SGEMV_STRIDED(cublasSgemvStridedBatched, int)
+FAKE_SGEMV_STRIDED(cublasSgemvStridedBatched_64, int64_t)
+
+#define FAKE_SGEMV_BATCHED(name, Int)                                                                              \
+  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t, Int, Int, const float*, const float* const[], Int, \
+                      const float* const[], Int, const float*, float* const[], Int, Int) {                         \
+    return product(#name, handle);                                                                                 \
+  }
+FAKE_SGEMV_BATCHED(cublasSgemvBatched, int)
+FAKE_SGEMV_BATCHED(cublasSgemvBatched_64, int64_t)

@@ -12,6 +12,7 @@ FakeCuda* fake_cuda() {
 
 struct CUevent_st {
   int device;
+  cudaStream_t stream = nullptr;  ///< of the last record
   int records = 0;
 };
 
@@ -72,19 +73,34 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 // Streams of tests are of the device that is current.
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   ++fake_cuda()->calls;
   if (event->device != fake_cuda()->device) {
     return result(cudaErrorInvalidResourceHandle);
   }
   ++event->records;
+  event->stream = stream;
   return cudaSuccess;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t) {
+cudaError_t cudaEventQuery(cudaEvent_t event) {
   ++fake_cuda()->calls;
-  return unsafe();
+  return event->stream != nullptr && event->stream == fake_cuda()->busy ? cudaErrorNotReady : unsafe();
 }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  fake_cuda()->waits += event->stream == fake_cuda()->busy && stream != event->stream ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void*) { return cudaSuccess; }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t) {
   *milliseconds = static_cast<float>(begin->records == 1 ? FakeCuda::FIRST_MS : FakeCuda::LATER_MS);
@@ -93,7 +109,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 // ---- Memory ----
 
-std::size_t FakePool::reserved() const { return std::accumulate(idle.begin(), idle.end(), in_use); }
+std::size_t FakePool::reserved() const {
+  return std::accumulate(idle.begin(), idle.end(), std::accumulate(pending.begin(), pending.end(), in_use));
+}
 
 void FakePool::trim(std::size_t bytes) {
   while (!idle.empty() && reserved() > bytes) {
@@ -143,6 +161,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
   if (which == cudaMemPoolAttrReleaseThreshold) {
     reinterpret_cast<FakePool*>(pool)->threshold = *static_cast<unsigned long long*>(value);
+  } else if (which == cudaMemPoolReuseAllowInternalDependencies) {
+    reinterpret_cast<FakePool*>(pool)->may_wait = *static_cast<int*>(value) != 0;
   }
   return cudaSuccess;
 }
@@ -171,6 +191,11 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   if (const auto piece = from.idle.lower_bound(bytes); piece != from.idle.end()) {
     bytes = *piece;
     from.idle.erase(piece);
+  } else if (const auto used = from.pending.lower_bound(bytes);
+             used != from.pending.end() && (stream == fake.busy || from.may_wait)) {
+    bytes = *used;
+    from.pending.erase(used);
+    fake.waits += stream == fake.busy ? 0 : 1;
   } else if (bytes > fake.free() || (from.most > 0 && from.reserved() + bytes > from.most)) {
     ++fake.refused_allocations;
     return result(cudaErrorMemoryAllocation);
@@ -181,14 +206,14 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   return cudaSuccess;
 }
 
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const auto found = fake_cuda()->allocations.find(memory);
   if (found == fake_cuda()->allocations.end()) {
     return result(cudaErrorInvalidValue);
   }
   const auto& [pool, bytes] = found->second;
   pool->in_use -= bytes;
-  pool->idle.insert(bytes);
+  (stream != nullptr && stream == fake_cuda()->busy ? pool->pending : pool->idle).insert(bytes);
   fake_cuda()->allocations.erase(found);
   delete static_cast<char*>(memory);
   return cudaSuccess;

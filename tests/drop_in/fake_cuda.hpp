@@ -19,7 +19,9 @@ struct FakePool {
   std::size_t threshold = 0;
   std::size_t most = 0;  ///< that it may have; 0: no limit
   std::size_t in_use = 0;
-  std::multiset<std::size_t> idle;  ///< bytes of pieces
+  std::multiset<std::size_t> idle;     ///< bytes of pieces
+  std::multiset<std::size_t> pending;  ///< of those that work on FakeCuda::busy still uses
+  bool may_wait = true;                ///< an allocation for another stream than that
 
   std::size_t reserved() const;
   void trim(std::size_t bytes);
@@ -40,7 +42,9 @@ struct FakeCuda {
   std::size_t of_others = 0;  ///< that others have
   std::vector<std::unique_ptr<FakePool>> pools;
   std::map<void*, std::pair<FakePool*, std::size_t>> allocations;
-  bool knows_limits = true;  ///< of pools, as drivers from 12.2 on
+  bool knows_limits = true;     ///< of pools, as drivers from 12.2 on
+  cudaStream_t busy = nullptr;  ///< a stream whose work does not end
+  int waits = 0;                ///< of other streams for it
   int refused_allocations = 0;
   int memory_nodes = 0;  ///< allocations that were captured
   int questions = 0;     ///< for the memory that is free

@@ -26,11 +26,17 @@ struct sgemm_context {
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
   ++fake_sgemm()->handles;
   *handle = new sgemm_context{};
+  fake_sgemm()->was_reset = false;
   return SGEMM_STATUS_SUCCESS;
 }
 
 sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
   handle->stream = stream;
+  return fake_sgemm()->was_reset ? SGEMM_STATUS_NOT_INITIALIZED : SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_get_repeatable(sgemm_handle_t, int* value) {
+  *value = fake_sgemm()->repeatable;
   return SGEMM_STATUS_SUCCESS;
 }
 

@@ -17,6 +17,9 @@ struct FakeSgemm {
   size_t workspace_bytes = 2'500'000;
   /// Batches fail after their first product.
   bool fails_in_batches = false;
+  /// Handles that there are were made before a reset of the device.
+  bool was_reset = false;
+  int repeatable = 0;
   /// So many of the next products find no memory, so that they call cublasSgemm.
   int products_without_memory = 0;
 

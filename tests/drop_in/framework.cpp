@@ -113,6 +113,21 @@ extern "C" __attribute__((visibility("default"))) bool framework_products_in_a_f
   return succeeded && waitpid(child, &status, 0) == child && status == 0;
 }
 
+/// The same in a child alone, where CUDA works if the parent has not used it.
+extern "C" __attribute__((visibility("default"))) bool framework_products_in_a_child_alone() {
+  const auto set_log = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "sgemm_drop_in_set_log"));
+  set_log(1);  // the parent knows the drop-in
+  const pid_t child = fork();
+  if (child == 0) {
+    return framework_products();
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) == child) {
+    std::_Exit(status == 0 ? 0 : 1);
+  }
+  return false;
+}
+
 /// Computes a product by the drop-in that the variable DROP_IN names, and closes it before a child is forked that ends.
 /// Returns whether all succeeded.
 extern "C" __attribute__((visibility("default"))) bool framework_closes_the_drop_in() {

@@ -250,6 +250,23 @@ TEST_F(ExecutedChapters, LongSumsOfManyTilesAreComputedInHalves) {
   EXPECT_EQ(choice({1024, 1024, 16384}), "128x128 stream-k");
 }
 
+// A kernel that copies B float by float stores C so as well, whichever of the two is not aligned.
+TEST_F(ExecutedChapters, AMisalignedCCostsWhatAMisalignedBCosts) {
+  const auto choices = [](const Shape& shape, std::int64_t more_b, std::int64_t more_c) {
+    Problem p = packed(shape, nullptr, nullptr, nullptr);
+    p.ldb += more_b;
+    p.ldc += more_c;
+    std::vector<std::string> names;
+    for (const Configuration& one : kernel_named("09_every_shape").build(Target::for_executor).configurations(p)) {
+      names.push_back(one.name);
+    }
+    return names;
+  };
+  for (const std::int64_t size : {256, 384, 512, 640, 768, 1024, 1536}) {
+    EXPECT_EQ(choices({size, size, size}, 1, 0), choices({size, size, size}, 0, 1)) << size;
+  }
+}
+
 // Six tiles for two multiprocessors, of three k-tiles each.
 TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
   const FewMultiprocessors two(2);

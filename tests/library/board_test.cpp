@@ -1,7 +1,9 @@
 // Predictions and choices for boards other than the H200 that was measured.
 
 #include "board.hpp"
+
 #include "choice.hpp"
+#include "common/tiling.cuh"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
 #include "predicted_time.hpp"
@@ -107,6 +109,17 @@ TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
   host_board() = {};
   EXPECT_NEAR(pcie / cublas_microseconds({8192, 8192, 8192, 132}, 1), 1980.0 / 1755, 0.01);
   EXPECT_GT(pcie_vector / cublas_microseconds({1, 8192, 8192, 132}, 1), 2.0);
+}
+
+/// The CUDA programming guide's table of compute capabilities.
+TEST(ThreadsTest, AMultiprocessorHoldsAsManyAsTheGuideSays) {
+  for (const int architecture : {800, 900, 1000, 1030}) {
+    EXPECT_EQ(threads_per_sm(architecture), 2048) << architecture;
+  }
+  for (const int architecture : {860, 870, 890, 1100, 1200, 1210}) {
+    EXPECT_EQ(threads_per_sm(architecture), 1536) << architecture;
+  }
+  EXPECT_EQ(threads_per_sm(750), 1024);
 }
 
 }  // namespace

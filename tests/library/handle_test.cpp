@@ -299,6 +299,55 @@ TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
 }
 
+/// Bits may not depend on the memory that is free.
+TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
+  pool_state().full = true;
+  for (const GemmCase& product : {chapter_12_product(), product_by_cublas_of_zero_on_the_gpu()}) {
+    GemmOperands operands(product);
+    const Expected expected(operands, 1);
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ALLOC_FAILED);
+    expected.check_unchanged(operands);
+  }
+  EXPECT_EQ(blas_calls().products, 0);
+  EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
+  int repeatable = 0;
+  EXPECT_EQ(sgemm_get_repeatable(handle, &repeatable), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(repeatable, 1);
+}
+
+TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
+  setenv("SGEMM_MEMORY", "512M", 1);
+  const Handle handle;
+  unsetenv("SGEMM_MEMORY");
+  const Handle unlimited;
+  std::size_t bytes = 0;
+  ASSERT_EQ(sgemm_get_memory_limit(unlimited, &bytes), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(bytes, std::numeric_limits<std::size_t>::max());
+  const GemmCase product = chapter_12_product();
+  ASSERT_STREQ(plan_of(unlimited, product).kernel, "12_fp16x3");
+  ASSERT_EQ(sgemm_set_memory_limit(unlimited, 1000), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan_of(unlimited, product).kernel, "cublas");
+  ASSERT_EQ(sgemm_get_memory_limit(handle, &bytes), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(bytes, std::size_t{512} << 20U);
+}
+
+/// cudaDeviceReset() has destroyed what the handle has of CUDA's.
+TEST_F(HandleTest, AfterAResetOfTheDeviceAHandleIsRefusedAndANewOneWorks) {
+  sgemm_handle_t handle = nullptr;
+  ASSERT_EQ(sgemm_create(&handle), SGEMM_STATUS_SUCCESS);
+  GemmOperands operands({5, 6, 7});
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  ++capture_state().context;
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_set_stream(handle, nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_destroy(handle), SGEMM_STATUS_NOT_INITIALIZED);
+  const Handle next;
+  EXPECT_EQ(operands.call(next), SGEMM_STATUS_SUCCESS);
+}
+
 TEST_F(LengthyHandleTest, SgemmRepeatableOrNoCublasAllowsNoDetours) {
   setenv("SGEMM_REPEATABLE", "1", 1);
   const Handle repeats;

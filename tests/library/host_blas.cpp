@@ -15,7 +15,7 @@ struct Blas::Handle {};
 int Blas::version() { return 0; }
 const char* Blas::path() { return test::blas_calls().missing ? "" : "the host"; }
 
-Blas::Blas() {
+Blas::Blas(std::uint64_t) {
   if (test::capture_state().forbids()) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }

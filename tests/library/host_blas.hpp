@@ -28,8 +28,9 @@ BlasCalls& blas_calls();
 /// Whether another thread captures into a graph, so that calls as the making of a handle of cuBLAS are forbidden.
 struct CaptureState {
   bool elsewhere = false;
-  int broken = 0;   ///< captures, by such calls
-  int relaxed = 0;  ///< 1 where this thread may make them all the same
+  int broken = 0;             ///< captures, by such calls
+  std::uint64_t context = 1;  ///< its number: another one after a reset of the device
+  int relaxed = 0;            ///< 1 where this thread may make them all the same
 
   /// Whether a call is forbidden. It breaks the capture then.
   bool forbids();

@@ -8,6 +8,8 @@ test::CaptureState& test::capture_state() {
   return state;
 }
 
+std::uint64_t context_id() { return test::capture_state().context; }
+
 RelaxedCapture::RelaxedCapture() : mode_(test::capture_state().relaxed) { test::capture_state().relaxed = 1; }
 RelaxedCapture::~RelaxedCapture() { test::capture_state().relaxed = mode_; }
 

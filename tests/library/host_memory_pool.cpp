@@ -1,6 +1,7 @@
 #include "host_blas.hpp"
 #include "memory_pool.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sgemm {
@@ -10,10 +11,12 @@ test::PoolState& test::pool_state() {
   return state;
 }
 
-class MemoryPool::Pool {};
+struct MemoryPool::Pool {
+  std::size_t limit;
+};
 
-MemoryPool::MemoryPool() : pool_(nullptr) {}
-MemoryPool::~MemoryPool() = default;
+MemoryPool::MemoryPool(std::size_t limit, std::uint64_t) : pool_(new Pool{limit}) {}
+MemoryPool::~MemoryPool() { delete pool_; }
 
 MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t) {
   void* memory = nullptr;
@@ -26,7 +29,7 @@ MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t) {
   return {memory, false};
 }
 
-void MemoryPool::free(const Block& block, cudaStream_t) {
+void MemoryPool::free(const Block& block, cudaStream_t, bool) {
   if (block.data != nullptr) {
     --test::pool_state().live;
     cudaFree(block.data);
@@ -38,6 +41,6 @@ void MemoryPool::trim() {
   ++test::pool_state().trims;
 }
 
-std::size_t MemoryPool::limit() const { return test::pool_state().limit; }
+std::size_t MemoryPool::limit() const { return std::min(pool_->limit, test::pool_state().limit); }
 
 }  // namespace sgemm

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::size_t MIB = std::size_t{1} << 20U;
 constexpr std::size_t GIB = std::size_t{1} << 30U;
+constexpr std::size_t ANY = std::numeric_limits<std::size_t>::max();
+constexpr std::uint64_t CONTEXT = 1;
 const auto STREAM = reinterpret_cast<cudaStream_t>(64);
 const auto OTHER_STREAM = reinterpret_cast<cudaStream_t>(128);
 
@@ -36,9 +39,12 @@ class MemoryPoolTest : public testing::Test {
     cuda.knows_limits = true;
     cuda.broken_captures = cuda.memory_nodes = cuda.refused_allocations = cuda.questions = 0;
     cuda.error = cudaSuccess;
+    cuda.busy = nullptr;
+    cuda.waits = 0;
     unsetenv("SGEMM_MEMORY");
     for (const auto& pool : cuda.pools) {
       pool->idle.clear();
+      pool->pending.clear();
     }
     before_ = cuda.pools.size();
   }
@@ -48,7 +54,7 @@ class MemoryPoolTest : public testing::Test {
   static bool works(MemoryPool& pool, std::size_t bytes, cudaStream_t stream = STREAM) {
     const CudaGuard guard;
     const MemoryPool::Block block = pool.allocate(bytes, stream);
-    pool.free(block, stream);
+    pool.free(block, stream, false);
     return block.data != nullptr;
   }
   static void wait_for_the_next_look() { std::this_thread::sleep_for(std::chrono::milliseconds(120)); }
@@ -60,19 +66,19 @@ class MemoryPoolTest : public testing::Test {
 TEST_F(MemoryPoolTest, HandlesOfADeviceShareItsPool) {
   std::vector<std::unique_ptr<MemoryPool>> handles;
   for (int thread = 0; thread < 8; ++thread) {
-    handles.push_back(std::make_unique<MemoryPool>());
+    handles.push_back(std::make_unique<MemoryPool>(ANY, CONTEXT));
     EXPECT_TRUE(works(*handles.back(), GIB));
   }
   EXPECT_EQ(cuda.pools.size(), before_ + 1);
   cuda.synchronize();
   EXPECT_EQ(of_device().reserved(), GIB) << "what one has freed is there for the next";
   cuda.device += 1000;
-  const MemoryPool elsewhere;
+  const MemoryPool elsewhere(ANY, CONTEXT);
   EXPECT_EQ(cuda.pools.size(), before_ + 2);
 }
 
 TEST_F(MemoryPoolTest, ThePoolKeepsAPartOfTheMemoryAlone) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   EXPECT_TRUE(works(pool, 20 * GIB));
   EXPECT_TRUE(works(pool, 2 * GIB));
   cuda.synchronize();
@@ -84,7 +90,7 @@ TEST_F(MemoryPoolTest, ThePoolKeepsAPartOfTheMemoryAlone) {
 
 /// As where PyTorch needs what the pool keeps.
 TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   EXPECT_TRUE(works(pool, 2 * GIB));
   cuda.of_others = 77 * GIB;
   wait_for_the_next_look();
@@ -104,7 +110,7 @@ TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
 
 /// Trimming to a size leaves a piece that is larger than this size whole.
 TEST_F(MemoryPoolTest, ALargePieceIsGivenBackWhereLittleIsFree) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   EXPECT_TRUE(works(pool, GIB));
   cuda.of_others = cuda.total - of_device().reserved();
   wait_for_the_next_look();
@@ -113,7 +119,7 @@ TEST_F(MemoryPoolTest, ALargePieceIsGivenBackWhereLittleIsFree) {
 }
 
 TEST_F(MemoryPoolTest, FreeMemoryIsAskedForNowAndThen) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.questions = 0;
   for (int call = 0; call < 1000; ++call) {
     works(pool, MIB);
@@ -123,20 +129,20 @@ TEST_F(MemoryPoolTest, FreeMemoryIsAskedForNowAndThen) {
 
 TEST_F(MemoryPoolTest, WhatThePoolKeepsInPiecesMakesRoomForMore) {
   cuda.of_others = 78 * GIB;
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   std::vector<MemoryPool::Block> blocks;
   for (int piece = 0; piece < 3; ++piece) {
     blocks.push_back(pool.allocate(GIB / 2, STREAM));
   }
   for (const MemoryPool::Block& block : blocks) {
-    pool.free(block, STREAM);
+    pool.free(block, STREAM, false);
   }
   EXPECT_TRUE(works(pool, GIB));
   EXPECT_EQ(cuda.error, cudaSuccess) << "the program finds an error that is not its own";
 }
 
 TEST_F(MemoryPoolTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.of_others = cuda.total;
   for (int call = 0; call < 100; ++call) {
     EXPECT_FALSE(works(pool, GIB));
@@ -150,7 +156,7 @@ TEST_F(MemoryPoolTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
 }
 
 TEST_F(MemoryPoolTest, ErrorsOfTheProgramStay) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.of_others = cuda.total;
   cuda.error = cudaErrorInvalidConfiguration;
   EXPECT_FALSE(works(pool, GIB));
@@ -158,15 +164,15 @@ TEST_F(MemoryPoolTest, ErrorsOfTheProgramStay) {
 }
 
 TEST_F(MemoryPoolTest, TheLastHandleGivesAllBack) {
-  auto first = std::make_unique<MemoryPool>();
-  auto second = std::make_unique<MemoryPool>();
+  auto first = std::make_unique<MemoryPool>(ANY, CONTEXT);
+  auto second = std::make_unique<MemoryPool>(ANY, CONTEXT);
   EXPECT_TRUE(works(*first, GIB));
   first.reset();
   EXPECT_EQ(of_device().reserved(), GIB);
   second.reset();
   EXPECT_EQ(of_device().reserved(), 0U);
   EXPECT_EQ(of_device().threshold, 0U) << "what work still uses goes behind it";
-  MemoryPool again;
+  MemoryPool again(ANY, CONTEXT);
   EXPECT_TRUE(works(again, GIB));
   cuda.synchronize();
   EXPECT_EQ(of_device().reserved(), GIB);
@@ -174,32 +180,74 @@ TEST_F(MemoryPoolTest, TheLastHandleGivesAllBack) {
   EXPECT_EQ(of_device().reserved(), 0U);
 }
 
-TEST_F(MemoryPoolTest, SgemmMemoryLimitsWhatAllHandlesUse) {
-  setenv("SGEMM_MEMORY", "1G", 1);
-  MemoryPool pool;
-  MemoryPool other;
+TEST_F(MemoryPoolTest, ALimitIsForAllHandlesTogether) {
+  MemoryPool pool(GIB, CONTEXT);
+  MemoryPool other(GIB, CONTEXT);
   EXPECT_EQ(pool.limit(), GIB);
   EXPECT_FALSE(works(pool, GIB + 1));
   const MemoryPool::Block block = pool.allocate(768 * MIB, STREAM);
   EXPECT_NE(block.data, nullptr);
   EXPECT_FALSE(works(other, 512 * MIB));
-  pool.free(block, STREAM);
+  pool.free(block, STREAM, false);
   wait_for_the_next_look();
   EXPECT_TRUE(works(pool, GIB));
   EXPECT_EQ(of_device().threshold, GIB);
 }
 
+/// Another stream's work may wait for work behind this allocation: neither would go on.
+TEST_F(MemoryPoolTest, NoStreamWaitsForTheMemoryOfAnother) {
+  MemoryPool pool(GIB, CONTEXT);
+  cuda.busy = STREAM;
+  EXPECT_TRUE(works(pool, GIB, STREAM));
+  EXPECT_TRUE(works(pool, GIB, STREAM)) << "its own stream's work comes one after the other";
+  EXPECT_FALSE(works(pool, GIB, OTHER_STREAM));
+  EXPECT_EQ(cuda.waits, 0);
+}
+
+TEST_F(MemoryPoolTest, AResetOfTheDeviceLeadsToAnotherPool) {
+  const MemoryPool gone(ANY, CONTEXT);
+  MemoryPool pool(ANY, CONTEXT + 1);
+  EXPECT_EQ(cuda.pools.size(), before_ + 2);
+  MemoryPool with_limit(GIB, CONTEXT + 1);
+  EXPECT_EQ(cuda.pools.size(), before_ + 3) << "handles with one limit share it";
+}
+
+/// Others take what pools keep, but not what is allocated.
+TEST_F(MemoryPoolTest, MemoryStaysForTheNextCall) {
+  auto pool = std::make_unique<MemoryPool>(ANY, CONTEXT);
+  const auto call = [&](std::size_t bytes, cudaStream_t stream) {
+    const MemoryPool::Block block = pool->allocate(bytes, stream);
+    pool->free(block, stream, true);
+    return block.data;
+  };
+  void* const first = call(GIB, STREAM);
+  pool->trim();
+  of_device().idle.clear();
+  cuda.of_others = cuda.total - GIB;
+  EXPECT_EQ(call(GIB, STREAM), first);
+  EXPECT_EQ(call(MIB, OTHER_STREAM), first) << "the work on the first stream is done";
+  cuda.busy = OTHER_STREAM;
+  call(MIB, OTHER_STREAM);
+  EXPECT_EQ(call(GIB, STREAM), nullptr) << "it is in use, and nothing waits";
+  EXPECT_EQ(cuda.waits, 0);
+  cuda.busy = nullptr;
+  cuda.of_others = 0;
+  wait_for_the_next_look();
+  EXPECT_NE(call(2 * GIB, STREAM), first);
+  EXPECT_EQ(of_device().in_use, 2 * GIB) << "the larger one stays";
+  pool.reset();
+  EXPECT_EQ(of_device().in_use, 0U);
+}
+
 TEST_F(MemoryPoolTest, WithAnOlderDriverItLimitsEachCall) {
-  setenv("SGEMM_MEMORY", "1G", 1);
   cuda.knows_limits = false;
-  MemoryPool pool;
+  MemoryPool pool(GIB, CONTEXT);
   EXPECT_FALSE(works(pool, GIB + 1));
   EXPECT_TRUE(works(pool, GIB));
 }
 
-TEST_F(MemoryPoolTest, ASgemmMemoryOfNothingTakesNothing) {
-  setenv("SGEMM_MEMORY", "0", 1);
-  MemoryPool pool;
+TEST_F(MemoryPoolTest, ALimitOfNothingTakesNothing) {
+  MemoryPool pool(0, CONTEXT);
   EXPECT_EQ(pool.limit(), 0U);
   EXPECT_FALSE(works(pool, 1));
   EXPECT_EQ(cuda.pools.size(), before_);
@@ -208,19 +256,18 @@ TEST_F(MemoryPoolTest, ASgemmMemoryOfNothingTakesNothing) {
 TEST_F(MemoryPoolTest, AWrongSgemmMemoryIsNamed) {
   setenv("SGEMM_MEMORY", "much", 1);
   testing::internal::CaptureStderr();
-  const MemoryPool pool;
+  EXPECT_EQ(memory_limit(), ANY);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "libsgemm: SGEMM_MEMORY=much is no number of bytes such as 512M or 2G; there is no limit\n");
-  EXPECT_EQ(pool.limit(), std::numeric_limits<std::size_t>::max());
 }
 
 TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.captured = {STREAM, OTHER_STREAM};
   const auto allocate = [&](std::size_t bytes, cudaStream_t stream) {
     const CudaGuard guard;
     const MemoryPool::Block block = pool.allocate(bytes, stream);
-    pool.free(block, stream);
+    pool.free(block, stream, false);
     return block.data;
   };
   void* const memory = allocate(GIB, STREAM);
@@ -241,7 +288,7 @@ TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
 }
 
 TEST_F(MemoryPoolTest, ACaptureHasMemoryOfItsOwn) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.captured = {STREAM};
   const CudaGuard guard;
   void* const first = pool.allocate(GIB, STREAM).data;
@@ -251,7 +298,7 @@ TEST_F(MemoryPoolTest, ACaptureHasMemoryOfItsOwn) {
 }
 
 TEST_F(MemoryPoolTest, GraphsMayOutliveAllHandles) {
-  auto pool = std::make_unique<MemoryPool>();
+  auto pool = std::make_unique<MemoryPool>(ANY, CONTEXT);
   cuda.captured = {STREAM};
   {
     const CudaGuard guard;
@@ -261,13 +308,13 @@ TEST_F(MemoryPoolTest, GraphsMayOutliveAllHandles) {
   EXPECT_EQ(of_device().in_use, GIB);
   cuda.captured = {};
   cuda.destroy_graph();
-  MemoryPool next;
+  MemoryPool next(ANY, CONTEXT);
   works(next, 1);
   EXPECT_EQ(of_device().in_use, 0U);
 }
 
 TEST_F(MemoryPoolTest, GraphsHaveAPartOfTheMemoryAlone) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.captured = {STREAM};
   int captures = 0;
   while (works(pool, GIB)) {
@@ -281,7 +328,7 @@ TEST_F(MemoryPoolTest, GraphsHaveAPartOfTheMemoryAlone) {
 }
 
 TEST_F(MemoryPoolTest, AGraphThatHoldsNothingGetsNothing) {
-  MemoryPool pool;
+  MemoryPool pool(ANY, CONTEXT);
   cuda.captured = {STREAM};
   cuda.graph_refuses = true;
   EXPECT_FALSE(works(pool, GIB));
@@ -294,7 +341,7 @@ TEST_F(MemoryPoolTest, WhileAnotherThreadCapturesNothingIsBroken) {
   cuda.captured = {OTHER_STREAM};
   {
     const CudaGuard guard;
-    MemoryPool pool;
+    MemoryPool pool(ANY, CONTEXT);
     EXPECT_TRUE(works(pool, GIB));
     pool.trim();
   }

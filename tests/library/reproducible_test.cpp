@@ -143,6 +143,47 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
+/// A framework gives the bias of a layer as an epilogue, and for one row as C with a beta of 1.
+TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  constexpr std::int64_t M = 5;
+  constexpr std::int64_t N = 37;
+  constexpr std::int64_t K = 90;
+  GemmCase product{M, N, K, SGEMM_ORDER_ROW_MAJOR};
+  for (const sgemm_bias_t bias_of : {SGEMM_BIAS_OF_ROWS, SGEMM_BIAS_OF_COLUMNS}) {
+    GemmOperands with_c(product);
+    GemmOperands with_bias(product);
+    Mirrored<float> bias(std::max(M, N), 0.0F);
+    for (std::size_t i = 0; i < bias.host().size(); ++i) {
+      bias.host()[i] = 1.0F / static_cast<float>(i + 3);
+    }
+    bias.upload();
+    for (std::int64_t row = 0; row < M; ++row) {
+      for (std::int64_t column = 0; column < N; ++column) {
+        const std::int64_t number = bias_of == SGEMM_BIAS_OF_ROWS ? row : column;
+        with_c.c.at(0, row, column) = bias.host()[static_cast<std::size_t>(number)];
+      }
+    }
+    with_c.upload();
+    const float alpha = 0.7F;
+    const float one = 1.0F;
+    const float zero = 0.0F;
+    sgemm_epilogue_t epilogue{};
+    epilogue.bias_of = bias_of;
+    epilogue.bias = bias.device();
+    ASSERT_EQ(sgemm_gemm(handle, product.order, product.transa, product.transb, M, N, K, &alpha, with_c.a.data(),
+                         with_c.a.ld(), with_c.b.data(), with_c.b.ld(), &one, with_c.c.data(), with_c.c.ld()),
+              SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(
+        sgemm_gemm_with_epilogue(handle, product.order, product.transa, product.transb, M, N, K, &alpha,
+                                 with_bias.a.data(), with_bias.a.ld(), with_bias.b.data(), with_bias.b.ld(), &zero,
+                                 nullptr, with_bias.c.ld(), with_bias.c.data(), with_bias.c.ld(), &epilogue),
+        SGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download());
+  }
+}
+
 /// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass
 /// for maxima, which it has no more.
 TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {

@@ -91,6 +91,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
+  if (lda < 1 || ldb < 1 || ldc < 1) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
   ++fake.calls;
   fake.order = order;
   fake.m = m;

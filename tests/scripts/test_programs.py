@@ -54,9 +54,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_gain_of_a_mode_is_a_ratio_of_times(folder):
+def test_the_gain_of_a_mode_is_a_ratio_of_times_in_the_training_whose_losses_are_shown(folder):
+    (folder / "gpt.json").rename(folder / "curves.json")
     assert programs.gain(folder, "normwise") == pytest.approx(2.5)
-    with pytest.raises(ResultsError, match=r"gpt\.json has no run of tf32 beside cublas"):
+    with pytest.raises(ResultsError, match=r"curves\.json has no run of tf32 beside cublas"):
         programs.gain(folder, "tf32")
 
 

@@ -87,7 +87,8 @@ COUNTER_FORMS = {field: form for _, field, form in COUNTER_ROWS}
 
 # The file of a quantity where a page names none.
 FILES = dict.fromkeys(("relative", "componentwise", "roundings"), ACCURACY_FILE)
-FILES |= dict.fromkeys(("joules", "watts", "gflops_per_joule", "energy_of_cublas", "clock", "throttled"), ENERGY_FILE)
+OF_TURNS = ("joules", "watts", "gflops_per_joule", "energy_of_cublas", "back_to_back", "clock", "throttled")
+FILES |= dict.fromkeys(OF_TURNS, ENERGY_FILE)
 FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), SUSTAINED_FILE)
 FILES |= dict.fromkeys(("counter", "launch"), COUNTERS_FILE) | {"counted": counts.counts_file(counts.USUAL_SIZE)}
 
@@ -118,6 +119,8 @@ def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
     if not isinstance(turn, dict):
         return
     own, rival = turn["kernel"], turn.get("cublas")
+    if rival:
+        yield "back_to_back", shape, Value(own["gflops"] / rival["gflops"], share)
     if "joules_per_product" in own:
         yield "joules", shape, Value(own["joules_per_product"], joules)
         yield "watts", shape, Value(own["watts"], lambda v: f"{v:.0f} W")

@@ -14,9 +14,9 @@
  *     use a handle, as in cuBLAS.
  *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
  *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
- *     the library or of cuBLAS may give other bits, and so may another workspace. Where operands with Inf, NaN or
- *     numbers far apart made a call slower than cuBLAS, cuBLAS gets some of the next calls of that shape, and its bits
- *     are others. With SGEMM_REPEATABLE=1 in the environment of sgemm_create() it does not.
+ *     the library or of cuBLAS may give other bits, and so may another workspace. There are two exceptions, unless
+ *     the handle is repeatable (sgemm_set_repeatable()): where there is no room to work in, and where operands with
+ *     Inf, NaN or numbers far apart made calls slower than cuBLAS, cuBLAS gets the call, and its bits are others.
  *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
  *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
  */
@@ -49,8 +49,8 @@ typedef struct sgemm_context* sgemm_handle_t;
 /* What became of a call. The numbers are those of cublasStatus_t. */
 typedef enum {
   SGEMM_STATUS_SUCCESS = 0,
-  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or of a process that has forked this one, or there is no
-                                         usable GPU or driver */
+  SGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null, of a process that has forked this one, or of a device
+                                         that was reset since; or there is no usable GPU or driver */
   SGEMM_STATUS_ALLOC_FAILED = 3,      /* no room in the memory of the host or of the GPU */
   SGEMM_STATUS_INVALID_VALUE = 7,     /* an argument is wrong; each function says which are */
   SGEMM_STATUS_ARCH_MISMATCH = 8,     /* the current device is not the handle's */
@@ -168,13 +168,28 @@ SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallbac
  *
  * A null `workspace` with 0 bytes is the state after sgemm_create(): calls allocate what they need in the order of the
  * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
- * share. The pool keeps some of what was freed for the next call, until sgemm_trim() or the end of the last handle. The
- * environment variable SGEMM_MEMORY limits what is used and kept: "512M", "2G". If there is no room, cuBLAS gets the
- * call. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
+ * with the same sgemm_set_memory_limit() share. The pool keeps some of what was freed for the next call, until
+ * sgemm_trim() or the end of the last handle. A call never waits for another stream to get memory. If there is no room,
+ * cuBLAS gets the call, unless the handle is repeatable. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
-/* Gives the memory that is kept for calls of the device's handles, and that no work uses, back to the system. */
+/* What the handles of a device with this limit use and keep together, in bytes; SIZE_MAX: there is no limit. A call that
+ * would need more takes an algorithm that needs less, at last that of cuBLAS. The environment variable SGEMM_MEMORY has
+ * the value of a new handle: "512M", "2G". */
+SGEMM_API sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes);
+SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value);
+
+/* 1: the same call with the same settings gives the same bits, or fails. Its algorithm depends on the call and the
+ * settings alone. Where there is no room for it, the call is ALLOC_FAILED, and writes nothing. Memory that a call has
+ * worked in stays with the handle, for calls that need no more, so that the same call finds room again. 0: there are
+ * the exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to 0. Other
+ * numbers are INVALID_VALUE. */
+SGEMM_API sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable);
+SGEMM_API sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value);
+
+/* Gives the memory that is kept for calls of the device's handles with the same limit, and that no work uses, back to
+ * the system. What stays with a repeatable handle is not among it. */
 SGEMM_API sgemm_status_t sgemm_trim(sgemm_handle_t handle);
 
 /* The device that the handle was made on, as cudaGetDevice() counts. */
@@ -279,7 +294,7 @@ typedef struct {
 /* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
  * this form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass
  * over D follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their
- * arguments.
+ * arguments. With REPRODUCIBLE and a beta of 0 on the host, a bias has the bits that it has as C with a beta of 1.
  *
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
  * and may be null then. Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the
