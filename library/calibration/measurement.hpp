@@ -2,6 +2,7 @@
 
 #include "algorithm.hpp"
 #include "blas.hpp"
+#include "cuda_guard.hpp"
 #include "gemm_problem.hpp"
 
 #include <cuda_runtime_api.h>
@@ -49,7 +50,7 @@ class Measurement {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
-  Blas blas_;
+  Blas blas_{context_id()};
 };
 
 }  // namespace sgemm

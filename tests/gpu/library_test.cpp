@@ -423,6 +423,13 @@ TEST(LibraryTest, CublasGetsTheCallWhereThereIsNoMemory) {
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
   EXPECT_NE(result_of(by_library), by_cublas) << "with memory it is cuBLAS's as well";
+
+  // A repeatable handle keeps what its calls have worked in.
+  ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
+  const std::vector<float> with_memory = result_of(by_library);
+  ASSERT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  const AllMemory taken;
+  EXPECT_EQ(result_of(by_library), with_memory);
 }
 
 TEST(LibraryTest, CublasIsThatOfTheProcess) {
