@@ -18,6 +18,9 @@ A case is slower only when its whole interval lies below --fail-below; one whose
 reaches the threshold is listed as unclear and does not fail. A case that is incorrect, implausible or failed in NEW
 fails, whatever the threshold and whatever OLD says of it.
 
+A record has the times of cuBLAS beside it, so a file of one kernel has cases of cuBLAS as well. Those never fail, and
+are in no mean.
+
 With --fail-below a case also fails that was done in OLD and is not in NEW: it is missing, skipped or not supported
 there. --partial lets NEW lack cases, as a sweep of fewer sizes does; where OLD is a folder, NEW always may. A NEW that
 was interrupted fails as a whole. Without --fail-below all this is a warning.
@@ -40,7 +43,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import gt
 from pathlib import Path
 from typing import NamedTuple
@@ -87,6 +90,7 @@ class Comparison:
     ratio: float | None = None
     interval: Interval | None = None
     few_samples: int | None = None  # then the interval is a range
+    beside: bool = False  # cuBLAS, as a file of other kernels has it
 
 
 def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -162,7 +166,7 @@ def compare(
     old, new = (rows.set_index(PRODUCT, drop=False) for rows in (old, new))
     gate = threshold is not None
     is_missing = ~old.index.isin(new.index)
-    lost = is_missing & ~old.outcome.isin(UNDONE) & (gate and not partial)
+    lost = is_missing & ~old.outcome.isin(UNDONE) & old.beside.isna() & (gate and not partial)
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
     for row in old[~is_missing | lost].itertuples():
@@ -170,7 +174,9 @@ def compare(
         if other is None:
             comparisons.append(Comparison(name, "missing in NEW", fails=True))
         elif row.measured and other.measured:
-            comparisons.append(compare_case(row, other, metric, threshold, name))
+            beside = isinstance(row.beside, str) or isinstance(other.beside, str)
+            found = compare_case(row, other, metric, None if beside else threshold, name)
+            comparisons.append(replace(found, beside=beside))
         elif other.measured:
             warnings.append(f"{name} was {row.outcome} in OLD and is measured in NEW")
         elif other.outcome not in BROKEN and (row.measured or (other.outcome in UNDONE and row.outcome not in UNDONE)):
@@ -179,8 +185,8 @@ def compare(
                 warnings.append(f"{name} was {row.outcome} in OLD and is {other.outcome} in NEW: {why(other)}")
     broken = new[new.outcome.isin(BROKEN)]
     comparisons += [Comparison(case_name(row), f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
-    warnings += absences(old[is_missing & ~lost], "NEW")
-    return comparisons, warnings + absences(new[~new.index.isin(old.index)], "OLD")
+    warnings += absences(old[is_missing & ~lost & old.beside.isna()], "NEW")
+    return comparisons, warnings + absences(new[~new.index.isin(old.index) & new.beside.isna()], "OLD")
 
 
 def context_warnings(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
@@ -231,7 +237,7 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
             numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
         lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
     lines += ["", f"Failing cases: {sum(c.fails for c in comparisons)}."]
-    if ratios := [c.ratio for c in comparisons if c.ratio]:
+    if ratios := [c.ratio for c in comparisons if c.ratio and not c.beside]:
         lines[-1] = f"Geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.3f}. {lines[-1]}"
     return "\n".join(lines)
 

@@ -15,7 +15,17 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tools.results import CASE, OTHER_BOARD_FILE, SHAPE, ResultsError, load, pick, protocol_differences, read_json
+from tools.results import (
+    CASE,
+    OTHER_BOARD_FILE,
+    SHAPE,
+    ResultsError,
+    load,
+    pick,
+    protocol_differences,
+    read_file,
+    usable,
+)
 
 PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
 
@@ -36,9 +46,7 @@ def folder_name(context: dict, gpus: int = 1) -> str:
 
 
 def is_results(path: Path) -> bool:
-    """Whether the file comes from the runner: not from tools/counters.py, `runner --list` or `runner --tune`."""
-    document = read_json(path)
-    return isinstance(document, dict) and {"context", "benchmarks"} <= document.keys()
+    return read_file(path).is_results
 
 
 def references(folder: Path, protocol: dict) -> pd.DataFrame:
@@ -48,14 +56,15 @@ def references(folder: Path, protocol: dict) -> pd.DataFrame:
     The table is empty where there is none. Raises ResultsError for a file that can not be used.
     """
     tables = []
-    for path in [*sorted(folder.glob("*.json")), *sorted(folder.glob(OTHER_BOARD_FILE))]:
-        if not is_results(path) or (rows := pick(load([path]))).empty:
+    for file in usable([*sorted(folder.glob("*.json")), *sorted(folder.glob(OTHER_BOARD_FILE))]):
+        if not file.is_results or (rows := pick(load([file]))).empty:
             continue
-        if not protocol_differences({"here": protocol, path.name: rows.context.iloc[0]["protocol"]}):
+        if not protocol_differences({"here": protocol, str(file.path): rows.context.iloc[0]["protocol"]}):
             tables.append(rows)
     if not tables:
-        return pd.DataFrame(columns=[*CASE, "microseconds"])
-    slowest = pd.concat(tables).sort_values("microseconds", ascending=False, kind="stable")
+        return pd.DataFrame(columns=[*CASE, "microseconds", "beside"])
+    rows = pd.concat(tables)
+    slowest = rows.assign(own=rows.beside.isna()).sort_values(["own", "microseconds"], ascending=False, kind="stable")
     return slowest.drop_duplicates(PRODUCT).sort_index()
 
 

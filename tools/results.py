@@ -1,18 +1,24 @@
 """Reads the runner's results files: the one place that knows their layout.
 
 A results file holds a context (the machine, the build, the protocol) and one record for each case. `load` joins the
-files of one device into a table with one row for each case; everything drawn or tabulated is picked from it.
+files of one device into a table with one row for each case; everything drawn or tabulated is picked from it. Every
+record has the times of cuBLAS beside it, so that the table has cuBLAS also where the file has no case of its own.
+Cases without numbers are left out, and a warning says so.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import exp, log
-from operator import itemgetter
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, exp, isfinite, log
 from pathlib import Path
+from statistics import mean, median, stdev
 from typing import Any
 
 import pandas as pd
@@ -26,6 +32,7 @@ COUNTERS_VERSION = 1
 PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
 SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
 CONFIDENCE = 0.95  # of intervals, where a file does not say
+UNKNOWN = "unknown GPU"  # of a file that does not name it
 
 # What results/<device>/ holds; all but cold may be missing.
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
@@ -57,7 +64,7 @@ TIMED |= {"vs_cublas_alone", "cublas_alone_us", "cublas_samples_us", "launches_p
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
-OPTIONAL += ["energy", "sustained", "trace", "ops", "batch"]
+OPTIONAL += ["energy", "sustained", "trace", "ops", "batch", "repetition_index", "beside"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
 DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus", "interrupted"]
 SHAPE = ["m", "n", "k", "ops", "batch"]
@@ -74,9 +81,17 @@ class ResultsError(Exception):
     """A file that can not be used, or a question its records can not answer; the message is one line."""
 
 
+class Unreadable(ResultsError):
+    """A file that is not there, or that this user may not read."""
+
+
 class NotMeasured(ResultsError):
     """The results hold nothing about a kernel that has a page, or lack a file that belongs to them: it was not measured
     yet."""
+
+
+def warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
 
 
 @contextmanager
@@ -90,11 +105,12 @@ def as_the_schema_has_it(path: Path | str, schema: str = SCHEMA) -> Iterator[Non
 
 
 def read_json(path: Path | str) -> Any:
+    """UTF-8, with or without the mark that some editors put before it."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ResultsError(f"can not read {path}: {error.strerror}") from None
-    except ValueError as error:
+        raise Unreadable(f"can not read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path} is not JSON: {error}") from None
 
 
@@ -103,11 +119,13 @@ def _problem(document: object) -> str | None:
     context = document.get("context") if isinstance(document, dict) else None
     if not isinstance(context, dict) or not isinstance(document.get("benchmarks"), list):
         return "it is not a results file of the runner (no context and benchmarks)"
+    if "schema_version" not in context and "library_build_type" in context:
+        return "it is Google Benchmark's own file, which has no protocol; the runner's results are those of --out"
     if (version := context.get("schema_version")) not in SCHEMA_VERSIONS:
         return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
-    if not {"l2", "time"} <= context.get("protocol", {}).keys() or "device" not in context:
+    if not {"l2", "time"} <= context.get("protocol", {}).keys():
         return "its context names no device or protocol"
-    if not isinstance(context["device"], (dict, type(None))):
+    if not isinstance(context.get("device"), (dict, type(None))):
         return "its device is no object"
     outcomes = read_json(ROOT / SCHEMA)["$defs"]["record"]["properties"]["outcome"]["enum"]
     for index, record in enumerate(document["benchmarks"]):
@@ -119,8 +137,37 @@ def _problem(document: object) -> str | None:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         if record["outcome"] == "measured" and not record.keys() >= MEASURED:
             return f"{record['name']} is measured and lacks its times"
-        if not all(isinstance(record.get(name, []), list) for name in ("samples_us", "cublas_samples_us")):
+        if not all(isinstance(record.get(name) or [], list) for name in ("samples_us", "cublas_samples_us")):
             return f"{record['name']} has samples that are no list"
+    return None
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """The floats of a record, each with its place."""
+    if isinstance(value, float):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _numbers(part, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _numbers(part, name)
+
+
+def _no_number(record: Mapping) -> str | None:
+    """Which field of a case has no number where it needs one."""
+    for name, value in _numbers(record):
+        if not isfinite(value):
+            return f"{name} is {value}"
+    if record["outcome"] == "measured":
+        times = record["time_us"] if isinstance(record["time_us"], dict) else {"": record["time_us"]}
+        needed = {"gflops": record["gflops"]} | {f"time_us.{name}".rstrip("."): value for name, value in times.items()}
+        needed |= {"samples_us": record["samples_us"] or None}
+        for name, values in needed.items():
+            for value in values if isinstance(values, list) else [values]:
+                least = 0 if name == "time_us.stddev" else 1e-12
+                if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+                    return f"{name} is {json.dumps(value)}"
     return None
 
 
@@ -169,42 +216,193 @@ def without_times(record: dict) -> dict:
     return {name: value for name, value in record.items() if name not in TIMED}
 
 
-def _cases(path: Path | str, file: int) -> Iterator[dict]:
-    """The records of a file, each with what is derived from it and with the context of the file."""
-    document = read_json(path)
-    if problem := _problem(document):
-        raise ResultsError(f"can not use {path}: {problem}")
-    context = document["context"]
-    for data in document["benchmarks"]:
-        if reason := implausible(data, context):
-            data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
-        shape = shape_of(data)
-        samples = len(data.get("samples_us") or ())
-        level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
-        ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
-        yield data | {
-            "file": file,
-            "context": context,
-            "l2": context["protocol"]["l2"],
-            "time": context["protocol"]["time"],
-            "ops": data.get("ops", PLAIN[0]),
-            "batch": data.get("batch", PLAIN[1]),
-            "shape": shape,
-            "side": shape[0] if len(set(shape)) == 1 else None,  # of a square problem
-            "is_gpu": data["platform"] == "gpu",
-            "is_chapter": data["number"] > 0,
-            # In FP32, or in several products of a lower precision that are as accurate together.
-            "has_fp32_accuracy": data["accuracy_class"]
-            in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"),
-            "measured": data["outcome"] == "measured",
-            "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
-            "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,
-            "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
-            "interval_level": level,
-            "few_samples": samples if samples and level is None else None,  # too few for an interval
-            "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
-            "interrupted": document.get("interrupted", False),  # the run of the file: cases may be missing
-        }
+def median_interval(samples: Sequence[float], confidence: float) -> tuple[float, float]:
+    """The interval of the median from order statistics, as the runner computes it."""
+    ordered, below, rank = sorted(samples), 0.0, 0
+    while rank < len(ordered) // 2:
+        below += comb(len(ordered), rank) / 2 ** len(ordered)
+        if below > (1 - confidence) / 2:
+            break
+        rank += 1
+    rank = max(rank, 1)
+    return ordered[rank - 1], ordered[-rank]
+
+
+def _beside(record: Mapping, confidence: float) -> dict | None:
+    """What a record tells of cuBLAS, which was timed in turns with its kernel, as a record of its own."""
+    turns = {name: record[name] for name in ("energy", "sustained") if (record.get(name) or {}).get("cublas")}
+    alone = [record["cublas_alone_us"]] if record.get("cublas_alone_us") else []
+    samples = (record.get("cublas_samples_us") or alone) if record["outcome"] == "measured" else []
+    if not samples and not turns:
+        return None
+    kept = ("platform", *SHAPE, "data", "outcome", "repetition_index", "throttled", "launches_per_sample")
+    made = {name: record[name] for name in kept if name in record}
+    made |= {"name": f"sgemm/cublas/{size_text(shape_of(record))}", "kernel": "cublas", "number": 0, "variant": ""}
+    made |= {"accuracy_class": "fp32", "reason": "", "beside": record["kernel"]}
+    for name, both in turns.items():
+        made[name] = {of: turn for of, turn in both.items() if of != "cublas"} | {"kernel": both["cublas"]}
+    if samples:
+        low, high = median_interval(samples, confidence)
+        time = {"median": median(samples), "ci_low": low, "ci_high": high, "min": min(samples), "max": max(samples)}
+        time |= {"mean": mean(samples), "stddev": stdev(samples) if len(samples) > 1 else 0.0}
+        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
+        made |= {"samples_us": samples, "time_us": time, "gflops": flops / time["median"] / 1e3}
+    return made
+
+
+def _with_cublas(records: Sequence[dict], confidence: float) -> list[dict]:
+    """The records, and for each problem without a case of cuBLAS the one that the first kernel tells of."""
+
+    def problem(record: Mapping) -> tuple:
+        return shape_of(record), str(record.get("data"))
+
+    known = {problem(record) for record in records if record["kernel"] == "cublas"}
+    found: list[dict] = []
+    for record in records:
+        one_gpu = record["platform"] == "gpu" and not record.get("spread")
+        if one_gpu and problem(record) not in known and (made := _beside(record, confidence)):
+            known.add(problem(record))
+            found.append(made)
+    return [*records, *found]
+
+
+def _case(data: dict, context: dict, interrupted: bool) -> dict:
+    """A record with what is derived from it and with the context of its file."""
+    shape = shape_of(data)
+    samples = len(data.get("samples_us") or ())
+    level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
+    ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
+    return data | {
+        "context": context,
+        "l2": context["protocol"]["l2"],
+        "time": context["protocol"]["time"],
+        "ops": data.get("ops", PLAIN[0]),
+        "batch": data.get("batch", PLAIN[1]),
+        "shape": shape,
+        "side": shape[0] if len(set(shape)) == 1 else None,  # of a square problem
+        "is_gpu": data["platform"] == "gpu",
+        "is_chapter": data["number"] > 0,
+        # In FP32, or in several products of a lower precision that are as accurate together.
+        "has_fp32_accuracy": data["accuracy_class"] in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"),
+        "measured": data["outcome"] == "measured",
+        "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
+        "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,
+        "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
+        "interval_level": level,
+        "few_samples": samples if samples and level is None else None,  # too few for an interval
+        "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
+        "interrupted": interrupted,  # the run of the file: cases may be missing
+    }
+
+
+def _more(number: int) -> str:
+    return f", and so {'are' if number > 1 else 'is'} {number} more" if number else ""
+
+
+@dataclass(frozen=True)
+class File:
+    """A JSON file that was read once."""
+
+    path: Path | str
+    document: Any
+
+    @cached_property
+    def kind(self) -> str | None:
+        """What wrote it: "sweep" or one of MODES for the runner, "counters", "list", "programs", "tuning", "verdicts";
+        None for what nothing here writes."""
+        document = self.document
+
+        def are_objects(value: Any) -> bool:
+            return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+        if not isinstance(document, dict):
+            return "list" if are_objects(document) and all("variants" in each for each in document) else None
+        if document.keys() >= {"context", "benchmarks"}:
+            context = document["context"] if isinstance(document["context"], dict) else {}
+            protocol = context.get("protocol") or {}
+            return next((mode for mode in MODES if protocol.get(mode) is True), "sweep")
+        if "verdicts_version" in document:
+            return "verdicts"
+        if "kernels" in document:
+            return "counters"
+        lists = {"runs": "programs", "entries": "tuning"}
+        return next((kind for name, kind in lists.items() if are_objects(document.get(name))), None)
+
+    @property
+    def is_results(self) -> bool:
+        """Whether the runner wrote it, with cases: not tools/counters.py, `runner --list` or `runner --tune`."""
+        return self.kind in ("sweep", *MODES)
+
+    @cached_property
+    def cases(self) -> list[dict]:
+        """The cases that have numbers, with what is derived from them. Raises ResultsError for a file that can not be
+        used."""
+        with as_the_schema_has_it(self.path):
+            if problem := _problem(self.document):
+                raise ResultsError(f"can not use {self.path}: {problem}")
+            return list(self._cases())
+
+    def _cases(self) -> Iterator[dict]:
+        context, records = self.document["context"], self.document["benchmarks"]
+        bad = {id(record): reason for record in records if (reason := _no_number(record))}
+        if bad:
+            first = next(record for record in records if id(record) in bad)
+            text = f"{first['name']} is left out, because {bad[id(first)]}, which is no time or speed"
+            warn(f"{self.path}: {text}{_more(len(bad) - 1)}")
+        judged = []
+        for data in (record for record in records if id(record) not in bad):
+            if reason := implausible(data, context | {"device": context.get("device")}):
+                data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
+            judged.append(data)
+        device = context.get("device")
+        timed = any(r["platform"] == "gpu" and r["outcome"] in ("measured", "sustained") for r in judged)
+        if not (device or {}).get("name"):
+            if timed:
+                warn(f"{self.path} names no device, so its GPU is called unknown, and has no peaks")
+            context = context | {"device": {**(device or {}), "name": UNKNOWN} if timed else device or None}
+        twice = Counter(
+            (r["kernel"], size_text(shape_of(r)), str(r.get("data")), str(r.get("spread")), r.get("repetition_index"))
+            for r in judged
+        )
+        if several := [case for case, number in twice.items() if number > 1]:
+            kernel, size, *_ = several[0]
+            warn(
+                f"{self.path} has {kernel} at {size} {twice[several[0]]} times, and the last one counts"
+                f"{_more(len(several) - 1)}"
+            )
+        confidence = context["protocol"].get("confidence", CONFIDENCE)
+        interrupted = self.document.get("interrupted", False)
+        for data in _with_cublas(judged, confidence):
+            yield _case(data, context, interrupted)
+
+
+def read_file(path: Path | str) -> File:
+    return File(path, read_json(path))
+
+
+def usable(paths: Iterable[Path]) -> list[File]:
+    """The files as far as they can be used; a warning names each of the others. Raises ResultsError where none is left,
+    and for a file that is not there."""
+    files, refused = [], []
+    for path in paths:
+        try:
+            file = read_file(path)
+            if file.is_results:
+                file.cases  # noqa: B018
+            elif file.kind is None:
+                raise ResultsError(f"can not use {path}: it is not a results file of this suite")
+            elif file.kind == "counters":
+                load_counters(file)
+            files.append(file)
+        except Unreadable:
+            raise
+        except ResultsError as error:
+            refused.append(error)
+    if refused and not files:
+        raise refused[0]
+    for error in refused:
+        warn(f"{error}; the other files are used")
+    return files
 
 
 def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = PROTOCOL) -> list[str]:
@@ -223,34 +421,32 @@ def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = P
     return found
 
 
-def load(paths: Iterable[Path | str]) -> pd.DataFrame:
+def load(paths: Iterable[Path | str | File]) -> pd.DataFrame:
     """Joins results files into a table with one row for each case, in the order of the chapters.
 
     The median repetition of a case in a file stands for it, or one that went wrong. Where several files hold a case
     under one protocol, the last file counts. Raises ResultsError for a file that can not be used, and for files of
     different devices or with different operands. Cold and warm files, say, may be joined: their cases stay apart.
     """
-    paths = list(paths)
-    placed = []
-    for file, path in enumerate(paths):
-        with as_the_schema_has_it(path):
-            placed += [(_order(case), case) for case in _cases(path, file)]
-    cases = [case for _, case in sorted(placed, key=itemgetter(0))]
+    files = [path if isinstance(path, File) else read_file(path) for path in paths]
+    cases = sorted((case | {"file": at} for at, file in enumerate(files) for case in file.cases), key=_order)
     names = {case["context"]["device"]["name"] for case in cases if case["context"]["device"]}
     if len(names) > 1:
         raise ResultsError(f"files of different devices can not be joined: {', '.join(sorted(names))}")
-    protocols = {str(paths[case["file"]]): case["context"]["protocol"] for case in cases}
+    protocols = {str(files[case["file"]].path): case["context"]["protocol"] for case in cases}
     if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in CASE]):
         raise ResultsError(f"files of different protocols can not be joined: {'; '.join(differences)}")
     columns = dict.fromkeys([*(key for case in cases for key in case), *sorted(REQUIRED), *OPTIONAL, *DERIVED])
     table = pd.DataFrame(cases, columns=list(columns))
     if table.empty:
         return table
+    table = table[~table.duplicated([*CASE, "file", "repetition_index"], keep="last")]
     ranked = table.sort_values(["measured", "microseconds"], kind="stable")
     repetitions = ranked.groupby([*CASE, "file"], dropna=False, sort=False).measured
     middle = repetitions.transform("all") * ((repetitions.transform("size") - 1) // 2)
     chosen = ranked[repetitions.cumcount() == middle]
-    return chosen.sort_values("file", kind="stable").drop_duplicates(CASE, keep="last").sort_index()
+    ordered = chosen.assign(own=chosen.beside.isna()).sort_values(["own", "file"], kind="stable")
+    return ordered.drop_duplicates(CASE, keep="last").drop(columns="own").sort_index()
 
 
 def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.DataFrame:
@@ -266,8 +462,9 @@ def one(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> Row 
 
 
 def device_of(cases: pd.DataFrame) -> dict:
-    """The GPU; empty where only CPU kernels ran."""
-    return next((context["device"] for context in cases.context if context["device"]), {})
+    """The GPU; empty where only CPU kernels ran, and where no file names it."""
+    devices = (context["device"] or {} for context in cases.context)
+    return next((device for device in devices if device.get("name", UNKNOWN) != UNKNOWN), {})
 
 
 def load_folder(folder: Path) -> pd.DataFrame:
@@ -319,15 +516,10 @@ def beta_of(row: Row) -> float:
     return row.context["protocol"]["beta"]
 
 
-def is_of_mode(path: Path | str, mode: str) -> bool:
-    """Whether the file comes from the runner with that flag: one of MODES, `--accuracy` for "accuracy"."""
-    document = read_json(path)
-    return isinstance(document, dict) and document.get("context", {}).get("protocol", {}).get(mode) is True
-
-
-def load_counters(path: Path | str) -> dict:
+def load_counters(path: Path | str | File) -> dict:
     """Reads a file that tools/counters.py wrote."""
-    document = read_json(path)
+    file = path if isinstance(path, File) else read_file(path)
+    path, document = file.path, file.document
     if not isinstance(document, dict) or not isinstance(document.get("kernels"), dict):
         raise ResultsError(f"can not use {path}: it is not a file of tools/counters.py")
     if (version := document.get("schema_version")) != COUNTERS_VERSION:
@@ -347,12 +539,6 @@ def require_measured(folder: Path, file: str) -> Path:
 
 def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
     return load_counters(folder / file) if (folder / file).exists() else None
-
-
-def is_counters(path: Path | str) -> bool:
-    """Whether the file comes from tools/counters.py and not from the runner."""
-    document = read_json(path)
-    return isinstance(document, dict) and "kernels" in document and "benchmarks" not in document
 
 
 def crossover(slow_start: dict[int, float], fast_start: dict[int, float]) -> float | None:

@@ -41,7 +41,13 @@ from tools.plots import plot
 from tools.results import one, pick
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-UNDRAWN = ("percent_of_cublas_tensor", "other_kernels", "loss_curves", "scaling")  # from the synthetic results
+UNDRAWN = (
+    "percent_of_cublas_tensor",
+    "time_with_copies",
+    "other_kernels",
+    "loss_curves",
+    "scaling",
+)  # from the synthetic results
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
 TWO_GPUS = ROOT / "results" / "nvidia-h200-x2"
 COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (
@@ -49,6 +55,7 @@ COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (
 )
 HILBERT = "07_warptile_hilbert"
 ANOTHER = device(name="Another GPU")
+DRAWN_WITH = "3.11.2"  # of Matplotlib, the committed charts
 
 
 @cache
@@ -115,6 +122,7 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
     skipped = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
     assert skipped == [
         "skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS",
+        "skipped time_with_copies: it takes an end-to-end sweep of 01_naive, 02_smem_tiled:tile16, cublas",
         "skipped other_kernels: no results of other people's kernels",
         "skipped loss_curves: no losses of a training with cuBLAS",
         "skipped scaling: no product on several GPUs that one GPU had as well",
@@ -237,12 +245,16 @@ def test_the_crossover_is_written_into_the_chart():
 
 def test_a_chapter_stands_between_the_one_before_and_cublas():
     for number, name, expected in (
-        (1, "naive", ["01 naive", "01: uncoalesced", "cuBLAS"]),
-        (6, "coarse_2d", ["05 coarse 1d", "06 coarse 2d", "06: vectorized", "cuBLAS"]),
+        (1, "naive", ["01 naive", "01: uncoalesced"]),
+        (6, "coarse_2d", ["05 coarse 1d", "06 coarse 2d", "06: vectorized"]),
     ):
         fig = plot.chapter(source_of(), number)
-        (ax,) = fig.axes
-        assert sorted(text.rpartition("  ")[0] for text in texts_in(ax)) == expected
+        ax, shares = fig.axes
+        assert sorted(text.rpartition("  ")[0] for text in texts_in(ax)) == [*expected, "OpenBLAS (CPU)", "cuBLAS"]
+        assert sorted(text.rpartition("  ")[0] for text in texts_in(shares)) == expected
+        assert (ax.get_yscale(), shares.get_yscale()) == ("log", "linear")
+        row = one(source_of().results, kernel=f"{number:02d}_{name}", side=8192)
+        assert 100 * row.of_cublas in [line.get_ydata()[-1] for line in shares.lines]
         assert f"Chapter {number:02d}: {name}" in texts_in(fig)
         assert len(lines_of(ax, linewidth=1.1)) == (number > 1)
     with pytest.raises(plot.NoData):
@@ -439,8 +451,8 @@ def test_a_row_of_the_ladder_has_speed_and_share():
     ax = plot.ladder(source).axes[0]
     names = [label.get_text() for label in ax.get_yticklabels()]
     row = one(source.results, kernel="05_coarse_1d", side=4096)
-    assert names == [plot.title_of(r) for r in pick(source.defaults(), side=4096).itertuples()]
-    assert len(names) == 8, "defaults and cuBLAS"
+    assert names == [*(plot.title_of(r) for r in pick(source.defaults(), side=4096).itertuples()), "OpenBLAS (CPU)"]
+    assert len(names) == 9, "defaults, cuBLAS and the CPU"
     assert ax.patches[names.index("05 coarse 1d")].get_width() == row.tflops
     assert {plot.significant(row.tflops), f"{100 * row.of_cublas:.1f} %", "100.0 %"} <= set(texts_in(ax))
 
@@ -473,7 +485,18 @@ def test_errors_of_another_device_have_no_speed(edited):
         plot.error_against_speed(source_with_errors(edited("accuracy.json", ANOTHER)))
 
 
-def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_beyond_its_bound():
+def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_far_beyond_cublas(edited):
+    """A bound by rows holds where the error is large: what is marked is told by the axis."""
+
+    def large(record: dict) -> None:
+        if record["data"] == "lognormal4":
+            record["rel_err"] *= 100
+
+    rings = [
+        lines_of(plot.error_by_distribution(source_with_errors(path)).axes[0], color=plot.ALERT)
+        for path in (ACCURACY, edited("accuracy.json", on("06_coarse_2d", None, large, verified=True)))
+    ]
+    assert [sum(len(line.get_xdata()) for line in found) for found in rings] == [0, 1]
     fig = plot.error_by_distribution(source_with_errors())
     ax = fig.axes[0]
     kinds = [tick.get_text() for tick in ax.get_yticklabels()]
@@ -481,7 +504,6 @@ def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_beyond_its
     assert kinds == ["uniform", "uniform01", "normal", "lognormal1", "lognormal4", "denormals", "huge", "cancelling"]
     assert "Exact in every kernel and not drawn: integers." in notes_of(fig)
     assert dict(zip(kinds, lines["cuBLAS TF32"].get_xdata(), strict=True))["denormals"] > 0.3
-    assert sum(len(line.get_xdata()) for line in lines_of(ax, color=plot.ALERT)) == 1
     assert set(lines) == {"01 to 07, cuBLAS,\ncuBLASLt best", "cuBLAS TF32", "OpenBLAS (CPU)"}
     assert lines["01 to 07, cuBLAS,\ncuBLASLt best"].get_color() == plot.CUBLAS
 
@@ -503,7 +525,8 @@ def test_energy_is_that_of_a_flop_and_of_turns():
         assert any(end == pytest.approx(value, rel=1e-6) for end in ends)
     assert "warm L2" in notes_of(fig)
     names = {text.split("  ")[0]: text.split("  ")[-1] for text in texts_in(of_flops)}
-    assert float(names["05 coarse 1d"]) == pytest.approx(row.energy["kernel"]["gflops_per_watt"], rel=0.006)
+    end = max(pick(every_source().energy, kernel="05_coarse_1d").itertuples(), key=lambda row: row.side)
+    assert float(names["05 coarse 1d"]) == pytest.approx(1e3 / end.energy["kernel"]["gflops_per_watt"], rel=0.006)
 
 
 def over_time(ax: Axes) -> list[Line2D]:
@@ -529,10 +552,51 @@ def test_sustained_speed_is_drawn_over_time():
 def test_sustained_cublas_is_that_beside_the_first_kernel_where_it_has_no_case(edited):
     rows = plot.load([edited("sustained.json", without("cublas"))])
     ax = plot.sustained(plot.Source(rows, sustained=rows)).axes[0]
-    black, _ = over_time(ax)
+    _, black = over_time(ax)
     assert black.get_color() == plot.CUBLAS
     assert black.get_ydata()[-1] == pytest.approx(rows.iloc[0].sustained["cublas"]["gflops"] / 1e3, rel=0.01)
     assert "cuBLAS" in {text.split("  ")[0] for text in texts_in(ax)}
+
+
+def test_times_with_copies_are_drawn_as_the_second_document_has_them():
+    rows = plot.load([ROOT / "results" / "nvidia-h200" / "end-to-end.json"])
+    (ax,) = plot.time_with_copies(plot.Source(rows)).axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
+    ends = {kernel: one(rows, kernel=kernel, side=10000).microseconds / 1e3 for kernel in plot.COPIED}
+    assert {line.get_ydata()[-1] for line in ax.lines if line.get_xdata()[-1] == 10000} == set(ends.values())
+    factor = plot.significant(ends["01_naive"] / ends["02_smem_tiled:tile16"])
+    assert f"{factor} ×" in next(text for text in texts_in(ax) if "tiles of 16" in text)
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/charts")), ids=lambda folder: folder.parent.name)
+def test_committed_charts_are_what_is_drawn_of_the_results(folder, tmp_path):
+    """Byte for byte, with the Matplotlib that drew them."""
+    if plot.matplotlib.__version__ != DRAWN_WITH:
+        pytest.skip(f"the charts were drawn with Matplotlib {DRAWN_WITH}")
+    charts = sorted(path.stem for path in folder.iterdir())
+    assert main(folder.parent, "--out", tmp_path, "--only", ",".join(charts)) == 0
+    assert [
+        name for name in charts if (folder / f"{name}.png").read_bytes() != (tmp_path / f"{name}.png").read_bytes()
+    ] == []
+
+
+def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path, capsys, unwritten):
+    for name in ("nvidia-h200-x2", "nvidia-h200-x4"):
+        assert main("--only", "scaling", ROOT / "results" / name, "--out", tmp_path) == 0
+    assert unwritten == ["scaling.png"] * 2
+    (tmp_path / "empty").mkdir()
+    assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
+
+
+def test_at_most_seven_lines_are_the_chapters_that_gained_most():
+    source = source_of(ROOT / "results" / "nvidia-h200" / "cold.json")
+    drawn = plot.most_gained(source.defaults(), "tflops", 2)
+    numbers = list(drawn[drawn.is_chapter].number.unique())
+    assert len(numbers) == 5
+    assert {1, 5, 13} <= {*numbers}, "the first, the largest step, and the fastest"
+    texts = texts_in(plot.gflops_over_size(source).axes[0])
+    assert {"cuBLAS", "OpenBLAS (CPU)"} <= {*texts}
+    assert len(texts) == 8, "seven lines and the peak"
 
 
 def test_scaling_compares_products_on_two_gpus_with_one():

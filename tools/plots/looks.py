@@ -21,7 +21,7 @@ GRID = "#e3e6ea"
 SCALES = (
     ("plasma", (0.0, 0.08, 0.15, 0.21, 0.28, 0.35, 0.43, 0.54, 0.64)),
     ("viridis", (0.30, 0.47, 0.64, 0.79)),
-    ("cividis", (0.9, 0.8, 0.65, 0.5)),
+    ("YlOrBr", (0.45, 0.58, 0.74, 0.92)),
 )
 PLACES = tuple((scale, place) for scale, places in SCALES for place in places)
 MARKERS = "osD^vPX<>ph*dH"

@@ -256,6 +256,16 @@ def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Figure:
     return fig
 
 
+def pictures_of(counts: Path) -> dict[str, partial[Figure]]:
+    """Of each block `picture` on the pages, drawn from a file of counts."""
+    cases = load_counts(counts)
+    found = {}
+    for call in pages.calls("picture", BLOCKS):
+        name, _, title, *panels = call.arguments
+        found[name] = partial(draw, title, [Access(*panel) for panel in panels], cases)
+    return found
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = pages.ROOT / "results" / "cpu-executor" / counts_file(USUAL_SIZE)
@@ -267,12 +277,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
-        cases = load_counts(options.counts)
-        pictures = {}
-        for call in pages.calls("picture", BLOCKS):
-            name, _, title, *panels = call.arguments
-            pictures[name] = partial(draw, title, [Access(*panel) for panel in panels], cases)
-        return plot.draw(pictures, options.out or options.counts.parent / "charts")
+        return plot.draw(pictures_of(options.counts), options.out or options.counts.parent / "charts")
     except (ResultsError, OSError) as error:
         needs.stop(error)
 

@@ -41,30 +41,34 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 from tools import needs, programs, results, turns
+from tools.counts import USUAL_SIZE, counts_file
 from tools.fleet import Board, load_boards, spreads, titles
 from tools.forms import shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
     ACCURACY_FILE,
+    CASE,
     COUNTERS_FILE,
     ENERGY_FILE,
     MODES,
+    PROTOCOL,
     SHAPES_FILE,
     SUSTAINED_FILE,
     SWEEP_FILES,
     TENSOR_SHAPES_FILE,
+    File,
     ResultsError,
     Row,
     beta_of,
     crossover,
     device_of,
-    is_counters,
     is_of_file,
-    is_of_mode,
     load,
     load_counters,
     pick,
     short_name,
+    usable,
+    warn,
 )
 
 matplotlib.use("Agg")
@@ -154,6 +158,13 @@ class Source:
         if (records := records[records.is_chapter | (records.kernel == "cublas")]).empty:
             raise NoData("no measured chapter")
         return records
+
+    def cpu(self) -> pd.DataFrame:
+        """The CPU baseline at the sizes of the sweep: OpenBLAS, or else the three loops. It has nothing to copy, so any
+        of its times will do."""
+        records = self.squares(is_gpu=False).drop_duplicates(["kernel", "side"])
+        records = records[records.side.isin(self.sweep().side)]
+        return records[records.kernel == ("cpu_blas" if "cpu_blas" in set(records.kernel) else "cpu_naive")]
 
 
 def subtitle(records: pd.DataFrame) -> str:
@@ -385,14 +396,40 @@ def enlarge(ax: Axes, groups: Sequence[pd.DataFrame]) -> None:
                 ax.text(place, ZOOM[1], f"▴\n{percent:.0f}", va="top", **font)
 
 
+def selection_note(every: pd.DataFrame, drawn: pd.DataFrame) -> str:
+    number, of = (found[found.is_chapter].kernel.nunique() for found in (drawn, every))
+    return "Default variants." if number == of else f"The {number} of {of} chapters that gained most over those before."
+
+
+MOST_LINES = 7  # that a reader can follow in a chart
+
+
+def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFrame:
+    """cuBLAS, and as many chapters as fit in a chart beside it: those that have most of a value, at the largest size
+    of all, compared with the ones that are drawn before them, and the best of all."""
+    chapters = records[records.is_chapter]
+    sizes = set.intersection(*(set(group.side) for group in by_kernel(chapters))) or {chapters.side.max()}
+    at_end = chapters[chapters.side == max(sizes)].sort_values("number")
+    kept = {row.kernel: getattr(row, value) for row in at_end.itertuples()}
+    while len(kept) > MOST_LINES - others:
+        names, best, gains = list(kept), 0.0, {}
+        for name in names:
+            gains[name] = kept[name] / best if best else np.inf
+            best = max(best, kept[name])
+        del gains[max(kept, key=kept.get)]
+        del kept[min(gains, key=gains.get)]
+    return records[~records.is_chapter | records.kernel.isin(kept)]
+
+
 def gflops_over_size(source: Source) -> Figure:
     """The chapters' default variants; below, those near cuBLAS, enlarged."""
-    drawn, near = source.defaults(), rivals(source.sweep())
+    every, cpu, near = source.defaults(), source.cpu(), rivals(source.sweep())
+    drawn = pd.concat([most_gained(every, "tflops", 1 + (not cpu.empty)), cpu])
     panels = {} if near.empty else {"nrows": 2, "height_ratios": (2.1, 1)}
-    fig, (ax, *zoom) = figure(6.4 if near.empty else 9.4, "Speed over matrix size", subtitle(drawn), **panels)
+    fig, (ax, *zoom) = figure(6.4 if near.empty else 9.4, "Speed over matrix size", subtitle(every), **panels)
     labels = draw_lines(ax, drawn, "tflops")
     speed_axes(ax, drawn, peak=source.peak, low=1.35, high=1.3)
-    note = f"Default variants.{throttle_note(drawn)}"
+    note = f"{selection_note(every, drawn)}{throttle_note(drawn)}"
     if not near.empty:
         groups = by_kernel(near)
         enlarge(zoom[0], groups)
@@ -408,30 +445,47 @@ def gflops_over_size(source: Source) -> Figure:
 
 
 def chapter(source: Source, number: int) -> Figure:
-    """The variants of one chapter between the chapter before and cuBLAS. Logarithmic, as steps are factors."""
+    """The variants of one chapter between the chapter before and cuBLAS: speeds, logarithmic, as steps are factors, and
+    below them shares of cuBLAS's speed, linear."""
     records = pick(source.sweep(), has_fp32_accuracy=True)
     own = records[records.number == number]
     if own.empty:
         raise NoData(f"chapter {number} was not measured")
     earlier = records[records.is_chapter & (records.number < number) & (records.variant == "")]
     before = earlier[earlier.number == earlier.number.max()]
-    drawn = pd.concat([own, records[records.kernel == "cublas"]])
+    cublas, cpu = records[records.kernel == "cublas"], source.cpu()
+    if sum(len(by_kernel(found)) for found in (own, before, cublas, cpu)) > MOST_LINES:
+        cpu = cpu[:0]
+    drawn = pd.concat([before, own, cublas, cpu])
+    shares = drawn.assign(share=100 * drawn.of_cublas).dropna(subset="share")
+    shares = shares[shares.is_chapter]
+    panels = {} if shares.empty else {"nrows": 2, "height_ratios": (1.25, 1)}
     name = own.kernel.iloc[0].partition(":")[0].partition("_")[2]
-    fig, (ax,) = figure(4.8, f"Chapter {number:02d}: {name}", subtitle(own))
-    labels = draw_lines(ax, drawn, "tflops")
-    labels += draw_lines(ax, before, "tflops", linewidth=1.1, alpha=0.75)
-    drawn = pd.concat([before, drawn])
-    # Variants may lie on each other; their numbers tell them apart.
-    labels = [replace(label, text=f"{label.text}  {significant(label.y)}") for label in labels]
+    fig, (ax, *below) = figure(4.8 if shares.empty else 7.8, f"Chapter {number:02d}: {name}", subtitle(own), **panels)
+
+    def lines(ax: Axes, found: pd.DataFrame, value: str, unit: str = "") -> list[EndLabel]:
+        """Variants may lie on each other; their numbers tell them apart."""
+        is_before = found.kernel.isin(before.kernel)
+        labels = draw_lines(ax, found[~is_before], value)
+        labels += draw_lines(ax, found[is_before], value, linewidth=1.1, alpha=0.75)
+        return [replace(label, text=f"{label.text}  {significant(label.y)}{unit}") for label in labels]
+
+    labels = lines(ax, drawn, "tflops")
     speed_axes(ax, drawn)
-    note = f"Beside the names: TFLOP/s at {drawn.side.max()}." + " Dashed: variants." * any(own.variant)
+    note = f"Beside the names: at {own.side.max()}." + " Dashed: variants." * any(own.variant)
     note += " Thin: the chapter before." * (not before.empty)
     rough = pick(source.sweep(), number=number, has_fp32_accuracy=False)
     if names := dict.fromkeys(map(title_of, rough.itertuples())):
         whole = ", ".join(names).replace(" ", "\u00a0")  # no line ends within a name
         note += f" Not drawn, because of its lower precision: {whole}."
-    lay_out(fig, note + throttle_note(drawn), right=0.75)
+    lay_out(fig, note + throttle_note(drawn), right=0.75, hspace=0.3)
     label_ends(fig, ax, labels)
+    for ratio in below:
+        labels = lines(ratio, shares, "share", " %")
+        size_axis(ratio, drawn.side)
+        ratio.set(ylabel="% of cuBLAS's speed", ylim=(0, 1.08 * max(100, shares.share.max())))
+        ratio.axhline(100, color=CUBLAS, lw=2.4, zorder=1.5)
+        label_ends(fig, ratio, labels)
     return fig
 
 
@@ -500,12 +554,12 @@ def ladder_size_of(source: Source) -> int:
 def ladder(source: Source) -> Figure:
     """Default variants, in rows low enough for a first screen. Bars start at 0, so that their lengths compare."""
     size = ladder_size_of(source)
-    drawn = pick(source.defaults(), side=size)
+    drawn = pick(pd.concat([source.defaults(), source.cpu()]), side=size)
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
-    title, height = f"The ladder at {size} × {size} × {size}", 1.02 + 0.16 * len(drawn)
+    title, height = f"The ladder at {size} × {size} × {size}", 1.2 + 0.143 * len(drawn)
     fig, (ax,) = figure(height, title, f"TFLOP/s · {subtitle(drawn)}")
-    beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center_baseline", "fontsize": 9.5}
+    beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center_baseline", "fontsize": 9}
     for place, row in enumerate(drawn.itertuples()):
         color = color_of(row)
         ax.barh(place, row.tflops, height=0.74, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
@@ -514,7 +568,7 @@ def ladder(source: Source) -> Figure:
             share = 1 if row.kernel == "cublas" else row.of_cublas
             ax.text(1.24, place, f"{100 * share:.1f} %", **beside)
     rows_axis(ax, [title_of(row) for row in drawn.itertuples()])
-    ax.tick_params(axis="y", labelsize=9.5)
+    ax.tick_params(axis="y", labelsize=9)
     ax.tick_params(axis="x", labelbottom=False, length=0)
     for x, head in ((1.10, "TFLOP/s"), (1.24, "of cuBLAS")):
         ax.text(x, -1.1, head, **beside, color=MUTED)
@@ -679,6 +733,33 @@ def cpu_against_gpu(source: Source) -> Figure:
     return fig
 
 
+COPIED = {"01_naive": "simple: 01 naive", "02_smem_tiled:tile16": "tiled: 02, tiles of 16", "cublas": "cuBLAS"}
+
+
+def time_with_copies(source: Source) -> Figure:
+    """Times on linear axes, as the second of the documents draws them: the simple kernel, the tiled one, and cuBLAS."""
+    records = source.squares(is_gpu=True, time="end-to-end")
+    records = records[records.kernel.isin(list(COPIED))]
+    if not set(COPIED) <= set(records.kernel):
+        raise NoData(f"it takes an end-to-end sweep of {', '.join(COPIED)}")
+    records = records.assign(ms=records.microseconds / 1e3)
+    fig, (ax,) = figure(4.8, "Time of a product with its copies", subtitle(records))
+    largest = min(group.side.max() for group in by_kernel(records))
+    at_end = {row.kernel: row.ms for row in pick(records, side=largest).itertuples()}
+    labels = []
+    for kernel, name in COPIED.items():
+        (label,) = draw_lines(ax, pick(records, kernel=kernel), "ms", linestyle="-")
+        factor = at_end["01_naive"] / at_end[kernel]
+        gain = f", {significant(factor)} ×" if kernel != "01_naive" else ""
+        labels.append(replace(label, text=f"{name}  {significant(at_end[kernel])} ms{gain}"))
+    ax.set(xlabel="M = N = K", ylabel="ms", xlim=(0, 1.03 * records.side.max()), ylim=(0, 1.06 * records.ms.max()))
+    memory = records.context.iloc[0]["protocol"].get("host_memory", "the host's")
+    note = f"A and B copied from {memory} memory, the product, C copied back. Beside the names: at {largest};"
+    lay_out(fig, f"{note} ×: as fast as the simple kernel.{throttle_note(records)}", right=0.70)
+    label_ends(fig, ax, labels)
+    return fig
+
+
 def cpu_speed(source: Source) -> Figure:
     """What can be shown without a GPU: the CPU kernels over the sizes."""
     records = source.squares(is_gpu=False)
@@ -749,17 +830,24 @@ def error_against_speed(source: Source) -> Figure:
     title, under = f"Error against speed at {size} × {size} × {size}", subtitle(points).rpartition(" · ")[0]
     fig, (ax,) = figure(6.0, title, f"{under} · uniform data")
     names = {}
-    for row, small in zip(points.itertuples(), alike, strict=True):
-        ax.plot(row.tflops, row.rel_err, **point(row, markersize=6 if small else 11, zorder=2 if small else 3))
+    top = 12 * np.nanmax([own, *points[points.has_fp32_accuracy].rel_err])
+    covered = (points.tflops.map(np.log).diff(-1).abs() < 0.08) & (points.rel_err.map(np.log).diff(-1).abs() < 0.1)
+    for row, small, under in zip(points.itertuples(), alike, covered, strict=True):
+        look = point(row, markersize=6 if small else 17 if under else 11, zorder=2 if small else 3)
+        ax.plot(row.tflops, row.rel_err, **look)
+        if row.rel_err > top:  # far above the others, which it would press together
+            ax.text(row.tflops, top / 1.4, "▲", color=color_of(row), fontsize=14, ha="center", va="center")
+            text = f"error {written_error(row.rel_err)}, above the chart"
+            down = {"xytext": (0, -16), "textcoords": "offset points", "ha": "center", "va": "top"}
+            ax.annotate(text, (row.tflops, top / 1.4), **down, color=readable(color_of(row)), fontsize=9.5)
         if not small:
             compared = "" if row.kernel == "cublas" or pd.isna(row.of_cublas) else f" · {row.of_cublas:.2f} ×"
-            names[row.tflops, row.rel_err] = title_of(row) + compared, color_of(row)
+            names[row.tflops, min(row.rel_err, top / 1.4)] = title_of(row) + compared, color_of(row)
     line = ax.axhline(own, color=CUBLAS, lw=1.2, ls=(0, (6, 3)), zorder=1)
     log_axis(ax, "x", points.tflops, 1.4, 4.6)
-    log_axis(ax, "y", points.rel_err, 4, 3)
+    ax.set(yscale="log", ylim=(points.rel_err.min() / 2, min(top, 3 * points.rel_err.max())))
     decades(ax.xaxis)
-    ax.yaxis.set_major_locator(LogLocator(numticks=20))
-    ax.yaxis.set_minor_locator(NullLocator())
+    decades(ax.yaxis, written_error)
     ax.set_xlabel("speed in TFLOP/s, logarithmic")
     ax.set_ylabel("relative error against FP64, logarithmic")
     if alike.any():
@@ -771,7 +859,7 @@ def error_against_speed(source: Source) -> Figure:
     ax.annotate("better", (0.16, 0.77), xytext=(0.03, 0.91), fontsize=12, arrowprops=arrow, **corner)
     note = "×: speed relative to cuBLAS. Error: Frobenius norm of C - C_ref over that of C_ref. Default variants."
     lay_out(fig, note + throttle_note(points), left=0.10)
-    places = ax.transData.transform(points[["tflops", "rel_err"]].to_numpy())
+    places = ax.transData.transform(points.assign(y=points.rel_err.clip(upper=top / 1.4))[["tflops", "y"]].to_numpy())
     taken = [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in places]
     label_points(ax, names, [*taken, line.get_window_extent().padded(2)] if "cublas" in errors else taken)
     return fig
@@ -794,7 +882,10 @@ def error_by_distribution(source: Source) -> Figure:
     kinds = [kind for kind in context["protocol"]["data"] if kind in table and kind not in exact]
     table = table[kinds]
     groups = [[*found] for found in table.map(written_error).groupby(kinds, sort=False, dropna=False).groups.values()]
-    beyond = records[~records.verified.astype(bool)]
+    own = dict(pick(records, None, kernel="cublas").set_index("data").rel_err)
+    limit = 10 * records.data.map(own)
+    accurate = records.has_fp32_accuracy & (records.rel_err > limit)
+    beyond = records[accurate if own else ~records.verified.astype(bool)]
     if context["device"]:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
     else:
@@ -820,7 +911,8 @@ def error_by_distribution(source: Source) -> Figure:
     ax.xaxis.set_major_locator(LogLocator(numticks=20))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel("relative error against FP64 (Frobenius norm), logarithmic")
-    note = "Kernels with the same errors share a marker. Ringed: beyond the bound of its class, promised or not."
+    ringed = "more than ten times cuBLAS's error" if own else "beyond the bound of its class"
+    note = f"Kernels with the same errors share a marker. Ringed: {ringed}."
     if exact:
         note += f" Exact in every kernel and not drawn: {', '.join(exact)}."
     if (table == 0).any(axis=None):
@@ -960,11 +1052,12 @@ def energy_over_size(source: Source) -> Figure:
     if (records := records.dropna(subset="watts")).empty:
         raise NoData("NVML told no energy")
     records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
+    every = records.assign(flop_per_pj=1 / records.pj_per_flop)
+    records = most_gained(every, "flop_per_pj")
     panels = {"nrows": 2, "height_ratios": (1.8, 1)}
     fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", of_turns(records), **panels)
     labels = [
-        replace(label, text=f"{label.text}  {significant(1e3 / label.y)}")
-        for label in draw_lines(ax, records, "pj_per_flop")
+        replace(label, text=f"{label.text}  {significant(label.y)}") for label in draw_lines(ax, records, "pj_per_flop")
     ]
     size_axis(ax, records.side)
     log_axis(ax, "y", records.pj_per_flop, 1.3, 1.3)
@@ -973,7 +1066,10 @@ def energy_over_size(source: Source) -> Figure:
     draw_lines(power, records, "watts")
     size_axis(power, records.side)
     power.set(ylabel="W", ylim=(0, 1.1 * records.watts.max()), title="Mean power")
-    note = f"Beside the names: GFLOP/J at {records.side.max()}. Each kernel ran for a second. A product has 2 N³ FLOP."
+    note = (
+        f"{selection_note(every, records)} Beside the names: pJ at {records.side.max()}. Each kernel ran for a second."
+    )
+    note += " A product has 2 N³ FLOP."
     hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
     lay_out(fig, note + hollow, right=0.755, top=1.1, hspace=0.36)
     label_ends(fig, ax, labels)
@@ -990,17 +1086,13 @@ SUSTAINED_PARTS = 40  # of a turn; a point of a line is the mean of one
 
 
 def sustained(source: Source) -> Figure:
-    """Speed, clock, power and temperature over time, where each kernel runs back to back, at the largest size. cuBLAS
-    has the turn beside the first kernel."""
+    """Speed, clock, power and temperature over time, where each kernel runs back to back, at the largest size."""
     if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
         raise NoData("no results of runner --sustain")
     rows = rows[rows.side == rows.side.max()]
     asked = rows.context.iloc[0]["protocol"]["sustain_s"]
     title = f"Sustained speed at {rows.side.max():.0f}: {asked:g} s back to back"
     lines = [(title_of(row), color_of(row), row.sustained["kernel"]) for row in rows.itertuples()]
-    beside = first(rows).sustained.get("cublas")
-    if beside and "cublas" not in set(rows.kernel):
-        lines.insert(0, (LIBRARIES["cublas"][0], CUBLAS, beside))
     panels = {"nrows": 4, "height_ratios": (2, 1, 1, 1), "sharex": True}
     fig, (speed, *others) = figure(10.4, title, of_turns(rows), **panels)
     columns = {"mhz": "MHz", "watts": "W", "celsius": "°C"}
@@ -1045,13 +1137,15 @@ def scaling(source: Source) -> Figure:
     weak = per_gpu(rows, lambda row: row.k if row.m * row.n == row.gpus * row.k**2 else np.nan)
     if (drawn := pd.concat([strong, weak])).empty:
         raise NoData("no product on several GPUs that one GPU had as well")
-    fig, axes = figure(8.6, "Speed of each of several GPUs, relative to one GPU", subtitle(drawn), nrows=2)
+    panels = {
+        "Strong scaling: one GPU had the same product": strong,
+        "Weak scaling: one GPU had a square product, each of several has as much work": weak,
+    }
+    panels = {title: records for title, records in panels.items() if not records.empty}
+    title = "Speed of each of several GPUs, relative to one GPU"
+    fig, axes = figure(1.6 + 3.5 * len(panels), title, subtitle(drawn), nrows=len(panels))
     lay_out(fig, f"100 %: as fast as one GPU alone.{throttle_note(drawn)}", right=0.76, top=1.1, hspace=0.4)
-    titles = (
-        "Strong scaling: one GPU had the same product",
-        "Weak scaling: one GPU had a square product, each of several has as much work",
-    )
-    for ax, records, title in zip(axes, (strong, weak), titles, strict=True):
+    for ax, (title, records) in zip(axes, panels.items(), strict=True):
         labels = []
         for gpus, group in records.groupby("gpus"):
             ends = draw_lines(ax, group, "efficiency")
@@ -1072,6 +1166,7 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "ladder": ladder,
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
+    "time_with_copies": time_with_copies,
     "error_against_speed": error_against_speed,
     "error_by_distribution": error_by_distribution,
     "other_kernels": other_kernels,
@@ -1131,30 +1226,50 @@ def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
     return 0 if drawn else 1
 
 
-def files_of(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
+def files_of(folder: Path) -> list[File]:
+    """The files of a folder that bear their usual names, or else all that the runner wrote, as far as they belong
+    together. Raises ResultsError where there is none."""
     names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
-    files = [path / name for name in names if (path / name).exists()]
-    if not files:
-        raise ResultsError(f"{path} holds none of {', '.join(SWEEP_FILES)}")
-    return files
+    has_sweep = any((folder / name).exists() for name in SWEEP_FILES)
+    paths = [folder / name for name in names if (folder / name).exists()]
+    try:
+        files = usable(paths if has_sweep else sorted(folder.glob("*.json")))
+    except ResultsError as error:
+        raise ResultsError(
+            f"{folder} holds none of {', '.join(SWEEP_FILES)}, and other files can not be used: {error}"
+        ) from None
+    if not any(file.is_results for file in files):
+        raise ResultsError(f"{folder} holds none of {', '.join(SWEEP_FILES)}, and no other results")
+    return [*of_one_protocol(files), *(file for file in files if file.kind == "counters")]
 
 
-def source_of(files: Sequence[Path]) -> Source:
+def of_one_protocol(files: Sequence[File]) -> list[File]:
+    """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
+    kept = []
+    for kind in ("sweep", *MODES):
+        keys = {}
+        for at, file in enumerate(files):
+            if file.kind == kind:
+                context = file.document["context"]
+                compared = [context["protocol"].get(name, False) for name in PROTOCOL if name not in CASE]
+                keys[at] = str([(context.get("device") or {}).get("name"), compared])
+        usual = max(keys.values(), key=[*keys.values()].count, default=None)
+        kept += [files[at] for at, key in keys.items() if key == usual]
+        for at in (at for at, key in keys.items() if key != usual):
+            warn(f"{files[at].path} has another protocol or device than most files of its folder, and is not drawn")
+    return kept
+
+
+def source_of(files: Sequence[File]) -> Source:
     """What was executed with --check or --count has no times. Such a file is read only where there is no sweep."""
 
-    def kind(path: Path) -> str:
-        if is_counters(path):
-            return "counters"
-        if path.name.startswith(Path(SHAPES_FILE).stem):
-            return "shapes"
-        return next((mode for mode in MODES if is_of_mode(path, mode)), "sweep")
-
-    kinds = {path: kind(path) for path in files}
-
-    def of(*wanted: str) -> list[Path]:
-        return [path for path in files if kinds[path] in wanted]
+    def of(*wanted: str) -> list[File]:
+        found = []
+        for file in files:
+            is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(SHAPES_FILE).stem)
+            if ("shapes" if is_shapes else file.kind) in wanted:
+                found.append(file)
+        return found
 
     def table(kind: str) -> pd.DataFrame | None:
         return load(of(kind)) if of(kind) else None
@@ -1167,6 +1282,16 @@ def source_of(files: Sequence[Path]) -> Source:
         energy=table("energy"),
         sustained=table("sustain"),
     )
+
+
+def pictures_of(folder: Path) -> dict[str, Callable[[], Figure]]:
+    """The pictures of accesses, for a folder with what the executor counted."""
+    counts = folder / counts_file(USUAL_SIZE)
+    if not counts.exists() or any((folder / name).exists() for name in SWEEP_FILES):
+        return {}
+    from tools.plots import pictures  # which takes this module, and the packages that fill the pages
+
+    return pictures.pictures_of(counts)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -1184,12 +1309,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.across:
             folder = options.out or options.results[0].parent / "charts"
             return draw(chosen(charts_across(load_boards(options.results)), options.only), folder)
-        files = [file for path in options.results for file in files_of(path)]
-        source = source_of(files)
-        if folder := next(filter(Path.is_dir, options.results), None):
+        folders = [path for path in options.results if path.is_dir()]
+        files = usable(path for path in options.results if path not in folders)
+        source = source_of([*files, *(file for folder in folders for file in files_of(folder))])
+        for folder in folders[:1]:
             losses = programs.loss_curves(folder / "programs")
             source = replace(source, others=results.other_kernels(folder), losses=losses)
         charts = {name: partial(chart, source) for name, chart in charts_of(source).items()}
-        return draw(chosen(charts, options.only), options.out or files[0].parent / "charts")
+        charts |= {name: chart for folder in folders for name, chart in pictures_of(folder).items()}
+        first = options.results[0]
+        beside = (first if first in folders else first.parent) / "charts"
+        return draw(chosen(charts, options.only), options.out or beside)
     except (ResultsError, OSError) as error:
         needs.stop(error)

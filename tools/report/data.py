@@ -17,24 +17,24 @@ import pandas as pd
 from tools import turns
 from tools.compare import BROKEN, case_name, compare
 from tools.counts import ratio
-from tools.fleet import device_name, is_results
+from tools.fleet import device_name
 from tools.forms import error_size, shape_text, share, significant
 from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.report import charts as report_charts
-from tools.report.verdicts import is_verdicts, leaderboards
+from tools.report.verdicts import leaderboards
 from tools.results import (
     MODES,
     PROTOCOL,
+    File,
     ResultsError,
     Row,
     as_the_schema_has_it,
-    is_counters,
     is_of_file,
     load,
     load_counters,
     protocol_differences,
-    read_json,
     short_name,
+    usable,
 )
 
 VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
@@ -388,23 +388,15 @@ def tuning_table(source: str, entries: list[dict]) -> Table:
     return Table(f"Tuning: {source}", text, [name.replace("_", " ") for name in columns], rows)
 
 
-def other_table(path: Path, source: str) -> Table | str:
-    """The view of a file that the runner's sweeps did not write, or why it has none. Raises ResultsError for a file
-    that nothing in the suite writes."""
-    document = read_json(path)
-    if is_counters(path):
-        return counters_table(source, load_counters(path))
-
-    def are_objects(value: Any) -> bool:
-        return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
-
-    if are_objects(document) and all("variants" in each for each in document):
-        return f"{source}{path.suffix} is a list of kernels (runner --list), which holds no results."
-    if isinstance(document, dict) and are_objects(document.get("runs")):
-        return program_table(source, document)
-    if isinstance(document, dict) and are_objects(document.get("entries")):
-        return tuning_table(source, document["entries"])
-    raise ResultsError(f"can not use {path}: it is not a results file of this suite")
+def other_table(file: File, source: str) -> Table | str:
+    """The view of a file that the runner's sweeps did not write, or why it has none."""
+    if file.kind == "counters":
+        return counters_table(source, load_counters(file))
+    if file.kind == "programs":
+        return program_table(source, file.document)
+    if file.kind == "tuning":
+        return tuning_table(source, file.document["entries"])
+    return f"{source}{Path(file.path).suffix} is a list of kernels (runner --list), which holds no results."
 
 
 def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[str, str]]:
@@ -416,13 +408,15 @@ def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[
         return
     if rows.context.iloc[0].get("git_dirty"):
         yield "Measured with code that no commit has", source
+    if rows.beside.notna().any():
+        yield "cuBLAS as it was timed beside the kernels", source
     timed = rows[rows.outcome.isin(CHARTED)]
     without = timed.apply(lambda row: turns_of(row).get("no_energy"), axis="columns")
     for what, found in (
         ("On a throttled GPU, hollow points", timed.throttled.eq(True)),
         ("With too few samples for an interval, a range instead", timed[timed.measured].few_samples.notna()),
         *((f"No energy: {reason}", without.eq(reason)) for reason in without.dropna().unique()),
-        ("Not verified", ~timed.verified.eq(True)),
+        ("Not verified", ~timed[timed.beside.isna()].verified.eq(True)),
         ("Incorrect, implausible or failed, in the table of all cases alone", rows.outcome.isin(BROKEN)),
     ):
         if found.any():
@@ -445,20 +439,22 @@ def gather(paths: Sequence[Path]) -> Report:
     report = Report()
     notes: dict[str, list[str]] = {}  # what is to be known, of which files
     tables: dict[int, pd.DataFrame] = {}
+    files = usable(paths)
+    paths = [Path(file.path) for file in files]
     sources = short_names(paths)
     judged: list[dict] = []
-    for index, (path, source) in enumerate(zip(paths, sources, strict=True)):
-        if is_results(path):
-            tables[index] = load([path])
-            with as_the_schema_has_it(path):
-                for what, where in notes_of(source, tables[index], read_json(path)):
+    for index, (file, source) in enumerate(zip(files, sources, strict=True)):
+        if file.is_results:
+            tables[index] = load([file])
+            with as_the_schema_has_it(file.path):
+                for what, where in notes_of(source, tables[index], file.document):
                     notes.setdefault(what, []).append(where)
-        elif is_verdicts(document := read_json(path)):
-            judged.append(document)
-            if document.get("interrupted"):
+        elif file.kind == "verdicts":
+            judged.append(file.document)
+            if file.document.get("interrupted"):
                 notes.setdefault("Interrupted, so that files are missing", []).append(source)
         else:
-            found = other_table(path, source)
+            found = other_table(file, source)
             (report.notes if isinstance(found, str) else report.tables).append(found)
     with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
         report.tables += (Table(*board) for board in leaderboards(judged))
@@ -486,9 +482,9 @@ def gather(paths: Sequence[Path]) -> Report:
             if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
                 report.tables.append(profiles_table(sources[index], profiled))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
-    for path in paths:
-        if not is_results(path) and is_counters(path):
-            add_counted_intensity(report.cases, load_counters(path))
+    for file in files:
+        if file.kind == "counters":
+            add_counted_intensity(report.cases, load_counters(file))
     for device, context in {device_name(context): context for context in contexts.values()}.items():
         report.roofs += roofs_of(context, [case for case in report.cases if case["device"] == device])
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:

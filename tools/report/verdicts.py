@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tools.fleet import device_name
 from tools.forms import significant
 
 RANKED = ("rank", "file", "times as fast as cuBLAS", "from", "to")
 AGAIN = ("SHA-256", "runs it again")
-
-
-def is_verdicts(document: Any) -> bool:
-    return isinstance(document, dict) and "verdicts_version" in document
 
 
 def again(document: dict, verdict: dict) -> str:
