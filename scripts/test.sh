@@ -142,7 +142,6 @@ lint() {
     skip "clang-tidy" "no file that it reads has changed"
   fi
   step "generated tables" "$python" -m tools.docs.tables --check
-  "$python" -m tools.docs.english # which warns of sentences that are hard to read, and fails nothing
 }
 
 # Pages in a browser, sweeps and the wheel, each where PyPI has what they need. Slurm's tests say so where it is missing.

@@ -20,13 +20,12 @@ from conftest import (
     context,
     device,
     ended,
-    keep,
     on,
     protocol,
     refused,
     without_energy,
 )
-from tools import fleet, turns
+from tools import turns
 from tools.compare import main as compare_main
 from tools.plots import looks
 from tools.report import charts, report
@@ -383,58 +382,6 @@ def test_seventeen_chapters_look_different():
     assert set(looks.MARKERS) <= report_data.SHAPES.keys()
 
 
-def test_one_definition_gives_png_and_svg(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "IMAGES", {"relative": report.IMAGES["relative"]})
-    paths = list(report.images(report_data.gather([COLD]), tmp_path))
-    names = {path.name for path in paths}
-    assert names == {"relative_over_size.png", "relative_over_size.svg"}
-    assert (tmp_path / "relative_over_size.png").read_bytes().startswith(b"\x89PNG")
-    drawn = (tmp_path / "relative_over_size.svg").read_text(encoding="utf-8")
-    assert "cuBLAS" in drawn
-    assert "cold L2, kernel time" in drawn
-
-
-def test_images_of_boards_have_medians_and_ranges():
-    files = [ROOT / "results" / "nvidia-h200" / "other_board" / name for name in ("first_board.json", "cold.json")]
-    found = report_data.gather(files)
-    title, rows = report.first_drawn(found, "boards")
-    assert title == found.protocols[0]
-    variants = {case["kernel"] for case in found.cases if not case["default"]}
-    spreads = fleet.spreads(fleet.load_boards(files), "tflops")
-    shown = [of["NVIDIA H200"] for (kernel, *_), of in spreads.items() if kernel not in variants]
-    wanted = sorted((*spread, 100 * spread.relative) for spread in shown)
-    told = sorted(tuple(row[name] for name in (*fleet.Spread._fields, "spread")) for row in rows)
-    assert len(told) == len(wanted) > 10
-    assert told == [pytest.approx(row, rel=1e-5, abs=1e-3) for row in wanted]
-    assert report.first_drawn(report_data.gather(files[:1]), "boards") == ("", [])
-
-
-def test_images_of_turns_have_what_was_sustained_at_the_largest_size(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "IMAGES", {"sustained": report.IMAGES["sustained"]})
-    found = report_data.gather([COLD, SYNTHETIC / "sustained.json"])
-    sustained = [each for each in found.cases if "moments" in each]
-    for moment in (moment for each in sustained for moment in each["moments"]):
-        moment.pop("celsius", None)  # as a GPU without a thermometer
-    smaller = sustained[0] | {"problem": "2", "m": 2, "n": 2, "k": 2}
-    found.cases.append(smaller)
-    title, rows = report.first_drawn(found, "sustained")
-    assert title.endswith("sustained, M × N × K 8192")
-    assert {(row["name"], row["turn"]) for row in rows} == {
-        (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in charts.TURNS
-    }
-    names = {path.name for path in report.images(found, tmp_path)}
-    assert names == {f"sustained_{form}.{kind}" for form in ("speed", "clock", "power") for kind in ("png", "svg")}
-
-
-def test_images_of_errors_are_of_one_size_and_of_the_protocol_that_the_page_shows_first(edited):
-    few = edited("warm.json", keep(lambda record: record["kernel"] == "cublas"))
-    found = report_data.gather([few, COLD])
-    title, rows = report.first_drawn(found, "error")
-    assert title.startswith("cold L2")
-    assert title.endswith("M × N × K 4096")
-    assert {row["problem"] for row in rows} == {"4096"}
-
-
 def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
     fields = {
         view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(charts.CHARTS[view]))) for view in charts.CHARTS
@@ -443,19 +390,5 @@ def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
     assert fields["relative"] == fields["error"] == {"throttled"}
 
 
-def test_an_axis_of_errors_has_no_number_twice():
-    rows = [{"name": "a", "source": "x", "tflops": 1, "err": err} for err in (2.9e-7, 4.1e-7)]
-    black = {"a": {"light": "#000000", "shape": "circle"}}
-    spec = charts.fill(charts.CHARTS["error"]["scatter"], rows, black, "light", "#111111")
-    labels = re.findall(r">([\d.]+e.\d+)<", report.vl_convert.vegalite_to_svg(spec))
-    assert len(labels) == len(set(labels)) > 3
-
-
-def test_definitions_are_filled_without_a_change_to_themselves():
-    before = json.dumps(charts.CHARTS)
-    rows = [{"name": "a", "source": "x"}, {"name": "b", "source": "y"}]
-    black = {name: {"light": "#000000", "shape": "circle"} for name in "abc"}
-    spec = charts.fill(charts.CHARTS["relative"]["over_size"], rows, black, "light", "#111111")
-    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
-    assert "strokeDash" in spec["layer"][0]["encoding"]
-    assert json.dumps(charts.CHARTS) == before
+def test_images_name_what_took_their_place(capsys, tmp_path):
+    assert "scripts/plot.py" in refused(capsys, report.main, COLD, "-o", tmp_path / "report.html", "--images", tmp_path)

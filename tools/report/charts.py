@@ -6,10 +6,8 @@ here and in page/charts.js adds the data, and the colours and shapes of the kern
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 HEIGHT = 360  # of a chart over sizes, in pixels
 ROW = 26  # of a chart with a row for each problem
@@ -219,25 +217,3 @@ def config(ink: str, grid: str, muted: str) -> Spec:
         "axis": {**text, "gridColor": grid, "domainColor": muted, "tickColor": muted, "labelSeparation": 4},
         "legend": {**text, "labelColor": ink, "orient": "bottom", "columns": 3, "symbolOpacity": 1, "labelLimit": 240},
     }
-
-
-def fill(
-    spec: Spec, rows: Values, looks: Mapping[str, Mapping[str, Any]], theme: str, ink: str, **others: Values
-) -> Spec:
-    """A definition with its data, and with the colours and shapes of those kernels that occur."""
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    filled = copy.deepcopy(spec)
-    filled |= {"data": {"name": "rows"}, "datasets": {"rows": list(rows), **others}, "width": 820}
-    sides = sorted({row["side"] for row in rows if "side" in row})
-    powers = [2**e for e in range(32) if sides and sides[0] <= 2**e <= sides[-1]]
-    one_file = len({row["source"] for row in rows}) == 1
-    filled["params"] = [{"name": "ink", "value": ink}]
-    for each in filled["layer"]:
-        if one_file and each["encoding"].get("strokeDash", {}).get("field") == "source":
-            del each["encoding"]["strokeDash"]
-        if each["encoding"].get("x", {}).get("field") == "side":
-            each["encoding"]["x"]["axis"]["values"] = powers if len(powers) > 1 else sides
-        for channel, look in (("color", theme), ("shape", "shape")):
-            if channel in each["encoding"]:
-                each["encoding"][channel]["scale"] = {"domain": names, "range": [looks[name][look] for name in names]}
-    return filled
