@@ -239,8 +239,7 @@ def _beside(record: Mapping, confidence: float) -> dict | None:
     made = {name: record[name] for name in kept if name in record}
     made |= {"name": f"sgemm/cublas/{size_text(shape_of(record))}", "kernel": "cublas", "number": 0, "variant": ""}
     made |= {"accuracy_class": "fp32", "reason": "", "beside": record["kernel"]}
-    for name, both in turns.items():
-        made[name] = {of: turn for of, turn in both.items() if of != "cublas"} | {"kernel": both["cublas"]}
+    made |= {name: {**both, "kernel": both["cublas"]} for name, both in turns.items()}
     if samples:
         low, high = median_interval(samples, confidence)
         time = {"median": median(samples), "ci_low": low, "ci_high": high, "min": min(samples), "max": max(samples)}
