@@ -58,7 +58,7 @@ build() {
 run_ctest() {
   local preset=$1 build
   shift
-  build=$(bookkeeping folder "$preset")
+  build=$ROOT/$(bookkeeping folder "$preset")
   rm -rf "$build/ran"
   GTEST_OUTPUT="xml:$build/ran/" ctest --preset "$preset" -j "$cores" --output-junit "$build/ran/ctest.junit" "$@"
 }
@@ -123,7 +123,7 @@ lint() {
   local sources files
   step "ruff" "$python" -m ruff check scripts tools library examples tests
   step "subjects of new commits, of at most 72 characters" subjects_fit
-  mapfile -t sources < <(git ls-files '*.[ch]' '*.[ch]pp' '*.cu' '*.cuh' | grep -v /wrong_kernels/ | grep -v /cheats/)
+  mapfile -t sources < <(git ls-files examples kernels library many_gpus runner simt tests | grep -E '\.([ch]|[ch]pp|cuh?)$')
   if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
     step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
   else
