@@ -6,9 +6,10 @@ not. tools/docs/tables.py writes the outcome into docs/claims.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise, product
 from math import isqrt, log, nan
@@ -52,6 +53,7 @@ class Evidence:
     results: pd.DataFrame
     counters: dict
     counted: tuple[Case, ...] = ()
+    at_sizes: Mapping[int, dict] = field(default_factory=dict)  # counters of other sizes
 
     def device(self, field: str) -> Any:
         if (value := device_of(self.results).get(field)) is None:
@@ -115,9 +117,18 @@ class Evidence:
         """How many threads an SM holds: what a kernel has there, over its occupancy."""
         return round(row.threads_per_block * row.blocks_per_sm / row.occupancy)
 
-    def counter(self, kernel: str, name: str) -> float:
+    def fastest_at(self, size: int) -> Row:
+        """The chapter that computes in FP32's accuracy and is furthest ahead of cuBLAS."""
+        rows = self._cold(f"chapter at {size}", side=size).dropna(subset="of_cublas")
+        rows = rows[rows.kernel.str.match(r"\d\d_")]
+        if rows.empty:
+            raise Missing(f"no ratio to cuBLAS at {size}")
+        return max(rows.itertuples(), key=lambda row: row.of_cublas)
+
+    def counter(self, kernel: str, name: str, size: int = SIZE) -> float:
         """A counter of Nsight Compute."""
-        value = self.counters.get("derived", {}).get(kernel, {}).get(name)
+        document = self.counters if size == SIZE else self.at_sizes.get(size, {})
+        value = document.get("derived", {}).get(kernel, {}).get(name)
         return nan if value is None else value
 
     def at_barriers(self, kernel: str) -> float:
@@ -132,6 +143,12 @@ class Evidence:
         """How often an element of A and one of B were counted to be read."""
         case = self._counted(kernel, SIZE, SIZE)
         return tuple(case.counts["reads_per_element"][array] for array in "ab") if case else nan
+
+    def shared_loads(self, kernel: str) -> tuple[float, float] | float:
+        """Wavefronts and conflicts for each load from shared memory, as counted."""
+        case = self._counted(kernel, SIZE, SIZE)
+        loads = case.counts["shared_loads"] if case else {}
+        return tuple(loads[what] / loads["requests"] for what in ("wavefronts", "conflicts")) if case else nan
 
     def first_wave(self, kernel: str, m: int, n: int) -> float:
         """Elements of A and B, for each of K, that the blocks at work first read of a product."""
@@ -245,6 +262,11 @@ def least(tiles: int) -> int:
     return min(slices(rows, tiles // rows) for rows in range(1, tiles + 1) if tiles % rows == 0)
 
 
+def passes(apart: int) -> int:
+    """Passes over the 32 banks when eight lanes read four floats each, so many floats apart."""
+    return max(Counter((lane * apart + word) % 32 for lane in range(8) for word in range(4)).values())
+
+
 def shape(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int] | None:
     """The shape of a product of matrices; None where there is none."""
     return (a[0], b[1]) if a[1] == b[0] else None
@@ -273,7 +295,7 @@ def breaks(side: int, count: int) -> int:
 
 
 def is_right(equation: str) -> bool:
-    names = {f.__name__: f for f in (loaders, slices, least, shape, breaks)}
+    names = {f.__name__: f for f in (loaders, slices, least, passes, shape, breaks)}
     return bool(eval(equation.replace("×", "*").replace("=", "=="), names))
 
 

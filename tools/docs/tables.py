@@ -677,6 +677,7 @@ class Blocks:
             self._folders.results,
             counters_of_folder(self._folders.path) or {},
             counts.counted_in(self._folders.counted),
+            {8192: counters_of_folder(self._folders.path, "counters_8192.json") or {}},
         )
         return claims.markdown(evidence, table)
 
