@@ -170,13 +170,14 @@ SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallbac
  * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
  * with the same sgemm_set_memory_limit() share. The pool keeps some of what was freed for the next call, until
  * sgemm_trim() or the end of the last handle. A call never waits for another stream to get memory. If there is no room,
- * cuBLAS gets the call, unless the handle is repeatable. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
+ * cuBLAS gets the call, unless the handle is repeatable. A call that is captured into a graph works in memory that the
+ * graph holds until it is destroyed. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
-/* What the handles of a device with this limit use and keep together, in bytes; SIZE_MAX: there is no limit. A call that
- * would need more takes an algorithm that needs less, at last that of cuBLAS. The environment variable SGEMM_MEMORY has
- * the value of a new handle: "512M", "2G". */
+/* What the handles of a device with this limit use and keep together, in bytes; SIZE_MAX: there is no limit. A call
+ * that would need more takes an algorithm that needs less, at last that of cuBLAS. The environment variable
+ * SGEMM_MEMORY has the value of a new handle: "512M", "2G". */
 SGEMM_API sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes);
 SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value);
 
