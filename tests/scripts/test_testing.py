@@ -132,6 +132,16 @@ def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
     assert counts["ctest build"] == {"passed": 2}
 
 
+@pytest.mark.parametrize(("message", "count"), [("SKIP_RETURN_CODE=77", 0), ("Unable to find executable", 2)])
+def test_a_program_that_skips_itself_is_not_missing(results, tmp_path, message, count):
+    results("tests.a.test_one.test_x", "tests.a.test_two.test_x")
+    text = (
+        f'<testsuite><testcase name="program_0" status="notrun"><skipped message="{message}"/></testcase></testsuite>'
+    )
+    (tmp_path / "build" / "ran" / "ctest.junit").write_text(text, encoding="utf-8")
+    assert len(testing.ran([tmp_path / "build"], False)[1]) == count
+
+
 STEPS = f'. "{ROOT}/scripts/lib.sh"; . "{ROOT}/scripts/steps.sh"'
 
 
